@@ -1,0 +1,62 @@
+# The front door. With nothing but python3 (3.11 or later) and make, every target sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench soak anchors format clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "make: Commonplace needs Python 3.11 or later; set PYTHON=/path/to/python3.11." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
+		{ rm -rf $(VENV); echo "make: '$(PYTHON) -m venv' does not work here; install your system's python3-venv package." >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "setting up: the program" >&2
+	@$(BIN)/pip install --quiet --editable . || \
+		{ echo "make: the packages could not be installed; check that the package index can be reached." >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@echo "setting up: the test tools" >&2
+	@$(BIN)/pip install --quiet --editable '.[dev]' || \
+		{ echo "make: the test tools could not be installed; check that the package index can be reached." >&2; exit 1; }
+	@touch $@
+
+setup: $(VENV)/.dev ## make .venv with everything in it
+	@echo "ready: $(BIN)/commonplace"
+
+demo: $(VENV)/.runtime ## show what works, on bundled sample sessions
+	@$(BIN)/commonplace demo
+
+test: $(VENV)/.dev ## run every test
+	@$(BIN)/pytest -n $(WORKERS) -m "not soak"
+
+check: $(VENV)/.dev ## formatting, lint, layers, types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports
+	@$(BIN)/pyright
+
+bench: $(VENV)/.dev ## measure, write bench/results/
+	@$(BIN)/python -m bench
+
+soak: $(VENV)/.dev ## long crash, race and fuzz runs
+	@$(BIN)/pytest -n $(WORKERS) -m soak --timeout 3600
+
+anchors: $(VENV)/.python ## fetch the pinned Codex into a cache outside the tree
+	@$(BIN)/python tests/anchors/fetch.py
+
+format: $(VENV)/.dev ## rewrite the code as ruff likes it
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+clean: ## remove .venv and caches
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,132 @@
+"""The one exception tree.
+
+    CommonplaceError
+    ├── BadInput                what was asked for is wrong; nothing was changed
+    │   ├── NotASession         a file that holds no session
+    │   ├── UnknownThread       a name, id or path that names nothing
+    │   ├── AmbiguousThread     a prefix or name that names several
+    │   ├── ForeignFile         a change to a file that another program owns
+    │   └── BadSetting          a setting outside its range, or a config file that cannot be read
+    ├── LedgerError             the session files
+    │   ├── WriteFailed         a barrier could not make everything durable; items stay queued
+    │   ├── ThreadBusy          another writer has the thread
+    │   ├── ParentMissing       a fork whose parent file is not there
+    │   ├── ThreadInUse         forks still refer to the thread
+    │   └── BlobDamaged         a spilled payload is missing or not what its name says
+    └── StateError              the database
+        ├── DatabaseBusy        another process holds the write lock for too long
+        └── DatabaseNewer       written by a newer program; opened read-only
+
+Every error carries `code` (stable, for `--json`), a sentence, a `hint` that says what to do next, and its data as
+attributes. Catch `CommonplaceError` at a surface; catch a leaf only to act on its data.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class CommonplaceError(Exception):
+    """Something went wrong that a person can act on."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str = "", **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.data = data
+
+    def sentence(self) -> str:
+        """Return the message and what to do next as one line of text."""
+        return f"{self.message} {self.hint}".strip()
+
+
+class BadInput(CommonplaceError):
+    """What was asked for is wrong; nothing was changed."""
+
+    code = "bad_input"
+
+
+class NotASession(BadInput):
+    """The file holds no session."""
+
+    code = "not_a_session"
+
+
+class UnknownThread(BadInput):
+    """No thread has this id, name or path."""
+
+    code = "unknown_thread"
+
+
+class AmbiguousThread(BadInput):
+    """Several threads match."""
+
+    code = "ambiguous_thread"
+
+
+class ForeignFile(BadInput):
+    """The file belongs to another program and is never changed."""
+
+    code = "foreign_file"
+
+
+class BadSetting(BadInput):
+    """A setting cannot be used."""
+
+    code = "bad_setting"
+
+
+class LedgerError(CommonplaceError):
+    """A session file could not be read or written."""
+
+    code = "ledger_error"
+
+
+class WriteFailed(LedgerError):
+    """A barrier could not write everything; what is missing stays queued."""
+
+    code = "write_failed"
+
+
+class ThreadBusy(LedgerError):
+    """Another writer has this thread open."""
+
+    code = "thread_busy"
+
+
+class ParentMissing(LedgerError):
+    """A fork refers to a parent file that is not there."""
+
+    code = "parent_missing"
+
+
+class ThreadInUse(LedgerError):
+    """Forks refer to this thread."""
+
+    code = "thread_in_use"
+
+
+class BlobDamaged(LedgerError):
+    """A spilled payload is missing or damaged."""
+
+    code = "blob_damaged"
+
+
+class StateError(CommonplaceError):
+    """The database could not be used."""
+
+    code = "state_error"
+
+
+class DatabaseBusy(StateError):
+    """Another process holds the database's write lock."""
+
+    code = "database_busy"
+
+
+class DatabaseNewer(StateError):
+    """The database was written by a newer program."""
+
+    code = "database_newer"

@@ -1,0 +1,1 @@
+"""Values only: the wire types of session files and of what a model sees. No I/O, no clock, no settings."""

@@ -1,0 +1,202 @@
+"""The one registry of injected texts: what agents put into a conversation that nobody typed.
+
+Each `Fragment` says how a text is recognised (markers, or a rule), in which role it appears, which agent injects
+it, whether it still carries a person's own words, and whether memory may learn from it. Everything that asks "who
+said this?" asks here: turn boundaries, rollback, listings, previews, extraction.
+
+Recognition is on trimmed text and only *leading* markers count, so that a person who quotes a tag stays a person.
+A user message is *contextual* as soon as any of its parts is; arbitrary unknown tags are never hidden.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from commonplace.protocol import items
+
+Role = Literal["user", "developer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One kind of injected text."""
+
+    name: str
+    role: Role
+    agent: str
+    start: str = ""
+    """Leading marker; compared without regard to case unless `exact`."""
+    end: str = ""
+    """Trailing marker; empty means that the leading one decides."""
+    exact: bool = False
+    personal: bool = False
+    """The text carries words that the person chose (a shell command they typed, say)."""
+    learnable: bool = False
+    """Memory may take evidence from it."""
+    rule: Callable[[str], bool] | None = None
+    """For kinds that markers cannot describe; gets trimmed text."""
+
+    def matches(self, text: str) -> bool:
+        """Say whether the text is of this kind."""
+        trimmed = text.strip()
+        if self.rule is not None:
+            return self.rule(trimmed)
+        if not self.start:
+            return False
+        head, tail = trimmed[: len(self.start)], trimmed[len(trimmed) - len(self.end) :]
+        if not self.exact:
+            return head.lower() == self.start.lower() and tail.lower() == self.end.lower()
+        return head == self.start and tail == self.end
+
+
+def _tag(name: str, role: Role, *, agent: str = "codex", personal: bool = False, learnable: bool = False) -> Fragment:
+    slug = name.replace(" ", "_")
+    return Fragment(slug, role, agent, f"<{name}>", f"</{name}>", personal=personal, learnable=learnable)
+
+
+def _opening(name: str, start: str) -> Fragment:
+    return Fragment(name, "developer", "codex", start)
+
+
+_INTERNAL = re.compile(r'<codex_internal_context source="[a-z][a-z0-9_]*">')
+_HOOK_PROMPT = re.compile(r"""<hook_prompt\b[^>]*\bhook_run_id=(["'])\s*[^\s"'][^"']*\1[^>]*>""")
+
+
+def _is_internal_context(text: str) -> bool:
+    return bool(_INTERNAL.match(text)) and text.endswith("</codex_internal_context>")
+
+
+def _is_hook_prompt(text: str) -> bool:
+    return bool(_HOOK_PROMPT.match(text)) and text.endswith("</hook_prompt>")
+
+
+def _is_external_context(text: str) -> bool:
+    """`<external_KEY>…</external_KEY>` with one and the same key, case and all."""
+    if not text.startswith("<external_"):
+        return False
+    key, closed, rest = text[1:].partition(">")
+    return bool(closed) and rest.endswith(f"</{key}>")
+
+
+def _is_old_warning(text: str) -> bool:
+    return text.startswith(_OLD_WARNINGS)
+
+
+_OLD_WARNINGS: Final = (
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via",
+    "Warning: Your account was flagged for potentially high-risk",
+)
+"""Openings of warnings that earlier Codex versions stored as user messages."""
+
+USER_FRAGMENTS: Final = (
+    Fragment("agents_md", "user", "codex", "# AGENTS.md instructions", "</INSTRUCTIONS>"),
+    _tag("environment_context", "user"),
+    Fragment("additional_context", "user", "codex", rule=_is_external_context),
+    _tag("skill", "user"),
+    _tag("user_shell_command", "user", personal=True, learnable=True),
+    _tag("turn_aborted", "user"),
+    _tag("subagent_notification", "user"),
+    Fragment("internal_context", "user", "codex", rule=_is_internal_context),
+    _tag("goal_context", "user"),
+    _tag("recommended_plugins", "user"),
+    Fragment("old_warning", "user", "codex", rule=_is_old_warning),
+    Fragment("hook_prompt", "user", "codex", rule=_is_hook_prompt),
+    _tag("user_instructions", "user"),  # the 2025 form of AGENTS.md
+)
+
+DEVELOPER_FRAGMENTS: Final = (
+    _opening("permissions", "<permissions instructions>"),
+    _opening("approved_prefix", "Approved command prefix saved:"),
+    _opening("model_switch", "<model_switch>"),
+    _opening("managed_instructions", "<managed_developer_instructions>"),
+    _opening("apps", "<apps_instructions>"),
+    _opening("collaboration_mode", "<collaboration_mode>"),
+    _opening("multi_agent_role", "<multi_agent_role>"),
+    _opening("multi_agent_mode", "<multi_agent_mode>"),
+    _opening("environments", "<environments_instructions>"),
+    _opening("git_attribution", "<git_attribution>"),
+    _opening("plugins", "<plugins_instructions>"),
+    _opening("realtime", "<realtime_conversation>"),
+    _opening("skills", "<skills_instructions>"),
+    _opening("tools", "<tools>"),
+    _opening("personality", "<personality_spec>"),
+    _opening("token_budget", "<token_budget>"),
+    _opening("context_window", "<context_window>"),
+    _opening("context_window_guidance", "<context_window_guidance>"),
+    _opening("rollout_budget", "<rollout_budget>"),
+)
+
+REGISTRY: Final = (*USER_FRAGMENTS, *DEVELOPER_FRAGMENTS)
+
+OWN_SUMMARY_PREFIX: Final = "What follows is a summary of this session's earlier part; the full record is kept."
+"""Opens the summary message of our own compactions."""
+_CODEX_PREFIX_BYTES: Final = 399
+_CODEX_PREFIX_SHA256: Final = "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e"
+
+REQUEST_HEADER: Final = "## My request for Codex:"
+"""Editors put context above this line; the person's words stand below it."""
+
+
+def recognise(text: str, role: str) -> Fragment | None:
+    """Return the kind of injected text this is, or None for free text."""
+    registry = USER_FRAGMENTS if role == "user" else DEVELOPER_FRAGMENTS if role == "developer" else ()
+    return next((fragment for fragment in registry if fragment.matches(text)), None)
+
+
+def is_summary(text: str) -> bool:
+    """Say whether a user message is a compaction's summary (ours, or Codex's by the hash of its opening)."""
+    if text.startswith(OWN_SUMMARY_PREFIX + "\n"):
+        return True
+    head = text[: _CODEX_PREFIX_BYTES + 1]
+    if len(head) <= _CODEX_PREFIX_BYTES or head[-1] != "\n" or not head.isascii():
+        return False
+    return hashlib.sha256(head[:-1].encode()).hexdigest() == _CODEX_PREFIX_SHA256
+
+
+def is_summary_message(message: items.Message) -> bool:
+    """Say whether a user message is a compaction's summary, by its writer's note or by its opening."""
+    if message.role != "user" or not message.content:
+        return False
+    return "compaction.summary" in _kinds(message) or is_summary(message.content[0].text or "")
+
+
+def _kinds(message: items.Message) -> list[str]:
+    noted = message.internal_chat_message_metadata_passthrough
+    return (noted.content_item_kinds if noted else None) or []
+
+
+def is_contextual(message: items.Message) -> bool:
+    """Say whether any part of a user or developer message is an injected text."""
+    return any(part.text is not None and recognise(part.text, message.role) for part in message.content)
+
+
+def own_words(message: items.Message) -> str:
+    """Return what the person said in a user message: nothing for injected texts and summaries.
+
+    Where the writer noted the kind of each part (`user.text`, `environments.…`) that is believed before the text.
+    """
+    if message.role != "user":
+        return ""
+    kinds = _kinds(message)
+    if kinds and len(kinds) == len(message.content) and "unknown" not in kinds:
+        said = [part.text for part, kind in zip(message.content, kinds, strict=True) if kind.startswith("user.")]
+    elif is_contextual(message) or is_summary_message(message):
+        return ""
+    else:
+        said = [part.text for part in message.content]
+    text = "\n".join(part for part in said if part and not _is_media_label(part))
+    _, header, request = text.partition(REQUEST_HEADER)
+    return (request if header else text).strip()
+
+
+_MEDIA_LABEL = re.compile(r'<(image|audio) name=\[[^\]]*\](?: path="[^"]*")?>|</(image|audio)>')
+
+
+def _is_media_label(text: str) -> bool:
+    """Texts that stand around an attached file and were not typed."""
+    return bool(_MEDIA_LABEL.fullmatch(text.strip()))

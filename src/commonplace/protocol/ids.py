@@ -1,0 +1,48 @@
+"""Identifiers and times, as pure functions of what they are made from.
+
+Threads, turns and windows are UUIDv7: they sort by time and tell when they were made. Times on the wire are UTC with
+exactly three digits of a second.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import UTC, datetime
+from typing import Final
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def uuid7(millis: int, entropy: bytes) -> str:
+    """Return the UUIDv7 for a Unix time in milliseconds and ten bytes of randomness."""
+    value = (millis & (2**48 - 1)) << 80 | int.from_bytes(entropy[:10], "big")
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return str(uuid.UUID(int=value))
+
+
+def uuid7_time(text: str) -> datetime | None:
+    """Return when a UUIDv7 was made, or None for any other text."""
+    if not is_uuid(text) or text[14] != "7":
+        return None
+    return datetime.fromtimestamp(int(text[:8] + text[9:13], 16) / 1000, UTC)
+
+
+def is_uuid(text: str) -> bool:
+    """Say whether the text is a UUID in lower-case hyphenated form."""
+    return bool(_UUID.fullmatch(text))
+
+
+def wire_time(moment: datetime) -> str:
+    """Return a time as `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def parse_time(text: str) -> datetime | None:
+    """Return the moment that a wire time (or any ISO-8601 time) names, or None."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

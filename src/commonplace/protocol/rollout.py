@@ -1,0 +1,310 @@
+"""Rollout lines: the envelope around everything a session file holds, and the payloads that replay needs.
+
+A line is parsed in two steps. The envelope (`Line`) is read for every line and keeps its payload as bytes; the
+payload is decoded only by whoever needs it. Three generations are read: bare 2025 lines (no envelope), *legacy*
+lines, and *paginated* lines with ordinals. One is written: the envelope with keys in Codex's order.
+
+Invariants: a `Line` never builds its payload; a line that cannot be used is described by a `Skipped`, never
+dropped in silence; `encode` yields exactly one newline, at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+MAX_LINE_BYTES: Final = 128 * 2**20
+"""Longest line that is loaded; real compactions with copied images reach tens of megabytes."""
+MAX_LINE_VALUES: Final = 4 * 2**20
+"""Most commas in one line: bounds what decoding can build out of tiny values."""
+
+OWN_TYPE: Final = "commonplace"
+"""Lines of our own; Codex ignores lines of a type it does not know."""
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A stretch of a file that could not be used, and why."""
+
+    offset: int
+    bytes: int
+    reason: str
+
+
+class LineError(ValueError):
+    """The line cannot be used; the text is the reason that reports show."""
+
+
+class BlobRef(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a payload's oversized value went: `pointer` is the JSON pointer inside the payload."""
+
+    pointer: str
+    sha256: str
+    bytes: int
+    media_type: str
+    restore: dict[str, Any] | None = None
+    """For media: the content item that stood there, its data URL cut down to the part before the data."""
+
+
+class Line(msgspec.Struct, gc=False):
+    """The envelope of one line; `offset` and `size` say where its bytes stand in the file."""
+
+    type: str = ""
+    payload: msgspec.Raw = msgspec.Raw()
+    timestamp: str | None = None
+    ordinal: int | None = None
+    metadata: msgspec.Raw = msgspec.Raw()
+    blob: msgspec.Raw = msgspec.Raw()
+    # Set by the reader, whatever a file says; the odd names keep them apart from the keys of the format.
+    offset: int = msgspec.field(default=-1, name="::offset")
+    size: int = msgspec.field(default=0, name="::size")
+
+    def blobs(self) -> list[BlobRef]:
+        """Return the references to spilled values (none for a line that spilled nothing)."""
+        if not self.blob:
+            return []
+        try:
+            return _blob_refs.decode(self.blob)
+        except msgspec.DecodeError:
+            return []
+
+
+class GitInfo(msgspec.Struct, omit_defaults=True):
+    """The repository state noted when a thread was created."""
+
+    commit_hash: str | None = None
+    branch: str | None = None
+    repository_url: str | None = None
+
+
+class HistoryBase(msgspec.Struct):
+    """The prefix of another file that a fork inherits; `thread_id` is really that file's rollout id."""
+
+    thread_id: str
+    end_byte_offset: int
+    end_ordinal_exclusive: int | None = None
+
+
+class ContextWindow(msgspec.Struct):
+    """Identity of the first context window."""
+
+    window_id: str | None = None
+
+
+class SessionMeta(msgspec.Struct, kw_only=True):
+    """The first line of a thread: who, where, when, from what."""
+
+    id: str
+    timestamp: str = ""
+    cwd: str = ""
+    originator: str = ""
+    cli_version: str = ""
+    source: Any = None
+    thread_source: str | None = None
+    session_id: str | None = None
+    parent_thread_id: str | None = None
+    forked_from_id: str | None = None
+    model_provider: str | None = None
+    memory_mode: str | None = None
+    history_mode: str = "legacy"
+    history_base: HistoryBase | None = None
+    context_window: ContextWindow | None = None
+    git: GitInfo | None = None
+
+
+class TurnContext(msgspec.Struct):
+    """The settings one turn ran under."""
+
+    turn_id: str | None = None
+    cwd: str = ""
+    model: str = ""
+    comp_hash: str | None = None
+    realtime_active: bool | None = None
+
+
+class PreviousSettings(msgspec.Struct, frozen=True):
+    """What the last user turn ran with; the next turn compares itself to it."""
+
+    model: str
+    comp_hash: str | None = None
+    realtime_active: bool | None = None
+
+
+class ResumeMetadata(msgspec.Struct):
+    """What newer Codex versions note at a checkpoint so that nothing older need be read."""
+
+    previous_turn_settings: PreviousSettings | None = None
+
+
+class Compacted(msgspec.Struct):
+    """A checkpoint: `replacement_history` is the whole history from here on."""
+
+    message: str = ""
+    replacement_history: list[msgspec.Raw] | None = None
+    replacement_history_metadata: list[msgspec.Raw] | None = None
+    window_number: int | None = None
+    window_id: str | int | None = None
+    first_window_id: str | None = None
+    previous_window_id: str | None = None
+    resume_metadata: ResumeMetadata | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether Codex never looks at what stands before it, even when a rollback follows."""
+        return self.window_number is not None and self.resume_metadata is not None
+
+    def number(self) -> int | None:
+        """Return the window number; files of 2025 put it where the id stands now."""
+        if self.window_number is not None:
+            return self.window_number
+        return self.window_id if isinstance(self.window_id, int) else None
+
+
+class WorldState(msgspec.Struct):
+    """A snapshot (`full`) or merge patch of the context that was injected."""
+
+    full: bool = False
+    state: dict[str, Any] = {}
+
+
+class _OldMeta(msgspec.Struct):
+    id: str
+    timestamp: str
+
+
+class _Bare(msgspec.Struct):
+    type: str = ""
+    record_type: str | None = None
+
+
+_line = msgspec.json.Decoder(Line)
+_old_meta = msgspec.json.Decoder(_OldMeta)
+_bare = msgspec.json.Decoder(_Bare)
+_blob_refs = msgspec.json.Decoder(list[BlobRef])
+_meta = msgspec.json.Decoder(SessionMeta)
+_turn_context = msgspec.json.Decoder(TurnContext)
+_compacted = msgspec.json.Decoder(Compacted)
+_world_state = msgspec.json.Decoder(WorldState)
+
+
+def decode(raw: bytes) -> Line:
+    """Return the envelope of one line's bytes.
+
+    Raises:
+        LineError: the line cannot be used; its text is the reason.
+    """
+    if len(raw) > MAX_LINE_VALUES and raw.count(b",") > MAX_LINE_VALUES:
+        raise LineError("too_dense")
+    try:
+        # An envelope leaves its payload undecoded, so UTF-8 is checked here, once, for every reader alike.
+        if not raw.isascii():
+            raw.decode()
+        line = _line.decode(raw)
+    except UnicodeDecodeError:
+        raise LineError("invalid_utf8") from None
+    except msgspec.ValidationError:
+        return _decode_bare(raw)
+    except msgspec.DecodeError:
+        raise LineError("not_json") from None
+    except RecursionError:
+        raise LineError("too_deep") from None
+    line.size = len(raw)
+    line.offset = -1
+    if line.payload:
+        return line
+    return _decode_bare(raw)
+
+
+def _decode_bare(raw: bytes) -> Line:
+    """Wrap a 2025 line (no envelope) so that the rest of the program sees one format."""
+    try:
+        bare = _bare.decode(raw)
+        if bare.record_type is not None:
+            return Line(type="state", payload=msgspec.Raw(raw), size=len(raw))
+        if bare.type:
+            if b'"timestamp"' in raw[:64]:  # an envelope that lost its payload is not a bare item
+                raise LineError("not_a_record")
+            return Line(type="response_item", payload=msgspec.Raw(raw), size=len(raw))
+        meta = _old_meta.decode(raw)
+    except msgspec.DecodeError:
+        raise LineError("not_a_record") from None
+    return Line(type="session_meta", payload=msgspec.Raw(raw), timestamp=meta.timestamp, size=len(raw))
+
+
+def encode(
+    line_type: str,
+    payload: Any,
+    *,
+    timestamp: str,
+    ordinal: int | None = None,
+    metadata: Any = None,
+    blob: list[BlobRef] | None = None,
+) -> bytes:
+    """Return one line, newline included, in the key order that Codex writes."""
+    envelope: dict[str, Any] = {"timestamp": timestamp}
+    if ordinal is not None:
+        envelope["ordinal"] = ordinal
+    envelope["type"] = line_type
+    envelope["payload"] = payload
+    if metadata is not None:
+        envelope["metadata"] = metadata
+    if blob:
+        envelope["blob"] = blob
+    return msgspec.json.encode(envelope).replace(b"\n", b" ") + b"\n"
+
+
+def session_meta(line: Line) -> SessionMeta:
+    """Decode a `session_meta` payload.
+
+    Raises:
+        msgspec.DecodeError: a field has the wrong type, or the id is missing.
+    """
+    return _meta.decode(line.payload)
+
+
+def turn_context(line: Line) -> TurnContext:
+    """Decode a `turn_context` payload (raises msgspec.DecodeError)."""
+    return _turn_context.decode(line.payload)
+
+
+def compacted(line: Line) -> Compacted:
+    """Decode a `compacted` payload.
+
+    Raises:
+        msgspec.DecodeError: it is damaged, or its metadata list does not match its history.
+    """
+    found = _compacted.decode(line.payload)
+    notes = found.replacement_history_metadata
+    if notes is not None and len(notes) != len(found.replacement_history or ()):
+        raise msgspec.ValidationError("replacement_history_metadata does not match replacement_history")
+    return found
+
+
+def checkpoint(line: Line) -> Compacted | None:
+    """Return the compaction if the line is a usable one that carries its whole replacement."""
+    if line.type != "compacted":
+        return None
+    try:
+        found = compacted(line)
+    except msgspec.DecodeError:
+        return None
+    return found if found.replacement_history is not None else None
+
+
+def world_state(line: Line) -> WorldState:
+    """Decode a `world_state` payload (raises msgspec.DecodeError)."""
+    return _world_state.decode(line.payload)
+
+
+def source_name(source: Any) -> str:
+    """Return a thread's source as one word (`cli`, `exec`, `subagent:review`, …); missing means `vscode`."""
+    if source is None:
+        return "vscode"
+    if isinstance(source, str):
+        return source
+    if isinstance(source, dict) and len(source) == 1:  # pyright: ignore[reportUnknownArgumentType]
+        ((kind, detail),) = source.items()  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(detail, dict) and detail:
+            detail = next(iter(detail))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return f"{detail}" if kind == "custom" else f"{kind}:{detail}"
+    return "unknown"

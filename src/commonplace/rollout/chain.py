@@ -1,0 +1,149 @@
+"""A thread as a chain of files: its own, and the prefixes of others that it inherits by reference.
+
+A fork by reference copies nothing: its `session_meta` names a parent file and a byte offset (`history_base`), and the
+thread is that prefix followed by the fork's own lines; the parent may be a fork itself. `open_ledger` resolves the
+chain once; readers then go through its parts in either direction.
+
+Invariants: the first session_meta of the thread's own file is its identity; a chain is finite (a cycle or an absurd
+depth is an error); no file of a chain is ever written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from commonplace.errors import LedgerError, NotASession, ParentMissing
+from commonplace.protocol import rollout
+from commonplace.protocol.rollout import Line, SessionMeta, Skipped
+from commonplace.rollout import layout, reader
+
+HISTORY_MODES: Final = frozenset({"legacy", "paginated"})
+_MAX_DEPTH: Final = 1000
+_HEAD_LINE_BYTES: Final = 16 * 2**20
+_HEAD_BYTES: Final = 64 * 2**20
+"""How far into a file its session_meta is looked for, and how long it may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file, up to byte `end` (None: all of it)."""
+
+    path: Path
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One thread, ready to be read."""
+
+    path: Path
+    meta: SessionMeta
+    head: Line
+    parts: tuple[Part, ...]
+    """Own file first, then the inherited prefixes, nearest parent first."""
+
+    @property
+    def thread_id(self) -> str:
+        """The id of the thread."""
+        return self.meta.id
+
+
+@dataclass(slots=True)
+class SkipLog:
+    """What could not be used, in a list that no file can make endless."""
+
+    limit: int = 10_000
+    entries: list[Skipped] = field(default_factory=list[Skipped])
+
+    def add(self, skipped: Skipped) -> None:
+        """Note one stretch; beyond the limit, everything further is summed up in the last entry."""
+        if len(self.entries) < self.limit:
+            self.entries.append(skipped)
+            return
+        last = self.entries[-1]
+        total = last.bytes + skipped.bytes
+        self.entries[-1] = Skipped(min(last.offset, skipped.offset), total, "and_more")
+
+
+def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
+    """Read a thread's head and resolve what it inherits.
+
+    `homes` are searched for parent files after the folder and the home that the file itself stands in.
+
+    Raises:
+        NotASession: no such file, or no session_meta in it.
+        ParentMissing: a file that the thread inherits from is not there.
+        LedgerError: the file cannot be read, or its chain is damaged.
+    """
+    head, meta = read_head(path)
+    parts = [Part(path, None)]
+    seen = {path.resolve()}
+    current = meta
+    while (base := current.history_base) is not None:
+        parent = _find_parent(base.thread_id, parts[-1].path, homes or [])
+        if parent is None:
+            raise ParentMissing(
+                f"{path} continues the session {base.thread_id}, whose file is missing.",
+                hint="Put the parent's file back, or name its home with --home.",
+                thread_id=meta.id,
+                parent=base.thread_id,
+            )
+        if parent.resolve() in seen or len(parts) > _MAX_DEPTH or base.end_byte_offset < 0:
+            raise LedgerError(f"{path} refers to itself through its parents.", hint="The file is damaged.")
+        seen.add(parent.resolve())
+        parts.append(Part(parent, base.end_byte_offset))
+        current = read_head(parent)[1]
+    return Ledger(path, meta, head, tuple(parts))
+
+
+def _find_parent(rollout_id: str, child: Path, homes: list[Path]) -> Path | None:
+    own = layout.home_of(child.absolute())
+    return layout.find_rollout(rollout_id, near=child, homes=[own, *homes] if own else homes)
+
+
+def read_head(path: Path) -> tuple[Line, SessionMeta]:
+    """Return the first session_meta of a file.
+
+    Raises:
+        NotASession: the file is empty or holds none where one belongs.
+        LedgerError: it cannot be read, or a newer program wrote it.
+    """
+    meter = reader.Meter()
+    records = 0
+    for record in reader.forward(path, max_line=_HEAD_LINE_BYTES, meter=meter):
+        records += 1
+        if isinstance(record, Line) and record.type == "session_meta":
+            try:
+                meta = rollout.session_meta(record)
+            except (msgspec.DecodeError, RecursionError):
+                continue
+            if meta.history_mode not in HISTORY_MODES:
+                raise LedgerError(
+                    f"{path} is written in a history mode ({meta.history_mode}) that this version does not know.",
+                    hint="Update Commonplace.",
+                )
+            return record, meta
+        if meter.bytes_read > _HEAD_BYTES:
+            break
+    if not records:
+        raise NotASession(f"{path} is empty.", hint="It holds no session.", path=str(path))
+    raise NotASession(
+        f"{path} is not a session file: it has no session_meta line.",
+        hint="Name a rollout file, a thread id or a thread name.",
+        path=str(path),
+    )
+
+
+def forward(ledger: Ledger, log: SkipLog, meter: reader.Meter | None = None) -> Iterator[tuple[Part, Line]]:
+    """Yield every line of the thread, inherited ones first, each with the part it stands in."""
+    for part in reversed(ledger.parts):
+        for record in reader.forward(part.path, end=part.end, meter=meter):
+            if isinstance(record, Skipped):
+                log.add(record)
+            else:
+                yield part, record

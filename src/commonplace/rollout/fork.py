@@ -1,0 +1,163 @@
+"""Forks: a new thread that starts from another's past.
+
+By reference, the new file holds one line that points at a byte of the parent's file: any size forks in no time. As a
+copy, every inherited line is written out with its blobs inlined, so that the file stands alone and Codex can resume it.
+Either way the parent is only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from commonplace.errors import BadInput
+from commonplace.protocol import events, items, rollout, turns
+from commonplace.protocol.rollout import Line
+from commonplace.rollout import blobs, chain, reader
+from commonplace.rollout.chain import Ledger, Part, SkipLog
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A place in a thread: before byte `offset` of one of its parts."""
+
+    part: Part
+    offset: int
+    ordinal: int | None
+    """The ordinal that the next line would have, in paginated threads."""
+
+
+def end_of(ledger: Ledger) -> Cut:
+    """Return the end of a thread: after its last whole line."""
+    part = ledger.parts[0]
+    end, ordinal = 0, None
+    if reader.is_compressed(part.path):
+        for record in reader.forward(part.path):
+            end, ordinal = _after(record, ordinal)
+    else:
+        size = part.path.stat().st_size
+        for record in reader.backward(part.path):
+            if isinstance(record, Line):
+                end = min(size, record.offset + record.size + 1)
+                ordinal = record.ordinal
+                break
+    return Cut(part, end, None if ordinal is None else ordinal + 1)
+
+
+def _after(record: reader.Record, ordinal: int | None) -> tuple[int, int | None]:
+    if isinstance(record, Line):
+        return record.offset + record.size + 1, record.ordinal if record.ordinal is not None else ordinal
+    return record.offset + record.bytes + 1, ordinal
+
+
+def after_turn(ledger: Ledger, turn: str) -> Cut:
+    """Return the place after a turn, given as a number (1 is the first) or as a turn id.
+
+    Raises:
+        BadInput: the thread has no such turn.
+    """
+    cuts = list(_turn_starts(ledger))
+    place = _find_turn(cuts, turn)
+    if place is None:
+        raise BadInput(
+            f"Thread {ledger.thread_id} has no turn {turn}.",
+            hint=f"It has {len(cuts)} turns: give a number from 1 to {len(cuts)}, or a turn id.",
+        )
+    return cuts[place + 1].cut if place + 1 < len(cuts) else end_of(ledger)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    cut: Cut
+    turn_id: str | None
+
+
+def _find_turn(starts: list[_Start], turn: str) -> int | None:
+    if turn.isdecimal():
+        number = int(turn)
+        return number - 1 if 1 <= number <= len(starts) else None
+    return next((place for place, start in enumerate(starts) if start.turn_id == turn), None)
+
+
+def _turn_starts(ledger: Ledger) -> Iterator[_Start]:
+    """Return where each user turn that was not rolled back begins."""
+    starts: list[_Start] = []
+    counter = turns.TurnCounter()
+    opened: _Start | None = None
+    for part, line in chain.forward(ledger, SkipLog()):
+        here = Cut(part, line.offset, line.ordinal)
+        if line.type == "event_msg":
+            event = _event(line)
+            if event is None:
+                continue
+            if event.type in events.TURN_STARTED:
+                counter.started()
+                opened = _Start(here, event.turn_id)
+            elif event.type in events.TURN_COMPLETE or event.type == events.TURN_ABORTED:
+                counter.ended()
+                opened = None
+            elif event.type == events.ROLLED_BACK:
+                counter.rolled_back(event.num_turns)
+                del starts[counter.turns :]
+        elif line.type in ("response_item", "inter_agent_communication") and _is_boundary(line) and counter.boundary():
+            starts.append(opened or _Start(here, None))
+    return iter(starts)
+
+
+def _event(line: Line) -> events.Event | None:
+    try:
+        return events.event(line.payload)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _is_boundary(line: Line) -> bool:
+    if line.type == "inter_agent_communication":
+        return True
+    try:
+        return turns.is_boundary(items.view(line.payload))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def reference_meta(meta: dict[str, Any], ledger: Ledger, cut: Cut, rollout_id: str) -> dict[str, Any]:
+    """Return the first line's payload of a fork that refers to its parent."""
+    paginated = cut.ordinal is not None
+    base: dict[str, Any] = {"thread_id": rollout_id, "end_byte_offset": cut.offset}
+    if paginated:
+        base["end_ordinal_exclusive"] = cut.ordinal
+    mode = "paginated" if paginated else "legacy"
+    return {**meta, "forked_from_id": ledger.thread_id, "history_mode": mode, "history_base": base}
+
+
+def copied_lines(ledger: Ledger, cut: Cut, store: blobs.BlobStore, log: SkipLog) -> Iterator[Line]:
+    """Yield the lines before a cut with every spilled value put back; session_meta lines of parents are left out."""
+    inherited = _before(chain.forward(_until(ledger, cut), log), cut)
+    for line in blobs.restored(inherited, store, log.add, everything=True):
+        if line.type != "session_meta":
+            yield line
+
+
+def _until(ledger: Ledger, cut: Cut) -> Ledger:
+    """Return the ledger without the parts that come after the one that the cut is in."""
+    place = ledger.parts.index(cut.part)
+    return Ledger(ledger.path, ledger.meta, ledger.head, ledger.parts[place:])
+
+
+def _before(lines: Iterable[tuple[Part, Line]], cut: Cut) -> Iterator[Line]:
+    for part, line in lines:
+        if part == cut.part and line.offset >= cut.offset:
+            return
+        yield line
+
+
+def rollout_id_of(path: Path, fallback: str) -> str:
+    """Return the id that forks use for a file: from its name, else the thread's own."""
+    from commonplace.rollout import layout
+
+    named = layout.parse_name(path.name)
+    return named.rollout_id if named else fallback

@@ -1,0 +1,150 @@
+"""Where session files stand in a home, and how their names are read.
+
+    sessions/YYYY/MM/DD/rollout-<time>-<thread id>[_<rollout id>].jsonl[.zst]
+    archived_sessions/<same name>
+
+The layout is Codex's, so one walk serves our home and a Codex home. A plain file hides its `.zst` sibling. Nothing
+here opens a session file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from commonplace.protocol import ids
+
+SESSIONS: Final = "sessions"
+ARCHIVED: Final = "archived_sessions"
+
+_NAME: Final = re.compile(
+    r"rollout-(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)-(?P<thread>[0-9a-f-]{36})"
+    r"(?:_(?P<rollout>[0-9a-f-]{36}))?\.jsonl(?P<zst>\.zst)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutName:
+    """What a rollout's file name says."""
+
+    created: datetime
+    thread_id: str
+    rollout_id: str
+    """The same as the thread id, unless the file replaced an earlier one."""
+    compressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A session file met on a walk, with what the index compares to see whether it changed."""
+
+    path: Path
+    size: int
+    mtime_ns: int
+    archived: bool
+
+
+def parse_name(name: str) -> RolloutName | None:
+    """Return what a file name says, or None if it is not a rollout's."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    try:
+        created = datetime.strptime(found["time"], "%Y-%m-%dT%H-%M-%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    thread = found["thread"]
+    return RolloutName(created, thread, found["rollout"] or thread, bool(found["zst"]))
+
+
+def new_path(home: Path, created: datetime, thread_id: str) -> Path:
+    """Return the path of a new thread's file (local time, as Codex names its own)."""
+    local = created.astimezone()
+    name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{thread_id}.jsonl"
+    return home / SESSIONS / f"{local:%Y}" / f"{local:%m}" / f"{local:%d}" / name
+
+
+def archived_path(home: Path, path: Path) -> Path:
+    """Return where a file goes when its thread is archived."""
+    return home / ARCHIVED / path.name
+
+
+def unarchived_path(home: Path, path: Path) -> Path:
+    """Return where an archived file goes back to, by the date in its name."""
+    year, month, day = path.name.removeprefix("rollout-")[:10].split("-")
+    return home / SESSIONS / year / month / day / path.name
+
+
+def walk(home: Path) -> Iterator[FoundFile]:
+    """Yield every session file of a home; what vanishes meanwhile is passed over."""
+    for folder, archived in ((SESSIONS, False), (ARCHIVED, True)):
+        yield from _walk_folder(str(home / folder), archived=archived)
+
+
+def _walk_folder(folder: str, *, archived: bool) -> Iterator[FoundFile]:
+    try:
+        with os.scandir(folder) as entries:
+            listed = list(entries)
+    except OSError:
+        return
+    plain = {entry.name for entry in listed}
+    for entry in listed:
+        name = entry.name
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk_folder(entry.path, archived=archived)
+            elif name.startswith("rollout-") and name.endswith((".jsonl", ".jsonl.zst")):
+                if name.endswith(".zst") and name[:-4] in plain:
+                    continue
+                status = entry.stat()
+                yield FoundFile(Path(entry.path), status.st_size, status.st_mtime_ns, archived)
+        except OSError:
+            continue
+
+
+def home_of(path: Path) -> Path | None:
+    """Return the home that a session file stands in, by the folder names above it."""
+    for parent in path.parents:
+        if parent.name in (SESSIONS, ARCHIVED):
+            return parent.parent
+    return None
+
+
+def find_rollout(rollout_id: str, *, near: Path | None, homes: list[Path]) -> Path | None:
+    """Return the file with this rollout id: beside `near` first, then where its date says, then anywhere.
+
+    The id is matched against the end of the file name, so that nothing is opened.
+    """
+    places: list[Path] = [near.parent] if near is not None else []
+    moment = ids.uuid7_time(rollout_id)
+    for home in homes:
+        if moment is not None:
+            days = (moment.astimezone() + timedelta(days=shift) for shift in (0, -1, 1))
+            places.extend(home / SESSIONS / f"{day:%Y/%m/%d}" for day in days)
+        places.append(home / ARCHIVED)
+    for place in places:
+        if found := _by_id(place, rollout_id):
+            return found
+    for home in homes:
+        for file in walk(home):
+            named = parse_name(file.path.name)
+            if named is not None and named.rollout_id == rollout_id:
+                return file.path
+    return None
+
+
+def _by_id(folder: Path, rollout_id: str) -> Path | None:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return None
+    for ending in (".jsonl", ".jsonl.zst"):
+        for name in names:
+            if name.startswith("rollout-") and name.endswith(rollout_id + ending):
+                return folder / name
+    return None

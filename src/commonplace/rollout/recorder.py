@@ -1,0 +1,328 @@
+"""The recorder: the only way a line gets into a session file.
+
+`record` never waits: it stamps the line and queues it. A background thread owns the file and writes in order. A barrier
+(`flush`, `end_turn`, `close`) returns when everything recorded before it is in the file, and raises `WriteFailed` if it
+is not; then the lines stay queued, and a later barrier writes them without a gap or a duplicate. Acknowledged means: a
+barrier returned.
+
+The file is made by the first barrier that has something to write (`persist` forces it), so that a session in which
+nothing happened leaves nothing behind. One writer per thread, across processes, is kept by a lock.
+
+How hard a barrier works is a setting: `never` trusts the operating system (lines survive the death of the process),
+`turn` makes them survive a loss of power at the end of each turn, `line` at every barrier.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import CommonplaceError, LedgerError, WriteFailed
+from commonplace.protocol import ids, rollout
+from commonplace.rollout import blobs, chain, compression, locks, reader
+from commonplace.rollout.appender import Appender
+
+Fsync = Literal["turn", "line", "never"]
+_BATCH_BYTES: Final = 1024 * 1024
+_BATCH_LINES: Final = 4096
+"""Queued lines are written together up to this size and number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a recorder needs besides its thread."""
+
+    home: Path
+    now: Callable[[], datetime]
+    fsync: Fsync = "turn"
+    blob_bytes: int = blobs.DEFAULT_BOUND
+    write: Callable[[int, bytes], int] = os.write
+    """The system call that writes; tests make it fail."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A line that is not in the file yet; encoded on the writer's thread, where its blobs are stored first."""
+
+    line_type: str
+    payload: bytes
+    timestamp: str
+    ordinal: int | None
+    metadata: Any
+    encoded: bytes = b""
+
+
+@dataclass(slots=True)
+class _Barrier:
+    sync: bool
+    last: bool = False
+    create: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
+    error: CommonplaceError | None = None
+
+
+class Recorder:
+    """Appends to one thread; make one with `create` or `resume`, end it with `close`."""
+
+    def __init__(self, thread_id: str, path: Path, options: Options, *, ordinal: int | None, exists: bool) -> None:
+        self.thread_id = thread_id
+        self.path = path
+        self._options = options
+        self._ordinal = ordinal
+        self._exists = exists
+        self._lock = locks.WriterLock(options.home, thread_id)
+        self._appender = Appender(path, write=options.write)
+        self._store = blobs.BlobStore(options.home)
+        self._changed = threading.Condition()
+        self._queue: deque[_Pending] = deque()
+        self._barriers: deque[_Barrier] = deque()
+        self._written = 0
+        """How much of the queue's first line is in the file already."""
+        self._failure: str | None = None
+        self._unsynced_name = False
+        self._thread = threading.Thread(target=self._run, name=f"recorder-{thread_id[:8]}", daemon=True)
+
+    @classmethod
+    async def create(cls, path: Path, meta: dict[str, Any], options: Options) -> Recorder:
+        """Begin a thread; `meta` is the payload of its first line. No file is made yet.
+
+        Raises:
+            ThreadBusy: another writer has the thread.
+        """
+        ordinal = None
+        if meta.get("history_mode") == "paginated":
+            ordinal = (meta.get("history_base") or {}).get("end_ordinal_exclusive") or 0
+        recorder = cls(meta["id"], path, options, ordinal=ordinal, exists=False)
+        await anyio.to_thread.run_sync(recorder._start)
+        recorder.record("session_meta", meta)
+        return recorder
+
+    @classmethod
+    async def resume(cls, path: Path, options: Options) -> Recorder:
+        """Go on with a thread that has a file; a torn last line is closed off first.
+
+        Raises:
+            NotASession, LedgerError: the file cannot be used.
+            ThreadBusy: another writer has the thread.
+        """
+        return await anyio.to_thread.run_sync(cls._resume, path, options)
+
+    @classmethod
+    def _resume(cls, path: Path, options: Options) -> Recorder:
+        meta = chain.read_head(path)[1]
+        recorder = cls(meta.id, path, options, ordinal=None, exists=True)
+        recorder._lock.acquire()
+        try:
+            if reader.is_compressed(path):
+                path = compression.materialise(path)
+                recorder.path, recorder._appender = path, Appender(path, write=options.write)
+            if meta.history_mode == "paginated":
+                recorder._ordinal = _next_ordinal(path)
+            recorder._appender.open(create=False)
+        except BaseException:
+            recorder._lock.release()
+            raise
+        recorder._thread.start()
+        return recorder
+
+    def _start(self) -> None:
+        self._lock.acquire()
+        self._thread.start()
+
+    def record(self, line_type: str, payload: Any, metadata: Any = None) -> None:
+        """Queue one line, stamped with the present time; it is written in the background, in order."""
+        with self._changed:
+            timestamp = ids.wire_time(self._options.now())
+            self._queue.append(
+                _Pending(line_type, msgspec.json.encode(payload), timestamp, self._ordinal, metadata)
+            )
+            if self._ordinal is not None:
+                self._ordinal += 1
+            self._changed.notify()
+
+    async def flush(self) -> None:
+        """Return when everything recorded so far is in the file.
+
+        Raises:
+            WriteFailed: it is not; the lines stay queued for the next barrier.
+        """
+        await self._pass(_Barrier(sync=self._options.fsync == "line"))
+
+    async def persist(self) -> None:
+        """Make the file now, even if nothing but the first line is recorded (raises WriteFailed)."""
+        await self._pass(_Barrier(sync=self._options.fsync == "line", create=True))
+
+    async def end_turn(self) -> None:
+        """Return when everything recorded so far would survive a loss of power, if settings ask for that.
+
+        Raises:
+            WriteFailed: as for `flush`.
+        """
+        await self._pass(_Barrier(sync=self._options.fsync != "never"))
+
+    async def close(self) -> None:
+        """Write what is left and give the thread up; after an error the recorder is still open and can be retried.
+
+        Raises:
+            WriteFailed: as for `flush`.
+        """
+        if self._thread.is_alive():
+            await self._pass(_Barrier(sync=self._options.fsync != "never", last=True))
+            await anyio.to_thread.run_sync(self._thread.join)
+        self._appender.close()
+        self._lock.release()
+
+    def abandon(self) -> None:
+        """Give the thread up without writing what is queued: for a caller that cannot wait any longer."""
+        barrier = _Barrier(sync=False, last=True)
+        with self._changed:
+            self._queue.clear()
+            self._barriers.append(barrier)
+            self._changed.notify()
+        self._thread.join()
+        self._appender.close()
+        self._lock.release()
+
+    async def __aenter__(self) -> Recorder:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _pass(self, barrier: _Barrier) -> None:
+        with self._changed:
+            self._barriers.append(barrier)
+            self._changed.notify()
+        await anyio.to_thread.run_sync(barrier.done.wait)
+        if barrier.error is not None:
+            raise barrier.error
+
+    # The rest runs on the writer's thread.
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(self._has_work)
+                barrier = self._barriers.popleft() if self._barriers else None
+            if barrier is None:
+                self._write_quietly()
+                continue
+            self._serve(barrier)
+            if barrier.last and barrier.error is None:
+                return
+
+    def _has_work(self) -> bool:
+        """Between barriers, write in the background; after a failure wait for the next barrier."""
+        return bool(self._barriers) or (bool(self._queue) and self._appender.is_open and self._failure is None)
+
+    def _write_quietly(self) -> None:
+        try:
+            self._drain()
+        except (OSError, LedgerError) as error:
+            self._failure = str(error)
+
+    def _serve(self, barrier: _Barrier) -> None:
+        try:
+            self._materialise(create=barrier.create)
+            if self._appender.is_open:
+                self._drain()
+                self._appender.check()
+                if barrier.sync:
+                    self._sync()
+            self._failure = None
+        except (OSError, LedgerError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._failure = reason
+            barrier.error = WriteFailed(
+                f"{self.path} could not be written: {reason}.",
+                hint="Nothing is lost: free space or restore the folder, and it is written with the next step.",
+                thread_id=self.thread_id,
+                queued=len(self._queue),
+            )
+            barrier.error.__cause__ = error
+        barrier.done.set()
+
+    def _materialise(self, *, create: bool) -> None:
+        """Make the file once there is more to say than who is speaking."""
+        if self._appender.is_open:
+            return
+        if self._exists or create or len(self._queue) > 1:
+            self._appender.open(create=not self._exists)
+            self._exists, self._unsynced_name = True, True
+
+    def _drain(self) -> None:
+        while True:
+            with self._changed:
+                waiting = list(itertools.islice(self._queue, _BATCH_LINES))
+            if not waiting:
+                return
+            with contextlib.ExitStack() as guard:
+                try:
+                    batch = self._batch(waiting, guard)
+                    landed = self._appender.append(batch[self._written :])
+                except BaseException:
+                    # Encoding again gives the same bytes and stores blobs again that were collected meanwhile.
+                    for pending in waiting:
+                        pending.encoded = b""
+                    raise
+            self._advance(landed)
+
+    def _batch(self, waiting: list[_Pending], guard: contextlib.ExitStack) -> bytes:
+        """Encode lines up to the batch size; blobs they need are safe from collection until `guard` ends."""
+        parts: list[bytes] = []
+        size = 0
+        for pending in waiting:
+            if size >= _BATCH_BYTES:
+                break
+            pending.encoded = pending.encoded or self._encode(pending, guard)
+            parts.append(pending.encoded)
+            size += len(pending.encoded)
+        return b"".join(parts)
+
+    def _advance(self, landed: int) -> None:
+        """Take out of the queue what is in the file: whole lines, and a part of the next."""
+        self._written += landed
+        with self._changed:
+            while self._queue and self._written >= len(self._queue[0].encoded) > 0:
+                self._written -= len(self._queue.popleft().encoded)
+
+    def _encode(self, pending: _Pending, guard: contextlib.ExitStack) -> bytes:
+        payload: Any = msgspec.Raw(pending.payload)
+        refs: list[rollout.BlobRef] = []
+        if len(pending.payload) > self._options.blob_bytes or pending.line_type == "compacted":
+            guard.enter_context(locks.shared(self._options.home, blobs.LOCK))
+            whole = msgspec.json.decode(pending.payload)
+            payload, refs = blobs.spill(pending.line_type, whole, self._store, self._options.blob_bytes)
+        return rollout.encode(
+            pending.line_type,
+            payload,
+            timestamp=pending.timestamp,
+            ordinal=pending.ordinal,
+            metadata=pending.metadata,
+            blob=refs,
+        )
+
+    def _sync(self) -> None:
+        self._appender.sync()
+        if self._unsynced_name:
+            self._appender.sync_folder()
+            self._unsynced_name = False
+
+
+def _next_ordinal(path: Path) -> int:
+    """Return the ordinal after that of the newest line that has one."""
+    for record in reader.backward(path):
+        if isinstance(record, rollout.Line) and record.ordinal is not None:
+            return record.ordinal + 1
+    return 0

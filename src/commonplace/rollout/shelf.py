@@ -1,0 +1,60 @@
+"""Moving whole threads: archive, unarchive, delete. Each takes the writer's lock, so none happens under a writer.
+
+A thread that was reverted has several files; they move together, and if one move fails the others are undone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from commonplace.errors import LedgerError
+from commonplace.rollout import layout, locks
+
+
+def files_of(home: Path, thread_id: str) -> list[Path]:
+    """Return every file of a thread in a home, by name."""
+    found: list[Path] = []
+    for file in layout.walk(home):
+        named = layout.parse_name(file.path.name)
+        if named is not None and named.thread_id == thread_id:
+            found.append(file.path)
+    return sorted(found)
+
+
+def archive(home: Path, thread_id: str, files: list[Path]) -> list[Path]:
+    """Move a thread's files to the archive; return where they are now (raises ThreadBusy, LedgerError)."""
+    return _move(home, thread_id, [(path, layout.archived_path(home, path)) for path in files])
+
+
+def unarchive(home: Path, thread_id: str, files: list[Path]) -> list[Path]:
+    """Move a thread's files back to the day they were made (raises ThreadBusy, LedgerError)."""
+    return _move(home, thread_id, [(path, layout.unarchived_path(home, path)) for path in files])
+
+
+def _move(home: Path, thread_id: str, moves: list[tuple[Path, Path]]) -> list[Path]:
+    with locks.WriterLock(home, thread_id):
+        done: list[tuple[Path, Path]] = []
+        try:
+            for source, target in moves:
+                if source == target:
+                    continue
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.link(source, target)  # unlike a rename, this never writes over a file
+                source.unlink()
+                done.append((source, target))
+        except OSError as error:
+            for source, target in reversed(done):
+                target.rename(source)
+            raise LedgerError(
+                f"The files of thread {thread_id} could not be moved: {error.strerror}.",
+                hint="Nothing was changed.",
+            ) from error
+    return [target for _, target in moves]
+
+
+def delete(home: Path, thread_id: str, files: list[Path]) -> None:
+    """Remove a thread's files (raises ThreadBusy)."""
+    with locks.WriterLock(home, thread_id):
+        for path in files:
+            path.unlink(missing_ok=True)
