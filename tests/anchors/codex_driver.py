@@ -1,17 +1,19 @@
 """Drive the real Codex CLI, pinned and offline, against a scripted model.
 
-The binary lives in a cache outside the tree (`make anchors` fetches it); `locate` finds it or says why not, so
-that tests can skip with the reason. A `CodexHome` is a throw-away CODEX_HOME and HOME whose configuration names
-one provider on loopback; every stray connection is sent to a dead proxy port, so nothing leaves the machine.
+The binary lives in a cache outside the tree (`make anchors` fetches it); `locate` finds it or says why
+not, so that tests can skip with the reason. A `CodexHome` is a throw-away CODEX_HOME and HOME whose
+configuration names one provider on loopback; every stray connection is sent to a dead proxy port, so
+nothing leaves the machine.
 
 Two ways in: `run_exec` for `codex exec [resume ID|fork ID] PROMPT`, and `AppServer`, a client of the line
-JSON-RPC that `codex app-server` speaks on stdio. The client waits for messages on a condition, never by sleeping:
-a reader thread appends what arrives to one list, and `request`, `wait` and `finish_turn` look for what they want
-in it.
+JSON-RPC that `codex app-server` speaks on stdio. The client waits for messages on a condition, never by
+sleeping: a reader thread appends what arrives to one list, and `request`, `wait` and `finish_turn` look
+for what they want in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -44,22 +46,28 @@ class Missing:
 
 def locate(cache: Path | None = None) -> Path | Missing:
     """Return the native binary of the pinned version, or the reason it is not there."""
-    chosen = cache or Path(os.environ.get("COMMONPLACE_ANCHORS") or "~/.cache/commonplace-anchors").expanduser()
+    chosen = (
+        cache or Path(os.environ.get("COMMONPLACE_ANCHORS") or "~/.cache/commonplace-anchors").expanduser()
+    )
     modules = chosen / "codex" / "node_modules" / "@openai"
     manifest = modules / "codex" / "package.json"
     if not manifest.is_file():
         return Missing(f"no Codex under {chosen} (run `make anchors`)")
-    version = cast(Json, json.loads(manifest.read_text("utf-8"))).get("version")
+    version = cast("Json", json.loads(manifest.read_text("utf-8"))).get("version")
     if version != PINNED:
         return Missing(f"Codex {version} is in {chosen}, the tests are about {PINNED}")
     # The npm wrapper is a node script; killing it would leave the real process alive, so we start that one.
     found = sorted(modules.glob("codex-*/vendor/*/bin/codex"))
-    return found[0] if found else Missing(f"the Codex package in {chosen} has no native binary for this platform")
+    return (
+        found[0]
+        if found
+        else Missing(f"the Codex package in {chosen} has no native binary for this platform")
+    )
 
 
 @dataclass(frozen=True)
 class CodexHome:
-    """A throw-away home: `root/codex` is CODEX_HOME, `root/home` is HOME, `root/demo` is the working directory."""
+    """A throw-away home below `root`: `codex` is CODEX_HOME, `home` is HOME, `demo` is the cwd."""
 
     binary: Path
     root: Path
@@ -175,7 +183,9 @@ def run_exec(
         timeout=timeout,
         check=False,
     )
-    events = [cast(Json, json.loads(line)) for line in done.stdout.decode().splitlines() if line.startswith("{")]
+    events = [
+        cast("Json", json.loads(line)) for line in done.stdout.decode().splitlines() if line.startswith("{")
+    ]
     return ExecResult(done.returncode, events, done.stderr.decode(errors="replace"))
 
 
@@ -216,10 +226,12 @@ class AppServer:
         self._send({"method": "initialized"})
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        stdin = self._process.stdin
-        if stdin is not None and self._process.poll() is None:
-            stdin.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # it may have been killed, as some scripts intend
+                self._process.stdin.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -247,25 +259,29 @@ class AppServer:
         found = self._find(lambda message: message.get("id") == number and "method" not in message, 0, method)
         if "error" in found:
             raise CodexError(f"{method}: {json.dumps(found['error'])}")
-        return cast(Json, found["result"])
+        return cast("Json", found["result"])
 
     def mark(self) -> int:
         """Return the current position in the stream of messages, for `wait`."""
         with self._inbox.changed:
             return len(self._inbox.messages)
 
-    def wait(self, method: str, accept: Callable[[Json], bool] = lambda params: True, *, since: int = 0) -> Json:
+    def wait(
+        self, method: str, accept: Callable[[Json], bool] = lambda params: True, *, since: int = 0
+    ) -> Json:
         """Return the params of the first notification of that name that `accept` likes.
 
         Raises:
             TimeoutError: none came.
         """
         found = self._find(
-            lambda message: message.get("method") == method and accept(cast(Json, message.get("params", {}))),
+            lambda message: (
+                message.get("method") == method and accept(cast("Json", message.get("params", {})))
+            ),
             since,
             method,
         )
-        return cast(Json, found["params"])
+        return cast("Json", found["params"])
 
     def start_thread(self, **params: Any) -> str:
         """Start a thread in the home's working directory and return its id."""
@@ -290,12 +306,14 @@ class AppServer:
         def over(params: Json) -> bool:
             return params.get("threadId") == thread_id and params["turn"]["id"] == turn_id
 
-        return cast(Json, self.wait("turn/completed", over)["turn"])
+        return cast("Json", self.wait("turn/completed", over)["turn"])
 
     def steer(self, thread_id: str, turn_id: str, text: str, **params: Any) -> None:
         """Add user input to a running turn."""
         inputs = [{"type": "text", "text": text}]
-        self.request("turn/steer", {"threadId": thread_id, "expectedTurnId": turn_id, "input": inputs, **params})
+        self.request(
+            "turn/steer", {"threadId": thread_id, "expectedTurnId": turn_id, "input": inputs, **params}
+        )
 
     def interrupt(self, thread_id: str, turn_id: str) -> None:
         """Interrupt a running turn and wait until it is over."""
@@ -337,10 +355,15 @@ class AppServer:
         if stdout is None:
             raise CodexError("the app server has no stdout")
         for line in stdout:
-            message = cast(Json, json.loads(line))
+            message = cast("Json", json.loads(line))
             if "id" in message and "method" in message:
                 # With approvals off the server has nothing to ask; refusing keeps it from waiting for ever.
-                self._send({"id": message["id"], "error": {"code": -32601, "message": "not supported by the harness"}})
+                self._send(
+                    {
+                        "id": message["id"],
+                        "error": {"code": -32601, "message": "not supported by the harness"},
+                    }
+                )
             self.log.append({"dir": "in", **message})
             with self._inbox.changed:
                 self._inbox.messages.append(message)

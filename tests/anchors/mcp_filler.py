@@ -1,7 +1,8 @@
 """A tiny MCP server on stdio with one tool, `filler`, that returns as much text as it is asked for.
 
-Codex lets its own commands return at most 10,000 tokens, below the limit at which the history cuts an output. MCP
-tools have no such cap; this is how a recording gets an output that the history itself had to cut.
+Codex lets its own commands return at most 10,000 tokens, below the limit at which the history cuts an
+output. MCP tools have no such cap; this is how a recording gets an output that the history itself had to
+cut.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def respond(request: Json) -> Json | None:
 def main() -> None:
     """Serve until stdin ends."""
     for line in sys.stdin:
-        request = cast(Json, json.loads(line))
+        request = cast("Json", json.loads(line))
         if "id" not in request:
             continue
         result = respond(request)

@@ -1,12 +1,13 @@
 """Make recordings fit to keep: neutral paths, no vendor prose, byte offsets that still hold.
 
-One function of text, `Neutraliser.text`, is applied to every string value of the rollout files and of the model
-inputs alike, so the two stay consistent by construction. It replaces the temporary folders by fixed paths and
-cuts the vendor's prompt texts to placeholders, keeping the markers by which readers recognise them
-(`<skills_instructions>…</skills_instructions>` and so on).
+One function of text, `Neutraliser.text`, is applied to every string value of the rollout files and of the
+model inputs alike, so the two stay consistent by construction. It replaces the temporary folders by fixed
+paths and cuts the vendor's prompt texts to placeholders, keeping the markers by which readers recognise
+them (`<skills_instructions>…</skills_instructions>` and so on).
 
-Cutting moves bytes, and a fork names a byte offset of its parent (`history_base.end_byte_offset`). `rollouts`
-therefore rewrites parents before children and translates each offset by the line ends it had before.
+Cutting moves bytes, and a fork names a byte offset of its parent (`history_base.end_byte_offset`).
+`rollouts` therefore rewrites parents before children and translates each offset by the line ends it had
+before.
 """
 
 from __future__ import annotations
@@ -86,13 +87,13 @@ class Neutraliser:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self.value(entry) for entry in cast(list[Any], value)]
+            return [self.value(entry) for entry in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {self.text(key): self._member(key, entry) for key, entry in cast(Json, value).items()}
+            return {self.text(key): self._member(key, entry) for key, entry in cast("Json", value).items()}
         return value
 
     def _member(self, key: str, entry: Any) -> Any:
-        # Some models get their tools as an item of the input; names and schemas are the vendor's, so none are kept.
+        # Some models get their tools as an item of the input; those texts are the vendor's too.
         return [] if key == "tools" else self.value(entry)
 
     def rollouts(self, files: list[Path]) -> dict[str, bytes]:
@@ -100,7 +101,9 @@ class Neutraliser:
         done: dict[str, _Rewritten] = {}
         waiting = sorted(files, key=lambda path: path.name)
         while waiting:
-            ready = [path for path in waiting if (base := _base_file(path, files)) is None or base.name in done]
+            ready = [
+                path for path in waiting if (base := _base_file(path, files)) is None or base.name in done
+            ]
             if not ready:
                 raise ValueError(f"forks without their parents: {[path.name for path in waiting]}")
             for path in ready:
@@ -121,10 +124,10 @@ class Neutraliser:
 
     def _line(self, raw: bytes, base: _Rewritten | None) -> bytes:
         try:
-            line = cast(Json, json.loads(raw))
+            line = cast("Json", json.loads(raw))
         except ValueError:
             return raw  # a torn line is part of what the recording shows
-        line = cast(Json, self.value(line))
+        line = cast("Json", self.value(line))
         history_base = line["payload"].get("history_base") if line["type"] == "session_meta" else None
         if history_base is not None and base is not None:
             history_base["end_byte_offset"] = base.ends[history_base["end_byte_offset"]]
@@ -142,7 +145,7 @@ class _Rewritten:
 def _base_file(path: Path, files: list[Path]) -> Path | None:
     """Return the file that a rollout continues by reference, if it does."""
     with path.open("rb") as opened:
-        first = cast(Json, json.loads(opened.readline()))
+        first = cast("Json", json.loads(opened.readline()))
     base = cast("Json | None", first["payload"].get("history_base"))
     if base is None:
         return None
@@ -156,7 +159,7 @@ def long_strings(value: Any, limit: int = 100) -> set[str]:
     if isinstance(value, str):
         return {value} if len(value) > limit else set()
     if isinstance(value, list):
-        return set[str]().union(*(long_strings(entry, limit) for entry in cast(list[Any], value)))
+        return set[str]().union(*(long_strings(entry, limit) for entry in cast("list[Any]", value)))
     if isinstance(value, dict):
-        return set[str]().union(*(long_strings(entry, limit) for entry in cast(Json, value).values()))
+        return set[str]().union(*(long_strings(entry, limit) for entry in cast("Json", value).values()))
     return set()

@@ -1,11 +1,15 @@
-"""Record what the real Codex writes and what its model is shown: `python tests/anchors/record.py OUTDIR [NAME…]`.
+"""Record what the real Codex writes and what its model is shown.
 
-Each scenario of `scenarios_*.py` runs in a throw-away home against the scripted model. Its folder under OUTDIR gets
-the rollout files, `model_inputs.json` (the `input` of every request, in order), `requests.json` (parallel to it:
-thread, turn, window, kind and model of each request) and `NOTE.txt`, all made neutral by `neutral.py`.
+Usage: `python tests/anchors/record.py OUTDIR [NAME…]`.
 
-The recordings in `tests/data/codex_recorded` were made so; run it again when the pinned version moves. Strings
-that are long and not ours are printed at the end: read them, for no vendor prose may be committed.
+Each scenario of `scenarios_*.py` runs in a throw-away home against the scripted model. Its folder under
+OUTDIR gets the rollout files, `model_inputs.json` (the `input` of every request, in order),
+`requests.json` (parallel to it: thread, turn, window, kind and model of each request) and `NOTE.txt`, all
+made neutral by `neutral.py`.
+
+The recordings in `tests/data/codex_recorded` were made so; run it again when the pinned version moves.
+Strings that are long and not ours are printed at the end: read them, for no vendor prose may be
+committed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ MCP_SERVER = Path(__file__).with_name("mcp_filler.py")
 
 def _interrupted_call(stage: Stage) -> None:
     command = {"cmd": "sleep 30", "yield_time_ms": 30000}
-    stage.script(answer(say("Starting.", phase="commentary"), call("exec_command", command, "call_1")), reply("Next."))
+    stage.script(
+        answer(say("Starting.", phase="commentary"), call("exec_command", command, "call_1")), reply("Next.")
+    )
     with stage.app() as app:
         thread = app.start_thread()
         turn = app.start_turn(thread, "run something long")
@@ -42,7 +44,9 @@ def _interrupted_thinking(stage: Stage) -> None:
 def _steered(stage: Stage) -> None:
     command = {"cmd": "echo step"}
     release = threading.Event()
-    stage.script(answer(call("exec_command", command, "call_1"), hold=release), reply("Steered."), reply("Next."))
+    stage.script(
+        answer(call("exec_command", command, "call_1"), hold=release), reply("Steered."), reply("Next.")
+    )
     with stage.app() as app:
         thread = app.start_thread()
         turn = app.start_turn(thread, "run a step")
@@ -61,7 +65,11 @@ def _image_in_message(stage: Stage) -> None:
         thread = app.start_thread()
         inline = {"type": "image", "url": f"data:image/png;base64,{TINY_PNG}"}
         app.turn(thread, "", input=[{"type": "text", "text": "what is this?"}, inline])
-        app.turn(thread, "", input=[{"type": "localImage", "path": str(picture)}, {"type": "text", "text": "and this?"}])
+        app.turn(
+            thread,
+            "",
+            input=[{"type": "localImage", "path": str(picture)}, {"type": "text", "text": "and this?"}],
+        )
         app.compact(thread)
         app.turn(thread, "what did you see?")
 
@@ -69,14 +77,20 @@ def _image_in_message(stage: Stage) -> None:
 def _image_from_tool(stage: Stage) -> None:
     picture = stage.home.cwd / "dot.png"
     picture.write_bytes(base64.b64decode(TINY_PNG))
-    stage.script(answer(call("view_image", {"path": str(picture)}, "call_1")), reply("A dot."), reply("Still a dot."))
+    stage.script(
+        answer(call("view_image", {"path": str(picture)}, "call_1")), reply("A dot."), reply("Still a dot.")
+    )
     thread = stage.exec("look at dot.png").thread_id
     stage.exec("what was it?", resume=thread)
 
 
 def _long_output(stage: Stage) -> None:
     stage.script(answer(call("exec_command", {"cmd": "seq 1 9000"}, "call_1")))
-    stage.script(answer(custom_call("apply_patch", "*** Begin Patch\n*** Add File: a.txt\n+a\n*** End Patch", "call_2")))
+    stage.script(
+        answer(
+            custom_call("apply_patch", "*** Begin Patch\n*** Add File: a.txt\n+a\n*** End Patch", "call_2")
+        )
+    )
     stage.script(reply("Long."))
     stage.exec("print a lot, then write a file")
 
@@ -102,7 +116,11 @@ def _shell_command(stage: Stage) -> None:
 def _injected_items(stage: Stage) -> None:
     items: list[Json] = [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "injected question"}]},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "injected answer"}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "injected answer"}],
+        },
     ]
     stage.script(reply("One."), reply("Two."))
     with stage.app() as app:
@@ -222,9 +240,17 @@ def _sub_agent_v2(stage: Stage) -> None:
 
 CONTEXT = (
     Scenario("interrupted_call", "turn/interrupt while a command runs, then another turn", _interrupted_call),
-    Scenario("interrupted_thinking", "turn/interrupt while the model is silent, then another turn", _interrupted_thinking),
+    Scenario(
+        "interrupted_thinking",
+        "turn/interrupt while the model is silent, then another turn",
+        _interrupted_thinking,
+    ),
     Scenario("steered", "turn/steer while a request is in flight whose answer is a call", _steered),
-    Scenario("image_in_message", "inline and local image in user messages, then local compaction", _image_in_message),
+    Scenario(
+        "image_in_message",
+        "inline and local image in user messages, then local compaction",
+        _image_in_message,
+    ),
     Scenario("image_from_tool", "view_image returns a picture; resumed", _image_from_tool),
     Scenario("long_output", "a command whose output is cut by the tool; a patch", _long_output),
     Scenario(
@@ -235,11 +261,28 @@ CONTEXT = (
     ),
     Scenario("shell_command", "thread/shellCommand between two turns", _shell_command),
     Scenario("injected_items", "thread/inject_items between two turns", _injected_items),
-    Scenario("agents_md_changed", "AGENTS.md changed within a process, seen again by a new one, then removed", _agents_md_changed),
+    Scenario(
+        "agents_md_changed",
+        "AGENTS.md changed within a process, seen again by a new one, then removed",
+        _agents_md_changed,
+    ),
     Scenario("model_switch", "an unknown model for the second turn, back for the third", _model_switch),
-    Scenario("model_switch_compacts", "a model of another family: compaction by the old model first", _model_switch_compacts),
+    Scenario(
+        "model_switch_compacts",
+        "a model of another family: compaction by the old model first",
+        _model_switch_compacts,
+    ),
     Scenario("moved", "another cwd for the second turn, other permissions for the third", _moved),
-    Scenario("additional_context", "additionalContext first, changed, unchanged after compaction, absent", _additional_context),
+    Scenario(
+        "additional_context",
+        "additionalContext first, changed, unchanged after compaction, absent",
+        _additional_context,
+    ),
     Scenario("sub_agent_v1", "one child agent, namespace multi_agent_v1", _sub_agent_v1),
-    Scenario("sub_agent_v2", "one child agent, namespace collaboration", _sub_agent_v2, tables="[features]\nmulti_agent_v2 = true\n"),
+    Scenario(
+        "sub_agent_v2",
+        "one child agent, namespace collaboration",
+        _sub_agent_v2,
+        tables="[features]\nmulti_agent_v2 = true\n",
+    ),
 )

@@ -1,7 +1,7 @@
-"""Scenarios in which history is cut, replaced or inherited: compaction, rollback, revert, fork, resume, crash.
+"""Scenarios in which history is cut, replaced or inherited: compaction, rollback, revert, fork, crash.
 
-Each function is a small play; the table at the end names it and says what the recording shows. The texts are ours
-and short, so that a test can state the expected model input literally.
+Each function is a small play; the table at the end names it and says what the recording shows. The texts
+are ours and short, so that a test can state the expected model input literally.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ def _remote_compaction(stage: Stage) -> None:
 
 
 def _two_compactions(stage: Stage) -> None:
-    stage.script(reply("Noted 41."), reply("SUMMARY A: 41."), reply("Noted 42."), reply("SUMMARY B: 41, 42."), reply("Both."))
+    stage.script(
+        reply("Noted 41."),
+        reply("SUMMARY A: 41."),
+        reply("Noted 42."),
+        reply("SUMMARY B: 41, 42."),
+        reply("Both."),
+    )
     with stage.app() as app:
         thread = app.start_thread()
         app.turn(thread, "remember 41")
@@ -52,7 +58,9 @@ def _compaction_then_resume(stage: Stage) -> None:
 
 
 def _compaction_before_turn(stage: Stage) -> None:
-    stage.script(reply("Noted 42.", input_tokens=30000), reply("SUMMARY: 42."), reply("It is 42."), reply("Still 42."))
+    stage.script(
+        reply("Noted 42.", input_tokens=30000), reply("SUMMARY: 42."), reply("It is 42."), reply("Still 42.")
+    )
     with stage.app() as app:
         thread = app.start_thread()
         app.turn(thread, "remember 42")
@@ -62,7 +70,9 @@ def _compaction_before_turn(stage: Stage) -> None:
 
 def _two_compactions_in_one_turn(stage: Stage) -> None:
     step = {"cmd": "echo step"}
-    stage.script(answer(say("First.", phase="commentary"), call("exec_command", step, "call_1"), input_tokens=30000))
+    stage.script(
+        answer(say("First.", phase="commentary"), call("exec_command", step, "call_1"), input_tokens=30000)
+    )
     stage.script(reply("SUMMARY A."))
     stage.script(answer(call("exec_command", step, "call_2"), input_tokens=30000))
     stage.script(reply("SUMMARY B."), reply("Finished."), reply("Bye."))
@@ -73,7 +83,9 @@ def _two_compactions_in_one_turn(stage: Stage) -> None:
 
 
 def _long_user_message_compacted(stage: Stage) -> None:
-    stage.script(reply("Read it."), reply("Read that too."), reply("SUMMARY: two long messages."), reply("Yes."))
+    stage.script(
+        reply("Read it."), reply("Read that too."), reply("SUMMARY: two long messages."), reply("Yes.")
+    )
     with stage.app() as app:
         thread = app.start_thread()
         app.turn(thread, "filler " * 9000)
@@ -105,7 +117,14 @@ def _legacy_rollback(stage: Stage) -> None:
 
 
 def _legacy_rollback_past_compaction(stage: Stage) -> None:
-    stage.script(reply("One."), reply("Two."), reply("SUMMARY: one, two."), reply("Three."), reply("Four."), reply("Five."))
+    stage.script(
+        reply("One."),
+        reply("Two."),
+        reply("SUMMARY: one, two."),
+        reply("Three."),
+        reply("Four."),
+        reply("Five."),
+    )
     with stage.app() as app:
         thread = app.start_thread(historyMode="legacy")
         app.turn(thread, "one")
@@ -206,7 +225,9 @@ def _fork_at_turn(stage: Stage) -> None:
 
 
 def _fork_of_fork(stage: Stage) -> None:
-    stage.script(reply("Root."), reply("Child."), reply("Child again."), reply("Grandchild."), reply("Root again."))
+    stage.script(
+        reply("Root."), reply("Child."), reply("Child again."), reply("Grandchild."), reply("Root again.")
+    )
     with stage.app() as app:
         root = app.start_thread()
         app.turn(root, "root turn")
@@ -218,7 +239,9 @@ def _fork_of_fork(stage: Stage) -> None:
 
 
 def _fork_of_compacted(stage: Stage) -> None:
-    stage.script(reply("Noted 42."), reply("SUMMARY: 42."), reply("Go on."), reply("Fork says 42."), reply("Cut."))
+    stage.script(
+        reply("Noted 42."), reply("SUMMARY: 42."), reply("Go on."), reply("Fork says 42."), reply("Cut.")
+    )
     with stage.app() as app:
         thread = app.start_thread()
         first = app.turn(thread, "remember 42")
@@ -229,7 +252,13 @@ def _fork_of_compacted(stage: Stage) -> None:
 
 
 def _fork_compacts(stage: Stage) -> None:
-    stage.script(reply("Noted 42."), reply("Fork here."), reply("SUMMARY: fork of 42."), reply("Fork: 42."), reply("Root: 42."))
+    stage.script(
+        reply("Noted 42."),
+        reply("Fork here."),
+        reply("SUMMARY: fork of 42."),
+        reply("Fork: 42."),
+        reply("Root: 42."),
+    )
     with stage.app() as app:
         thread = app.start_thread()
         app.turn(thread, "remember 42")
@@ -254,9 +283,18 @@ def _killed_mid_call(stage: Stage) -> None:
 
 
 HISTORY = (
-    Scenario("remote_compaction", "provider named OpenAI: two server-side compactions", _remote_compaction, provider_name="OpenAI"),
+    Scenario(
+        "remote_compaction",
+        "provider named OpenAI: two server-side compactions",
+        _remote_compaction,
+        provider_name="OpenAI",
+    ),
     Scenario("two_compactions", "two local compactions asked for by the client", _two_compactions),
-    Scenario("compaction_then_resume", "local compaction, then a new process resumes the thread", _compaction_then_resume),
+    Scenario(
+        "compaction_then_resume",
+        "local compaction, then a new process resumes the thread",
+        _compaction_then_resume,
+    ),
     Scenario(
         "compaction_before_turn",
         "usage above model_auto_compact_token_limit at the end of a turn: the next turn compacts first",
@@ -269,12 +307,25 @@ HISTORY = (
         _two_compactions_in_one_turn,
         {"model_auto_compact_token_limit": "20000"},
     ),
-    Scenario("long_user_messages_compacted", "two long user messages, then local compaction", _long_user_message_compacted),
-    Scenario("context_error", "a turn fails with context_length_exceeded, the next one compacts first", _context_error),
-    Scenario("legacy_rollback", "legacy file, marker of two turns written by the recorder, next turn", _legacy_rollback),
+    Scenario(
+        "long_user_messages_compacted",
+        "two long user messages, then local compaction",
+        _long_user_message_compacted,
+    ),
+    Scenario(
+        "context_error",
+        "a turn fails with context_length_exceeded, the next one compacts first",
+        _context_error,
+    ),
+    Scenario(
+        "legacy_rollback",
+        "legacy file, marker of two turns written by the recorder, next turn",
+        _legacy_rollback,
+    ),
     Scenario(
         "legacy_rollback_past_compaction",
-        "legacy file, marker (written by the recorder) that reaches behind a compaction, two more turns",
+        "legacy file, marker (written by the recorder) that reaches behind a compaction, two more turns; "
+        "the real summary prefix, cut here, kept the summary from counting as a turn",
         _legacy_rollback_past_compaction,
     ),
     Scenario(
@@ -286,10 +337,16 @@ HISTORY = (
     Scenario("revert", "thread/revert before the second of three turns, a turn, then a new process", _revert),
     Scenario("revert_twice", "two reverts: the second file continues the first replacement", _revert_twice),
     Scenario("revert_past_compaction", "thread/revert to before a compaction", _revert_past_compaction),
-    Scenario("fork_of_reverted", "a fork refers to the replacement file by its rollout id", _fork_of_reverted),
+    Scenario(
+        "fork_of_reverted", "a fork refers to the replacement file by its rollout id", _fork_of_reverted
+    ),
     Scenario("fork_at_turn", "forks by reference cut with lastTurnId and with beforeTurnId", _fork_at_turn),
     Scenario("fork_of_fork", "a chain of three files, the second cut; the root goes on", _fork_of_fork),
-    Scenario("fork_of_compacted", "forks of a compacted thread: whole, and cut before the compaction", _fork_of_compacted),
+    Scenario(
+        "fork_of_compacted",
+        "forks of a compacted thread: whole, and cut before the compaction",
+        _fork_of_compacted,
+    ),
     Scenario("fork_compacts", "a fork compacts, its parent goes on uncompacted", _fork_compacts),
     Scenario("killed_mid_call", "SIGKILL while a command runs; resumed twice", _killed_mid_call),
 )

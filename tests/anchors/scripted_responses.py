@@ -1,16 +1,16 @@
 """A scripted model: the Responses API on loopback, answering from a list.
 
-The real Codex binary needs something that speaks `POST /v1/responses` with server-sent events. This server is
-given its answers beforehand, one per expected request, and keeps the JSON body of every request so that a test
-can say what the model was shown.
+The real Codex binary needs something that speaks `POST /v1/responses` with server-sent events. This
+server is given its answers beforehand, one per expected request, and keeps the JSON body of every request
+so that a test can say what the model was shown.
 
-It is strict in both directions: a request beyond the script is answered with an error, an answer nobody asked
-for stays on the list, and leaving the `with` block raises `ScriptError` for either. Requests are served by one
-thread each but take their answers under one lock, so request *n* always gets answer *n*; a script whose callers
-run in parallel (sub-agents) uses callables, which see the request and decide.
+It is strict in both directions: a request beyond the script is answered with an error, an answer nobody
+asked for stays on the list, and leaving the `with` block raises `ScriptError` for either. Requests are
+served by one thread each but take their answers under one lock, so request *n* always gets answer *n*; a
+script whose callers run in parallel (sub-agents) uses callables, which see the request and decide.
 
-An answer may `hold`: the response is opened, then nothing is sent until the event is set. That is how tests
-steer, interrupt or kill a client while "the model is thinking".
+An answer may `hold`: the response is opened, then nothing is sent until the event is set. That is how
+tests steer, interrupt or kill a client while "the model is thinking".
 """
 
 from __future__ import annotations
@@ -58,7 +58,12 @@ def say(text: str, *, phase: str | None = None, item_id: str | None = None) -> J
 
 def call(name: str, arguments: Json, call_id: str, *, namespace: str | None = None) -> Json:
     """Return a function call item; `arguments` become the JSON string the wire wants."""
-    item: Json = {"type": "function_call", "name": name, "arguments": json.dumps(arguments), "call_id": call_id}
+    item: Json = {
+        "type": "function_call",
+        "name": name,
+        "arguments": json.dumps(arguments),
+        "call_id": call_id,
+    }
     if namespace is not None:
         item["namespace"] = namespace
     return item
@@ -66,10 +71,18 @@ def call(name: str, arguments: Json, call_id: str, *, namespace: str | None = No
 
 def custom_call(name: str, text: str, call_id: str) -> Json:
     """Return a free-form tool call item."""
-    return {"type": "custom_tool_call", "name": name, "input": text, "call_id": call_id, "status": "completed"}
+    return {
+        "type": "custom_tool_call",
+        "name": name,
+        "input": text,
+        "call_id": call_id,
+        "status": "completed",
+    }
 
 
-def answer(*items: Json, input_tokens: int = 100, output_tokens: int = 10, hold: threading.Event | None = None) -> Answer:
+def answer(
+    *items: Json, input_tokens: int = 100, output_tokens: int = 10, hold: threading.Event | None = None
+) -> Answer:
     """Return an answer made of items."""
     return Answer(items, input_tokens, output_tokens, None, hold)
 
@@ -102,8 +115,7 @@ class ScriptedResponses:
 
     def __init__(self, steps: Sequence[Step] = ()) -> None:
         self._state = _State(list(steps))
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self._state))
-        self._server.daemon_threads = True
+        self._server = _Server(self._state)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     @property
@@ -125,7 +137,7 @@ class ScriptedResponses:
 
     def inputs(self) -> list[list[Json]]:
         """Return the `input` list of each request: what the model was shown."""
-        return [cast(list[Json], body["input"]) for body in self.requests]
+        return [cast("list[Json]", body["input"]) for body in self.requests]
 
     def add(self, *steps: Step) -> None:
         """Append answers to the script."""
@@ -147,7 +159,9 @@ class ScriptedResponses:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with self._state.changed:
             self._state.closed = True
             self._state.changed.notify_all()
@@ -165,88 +179,99 @@ class ScriptedResponses:
             raise ScriptError("; ".join(problems))
 
 
-def _handler_for(state: _State) -> type[BaseHTTPRequestHandler]:
-    """Make a handler class bound to one server's state."""
+class _Server(ThreadingHTTPServer):
+    """The HTTP server with the state its handlers share."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    daemon_threads = True
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Stay silent; the requests are kept instead."""
+    def __init__(self, state: _State) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.state = state
 
-        def do_GET(self) -> None:
-            self._refuse(404, f"unexpected GET {self.path}")
 
-        def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("content-length", "0")))
-            if not self.path.endswith("/responses"):
-                self._refuse(404, f"unexpected POST {self.path}")
-                return
-            body = cast(Json, json.loads(raw))
-            chosen = self._take(body)
-            if chosen is None:
-                self._refuse(400, f"request {len(state.requests)} is not in the script")
-                return
-            try:
-                self._stream(chosen)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # the client was interrupted or killed, as some scripts intend
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request from the script."""
 
-        def _take(self, body: Json) -> Answer | None:
-            with state.changed:
-                state.requests.append(body)
-                state.headers.append({name.lower(): value for name, value in self.headers.items()})
-                step = state.steps.pop(0) if state.steps else None
-                state.changed.notify_all()
-            return step(body) if callable(step) else step
+    protocol_version = "HTTP/1.1"
 
-        def _refuse(self, status: int, problem: str) -> None:
-            with state.changed:
-                state.problems.append(problem)
-            text = json.dumps({"error": {"code": "script", "message": problem}}).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+    @property
+    def state(self) -> _State:
+        return cast("_Server", self.server).state
 
-        def _stream(self, chosen: Answer) -> None:
-            with state.changed:
-                number = len(state.requests) - 1
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.send_header("connection", "close")
-            self.end_headers()
-            self.close_connection = True
-            response_id = f"resp_{number}"
-            self._event("response.created", {"response": {"id": response_id, "status": "in_progress"}})
-            if chosen.hold is not None:
-                _wait_for_release(chosen.hold, state)
-            if chosen.error is not None:
-                error = {"code": chosen.error, "message": f"scripted {chosen.error}"}
-                failed = {"id": response_id, "status": "failed", "error": error}
-                self._event("response.failed", {"response": failed})
-                return
-            for index, item in enumerate(chosen.items):
-                self._item(index, _with_id(item, state))
-            completed = {"id": response_id, "status": "completed", "output": [], "usage": _usage(chosen)}
-            self._event("response.completed", {"response": completed})
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002, the base class names it so
+        """Stay silent; the requests are kept instead."""
 
-        def _item(self, index: int, item: Json) -> None:
-            opened = {**item, "content": []} if item["type"] == "message" else item
-            self._event("response.output_item.added", {"output_index": index, "item": opened})
-            if item["type"] == "message":
-                for part_index, part in enumerate(cast(list[Json], item["content"])):
-                    place = {"item_id": item["id"], "output_index": index, "content_index": part_index}
-                    self._event("response.output_text.delta", {**place, "delta": part["text"]})
-            self._event("response.output_item.done", {"output_index": index, "item": item})
+    def do_GET(self) -> None:
+        self._refuse(404, f"unexpected GET {self.path}")
 
-        def _event(self, name: str, data: Json) -> None:
-            text = json.dumps({"type": name, **data})
-            self.wfile.write(f"event: {name}\ndata: {text}\n\n".encode())
-            self.wfile.flush()
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length", "0")))
+        if not self.path.endswith("/responses"):
+            self._refuse(404, f"unexpected POST {self.path}")
+            return
+        number, chosen = self._take(cast("Json", json.loads(raw)))
+        if chosen is None:
+            self._refuse(400, f"request {number + 1} is not in the script")
+            return
+        try:
+            self._stream(chosen, f"resp_{number}")
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the client was interrupted or killed, as some scripts intend
 
-    return Handler
+    def _take(self, body: Json) -> tuple[int, Answer | None]:
+        """Keep a request and return its number with the answer that is next in the script."""
+        state = self.state
+        with state.changed:
+            number = len(state.requests)
+            state.requests.append(body)
+            state.headers.append({name.lower(): value for name, value in self.headers.items()})
+            step = state.steps.pop(0) if state.steps else None
+            state.changed.notify_all()
+        return number, step(body) if callable(step) else step
+
+    def _refuse(self, status: int, problem: str) -> None:
+        with self.state.changed:
+            self.state.problems.append(problem)
+        text = json.dumps({"error": {"code": "script", "message": problem}}).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def _stream(self, chosen: Answer, response_id: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        self._event("response.created", {"response": {"id": response_id, "status": "in_progress"}})
+        if chosen.hold is not None:
+            _wait_for_release(chosen.hold, self.state)
+        if chosen.error is not None:
+            error = {"code": chosen.error, "message": f"scripted {chosen.error}"}
+            self._event(
+                "response.failed", {"response": {"id": response_id, "status": "failed", "error": error}}
+            )
+            return
+        for index, item in enumerate(chosen.items):
+            self._item(index, _with_id(item, self.state))
+        completed: Json = {"id": response_id, "status": "completed", "output": [], "usage": _usage(chosen)}
+        self._event("response.completed", {"response": completed})
+
+    def _item(self, index: int, item: Json) -> None:
+        is_message = item["type"] == "message"
+        opened: Json = {**item, "content": []} if is_message else item
+        self._event("response.output_item.added", {"output_index": index, "item": opened})
+        for part_index, part in enumerate(cast("list[Json]", item["content"]) if is_message else []):
+            place: Json = {"item_id": item["id"], "output_index": index, "content_index": part_index}
+            self._event("response.output_text.delta", {**place, "delta": part["text"]})
+        self._event("response.output_item.done", {"output_index": index, "item": item})
+
+    def _event(self, name: str, data: Json) -> None:
+        text = json.dumps({"type": name, **data})
+        self.wfile.write(f"event: {name}\ndata: {text}\n\n".encode())
+        self.wfile.flush()
 
 
 def _wait_for_release(hold: threading.Event, state: _State) -> None:
@@ -257,7 +282,13 @@ def _wait_for_release(hold: threading.Event, state: _State) -> None:
                 return
 
 
-_ID_PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs", "compaction": "cmp"}
+_ID_PREFIXES = {
+    "message": "msg",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "reasoning": "rs",
+    "compaction": "cmp",
+}
 """The id prefixes the real service uses, so that recordings look like real ones."""
 
 

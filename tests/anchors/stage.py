@@ -1,7 +1,8 @@
 """The place where a scenario plays: one home, one scripted model, and short verbs for both.
 
-A scenario gets a `Stage`, puts answers on the model's script with `script`, and drives Codex through `app` (the
-app server) or `exec`. Everything it leaves behind is below one root folder, which the recorder reads and removes.
+A scenario gets a `Stage`, puts answers on the model's script with `script`, and drives Codex through
+`app` (the app server) or `exec`. Everything it leaves behind is below one root folder, which the recorder
+reads and removes.
 """
 
 from __future__ import annotations
@@ -18,9 +19,7 @@ from scripted_responses import Json, ScriptedResponses, Step
 INSTRUCTIONS = "You are a test agent. Be brief."
 """Base instructions of every scenario, in place of the vendor's."""
 
-TINY_PNG = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+TINY_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A picture of one pixel, base64."""
 
 

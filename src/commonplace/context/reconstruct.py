@@ -79,7 +79,8 @@ class _Segment:
 class _Scan:
     """The backward pass."""
 
-    def __init__(self) -> None:
+    def __init__(self, history_mode: str) -> None:
+        self.history_mode = history_mode
         self.segment: _Segment | None = None
         self.pending_rollback = 0
         self.saw_turn_events = False
@@ -184,7 +185,7 @@ class _Scan:
             return
         if found.replacement_history is None:
             self._keep(line)
-        elif self.pending_rollback and self.saw_turn_events and not found.is_final:
+        elif self.pending_rollback and self.saw_turn_events and not found.is_final(self.history_mode):
             self.undone.add(len(self.kept))
             self._keep(line)
         else:
@@ -223,7 +224,7 @@ class _Scan:
 
 def reconstruct(newest_first: Iterable[Line], meta: SessionMeta) -> Reconstruction:
     """Rebuild a session from its lines, newest first; stops pulling them as soon as it knows enough."""
-    scan = _Scan()
+    scan = _Scan(meta.history_mode)
     scan.run(newest_first)
     replay = _Replay(scan)
     history = replay.run()

@@ -124,6 +124,7 @@ DEVELOPER_FRAGMENTS: Final = (
     _opening("realtime", "<realtime_conversation>"),
     _opening("skills", "<skills_instructions>"),
     _opening("tools", "<tools>"),
+    _opening("persistent_mode", "<persistent_mode>"),
     _opening("personality", "<personality_spec>"),
     _opening("token_budget", "<token_budget>"),
     _opening("context_window", "<context_window>"),

@@ -205,16 +205,21 @@ _PASSTHROUGH_KEY: Final = PASSTHROUGH.encode()
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
+def kind(raw: bytes | msgspec.Raw) -> str:
+    """Return the `type` of a JSON object (raises msgspec.DecodeError if it has none)."""
+    return _kind.decode(raw).type
+
+
 def view(raw: bytes | msgspec.Raw) -> View:
     """Return the typed view of an item's JSON.
 
     Raises:
         msgspec.DecodeError: the JSON is not an item (a field that its kind needs is missing or of another type).
     """
-    kind = _kind.decode(raw).type
-    if kind in KNOWN_KINDS:
+    name = kind(raw)
+    if name in KNOWN_KINDS:
         return _known.decode(raw)
-    return Other(type=kind)
+    return Other(type=name)
 
 
 def wire(raw: bytes | msgspec.Raw) -> bytes:

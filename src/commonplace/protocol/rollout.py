@@ -83,6 +83,8 @@ class HistoryBase(msgspec.Struct):
     thread_id: str
     end_byte_offset: int
     end_ordinal_exclusive: int | None = None
+    path: str | None = None
+    """Our own addition: where the file was when the fork was made, for parents in another home."""
 
 
 class ContextWindow(msgspec.Struct):
@@ -148,10 +150,11 @@ class Compacted(msgspec.Struct):
     previous_window_id: str | None = None
     resume_metadata: ResumeMetadata | None = None
 
-    @property
-    def is_final(self) -> bool:
+    def is_final(self, history_mode: str) -> bool:
         """Whether Codex never looks at what stands before it, even when a rollback follows."""
-        return self.window_number is not None and self.resume_metadata is not None
+        if self.replacement_history is None or self.window_number is None:
+            return False
+        return history_mode == "paginated" or self.resume_metadata is not None
 
     def number(self) -> int | None:
         """Return the window number; files of 2025 put it where the id stands now."""

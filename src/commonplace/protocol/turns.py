@@ -55,8 +55,17 @@ class TurnCounter:
 
     def __init__(self) -> None:
         self.turns = 0
-        self._marked = False
         self._counted = False
+        self._marked = False
+
+    @property
+    def state(self) -> int:
+        """What a count that goes on later must know besides the number: 0 idle, 1 in a turn, 2 in a counted one."""
+        return self._marked + self._counted
+
+    @state.setter
+    def state(self, value: int) -> None:
+        self._marked, self._counted = value > 0, value > 1
 
     def started(self) -> None:
         """An event marks the start of a turn."""
@@ -64,14 +73,14 @@ class TurnCounter:
 
     def ended(self) -> None:
         """An event marks the end of a turn."""
-        self._marked = False
+        self._marked = self._counted = False
 
     def boundary(self) -> bool:
         """A person (or another agent) said something; return whether that begins a new user turn."""
-        if self._marked and self._counted:
+        if self._counted:
             return False
         self.turns += 1
-        self._counted = True
+        self._counted = self._marked
         return True
 
     def rolled_back(self, count: int) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from commonplace.errors import LedgerError, NotASession, ParentMissing
 from commonplace.protocol import rollout
-from commonplace.protocol.rollout import Line, SessionMeta, Skipped
+from commonplace.protocol.rollout import HistoryBase, Line, SessionMeta, Skipped
 from commonplace.rollout import layout, reader
 
 HISTORY_MODES: Final = frozenset({"legacy", "paginated"})
@@ -85,7 +85,7 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
     seen = {path.resolve()}
     current = meta
     while (base := current.history_base) is not None:
-        parent = _find_parent(base.thread_id, parts[-1].path, homes or [])
+        parent = _find_parent(base, parts[-1].path, homes or [])
         if parent is None:
             raise ParentMissing(
                 f"{path} continues the session {base.thread_id}, whose file is missing.",
@@ -101,9 +101,16 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
     return Ledger(path, meta, head, tuple(parts))
 
 
-def _find_parent(rollout_id: str, child: Path, homes: list[Path]) -> Path | None:
+def _find_parent(base: HistoryBase, child: Path, homes: list[Path]) -> Path | None:
+    if base.path is not None:
+        noted = Path(base.path)
+        named = layout.parse_name(noted.name)
+        if named is not None and named.rollout_id == base.thread_id and noted.is_file():
+            return noted
+        elsewhere = layout.home_of(noted)
+        homes = [*homes, elsewhere] if elsewhere else homes
     own = layout.home_of(child.absolute())
-    return layout.find_rollout(rollout_id, near=child, homes=[own, *homes] if own else homes)
+    return layout.find_rollout(base.thread_id, near=child, homes=[own, *homes] if own else homes)
 
 
 def read_head(path: Path) -> tuple[Line, SessionMeta]:

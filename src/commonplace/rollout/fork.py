@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +16,7 @@ import msgspec
 from commonplace.errors import BadInput
 from commonplace.protocol import events, items, rollout, turns
 from commonplace.protocol.rollout import Line
-from commonplace.rollout import blobs, chain, reader
+from commonplace.rollout import blobs, chain, layout, reader
 from commonplace.rollout.chain import Ledger, Part, SkipLog
 
 
@@ -124,13 +123,16 @@ def _is_boundary(line: Line) -> bool:
         return False
 
 
-def reference_meta(meta: dict[str, Any], ledger: Ledger, cut: Cut, rollout_id: str) -> dict[str, Any]:
+def reference_meta(meta: dict[str, Any], ledger: Ledger, cut: Cut) -> dict[str, Any]:
     """Return the first line's payload of a fork that refers to its parent."""
-    paginated = cut.ordinal is not None
-    base: dict[str, Any] = {"thread_id": rollout_id, "end_byte_offset": cut.offset}
-    if paginated:
-        base["end_ordinal_exclusive"] = cut.ordinal
-    mode = "paginated" if paginated else "legacy"
+    named = layout.parse_name(cut.part.path.name)
+    base: dict[str, Any] = {"thread_id": named.rollout_id if named else ledger.thread_id}
+    base["end_ordinal_exclusive"] = cut.ordinal
+    base["end_byte_offset"] = cut.offset
+    base["path"] = str(cut.part.path.absolute())
+    if cut.ordinal is None:
+        del base["end_ordinal_exclusive"]
+    mode = "legacy" if cut.ordinal is None else "paginated"
     return {**meta, "forked_from_id": ledger.thread_id, "history_mode": mode, "history_base": base}
 
 
@@ -153,11 +155,3 @@ def _before(lines: Iterable[tuple[Part, Line]], cut: Cut) -> Iterator[Line]:
         if part == cut.part and line.offset >= cut.offset:
             return
         yield line
-
-
-def rollout_id_of(path: Path, fallback: str) -> str:
-    """Return the id that forks use for a file: from its name, else the thread's own."""
-    from commonplace.rollout import layout
-
-    named = layout.parse_name(path.name)
-    return named.rollout_id if named else fallback

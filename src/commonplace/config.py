@@ -1,0 +1,199 @@
+"""Settings: defaults, then `config.toml`, then the environment, then flags; read in one place, passed down as values.
+
+Each setting is a row of the table below, with its range and what it is for; `config show` prints the effective value of
+every row and where it came from. A value outside its range is an error that names the place; nothing is clamped in
+silence. Time is a setting too: `COMMONPLACE_NOW` fixes it for tests and demos.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from commonplace.errors import BadSetting
+
+HOME_VARIABLE: Final = "COMMONPLACE_HOME"
+NOW_VARIABLE: Final = "COMMONPLACE_NOW"
+FILE: Final = "config.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table: name, default, limits, purpose."""
+
+    key: str
+    default: Any
+    doc: str
+    low: int | None = None
+    high: int | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> type:
+        """The type that a value must have."""
+        return str if self.default is None else type(self.default)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that overrides it."""
+        return "COMMONPLACE_" + self.key.upper().replace(".", "_")
+
+
+SETTINGS: Final = (
+    Setting("database", "sqlite", "`sqlite` in the home, or a `postgresql://` address"),
+    Setting("model", None, "the agent's model, as `provider:model`"),
+    Setting("fsync", "turn", "when lines are made to survive a loss of power", choices=("turn", "line", "never")),
+    Setting("blob_bytes", 65536, "strings above this size leave their line", low=1024, high=2**30),
+    Setting("memory.extract_model", "embedded", "who extracts: `embedded` or `provider:model`"),
+    Setting("memory.consolidate_model", "embedded", "who consolidates: `embedded` or `provider:model`"),
+    Setting("memory.use", True, "tell the agent what is remembered"),
+    Setting("memory.generate", True, "learn from sessions"),
+    Setting("memory.tools", True, "give the agent memory tools"),
+    Setting("memory.background", True, "learn in the background of a session"),
+    Setting("memory.disable_on_external_context", False, "do not learn from sessions that read the web or MCP"),
+    Setting("memory.max_rollout_age_days", 30, "older sessions are not learned from", low=0, high=90),
+    Setting("memory.min_rollout_idle_hours", 6, "sessions must have been quiet this long", low=1, high=48),
+    Setting("memory.max_rollouts_per_start", 16, "sessions per background start", low=1, high=128),
+    Setting("memory.extract_concurrency", 8, "extractions at once", low=1, high=64),
+    Setting("memory.max_running", 64, "extractions at once over all processes", low=1, high=1024),
+    Setting("memory.max_raw_memories", 1024, "extractions that are consolidated", low=1, high=4096),
+    Setting("memory.max_unused_days", 30, "unused entries age out", low=0, high=365),
+    Setting("memory.extract_lease_seconds", 300, "lease of one extraction", low=1),
+    Setting("memory.extract_heartbeat_seconds", 60, "its heartbeat", low=1),
+    Setting("memory.consolidate_lease_seconds", 3600, "lease of a consolidation", low=1),
+    Setting("memory.consolidate_heartbeat_seconds", 90, "its heartbeat", low=1),
+    Setting("memory.summary_bytes", 10_000, "size of memory_summary.md", low=0),
+    Setting("memory.prompt_tokens", 5_000, "size of the prompt section", low=0),
+    Setting("memory.percent_of_dialogue", 12, "size of the memory, as a share of what was learned from", low=0, high=100),
+    Setting("memory.min_rate_limit_remaining_percent", 25, "leave the rest of a rate limit alone", low=0, high=100),
+    Setting("memory.exclude", [], "projects, paths and sources that are never learned from"),
+)
+_BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
+_ALIASES: Final = {
+    "memory.use_memories": "memory.use",
+    "memory.generate_memories": "memory.generate",
+    "memory.dedicated_tools": "memory.tools",
+    "memory.max_rollouts_per_startup": "memory.max_rollouts_per_start",
+}
+"""Codex's names for the same things."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An effective setting and where it came from."""
+
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that was decided before the program starts to work."""
+
+    home: Path
+    home_source: str
+    values: Mapping[str, Value]
+    providers: Mapping[str, Any]
+    unknown: tuple[str, ...]
+    """Keys of `config.toml` that mean nothing to this version."""
+    now: Callable[[], datetime]
+
+    def __getitem__(self, key: str) -> Any:
+        """Return the effective value of a setting."""
+        return self.values[key].value
+
+
+def load(environment: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+    """Read the settings of this process; nothing is written, a missing file is fine.
+
+    Raises:
+        BadSetting: a value is out of its range, or the file is not TOML.
+    """
+    environment = os.environ if environment is None else environment
+    home, home_source = _home(environment)
+    file = home / FILE
+    table = _read(file)
+    values = {setting.key: Value(setting.default, "default") for setting in SETTINGS}
+    unknown: list[str] = []
+    for key, value in _flatten(table):
+        name = _ALIASES.get(key, key)
+        if name in _BY_KEY:
+            values[name] = Value(_checked(_BY_KEY[name], value, str(file)), FILE)
+        elif not name.startswith("providers."):
+            unknown.append(key)
+    for setting in SETTINGS:
+        if (text := environment.get(setting.variable)) is not None:
+            values[setting.key] = Value(_from_text(setting, text, setting.variable), setting.variable)
+    for key, value in (flags or {}).items():
+        values[key] = Value(_checked(_BY_KEY[key], value, "the command line"), "flag")
+    providers = table.get("providers", {})
+    return Settings(home, home_source, values, providers, tuple(unknown), _clock(environment))
+
+
+def _home(environment: Mapping[str, str]) -> tuple[Path, str]:
+    if chosen := environment.get(HOME_VARIABLE):
+        return Path(chosen).expanduser().absolute(), HOME_VARIABLE
+    return Path("~/.commonplace").expanduser(), "default"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{file} is not valid TOML: {error}.", hint="Correct that line.") from None
+    except OSError as error:
+        raise BadSetting(f"{file} cannot be read: {error.strerror}.", hint="Check its permissions.") from None
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return dotted keys; `[memories]`, Codex's name of the table, is ours too."""
+    flat: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        name = prefix + ("memory" if not prefix and key == "memories" else key)
+        if isinstance(value, dict):
+            flat.extend(_flatten(value, f"{name}."))  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            flat.append((name, value))
+    return flat
+
+
+def _checked(setting: Setting, value: Any, place: str) -> Any:
+    if type(value) is not setting.kind:
+        wanted = {"str": "a text", "int": "a number", "bool": "true or false", "list": "a list"}[setting.kind.__name__]
+        raise BadSetting(f"{setting.key} in {place} must be {wanted}, not {value!r}.", hint="Correct that line.")
+    if setting.choices and value not in setting.choices:
+        raise BadSetting(f"{setting.key} in {place} is {value!r}.", hint=f"Use one of {', '.join(setting.choices)}.")
+    low, high = setting.low, setting.high
+    if isinstance(value, int) and ((low is not None and value < low) or (high is not None and value > high)):
+        limits = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise BadSetting(f"{setting.key} in {place} is {value}.", hint=f"Use a number {limits}.")
+    return value
+
+
+def _from_text(setting: Setting, text: str, place: str) -> Any:
+    if setting.kind is bool and text.lower() in ("true", "false", "1", "0"):
+        return text.lower() in ("true", "1")
+    if setting.kind is int and text.strip().lstrip("-").isdecimal():
+        return _checked(setting, int(text), place)
+    if setting.kind is list:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return _checked(setting, text, place)
+
+
+def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
+    text = environment.get(NOW_VARIABLE)
+    if not text:
+        return lambda: datetime.now(UTC)
+    try:
+        fixed = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadSetting(f"{NOW_VARIABLE} is {text!r}.", hint="Use an ISO time such as 2026-11-15T10:00:00Z.") from None
+    fixed = fixed if fixed.tzinfo else fixed.replace(tzinfo=UTC)
+    return lambda: fixed

@@ -1,0 +1,183 @@
+"""One pass over a thread's own file for what listings show, without building what they do not.
+
+A survey can go on where an earlier one stopped, so that a file which grew costs only what was added. Of a large file a
+`glance` reads head and tail alone: everything but the counts, which stay unknown until somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from commonplace.protocol import events, fragments, items, rollout, turns
+from commonplace.protocol.rollout import Line, SessionMeta, Skipped
+from commonplace.rollout import chain, reader
+
+PREVIEW_CHARS: Final = 500
+_GLANCE_RECORDS: Final = 200
+_GLANCE_BYTES: Final = 4 * 2**20
+_KIND: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_]+)"')
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a listing knows about one session file."""
+
+    meta: SessionMeta
+    offset: int = 0
+    """Everything before this byte has been seen."""
+    preview: str = ""
+    model: str | None = None
+    memory_mode: str | None = None
+    updated_at: str | None = None
+    tokens: int | None = None
+    turns: int = 0
+    turn_state: int = 0
+    """Where the count of turns stands (see `TurnCounter.state`)."""
+    skipped: int = 0
+    blobs: set[str] = field(default_factory=set[str])
+    complete: bool = True
+    """False after a glance: counts and blobs are not known."""
+
+
+class Surveyor:
+    """Feeds lines into a survey."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self._counter = turns.TurnCounter()
+        self._counter.turns, self._counter.state = survey.turns, survey.turn_state
+        self._token_count: msgspec.Raw | None = None
+
+    def run(self, records: Iterable[reader.Record]) -> None:
+        """Take in records, oldest first."""
+        survey = self.survey
+        for record in records:
+            if isinstance(record, Skipped):
+                survey.skipped += 1
+                survey.offset = record.offset + record.bytes + 1
+                continue
+            survey.offset = record.offset + record.size + 1
+            survey.updated_at = record.timestamp or survey.updated_at
+            if record.blob:
+                survey.blobs.update(ref.sha256 for ref in record.blobs())
+            try:
+                self._see(record)
+            except (msgspec.DecodeError, RecursionError):
+                survey.skipped += 1
+        self.finish()
+
+    def finish(self) -> None:
+        """Decode what only its newest value matters of."""
+        survey = self.survey
+        survey.turns, survey.turn_state = self._counter.turns, self._counter.state
+        if self._token_count is not None:
+            survey.tokens = tokens_of(self._token_count)
+            self._token_count = None
+
+    def _see(self, line: Line) -> None:
+        match line.type:
+            case "event_msg":
+                self._event(line.payload)
+            case "response_item":
+                self._item(line.payload)
+            case "turn_context":
+                self.survey.model = rollout.turn_context(line).model or self.survey.model
+            case "inter_agent_communication":
+                self._counter.boundary()
+            case "session_meta":
+                meta = rollout.session_meta(line)
+                if meta.id == self.survey.meta.id and meta.memory_mode:
+                    self.survey.memory_mode = meta.memory_mode
+            case _:
+                pass
+
+    def _event(self, payload: msgspec.Raw) -> None:
+        kind = kind_of(payload)
+        if kind == events.TOKEN_COUNT:
+            if b'"total_token_usage"' in bytes(payload):
+                self._token_count = payload
+        elif kind in events.TURN_STARTED:
+            self._counter.started()
+        elif kind in events.TURN_COMPLETE or kind == events.TURN_ABORTED:
+            self._counter.ended()
+        elif kind == events.ROLLED_BACK:
+            self._counter.rolled_back(events.event(payload).num_turns)
+
+    def _item(self, payload: msgspec.Raw) -> None:
+        raw = bytes(payload)
+        # Most items are calls and outputs; a look for the only words a boundary can hold spares decoding them.
+        if b'"user"' not in raw and b"agent_message" not in raw and b"trigger_turn" not in raw:
+            return
+        view = items.view(raw)
+        if turns.is_boundary(view):
+            self._counter.boundary()
+        if not self.survey.preview and isinstance(view, items.Message):
+            self.survey.preview = fragments.own_words(view)[:PREVIEW_CHARS]
+
+
+def kind_of(payload: msgspec.Raw) -> str:
+    """Return the `type` of a payload, from its first bytes where it stands there."""
+    raw = bytes(payload)
+    if found := _KIND.match(raw, 0, 80):
+        return found[1].decode()
+    return items.kind(raw)
+
+
+def tokens_of(payload: msgspec.Raw) -> int | None:
+    """Return the thread's total in a `token_count` event."""
+    try:
+        info = events.event(payload).info
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return info.total_token_usage.total_tokens if info and info.total_token_usage else None
+
+
+def survey(path: Path, start: Survey | None = None) -> Survey:
+    """Read a file to its end, from where an earlier survey stopped.
+
+    Raises:
+        NotASession, LedgerError: the file cannot be used.
+    """
+    found = start or Survey(chain.read_head(path)[1])
+    Surveyor(found).run(reader.forward(path, start=found.offset))
+    return found
+
+
+def glance(path: Path) -> Survey:
+    """Read a large plain file's head and tail only (raises NotASession, LedgerError)."""
+    found = Survey(chain.read_head(path)[1])
+    surveyor = Surveyor(found)
+    for count, record in enumerate(reader.forward(path)):
+        if count >= _GLANCE_RECORDS or record.offset > _GLANCE_BYTES or found.preview:
+            break
+        surveyor.run((record,))
+    _look_at_end(path, found)
+    found.turns, found.turn_state, found.offset, found.complete = 0, 0, 0, False
+    found.blobs.clear()
+    return found
+
+
+def _look_at_end(path: Path, found: Survey) -> None:
+    meter = reader.Meter()
+    for record in reader.backward(path, meter=meter):
+        if meter.bytes_read > _GLANCE_BYTES:
+            return
+        if isinstance(record, Skipped):
+            continue
+        if found.updated_at is None or record.timestamp and record.timestamp > found.updated_at:
+            found.updated_at = record.timestamp
+        if record.type == "turn_context":
+            try:
+                found.model = rollout.turn_context(record).model or found.model
+            except msgspec.DecodeError:
+                continue
+        elif record.type == "event_msg" and kind_of(record.payload) == events.TOKEN_COUNT:
+            found.tokens = tokens_of(record.payload)
+            if found.tokens is not None:
+                return

@@ -1,0 +1,196 @@
+"""A thread told in order: what the person said, what was called and how it went, where it was compacted.
+
+One forward pass over the whole chain. What it collects is bounded: beyond `MAX_TEXT_BYTES` texts are counted, not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.protocol import events, fragments, items, rollout, turns
+from commonplace.protocol.rollout import Line, Skipped
+from commonplace.rollout import chain, survey
+from commonplace.rollout.chain import Ledger, SkipLog
+
+MAX_TEXT_BYTES: Final = 256 * 2**20
+_EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)\n")
+_FAILED: Final = re.compile(
+    r"unsupported call|unsupported custom tool call|aborted|(?:[\w .-]+ )?error\b|failed\b|err: |Wall time: [\d.]+ seconds\naborted",
+    re.IGNORECASE,
+)
+"""How the outputs of calls that could not run begin."""
+
+
+class Call(msgspec.Struct):
+    """A tool call and whether it worked."""
+
+    name: str
+    ok: bool
+
+
+class CompactionMark(msgspec.Struct, omit_defaults=True):
+    """Where a thread was compacted; our own compactions carry a score."""
+
+    turn: int
+    time: str | None
+    score: Any = None
+
+
+class TranscriptItem(msgspec.Struct):
+    """One item of the record, with where and when."""
+
+    turn: int
+    time: str | None
+    offset: int
+    item: msgspec.Raw
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What `sessions show` tells."""
+
+    user_texts: list[str] = field(default_factory=list[str])
+    calls: list[Call] = field(default_factory=list[Call])
+    compactions: list[CompactionMark] = field(default_factory=list[CompactionMark])
+    items: list[TranscriptItem] = field(default_factory=list[TranscriptItem])
+    turns: int = 0
+    lines: int = 0
+
+
+def tell(ledger: Ledger, log: SkipLog, *, with_items: bool = False) -> Transcript:
+    """Read a thread from its first line to its last (raises LedgerError)."""
+    teller = _Teller(log, with_items=with_items)
+    for _, line in chain.forward(ledger, log):
+        teller.see(line)
+    return teller.finish()
+
+
+class _Teller:
+    def __init__(self, log: SkipLog, *, with_items: bool) -> None:
+        self.log = log
+        self.with_items = with_items
+        self.found = Transcript()
+        self._counter = turns.TurnCounter()
+        self._outcome: dict[str, bool] = {}
+        self._answered: dict[str, bool] = {}
+        self._call_ids: list[str | None] = []
+        self._held = 0
+
+    def see(self, line: Line) -> None:
+        self.found.lines += 1
+        try:
+            if line.type == "response_item":
+                self._item(line)
+            elif line.type == "event_msg":
+                self._event(line)
+            elif line.type == "compacted":
+                rollout.compacted(line)
+                self.found.compactions.append(CompactionMark(self._counter.turns, line.timestamp))
+            elif line.type == "inter_agent_communication":
+                self._counter.boundary()
+            elif line.type == rollout.OWN_TYPE:
+                self._own(line)
+        except (msgspec.DecodeError, RecursionError):
+            self.log.add(Skipped(line.offset, line.size, "bad_item"))
+
+    def finish(self) -> Transcript:
+        for call, call_id in zip(self.found.calls, self._call_ids, strict=True):
+            if call_id is not None:
+                call.ok = self._outcome.get(call_id, self._answered.get(call_id, False))
+        self.found.turns = self._counter.turns
+        return self.found
+
+    def _event(self, line: Line) -> None:
+        kind = survey.kind_of(line.payload)
+        if kind in events.TURN_STARTED:
+            self._counter.started()
+        elif kind in events.TURN_COMPLETE or kind == events.TURN_ABORTED:
+            self._counter.ended()
+        elif kind == events.ROLLED_BACK:
+            self._counter.rolled_back(events.event(line.payload).num_turns)
+        elif kind == events.ITEM_COMPLETED:
+            shown = events.event(line.payload).item
+            if shown and shown.id and (ok := _shown_outcome(shown)) is not None:
+                self._outcome[shown.id] = ok
+
+    def _item(self, line: Line) -> None:
+        view = items.view(line.payload)
+        if turns.is_boundary(view):
+            self._counter.boundary()
+        match view:
+            case items.Message(role="user"):
+                if (said := fragments.own_words(view)) and self._room(len(said)):
+                    self.found.user_texts.append(said)
+            case items.FunctionCall() | items.CustomToolCall():
+                self._call(view.name, view.call_id)
+            case items.LocalShellCall():
+                self._call("local_shell", view.call_id)
+            case items.FunctionCallOutput() | items.CustomToolCallOutput() if view.call_id is not None:
+                self._answered[view.call_id] = output_ok(view.output)
+            case items.ToolSearchOutput() if view.call_id is not None:
+                self._answered[view.call_id] = view.status == "completed"
+            case items.ToolSearchCall():
+                self._call("tool_search", view.call_id)
+            case items.WebSearchCall():
+                self._call("web_search", None, ok=view.status != "failed")
+            case items.ImageGenerationCall():
+                self._call("image_generation", None, ok=view.status != "failed")
+            case _:
+                pass
+        if self.with_items and self._room(line.size):
+            item = msgspec.Raw(items.wire(line.payload))
+            self.found.items.append(TranscriptItem(self._counter.turns, line.timestamp, line.offset, item))
+
+    def _own(self, line: Line) -> None:
+        note: dict[str, Any] = msgspec.json.decode(line.payload)
+        if note.get("kind") == "retention" and self.found.compactions:
+            self.found.compactions[-1].score = note.get("score")
+
+    def _call(self, name: str, call_id: str | None, *, ok: bool = False) -> None:
+        self.found.calls.append(Call(name, ok))
+        self._call_ids.append(call_id)
+
+    def _room(self, size: int) -> bool:
+        self._held += size
+        return self._held <= MAX_TEXT_BYTES
+
+
+def _shown_outcome(item: events.TurnItem) -> bool | None:
+    """Return how a call went, by what the client was shown of it."""
+    if item.exit_code is not None:
+        return item.exit_code == 0
+    if item.status in ("failed", "declined"):
+        return False
+    return True if item.status == "completed" else None
+
+
+class _OldOutput(msgspec.Struct):
+    metadata: _OldMetadata | None = None
+    success: bool | None = None
+
+
+class _OldMetadata(msgspec.Struct):
+    exit_code: int | None = None
+
+
+_old_output = msgspec.json.Decoder(_OldOutput)
+
+
+def output_ok(output: str | list[items.Content]) -> bool:
+    """Say whether a tool's output tells of success: by its exit code, else by how it begins."""
+    text = output if isinstance(output, str) else "\n".join(part.text for part in output if part.text)
+    head = text[:2000]
+    if head.startswith("{"):
+        try:
+            old = _old_output.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return True
+        code = old.metadata.exit_code if old.metadata else None
+        return code in (None, 0) and old.success is not False
+    if found := _EXIT_CODE.search(head.partition("\nOutput:")[0] + "\n"):
+        return found[1] == "0"
+    return not _FAILED.match(head)

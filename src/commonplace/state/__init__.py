@@ -1,0 +1,1 @@
+"""Derived and coordinating state: rows that can be rebuilt from files."""

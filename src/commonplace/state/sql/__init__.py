@@ -1,0 +1,1 @@
+"""Queries and migrations, as data."""

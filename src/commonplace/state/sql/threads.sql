@@ -1,0 +1,107 @@
+-- name: threads.page
+-- One page of a home's threads, newest first, from just after the cursor.
+SELECT * FROM threads
+WHERE home = :home AND is_archived = :archived AND is_current = 1
+  AND (:before IS NULL OR (updated_at, thread_id) < (:before, :before_id))
+  AND (:cwd IS NULL OR cwd = :cwd)
+  AND CASE WHEN :source IS NULL THEN is_root = 1 ELSE source = :source END
+ORDER BY updated_at DESC, thread_id DESC
+LIMIT :limit
+
+-- name: threads.by_id
+-- The current file of a thread in a home, archived or not.
+SELECT * FROM threads WHERE home = :home AND thread_id = :thread_id AND is_current = 1
+ORDER BY is_archived, updated_at DESC
+
+-- name: threads.by_prefix
+-- Threads of a home whose id begins with a text (bounds, so that the index serves it).
+SELECT * FROM threads
+WHERE home = :home AND thread_id >= :low AND thread_id < :high AND is_current = 1
+ORDER BY thread_id LIMIT 10
+
+-- name: threads.by_name
+-- Threads of a home that carry a name, newest first.
+SELECT * FROM threads WHERE home = :home AND name = :name AND is_current = 1 ORDER BY updated_at DESC LIMIT 10
+
+-- name: threads.by_path
+-- The row of one file.
+SELECT * FROM threads WHERE path = :path
+
+-- name: threads.stamps
+-- What tells whether files changed since they were indexed.
+SELECT path, size, mtime_ns, is_complete FROM threads WHERE home = :home
+
+-- name: threads.put
+-- Insert or renew the row of one file.
+INSERT INTO threads (path, home, thread_id, rollout_id, size, mtime_ns, scanned, is_complete, turn_state, source, cwd, project,
+  git_branch, git_commit, git_url, model, name, preview, created_at, updated_at, is_archived, is_root, memory_mode, turns,
+  tokens, skipped, parent_id, base_id)
+VALUES (:path, :home, :thread_id, :rollout_id, :size, :mtime_ns, :scanned, :is_complete, :turn_state, :source, :cwd, :project,
+  :git_branch, :git_commit, :git_url, :model, :name, :preview, :created_at, :updated_at, :is_archived, :is_root, :memory_mode,
+  :turns, :tokens, :skipped, :parent_id, :base_id)
+ON CONFLICT (path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = excluded.rollout_id, size = excluded.size,
+  mtime_ns = excluded.mtime_ns, scanned = excluded.scanned, is_complete = excluded.is_complete, turn_state = excluded.turn_state,
+  source = excluded.source, cwd = excluded.cwd, project = excluded.project, git_branch = excluded.git_branch,
+  git_commit = excluded.git_commit, git_url = excluded.git_url, model = excluded.model, name = excluded.name,
+  preview = excluded.preview, created_at = excluded.created_at, updated_at = excluded.updated_at,
+  is_archived = excluded.is_archived, is_root = excluded.is_root, memory_mode = excluded.memory_mode, turns = excluded.turns,
+  tokens = excluded.tokens, skipped = excluded.skipped, parent_id = excluded.parent_id, base_id = excluded.base_id
+
+-- name: threads.mark_replaced
+-- Of a thread with several files (it was reverted), only the newest stands for it.
+UPDATE threads SET is_current = CASE WHEN rollout_id = (
+    SELECT other.rollout_id FROM threads AS other
+    WHERE other.home = threads.home AND other.thread_id = threads.thread_id
+    ORDER BY other.rollout_id <> other.thread_id DESC, other.rollout_id DESC LIMIT 1
+  ) THEN 1 ELSE 0 END
+WHERE home = :home AND thread_id IN (
+  SELECT thread_id FROM threads WHERE home = :home GROUP BY thread_id HAVING count(*) > 1
+)
+
+-- name: threads.drop
+-- Forget a file that is gone.
+DELETE FROM threads WHERE path = :path
+
+-- name: threads.drop_home
+-- Forget every file of a home, before its index is built again.
+DELETE FROM threads WHERE home = :home
+
+-- name: threads.rename
+-- Mirror a name.
+UPDATE threads SET name = :name WHERE home = :home AND thread_id = :thread_id
+
+-- name: threads.unname
+-- Take away every mirrored name of a home, before the current ones are mirrored.
+UPDATE threads SET name = NULL WHERE home = :home AND name IS NOT NULL
+
+-- name: threads.count
+-- How many threads and files a home has.
+SELECT count(DISTINCT thread_id) AS threads, count(*) AS files, coalesce(sum(size), 0) AS bytes FROM threads WHERE home = :home
+
+-- name: threads.forks_of
+-- Which threads continue a rollout by reference, in any home.
+SELECT DISTINCT thread_id FROM threads WHERE base_id = :rollout_id AND thread_id <> :thread_id ORDER BY thread_id
+
+-- name: threads.children_of
+-- The sub-agents of a thread.
+SELECT thread_id, path FROM threads WHERE home = :home AND parent_id = :thread_id AND is_current = 1 ORDER BY created_at, thread_id
+
+-- name: threads.project_of
+-- The identity that some thread noted for a working directory.
+SELECT project FROM threads WHERE cwd = :cwd AND project <> cwd LIMIT 1
+
+-- name: blobs.put
+-- Note that a file refers to a blob.
+INSERT INTO blob_refs (sha256, path) VALUES (:sha256, :path) ON CONFLICT DO NOTHING
+
+-- name: blobs.drop
+-- Forget what a file refers to.
+DELETE FROM blob_refs WHERE path = :path
+
+-- name: blobs.drop_home
+-- Forget the references of all files that are no longer in the index.
+DELETE FROM blob_refs WHERE path NOT IN (SELECT path FROM threads)
+
+-- name: blobs.referenced
+-- Every blob that some file refers to.
+SELECT DISTINCT sha256 FROM blob_refs

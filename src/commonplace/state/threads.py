@@ -1,0 +1,379 @@
+"""The thread table: the one index for listing and for finding a thread by id, prefix, name or folder.
+
+Rows mirror files and can always be rebuilt from them. A refresh walks a home, compares size and time of each file with
+its row, and reads only what changed: for a file that grew, only what was added. Queries never walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import AmbiguousThread, BadInput, CommonplaceError
+from commonplace.protocol import rollout
+from commonplace.protocol.ids import is_uuid, parse_time, wire_time
+from commonplace.protocol.remotes import remote_identity
+from commonplace.rollout import layout, names
+from commonplace.rollout.layout import FoundFile
+from commonplace.rollout.survey import Survey, glance, survey
+from commonplace.state.database import Database, Row, Transaction
+
+GLANCE_ABOVE: Final = 16 * 2**20
+"""Larger files are only looked at from both ends, until somebody asks for a full index."""
+_BATCH: Final = 500
+
+Progress = Callable[[int, int], None]
+"""Called with how many files are done, and how many there are to do."""
+
+
+class ThreadRow(msgspec.Struct, kw_only=True, frozen=True):
+    """What a listing shows of one thread (the JSON of `sessions list`)."""
+
+    thread_id: str
+    path: str
+    cwd: str
+    project: str
+    title: str
+    preview: str
+    source: str
+    created_at: str
+    updated_at: str
+    archived: bool
+    memory_mode: str
+    turns: int | None
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A stretch of a listing and where the next one begins."""
+
+    threads: list[ThreadRow]
+    next_cursor: str | None
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """What a refresh found."""
+
+    files: int = 0
+    threads: int = 0
+    bytes: int = 0
+    skipped: int = 0
+    """Files that hold no session."""
+    read: int = 0
+    """Files that were new or had changed."""
+
+
+class ThreadIndex:
+    """The thread table of one database, for any number of homes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def refresh(
+        self, home: Path, *, rebuild: bool = False, complete: bool = False, progress: Progress | None = None
+    ) -> Refreshed:
+        """Bring a home's rows up to date with its files.
+
+        `rebuild` forgets what was known; `complete` reads large files whole instead of looking at both ends.
+        """
+        root = str(home.resolve())
+        if rebuild:
+            await self._database.write(lambda tx: tx.execute("threads.drop_home", home=root))
+        known = await self._database.read(lambda tx: _stamps(tx, root))
+        found = await anyio.to_thread.run_sync(lambda: list(layout.walk(home.resolve())))
+        result = Refreshed(files=len(found))
+        stale = [file for file in found if _is_stale(file, known.get(str(file.path)), complete=complete)]
+        gone = known.keys() - {str(file.path) for file in found}
+        for start in range(0, len(stale), _BATCH):
+            batch = stale[start : start + _BATCH]
+            old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, file.path) for file in batch])
+            rows = await anyio.to_thread.run_sync(_read_all, batch, old, root, complete)
+            await self._database.write(lambda tx, rows=rows: _put(tx, rows))
+            if progress is not None:
+                progress(start + len(batch), len(stale))
+        called = await anyio.to_thread.run_sync(names.read, home)
+        count = await self._database.write(lambda tx: _settle(tx, root, sorted(gone), called))
+        result.read = len(stale)
+        result.threads, result.bytes = count["threads"], count["bytes"]
+        result.skipped = result.files - count["files"]
+        return result
+
+    async def page(
+        self,
+        home: Path,
+        *,
+        limit: int = 25,
+        cursor: str | None = None,
+        cwd: str | None = None,
+        source: str | None = None,
+        archived: bool = False,
+    ) -> Page:
+        """Return a page of a home's threads, newest first.
+
+        Raises:
+            BadInput: the cursor is not one that an earlier page gave.
+        """
+        before, before_id = _parse_cursor(cursor)
+        rows = await self._database.read(
+            lambda tx: tx.query(
+                "threads.page",
+                home=str(home.resolve()),
+                limit=limit + 1,
+                before=before,
+                before_id=before_id,
+                cwd=cwd,
+                source=source,
+                archived=int(archived),
+            )
+        )
+        threads = [_listed(row) for row in rows[:limit]]
+        more = len(rows) > limit
+        return Page(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)
+
+    async def find(self, home: Path, text: str) -> Path | None:
+        """Return the file of the thread with this id, name or unique id prefix.
+
+        Raises:
+            AmbiguousThread: several threads match.
+        """
+        found = await self._database.read(lambda tx: _matches(tx, str(home.resolve()), text))
+        rows = list({row["thread_id"]: row for row in reversed(found)}.values())[::-1]  # a copied file counts once
+        if len(rows) > 1:
+            shown = ", ".join(str(row["thread_id"]) for row in rows[:5])
+            raise AmbiguousThread(
+                f"{text!r} matches {len(rows) if len(rows) < 10 else 'many'} threads: {shown}.",
+                hint="Give more of the id.",
+                matches=[row["thread_id"] for row in rows],
+            )
+        return Path(rows[0]["path"]) if rows else None
+
+    async def row(self, path: Path) -> ThreadRow | None:
+        """Return what is known about one file."""
+        rows = await self._database.read(lambda tx: tx.query("threads.by_path", path=str(path.resolve())))
+        return _listed(rows[0]) if rows else None
+
+    async def touch(self, home: Path, path: Path) -> None:
+        """Bring one file's row up to date, after it was written or moved."""
+        root, resolved = str(home.resolve()), path.resolve()
+        old = await self._database.read(lambda tx: _row_of(tx, resolved))
+        if not resolved.exists():
+            await self._database.write(lambda tx: _drop(tx, str(resolved)))
+            return
+        status = resolved.stat()
+        archived = resolved.parent.name == layout.ARCHIVED
+        file = FoundFile(resolved, status.st_size, status.st_mtime_ns, archived)
+        rows = await anyio.to_thread.run_sync(_read_all, [file], [old], root, False)
+        called = await anyio.to_thread.run_sync(names.read, home)
+        for fresh in rows:
+            fresh.values["name"] = called.get(fresh.values["thread_id"])
+        await self._database.write(lambda tx: _put(tx, rows))
+
+    async def rename(self, home: Path, thread_id: str, name: str | None) -> None:
+        """Mirror a name."""
+        root = str(home.resolve())
+        await self._database.write(lambda tx: tx.execute("threads.rename", home=root, thread_id=thread_id, name=name))
+
+    async def forks_of(self, thread_id: str, rollout_ids: list[str]) -> list[str]:
+        """Return the threads that continue any of these files by reference."""
+        rows = await self._database.read(
+            lambda tx: [
+                row
+                for rollout_id in rollout_ids
+                for row in tx.query("threads.forks_of", rollout_id=rollout_id, thread_id=thread_id)
+            ]
+        )
+        return sorted({str(row["thread_id"]) for row in rows})
+
+    async def children_of(self, home: Path, thread_id: str) -> list[tuple[str, str]]:
+        """Return id and path of the sub-agents of a thread."""
+        root = str(home.resolve())
+        rows = await self._database.read(lambda tx: tx.query("threads.children_of", home=root, thread_id=thread_id))
+        return [(str(row["thread_id"]), str(row["path"])) for row in rows]
+
+    async def referenced_blobs(self) -> set[str]:
+        """Return every blob that an indexed file refers to."""
+        rows = await self._database.read(lambda tx: tx.query("blobs.referenced"))
+        return {str(row["sha256"]) for row in rows}
+
+
+@dataclass(slots=True)
+class _FileRow:
+    values: dict[str, Any]
+    blobs: set[str]
+
+
+def _stamps(tx: Transaction, home: str) -> dict[str, tuple[int, int, bool]]:
+    rows = tx.query("threads.stamps", home=home)
+    return {row["path"]: (row["size"], row["mtime_ns"], bool(row["is_complete"])) for row in rows}
+
+
+def _is_stale(file: FoundFile, known: tuple[int, int, bool] | None, *, complete: bool) -> bool:
+    if known is None or known[:2] != (file.size, file.mtime_ns):
+        return True
+    return complete and not known[2]
+
+
+def _row_of(tx: Transaction, path: Path) -> Row | None:
+    rows = tx.query("threads.by_path", path=str(path))
+    return rows[0] if rows else None
+
+
+def _read_all(files: list[FoundFile], old: list[Row | None], home: str, complete: bool) -> list[_FileRow]:
+    """Survey files; one that holds no session is left out of the index."""
+    rows: list[_FileRow] = []
+    for file, known in zip(files, old, strict=True):
+        try:
+            rows.append(_read_one(file, known, home, complete=complete))
+        except CommonplaceError:
+            continue
+    return rows
+
+
+def _read_one(file: FoundFile, known: Row | None, home: str, *, complete: bool) -> _FileRow:
+    if file.size > GLANCE_ABOVE and not complete and not (known and known["is_complete"]):
+        return _as_row(file, glance(file.path), home)
+    start = _survey_so_far(file, known)
+    return _as_row(file, survey(file.path, start), home)
+
+
+def _survey_so_far(file: FoundFile, known: Row | None) -> Survey | None:
+    """Return where an earlier survey stopped, if the file only grew since then."""
+    if known is None or not known["is_complete"] or not 0 < known["size"] <= file.size:
+        return None
+    if file.path.name.endswith(".zst") or known["scanned"] > known["size"]:
+        return None  # a last line without its newline may have been completed since: read it again
+    from commonplace.rollout.chain import read_head
+
+    meta = read_head(file.path)[1]
+    if meta.id != known["thread_id"]:
+        return None
+    return Survey(
+        meta,
+        offset=known["scanned"],
+        preview=known["preview"],
+        model=known["model"],
+        memory_mode=None if known["memory_mode"] == "enabled" else known["memory_mode"],
+        updated_at=known["updated_at"],
+        tokens=known["tokens"],
+        turns=known["turns"] or 0,
+        turn_state=known["turn_state"],
+        skipped=known["skipped"],
+    )
+
+
+def _as_row(file: FoundFile, found: Survey, home: str) -> _FileRow:
+    meta = found.meta
+    named = layout.parse_name(file.path.name)
+    source = rollout.source_name(meta.source)
+    git = meta.git or rollout.GitInfo()
+    created = _iso(meta.timestamp) or (wire_time(named.created) if named else "")
+    parent = meta.parent_thread_id
+    return _FileRow(
+        {
+            "path": str(file.path),
+            "home": home,
+            "thread_id": meta.id,
+            "rollout_id": named.rollout_id if named else meta.id,
+            "size": file.size,
+            "mtime_ns": file.mtime_ns,
+            "scanned": found.offset,
+            "is_complete": int(found.complete),
+            "turn_state": found.turn_state,
+            "source": source,
+            "cwd": meta.cwd,
+            "project": (git.repository_url and remote_identity(git.repository_url)) or meta.cwd,
+            "git_branch": git.branch,
+            "git_commit": git.commit_hash,
+            "git_url": git.repository_url,
+            "model": found.model,
+            "name": None,
+            "preview": found.preview,
+            "created_at": created,
+            "updated_at": _iso(found.updated_at) or created,
+            "is_archived": int(file.archived),
+            "is_root": int(not source.startswith(("subagent:", "internal:"))),
+            "memory_mode": found.memory_mode or meta.memory_mode or "enabled",
+            "turns": found.turns if found.complete else None,
+            "tokens": found.tokens,
+            "skipped": found.skipped,
+            "parent_id": parent,
+            "base_id": meta.history_base.thread_id if meta.history_base else None,
+        },
+        found.blobs,
+    )
+
+
+def _iso(text: str | None) -> str | None:
+    moment = parse_time(text) if text else None
+    return wire_time(moment) if moment else None
+
+
+def _put(tx: Transaction, rows: list[_FileRow]) -> None:
+    tx.execute_many("threads.put", [row.values for row in rows])
+    refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
+    tx.execute_many("blobs.put", refs)
+
+
+def _drop(tx: Transaction, path: str) -> None:
+    tx.execute("threads.drop", path=path)
+    tx.execute("blobs.drop", path=path)
+
+
+def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str]) -> Row:
+    for path in gone:
+        _drop(tx, path)
+    tx.execute("blobs.drop_home")
+    tx.execute("threads.unname", home=home)
+    tx.execute_many(
+        "threads.rename", [{"home": home, "thread_id": key, "name": name} for key, name in called.items()]
+    )
+    tx.execute("threads.mark_replaced", home=home)
+    return tx.query("threads.count", home=home)[0]
+
+
+def _matches(tx: Transaction, home: str, text: str) -> list[Row]:
+    lowered = text.lower()
+    if is_uuid(lowered):
+        return tx.query("threads.by_id", home=home, thread_id=lowered)
+    if named := tx.query("threads.by_name", home=home, name=text):
+        return named
+    if lowered and all(char in "0123456789abcdef-" for char in lowered):
+        return tx.query("threads.by_prefix", home=home, low=lowered, high=lowered + "~")
+    return []
+
+
+def _listed(row: Row) -> ThreadRow:
+    first_line = next(iter(str(row["preview"]).splitlines()), "")
+    return ThreadRow(
+        thread_id=row["thread_id"],
+        path=row["path"],
+        cwd=row["cwd"],
+        project=row["project"],
+        title=row["name"] or first_line[:80],
+        preview=row["preview"],
+        source=row["source"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        archived=bool(row["is_archived"]),
+        memory_mode=row["memory_mode"],
+        turns=row["turns"],
+        tokens=row["tokens"],
+    )
+
+
+def _parse_cursor(cursor: str | None) -> tuple[str | None, str | None]:
+    if cursor is None:
+        return None, None
+    moment, bar, thread_id = cursor.partition("|")
+    if not bar or parse_time(moment) is None or not thread_id:
+        raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")
+    return moment, thread_id
+
+
