@@ -34,9 +34,9 @@ class Setting:
     choices: tuple[str, ...] = ()
 
     @property
-    def kind(self) -> type:
+    def kind(self) -> type[Any]:
         """The type that a value must have."""
-        return str if self.default is None else type(self.default)
+        return str if self.default is None else type(self.default)  # pyright: ignore[reportUnknownVariableType]
 
     @property
     def variable(self) -> str:
@@ -69,7 +69,13 @@ SETTINGS: Final = (
     Setting("memory.consolidate_heartbeat_seconds", 90, "its heartbeat", low=1),
     Setting("memory.summary_bytes", 10_000, "size of memory_summary.md", low=0),
     Setting("memory.prompt_tokens", 5_000, "size of the prompt section", low=0),
-    Setting("memory.percent_of_dialogue", 12, "size of the memory, as a share of what was learned from", low=0, high=100),
+    Setting(
+        "memory.percent_of_dialogue",
+        12,
+        "size of the memory, as a share of what was learned from",
+        low=0,
+        high=100,
+    ),
     Setting("memory.min_rate_limit_remaining_percent", 25, "leave the rest of a rate limit alone", low=0, high=100),
     Setting("memory.exclude", [], "projects, paths and sources that are never learned from"),
 )

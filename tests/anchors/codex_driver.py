@@ -46,9 +46,7 @@ class Missing:
 
 def locate(cache: Path | None = None) -> Path | Missing:
     """Return the native binary of the pinned version, or the reason it is not there."""
-    chosen = (
-        cache or Path(os.environ.get("COMMONPLACE_ANCHORS") or "~/.cache/commonplace-anchors").expanduser()
-    )
+    chosen = cache or Path(os.environ.get("COMMONPLACE_ANCHORS") or "~/.cache/commonplace-anchors").expanduser()
     modules = chosen / "codex" / "node_modules" / "@openai"
     manifest = modules / "codex" / "package.json"
     if not manifest.is_file():
@@ -58,11 +56,7 @@ def locate(cache: Path | None = None) -> Path | Missing:
         return Missing(f"Codex {version} is in {chosen}, the tests are about {PINNED}")
     # The npm wrapper is a node script; killing it would leave the real process alive, so we start that one.
     found = sorted(modules.glob("codex-*/vendor/*/bin/codex"))
-    return (
-        found[0]
-        if found
-        else Missing(f"the Codex package in {chosen} has no native binary for this platform")
-    )
+    return found[0] if found else Missing(f"the Codex package in {chosen} has no native binary for this platform")
 
 
 @dataclass(frozen=True)
@@ -183,9 +177,7 @@ def run_exec(
         timeout=timeout,
         check=False,
     )
-    events = [
-        cast("Json", json.loads(line)) for line in done.stdout.decode().splitlines() if line.startswith("{")
-    ]
+    events = [cast("Json", json.loads(line)) for line in done.stdout.decode().splitlines() if line.startswith("{")]
     return ExecResult(done.returncode, events, done.stderr.decode(errors="replace"))
 
 
@@ -266,18 +258,14 @@ class AppServer:
         with self._inbox.changed:
             return len(self._inbox.messages)
 
-    def wait(
-        self, method: str, accept: Callable[[Json], bool] = lambda params: True, *, since: int = 0
-    ) -> Json:
+    def wait(self, method: str, accept: Callable[[Json], bool] = lambda params: True, *, since: int = 0) -> Json:
         """Return the params of the first notification of that name that `accept` likes.
 
         Raises:
             TimeoutError: none came.
         """
         found = self._find(
-            lambda message: (
-                message.get("method") == method and accept(cast("Json", message.get("params", {})))
-            ),
+            lambda message: message.get("method") == method and accept(cast("Json", message.get("params", {}))),
             since,
             method,
         )
@@ -311,9 +299,7 @@ class AppServer:
     def steer(self, thread_id: str, turn_id: str, text: str, **params: Any) -> None:
         """Add user input to a running turn."""
         inputs = [{"type": "text", "text": text}]
-        self.request(
-            "turn/steer", {"threadId": thread_id, "expectedTurnId": turn_id, "input": inputs, **params}
-        )
+        self.request("turn/steer", {"threadId": thread_id, "expectedTurnId": turn_id, "input": inputs, **params})
 
     def interrupt(self, thread_id: str, turn_id: str) -> None:
         """Interrupt a running turn and wait until it is over."""

@@ -101,9 +101,7 @@ class Neutraliser:
         done: dict[str, _Rewritten] = {}
         waiting = sorted(files, key=lambda path: path.name)
         while waiting:
-            ready = [
-                path for path in waiting if (base := _base_file(path, files)) is None or base.name in done
-            ]
+            ready = [path for path in waiting if (base := _base_file(path, files)) is None or base.name in done]
             if not ready:
                 raise ValueError(f"forks without their parents: {[path.name for path in waiting]}")
             for path in ready:

@@ -18,9 +18,7 @@ MCP_SERVER = Path(__file__).with_name("mcp_filler.py")
 
 def _interrupted_call(stage: Stage) -> None:
     command = {"cmd": "sleep 30", "yield_time_ms": 30000}
-    stage.script(
-        answer(say("Starting.", phase="commentary"), call("exec_command", command, "call_1")), reply("Next.")
-    )
+    stage.script(answer(say("Starting.", phase="commentary"), call("exec_command", command, "call_1")), reply("Next."))
     with stage.app() as app:
         thread = app.start_thread()
         turn = app.start_turn(thread, "run something long")
@@ -44,9 +42,7 @@ def _interrupted_thinking(stage: Stage) -> None:
 def _steered(stage: Stage) -> None:
     command = {"cmd": "echo step"}
     release = threading.Event()
-    stage.script(
-        answer(call("exec_command", command, "call_1"), hold=release), reply("Steered."), reply("Next.")
-    )
+    stage.script(answer(call("exec_command", command, "call_1"), hold=release), reply("Steered."), reply("Next."))
     with stage.app() as app:
         thread = app.start_thread()
         turn = app.start_turn(thread, "run a step")
@@ -77,9 +73,7 @@ def _image_in_message(stage: Stage) -> None:
 def _image_from_tool(stage: Stage) -> None:
     picture = stage.home.cwd / "dot.png"
     picture.write_bytes(base64.b64decode(TINY_PNG))
-    stage.script(
-        answer(call("view_image", {"path": str(picture)}, "call_1")), reply("A dot."), reply("Still a dot.")
-    )
+    stage.script(answer(call("view_image", {"path": str(picture)}, "call_1")), reply("A dot."), reply("Still a dot."))
     thread = stage.exec("look at dot.png").thread_id
     stage.exec("what was it?", resume=thread)
 
@@ -87,9 +81,7 @@ def _image_from_tool(stage: Stage) -> None:
 def _long_output(stage: Stage) -> None:
     stage.script(answer(call("exec_command", {"cmd": "seq 1 9000"}, "call_1")))
     stage.script(
-        answer(
-            custom_call("apply_patch", "*** Begin Patch\n*** Add File: a.txt\n+a\n*** End Patch", "call_2")
-        )
+        answer(custom_call("apply_patch", "*** Begin Patch\n*** Add File: a.txt\n+a\n*** End Patch", "call_2"))
     )
     stage.script(reply("Long."))
     stage.exec("print a lot, then write a file")

@@ -58,9 +58,7 @@ def _compaction_then_resume(stage: Stage) -> None:
 
 
 def _compaction_before_turn(stage: Stage) -> None:
-    stage.script(
-        reply("Noted 42.", input_tokens=30000), reply("SUMMARY: 42."), reply("It is 42."), reply("Still 42.")
-    )
+    stage.script(reply("Noted 42.", input_tokens=30000), reply("SUMMARY: 42."), reply("It is 42."), reply("Still 42."))
     with stage.app() as app:
         thread = app.start_thread()
         app.turn(thread, "remember 42")
@@ -70,9 +68,7 @@ def _compaction_before_turn(stage: Stage) -> None:
 
 def _two_compactions_in_one_turn(stage: Stage) -> None:
     step = {"cmd": "echo step"}
-    stage.script(
-        answer(say("First.", phase="commentary"), call("exec_command", step, "call_1"), input_tokens=30000)
-    )
+    stage.script(answer(say("First.", phase="commentary"), call("exec_command", step, "call_1"), input_tokens=30000))
     stage.script(reply("SUMMARY A."))
     stage.script(answer(call("exec_command", step, "call_2"), input_tokens=30000))
     stage.script(reply("SUMMARY B."), reply("Finished."), reply("Bye."))
@@ -83,9 +79,7 @@ def _two_compactions_in_one_turn(stage: Stage) -> None:
 
 
 def _long_user_message_compacted(stage: Stage) -> None:
-    stage.script(
-        reply("Read it."), reply("Read that too."), reply("SUMMARY: two long messages."), reply("Yes.")
-    )
+    stage.script(reply("Read it."), reply("Read that too."), reply("SUMMARY: two long messages."), reply("Yes."))
     with stage.app() as app:
         thread = app.start_thread()
         app.turn(thread, "filler " * 9000)
@@ -225,9 +219,7 @@ def _fork_at_turn(stage: Stage) -> None:
 
 
 def _fork_of_fork(stage: Stage) -> None:
-    stage.script(
-        reply("Root."), reply("Child."), reply("Child again."), reply("Grandchild."), reply("Root again.")
-    )
+    stage.script(reply("Root."), reply("Child."), reply("Child again."), reply("Grandchild."), reply("Root again."))
     with stage.app() as app:
         root = app.start_thread()
         app.turn(root, "root turn")
@@ -239,9 +231,7 @@ def _fork_of_fork(stage: Stage) -> None:
 
 
 def _fork_of_compacted(stage: Stage) -> None:
-    stage.script(
-        reply("Noted 42."), reply("SUMMARY: 42."), reply("Go on."), reply("Fork says 42."), reply("Cut.")
-    )
+    stage.script(reply("Noted 42."), reply("SUMMARY: 42."), reply("Go on."), reply("Fork says 42."), reply("Cut."))
     with stage.app() as app:
         thread = app.start_thread()
         first = app.turn(thread, "remember 42")
@@ -337,9 +327,7 @@ HISTORY = (
     Scenario("revert", "thread/revert before the second of three turns, a turn, then a new process", _revert),
     Scenario("revert_twice", "two reverts: the second file continues the first replacement", _revert_twice),
     Scenario("revert_past_compaction", "thread/revert to before a compaction", _revert_past_compaction),
-    Scenario(
-        "fork_of_reverted", "a fork refers to the replacement file by its rollout id", _fork_of_reverted
-    ),
+    Scenario("fork_of_reverted", "a fork refers to the replacement file by its rollout id", _fork_of_reverted),
     Scenario("fork_at_turn", "forks by reference cut with lastTurnId and with beforeTurnId", _fork_at_turn),
     Scenario("fork_of_fork", "a chain of three files, the second cut; the root goes on", _fork_of_fork),
     Scenario(

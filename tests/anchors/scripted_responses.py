@@ -250,9 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
             _wait_for_release(chosen.hold, self.state)
         if chosen.error is not None:
             error = {"code": chosen.error, "message": f"scripted {chosen.error}"}
-            self._event(
-                "response.failed", {"response": {"id": response_id, "status": "failed", "error": error}}
-            )
+            self._event("response.failed", {"response": {"id": response_id, "status": "failed", "error": error}})
             return
         for index, item in enumerate(chosen.items):
             self._item(index, _with_id(item, self.state))

@@ -89,7 +89,11 @@ class History:
             cost = sum(map(truncate.approximate_tokens, texts))
             kept.append(_with_texts(entry, texts if cost <= left else _cut(texts, left)))
             left -= cost
-        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary or NO_SUMMARY}]}
+        said = {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": summary or NO_SUMMARY}],
+        }
         self.entries = [*reversed(kept), _entry(said)]
 
     def drop_last_user_turns(self, count: int) -> bool:

@@ -291,7 +291,12 @@ def _as_agent_message(payload: msgspec.Raw) -> bytes:
     content: list[dict[str, Any]] = [{"type": "input_text", "text": str(mail.get("content", ""))}]
     if mail.get("encrypted_content"):
         content = [{"type": "encrypted_content", "encrypted_content": mail["encrypted_content"]}]
-    item = {"type": "agent_message", "author": mail["author"], "recipient": mail["recipient"], "content": content}
+    item = {
+        "type": "agent_message",
+        "author": mail["author"],
+        "recipient": mail["recipient"],
+        "content": content,
+    }
     return msgspec.json.encode({**item, **({"id": mail["id"]} if mail.get("id") else {})})
 
 

@@ -233,10 +233,10 @@ def restored(
 
 def _put_back(payload: Any, ref: BlobRef, data: bytes) -> None:
     *path, last = [_unescape(step) for step in ref.pointer.split("/")[1:]]
-    target = payload
+    target: Any = payload
     for step in path:
-        target = target[int(step)] if isinstance(target, list) else target[step]
-    place = int(last) if isinstance(target, list) else last
+        target = target[_place(target, step)]
+    place = _place(target, last)
     if ref.restore is None:
         target[place] = data.decode()
         return
@@ -246,6 +246,10 @@ def _put_back(payload: Any, ref: BlobRef, data: bytes) -> None:
         return
     field = _MEDIA_KINDS[ref.restore["type"]]
     target[place] = {**ref.restore, field: ref.restore[field] + body}
+
+
+def _place(container: Any, step: str) -> int | str:
+    return int(step) if isinstance(container, list) else step
 
 
 def _escape(step: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.protocol import events, items, rollout, turns
+from commonplace.protocol import events, items, turns
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import blobs, chain, layout, reader
 from commonplace.rollout.chain import Ledger, Part, SkipLog

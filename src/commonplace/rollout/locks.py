@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -76,7 +76,7 @@ class WriterLock:
 
 
 @contextmanager
-def shared(home: Path, name: str, *, exclusive: bool = False) -> Iterator[None]:
+def shared(home: Path, name: str, *, exclusive: bool = False) -> Generator[None]:
     """Hold a lock that many may share and one may have alone; waits for it."""
     folder = home / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

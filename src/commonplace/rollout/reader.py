@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -45,7 +45,7 @@ def is_compressed(path: Path) -> bool:
 
 
 @contextmanager
-def open_session(path: Path) -> Iterator[BinaryIO]:
+def open_session(path: Path) -> Generator[BinaryIO]:
     """Open a session file for reading, decompressed if need be.
 
     Raises:
@@ -80,7 +80,12 @@ def _decompressed(file: BinaryIO) -> BinaryIO:
 
 
 def forward(
-    path: Path, *, start: int = 0, end: int | None = None, max_line: int = MAX_LINE_BYTES, meter: Meter | None = None
+    path: Path,
+    *,
+    start: int = 0,
+    end: int | None = None,
+    max_line: int = MAX_LINE_BYTES,
+    meter: Meter | None = None,
 ) -> Iterator[Record]:
     """Yield the records of a file from byte `start` to byte `end` (of the decompressed text), oldest first.
 

@@ -100,9 +100,10 @@ class Recorder:
         Raises:
             ThreadBusy: another writer has the thread.
         """
-        ordinal = None
+        ordinal: int | None = None
         if meta.get("history_mode") == "paginated":
-            ordinal = (meta.get("history_base") or {}).get("end_ordinal_exclusive") or 0
+            base: dict[str, Any] = meta.get("history_base") or {}
+            ordinal = base.get("end_ordinal_exclusive") or 0
         recorder = cls(meta["id"], path, options, ordinal=ordinal, exists=False)
         await anyio.to_thread.run_sync(recorder._start)
         recorder.record("session_meta", meta)
@@ -144,9 +145,7 @@ class Recorder:
         """Queue one line, stamped with the present time; it is written in the background, in order."""
         with self._changed:
             timestamp = ids.wire_time(self._options.now())
-            self._queue.append(
-                _Pending(line_type, msgspec.json.encode(payload), timestamp, self._ordinal, metadata)
-            )
+            self._queue.append(_Pending(line_type, msgspec.json.encode(payload), timestamp, self._ordinal, metadata))
             if self._ordinal is not None:
                 self._ordinal += 1
             self._changed.notify()

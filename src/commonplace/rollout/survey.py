@@ -170,7 +170,7 @@ def _look_at_end(path: Path, found: Survey) -> None:
             return
         if isinstance(record, Skipped):
             continue
-        if found.updated_at is None or record.timestamp and record.timestamp > found.updated_at:
+        if found.updated_at is None or (record.timestamp and record.timestamp > found.updated_at):
             found.updated_at = record.timestamp
         if record.type == "turn_context":
             try:

@@ -19,6 +19,7 @@ from commonplace.protocol import rollout
 from commonplace.protocol.ids import is_uuid, parse_time, wire_time
 from commonplace.protocol.remotes import remote_identity
 from commonplace.rollout import layout, names
+from commonplace.rollout.chain import read_head
 from commonplace.rollout.layout import FoundFile
 from commonplace.rollout.survey import Survey, glance, survey
 from commonplace.state.database import Database, Row, Transaction
@@ -249,8 +250,6 @@ def _survey_so_far(file: FoundFile, known: Row | None) -> Survey | None:
         return None
     if file.path.name.endswith(".zst") or known["scanned"] > known["size"]:
         return None  # a last line without its newline may have been completed since: read it again
-    from commonplace.rollout.chain import read_head
-
     meta = read_head(file.path)[1]
     if meta.id != known["thread_id"]:
         return None
@@ -331,9 +330,7 @@ def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str])
         _drop(tx, path)
     tx.execute("blobs.drop_home")
     tx.execute("threads.unname", home=home)
-    tx.execute_many(
-        "threads.rename", [{"home": home, "thread_id": key, "name": name} for key, name in called.items()]
-    )
+    tx.execute_many("threads.rename", [{"home": home, "thread_id": key, "name": name} for key, name in called.items()])
     tx.execute("threads.mark_replaced", home=home)
     return tx.query("threads.count", home=home)[0]
 
@@ -375,5 +372,3 @@ def _parse_cursor(cursor: str | None) -> tuple[str | None, str | None]:
     if not bar or parse_time(moment) is None or not thread_id:
         raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")
     return moment, thread_id
-
-

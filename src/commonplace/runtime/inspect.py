@@ -1,0 +1,159 @@
+"""Looking at a thread: what the model would get, what happened, whether every byte is sound. Nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from commonplace.context.reconstruct import reconstruct
+from commonplace.errors import CommonplaceError
+from commonplace.protocol import items, rollout
+from commonplace.protocol.remotes import remote_identity
+from commonplace.protocol.rollout import Line, Skipped
+from commonplace.rollout import blobs, chain, transcript
+from commonplace.rollout.blobs import BlobStore
+from commonplace.rollout.chain import Ledger, SkipLog
+from commonplace.rollout.checkpoint import Tail
+from commonplace.rollout.transcript import Call, CompactionMark, TranscriptItem
+
+
+class Receipt(msgspec.Struct):
+    """How a context was found: how much was read, and what could not be used."""
+
+    turns: int
+    last_id: str | None
+    checkpoint_offset: int | None
+    bytes_read: int
+    skipped: list[Skipped]
+
+
+class Context(msgspec.Struct):
+    """The items that the next request would carry (the JSON of `sessions context`)."""
+
+    thread_id: str
+    items: list[msgspec.Raw]
+    window_number: int
+    receipt: Receipt
+
+
+class Shown(msgspec.Struct, omit_defaults=True):
+    """A thread, told (the JSON of `sessions show`)."""
+
+    thread_id: str
+    path: str
+    source: str
+    cwd: str
+    project: str
+    user_texts: list[str]
+    calls: list[Call]
+    compactions: list[CompactionMark]
+    sidechains: list[dict[str, str]]
+    skipped: list[Skipped]
+    items: list[TranscriptItem] | None = None
+
+
+class BlobCount(msgspec.Struct):
+    """How a thread's spilled payloads are."""
+
+    referenced: int
+    missing: int
+    corrupt: int
+
+
+class Verified(msgspec.Struct):
+    """Whether a thread is sound (the JSON of `sessions verify`)."""
+
+    ok: bool
+    lines: int
+    skipped: list[Skipped]
+    blobs: BlobCount
+
+
+def context(ledger: Ledger, store: BlobStore) -> Context:
+    """Rebuild what the model would see next, reading as little as that takes."""
+    tail = Tail(ledger)
+    found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
+    prompt = [msgspec.Raw(item) for item in found.history.for_prompt()]
+    receipt = Receipt(
+        turns=found.turns,
+        last_id=found.last_id,
+        checkpoint_offset=found.checkpoint.offset if found.checkpoint else None,
+        bytes_read=tail.bytes_read,
+        skipped=sorted([*tail.log.entries, *found.skipped], key=lambda entry: entry.offset),
+    )
+    return Context(ledger.thread_id, prompt, found.window.number, receipt)
+
+
+def show(ledger: Ledger, *, with_items: bool) -> Shown:
+    """Tell a thread; sub-agents are filled in by whoever knows where to look."""
+    log = SkipLog()
+    told = transcript.tell(ledger, log, with_items=with_items)
+    meta = ledger.meta
+    url = meta.git.repository_url if meta.git else None
+    return Shown(
+        thread_id=meta.id,
+        path=str(ledger.path),
+        source=rollout.source_name(meta.source),
+        cwd=meta.cwd,
+        project=(url and remote_identity(url)) or meta.cwd,
+        user_texts=told.user_texts,
+        calls=told.calls,
+        compactions=told.compactions,
+        sidechains=[],
+        skipped=log.entries,
+        items=told.items if with_items else None,
+    )
+
+
+def verify(ledger: Ledger, store: BlobStore) -> Verified:
+    """Read every line as its type says, and every payload that a line refers to."""
+    log = SkipLog()
+    lines = 0
+    states: dict[str, str] = {}
+    for _, line in chain.forward(ledger, log):
+        lines += 1
+        if not _is_sound(line):
+            log.add(Skipped(line.offset, line.size, "bad_item"))
+        for ref in line.blobs():
+            if ref.sha256 not in states:
+                states[ref.sha256] = store.state(ref.sha256)
+    found = list(states.values())
+    count = BlobCount(len(found), found.count("missing"), found.count("corrupt"))
+    return Verified(not log.entries and not count.missing and not count.corrupt, lines, log.entries, count)
+
+
+_DECODERS: dict[str, Callable[[Line], object]] = {
+    "session_meta": rollout.session_meta,
+    "turn_context": rollout.turn_context,
+    "compacted": rollout.compacted,
+    "world_state": rollout.world_state,
+    "response_item": lambda line: items.view(line.payload),
+    "event_msg": lambda line: items.kind(line.payload),
+}
+
+
+def _is_sound(line: Line) -> bool:
+    decode = _DECODERS.get(line.type)
+    if decode is None:
+        return True
+    try:
+        decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def sidechains_beside(ledger: Ledger) -> list[dict[str, str]]:
+    """Return the sub-agents of a thread among the files in its folder."""
+    found: list[dict[str, str]] = []
+    for path in sorted(ledger.path.parent.glob("rollout-*.jsonl*")):
+        if path == ledger.path:
+            continue
+        try:
+            _, meta = chain.read_head(path)
+        except CommonplaceError:
+            continue
+        if meta.parent_thread_id == ledger.thread_id:
+            found.append({"thread_id": meta.id, "path": str(path)})
+    return found

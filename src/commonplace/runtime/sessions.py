@@ -1,0 +1,218 @@
+"""What can be done with threads. Surfaces parse, call one of these, and print what comes back.
+
+Everything that only looks works on any session file, ours or not; everything that changes one works on ours alone.
+Ledgers are changed first, the index after: a stale index repairs itself, a lost line would not come back.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import BadInput, ThreadInUse
+from commonplace.protocol import events
+from commonplace.protocol.ids import wire_time
+from commonplace.rollout import layout, names, shelf
+from commonplace.rollout.blobs import BlobStore
+from commonplace.rollout.chain import Ledger, open_ledger
+from commonplace.rollout.recorder import Options, Recorder
+from commonplace.runtime import forks, inspect
+from commonplace.runtime.inspect import Context, Shown, Verified
+from commonplace.runtime.resolve import Target, resolve
+from commonplace.state.threads import Page, Progress, Refreshed
+
+if TYPE_CHECKING:
+    from commonplace.runtime.book import Book
+
+MAX_NAME_CHARS = 200
+
+
+class Forked(msgspec.Struct):
+    """A new thread made from another (the JSON of `sessions fork`)."""
+
+    thread_id: str
+    path: str
+    forked_from: str
+
+
+class Sessions:
+    """The threads of a book, and any other session file by its path."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    async def list(
+        self,
+        home: Path | None = None,
+        *,
+        limit: int = 25,
+        cursor: str | None = None,
+        cwd: str | None = None,
+        source: str | None = None,
+        archived: bool = False,
+        refresh: bool = True,
+        progress: Progress | None = None,
+    ) -> Page:
+        """Return a page of threads, newest first; `refresh` first looks for files that changed."""
+        place = _existing(home) if home else self._book.home
+        index = await self._book.index()
+        if refresh:
+            await index.refresh(place, progress=progress)
+        folder = str(Path(cwd).absolute()) if cwd else None
+        return await index.page(place, limit=limit, cursor=cursor, cwd=folder, source=source, archived=archived)
+
+    async def reindex(self, home: Path | None = None, *, progress: Progress | None = None) -> Refreshed:
+        """Build the index of a home again, from its files alone."""
+        place = _existing(home) if home else self._book.home
+        index = await self._book.index()
+        return await index.refresh(place, rebuild=True, complete=True, progress=progress)
+
+    async def context(self, thread: str, home: Path | None = None) -> Context:
+        """Return exactly the items that the next request would carry, and the receipt of how they were found."""
+        target = await resolve(self._book, thread, home)
+        ledger = await self._open(target, home)
+        return await anyio.to_thread.run_sync(inspect.context, ledger, self._blobs(target))
+
+    async def show(self, thread: str, home: Path | None = None, *, with_items: bool = False) -> Shown:
+        """Tell a thread from its first line to its last."""
+        target = await resolve(self._book, thread, home)
+        ledger = await self._open(target, home)
+        shown = await anyio.to_thread.run_sync(lambda: inspect.show(ledger, with_items=with_items))
+        shown.sidechains = await self._sidechains(target, ledger)
+        return shown
+
+    async def verify(self, thread: str, home: Path | None = None) -> Verified:
+        """Check every line and every spilled payload of a thread."""
+        target = await resolve(self._book, thread, home)
+        ledger = await self._open(target, home)
+        return await anyio.to_thread.run_sync(inspect.verify, ledger, self._blobs(target))
+
+    async def fork(self, thread: str, home: Path | None = None, *, copy: bool = False, at: str | None = None) -> Forked:
+        """Start a thread of our own from another's past, by reference or as a self-contained copy."""
+        target = await resolve(self._book, thread, home)
+        ledger = await self._open(target, home)
+        thread_id, path = await forks.fork(ledger, self.options(), self._blobs(target), copy=copy, at=at)
+        await self._touch(path)
+        return Forked(thread_id, str(path), ledger.thread_id)
+
+    async def rollback(self, thread: str, turns: int, home: Path | None = None) -> dict[str, Any]:
+        """Take back the last user turns; the ledger keeps them, the next request does not carry them."""
+        target = await self._ours(thread, home, "rolled back")
+        if turns < 1:
+            raise BadInput(f"{turns} turns cannot be rolled back.", hint="Give a number of at least 1.")
+        async with await Recorder.resume(target.path, self.options()) as recorder:
+            recorder.record("event_msg", {"type": events.ROLLED_BACK, "num_turns": turns})
+            await recorder.end_turn()
+            path = recorder.path
+        await self._touch(path)
+        return {"thread_id": recorder.thread_id, "rolled_back": turns, "path": str(path)}
+
+    async def archive(self, thread: str, home: Path | None = None) -> dict[str, Any]:
+        """Move a thread to the archive."""
+        return await self._move(thread, home, archive=True)
+
+    async def unarchive(self, thread: str, home: Path | None = None) -> dict[str, Any]:
+        """Move a thread back out of the archive."""
+        return await self._move(thread, home, archive=False)
+
+    async def rename(self, thread: str, name: str, home: Path | None = None) -> dict[str, Any]:
+        """Give a thread a name; an empty one takes it away."""
+        target = await self._ours(thread, home, "renamed")
+        cleaned = " ".join(name.split())
+        if len(cleaned) > MAX_NAME_CHARS:
+            raise BadInput(f"The name has {len(cleaned)} characters.", hint=f"Use at most {MAX_NAME_CHARS}.")
+        ledger = await self._open(target, home)
+        moment = wire_time(self._book.settings.now())
+        await anyio.to_thread.run_sync(names.append, self._book.home, ledger.thread_id, cleaned, moment)
+        index = await self._book.index()
+        await index.touch(self._book.home, target.path)
+        await index.rename(self._book.home, ledger.thread_id, cleaned or None)
+        return {"thread_id": ledger.thread_id, "name": cleaned or None}
+
+    async def delete(self, thread: str, home: Path | None = None) -> dict[str, Any]:
+        """Remove a thread: files, name, index rows, and payloads that nothing else refers to."""
+        target = await self._ours(thread, home, "deleted")
+        ledger = await self._open_alone(target)
+        files = await anyio.to_thread.run_sync(shelf.files_of, self._book.home, ledger.thread_id)
+        files = files or [target.path]
+        index = await self._book.index()
+        await index.refresh(self._book.home, complete=True)
+        rollouts = [named.rollout_id for path in files if (named := layout.parse_name(path.name))]
+        if forked := await index.forks_of(ledger.thread_id, rollouts):
+            raise ThreadInUse(
+                f"Thread {ledger.thread_id} is continued by {len(forked)} fork(s): {', '.join(forked[:5])}.",
+                hint="Delete those first, or make copies of them: commonplace sessions fork ID --copy",
+                forks=forked,
+            )
+        await anyio.to_thread.run_sync(shelf.delete, self._book.home, ledger.thread_id, files)
+        await anyio.to_thread.run_sync(names.remove, self._book.home, ledger.thread_id)
+        for path in files:
+            await index.touch(self._book.home, path)
+        referenced = await index.referenced_blobs()
+        collected = await anyio.to_thread.run_sync(self._store().collect, lambda: referenced)
+        return {
+            "thread_id": ledger.thread_id,
+            "deleted": [str(path) for path in files],
+            "blobs_removed": len(collected),
+        }
+
+    def options(self) -> Options:
+        """Return what a recorder in our home needs."""
+        settings = self._book.settings
+        return Options(settings.home, settings.now, settings["fsync"], settings["blob_bytes"])
+
+    async def _open(self, target: Target, home: Path | None) -> Ledger:
+        homes = [self._book.home, *([home] if home else [])]
+        return await anyio.to_thread.run_sync(open_ledger, target.path, homes)
+
+    async def _open_alone(self, target: Target) -> Ledger:
+        """Open a thread that is about to go: what it inherits need not be there any more."""
+        from commonplace.rollout.chain import Part, read_head
+
+        head, meta = await anyio.to_thread.run_sync(read_head, target.path)
+        return Ledger(target.path, meta, head, (Part(target.path, None),))
+
+    async def _ours(self, thread: str, home: Path | None, action: str) -> Target:
+        target = await resolve(self._book, thread, home)
+        target.must_be_ours(action)
+        return target
+
+    async def _move(self, thread: str, home: Path | None, *, archive: bool) -> dict[str, Any]:
+        target = await self._ours(thread, home, "archived" if archive else "unarchived")
+        thread_id = (await self._open_alone(target)).thread_id
+        files = await anyio.to_thread.run_sync(shelf.files_of, self._book.home, thread_id)
+        move = shelf.archive if archive else shelf.unarchive
+        moved = await anyio.to_thread.run_sync(move, self._book.home, thread_id, files or [target.path])
+        index = await self._book.index()
+        for path in [*files, *moved]:
+            await index.touch(self._book.home, path)
+        current = next((path for path in moved if path.name == target.path.name), moved[-1])
+        return {"thread_id": thread_id, "archived": archive, "path": str(current)}
+
+    async def _sidechains(self, target: Target, ledger: Ledger) -> list[dict[str, str]]:
+        """Return the sub-agents of a thread: from the index of its home, or from the files beside it."""
+        if layout.home_of(target.path) is None:
+            return await anyio.to_thread.run_sync(inspect.sidechains_beside, ledger)
+        index = await self._book.index()
+        home = self._book.home if target.is_ours else target.home
+        await index.refresh(home)
+        return [{"thread_id": child, "path": path} for child, path in await index.children_of(home, ledger.thread_id)]
+
+    async def _touch(self, path: Path) -> None:
+        await (await self._book.index()).touch(self._book.home, path)
+
+    def _blobs(self, target: Target) -> BlobStore:
+        """Return the store that a thread's payloads are in: that of the home it stands in."""
+        return BlobStore(self._book.home if target.is_ours else target.home)
+
+    def _store(self) -> BlobStore:
+        return BlobStore(self._book.home)
+
+
+def _existing(home: Path) -> Path:
+    if not home.is_dir():
+        raise BadInput(f"There is no folder {home}.", hint="Give the folder that contains sessions/.")
+    return home

@@ -1,0 +1,17 @@
+"""The command line's front door: as little import as possible before it is known what is asked for."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the program: exit 0 when it did what was asked, 1 when not, 2 for wrong usage."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from commonplace.version import __version__
+
+        sys.stdout.write(f"commonplace {__version__}\n")
+        return
+    from commonplace.surfaces.cli.root import run
+
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""Printing: JSON documents, plain columns, progress. Text is cut to the terminal, never wrapped by accident."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+
+def print_json(document: Any) -> None:
+    """Write one JSON document to stdout."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_error(code: str, message: str, hint: str) -> None:
+    """Write the JSON form of an error to stdout."""
+    print_json({"error": {"code": code, "message": message, "hint": hint}})
+
+
+def warn(text: str) -> None:
+    """Write a warning to stderr."""
+    sys.stderr.write(f"commonplace: {text}\n")
+
+
+def say(text: str = "") -> None:
+    """Write a line to stdout, with control characters made harmless."""
+    sys.stdout.write(safe(text) + "\n")
+
+
+def safe(text: str) -> str:
+    """Return text that cannot steer a terminal: session files hold whatever a program printed."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def one_line(text: str, width: int) -> str:
+    """Return the text on one line, cut to a number of columns."""
+    flat = " ".join(safe(text).split())
+    if len(flat) <= width and flat.isascii():
+        return flat
+    used, kept = 0, ""
+    for char in flat:
+        size = 2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1
+        if used + size > max(width - 1, 1):
+            return kept + "…"
+        used, kept = used + size, kept + char
+    return kept
+
+
+def columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
+    """Print a table: all columns as wide as they need, the last one takes what is left."""
+    width = shutil.get_terminal_size((120, 24)).columns
+    widths = [max(len(row[place]) for row in [header, *rows]) for place in range(len(header) - 1)]
+    rest = max(20, width - sum(widths) - 2 * len(widths))
+    for row in [header, *rows]:
+        cells = [cell.ljust(size) for cell, size in zip(row[:-1], widths, strict=True)]
+        say("  ".join([*cells, one_line(row[-1], rest)]).rstrip())
+
+
+def human_bytes(size: int) -> str:
+    """Return a size as people write it."""
+    value = float(size)
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return ""
+
+
+class Progress:
+    """A line on stderr that counts, shown only in a terminal and only when work takes longer than a second."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._begun = time.monotonic()
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how far the work is."""
+        if not sys.stderr.isatty() or time.monotonic() - self._begun < 1:
+            return
+        self._shown = True
+        sys.stderr.write(f"\r{self._what}: {done} of {total}\x1b[K")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")

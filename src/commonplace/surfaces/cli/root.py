@@ -1,0 +1,93 @@
+"""The root command: knows the names of all commands, loads the one that was asked for, and prints errors.
+
+An error is one sentence on stderr; with `--json` it is also a document on stdout. Nothing that a user can do gives a
+traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+
+import click
+
+from commonplace.errors import CommonplaceError
+from commonplace.surfaces.cli import output
+
+COMMANDS = {
+    "sessions": (
+        "commonplace.surfaces.cli.sessions",
+        "Session files: list, show, resume from, fork, verify.",
+    ),
+    "demo": ("commonplace.surfaces.cli.demo", "See what works, on sample sessions in a throw-away home."),
+    "config": ("commonplace.surfaces.cli.config", "Settings and where they come from."),
+}
+"""Name → module (with a click command called `command`) and one line of help, so that --help loads none of them."""
+
+
+class Root(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module that a command lives in."""
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(COMMANDS[cmd_name][0]).command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="commonplace", message="commonplace %(version)s")
+def root() -> None:
+    """Give coding agents a durable past."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; return the exit code."""
+    as_json = "--json" in arguments
+    try:
+        result = root.main(args=arguments, prog_name="commonplace", standalone_mode=False)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.ClickException as wrong:
+        wrong.show()
+        if as_json:
+            output.print_error("usage", wrong.format_message(), "Run the command with --help.")
+        return wrong.exit_code
+    except CommonplaceError as error:
+        return fail(error.code, error.message, error.hint, as_json=as_json)
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:
+        return _closed_pipe()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        place = f"{error.filename}: " if error.filename else ""
+        return fail("io_error", f"{place}{reason}.", "Check the disk and its permissions.", as_json=as_json)
+    except MemoryError:
+        return fail("out_of_memory", "There is not enough memory for this.", "Close other programs.", as_json=as_json)
+    return result if isinstance(result, int) else 0
+
+
+def fail(code: str, message: str, hint: str, *, as_json: bool) -> int:
+    """Print an error and return the exit code for it."""
+    sys.stderr.write(f"commonplace: {message} {hint}".rstrip() + "\n")
+    if as_json:
+        output.print_error(code, message, hint)
+    return 1
+
+
+def _closed_pipe() -> int:
+    """The reader of our output went away (`| head`): end quietly, as other tools do."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE

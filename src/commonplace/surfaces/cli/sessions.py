@@ -1,0 +1,215 @@
+"""`commonplace sessions …`: parse, call `runtime.sessions`, print."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import click
+
+from commonplace.runtime import book as books
+from commonplace.runtime.sessions import Sessions
+from commonplace.surfaces.cli import output, views
+
+T = TypeVar("T")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+home_option = click.option(
+    "--home",
+    type=click.Path(path_type=Path),
+    help="Another home, such as ~/.codex; it is only read.",
+)
+thread_argument = click.argument("thread")
+
+
+def call(action: Callable[[Sessions], Awaitable[T]]) -> T:
+    """Open the book, do one thing with its sessions, close it."""
+
+    async def inside() -> T:
+        async with books.open(warn=output.warn) as book:
+            return await action(book.sessions)
+
+    return anyio.run(inside)
+
+
+def done(result: dict[str, Any], sentence: str, *, as_json: bool) -> None:
+    """Print what a command changed."""
+    if as_json:
+        output.print_json(result)
+    else:
+        output.say(sentence.format(**result))
+
+
+@click.group("sessions")
+def command() -> None:
+    """Session files: list, show, resume from, fork, verify.
+
+    THREAD is a thread id, the beginning of one, a name, or the path of a session file.
+    """
+
+
+@command.command("list")
+@home_option
+@click.option("--cwd", help="Only threads that started in this folder.")
+@click.option(
+    "--source",
+    help="Only threads from this source (cli, exec, vscode, …; sub-agents are left out otherwise).",
+)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=25, show_default=True, help="How many.")
+@click.option("--cursor", help="Where an earlier page ended (its next_cursor).")
+@click.option("--archived", is_flag=True, help="The archived threads instead.")
+@json_option
+def list_(
+    home: Path | None,
+    cwd: str | None,
+    source: str | None,
+    limit: int,
+    cursor: str | None,
+    archived: bool,
+    as_json: bool,
+) -> None:
+    """List threads, newest first."""
+    progress = output.Progress("indexing sessions")
+    page = call(
+        lambda sessions: sessions.list(
+            home, limit=limit, cursor=cursor, cwd=cwd, source=source, archived=archived, progress=progress
+        )
+    )
+    progress.end()
+    if as_json:
+        output.print_json({"threads": page.threads, "next_cursor": page.next_cursor})
+    else:
+        views.threads(page)
+
+
+@command.command()
+@thread_argument
+@home_option
+@click.option("--items", "with_items", is_flag=True, help="Also every item of the record.")
+@json_option
+def show(thread: str, home: Path | None, with_items: bool, as_json: bool) -> None:
+    """Tell a thread: what was said, what was called, where it was compacted."""
+    shown = call(lambda sessions: sessions.show(thread, home, with_items=with_items))
+    if as_json:
+        output.print_json(shown)
+    else:
+        views.thread(shown)
+
+
+@command.command()
+@thread_argument
+@home_option
+@json_option
+def context(thread: str, home: Path | None, as_json: bool) -> None:
+    """Print exactly the items that the next request would carry."""
+    found = call(lambda sessions: sessions.context(thread, home))
+    if as_json:
+        output.print_json(found)
+    else:
+        views.context(found)
+
+
+@command.command()
+@thread_argument
+@home_option
+@click.option("--copy", is_flag=True, help="Copy everything into the new file, so that it stands alone (for Codex).")
+@click.option("--at", metavar="TURN", help="Fork after this turn: a number (1 is the first) or a turn id.")
+@json_option
+def fork(thread: str, home: Path | None, copy: bool, at: str | None, as_json: bool) -> None:
+    """Start a thread of your own from another's past; the other is not changed."""
+    made = call(lambda sessions: sessions.fork(thread, home, copy=copy, at=at))
+    result = {"thread_id": made.thread_id, "path": made.path, "forked_from": made.forked_from}
+    done(result, "Forked {forked_from}: the new thread is {thread_id}\n{path}", as_json=as_json)
+
+
+@command.command()
+@thread_argument
+@home_option
+@click.option("--turns", type=click.IntRange(1), required=True, help="How many turns to take back.")
+@json_option
+def rollback(thread: str, home: Path | None, turns: int, as_json: bool) -> None:
+    """Take back the last turns of a thread; the record keeps them."""
+    result = call(lambda sessions: sessions.rollback(thread, turns, home))
+    done(result, "Took back {rolled_back} turn(s) of {thread_id}.", as_json=as_json)
+
+
+@command.command()
+@thread_argument
+@home_option
+@json_option
+def archive(thread: str, home: Path | None, as_json: bool) -> None:
+    """Move a thread to the archive."""
+    result = call(lambda sessions: sessions.archive(thread, home))
+    done(result, "Archived {thread_id}.", as_json=as_json)
+
+
+@command.command()
+@thread_argument
+@home_option
+@json_option
+def unarchive(thread: str, home: Path | None, as_json: bool) -> None:
+    """Move a thread back out of the archive."""
+    result = call(lambda sessions: sessions.unarchive(thread, home))
+    done(result, "{thread_id} is back.", as_json=as_json)
+
+
+@command.command()
+@thread_argument
+@click.argument("name")
+@home_option
+@json_option
+def rename(thread: str, name: str, home: Path | None, as_json: bool) -> None:
+    """Give a thread a name (an empty one takes it away)."""
+    result = call(lambda sessions: sessions.rename(thread, name, home))
+    done(
+        result,
+        "{thread_id} is now called {name}." if result["name"] else "{thread_id} has no name.",
+        as_json=as_json,
+    )
+
+
+@command.command()
+@thread_argument
+@home_option
+@json_option
+def delete(thread: str, home: Path | None, as_json: bool) -> None:
+    """Remove a thread, its name, and payloads that nothing else refers to."""
+    result = call(lambda sessions: sessions.delete(thread, home))
+    done(result, "Deleted {thread_id}.", as_json=as_json)
+
+
+@command.command()
+@thread_argument
+@home_option
+@json_option
+def verify(thread: str, home: Path | None, as_json: bool) -> int:
+    """Check every line and every spilled payload; exit 1 when something is wrong."""
+    found = call(lambda sessions: sessions.verify(thread, home))
+    if as_json:
+        output.print_json(found)
+    else:
+        views.verified(found)
+    return 0 if found.ok else 1
+
+
+@command.command()
+@home_option
+@json_option
+def reindex(home: Path | None, as_json: bool) -> None:
+    """Build the index again, from the files alone."""
+    progress = output.Progress("indexing sessions")
+    result = call(lambda sessions: sessions.reindex(home, progress=progress))
+    progress.end()
+    counts = {
+        "files": result.files,
+        "threads": result.threads,
+        "bytes": result.bytes,
+        "skipped": result.skipped,
+    }
+    done(
+        counts,
+        "{threads} threads in {files} files, {bytes} bytes; {skipped} files hold no session.",
+        as_json=as_json,
+    )

@@ -1,0 +1,104 @@
+"""How results look in a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from commonplace.protocol.rollout import Skipped
+from commonplace.runtime.inspect import Context, Shown, Verified
+from commonplace.state.threads import Page
+from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say
+
+
+def threads(page: Page) -> None:
+    """Print a page of threads."""
+    if not page.threads:
+        say("No threads here yet.")
+        return
+    rows = [
+        (
+            thread.thread_id,
+            thread.updated_at[:16].replace("T", " "),
+            "?" if thread.turns is None else str(thread.turns),
+            one_line(thread.source, 12),
+            one_line(thread.project, 36),
+            thread.title or "(nothing said)",
+        )
+        for thread in page.threads
+    ]
+    columns(rows, ("thread", "updated (UTC)", "turns", "source", "project", "title"))
+    if page.next_cursor:
+        say(f"\nMore: --cursor '{page.next_cursor}'")
+
+
+def thread(shown: Shown) -> None:
+    """Print a thread, told."""
+    say(f"thread   {shown.thread_id}\nfile     {shown.path}\nsource   {shown.source}\nproject  {shown.project}")
+    say(f"\n{len(shown.user_texts)} thing(s) the person said:")
+    for text in shown.user_texts:
+        say(f"  › {one_line(text, 160)}")
+    failed = Counter(call.name for call in shown.calls if not call.ok)
+    called = Counter(call.name for call in shown.calls)
+    say(f"\n{len(shown.calls)} call(s), {failed.total()} failed:")
+    for name, count in called.most_common():
+        say(f"  {one_line(name, 60)} × {count}" + (f" ({failed[name]} failed)" if failed[name] else ""))
+    for mark in shown.compactions:
+        say(f"\ncompacted in turn {mark.turn} at {mark.time}")
+    for child in shown.sidechains:
+        say(f"\nsub-agent {child['thread_id']}")
+    if shown.items is not None:
+        say("\nItems:")
+        for item in shown.items:
+            say(f"  {item.turn:>4}  {_summary(msgspec.json.decode(item.item))}")
+    _skipped(shown.skipped)
+
+
+def context(found: Context) -> None:
+    """Print what the model would get."""
+    for item in found.items:
+        say(_summary(msgspec.json.decode(item)))
+    receipt = found.receipt
+    where = (
+        "the beginning" if receipt.checkpoint_offset is None else f"a checkpoint at byte {receipt.checkpoint_offset}"
+    )
+    say(
+        f"\n{len(found.items)} items, window {found.window_number}, rebuilt from {where}; "
+        f"{human_bytes(receipt.bytes_read)} read."
+    )
+    _skipped(receipt.skipped)
+
+
+def verified(found: Verified) -> None:
+    """Print whether a thread is sound."""
+    blobs = found.blobs
+    state = "sound" if found.ok else "damaged"
+    say(
+        f"{state}: {found.lines} lines, {len(found.skipped)} not usable; "
+        f"{blobs.referenced} payloads, {blobs.missing} missing, {blobs.corrupt} corrupt"
+    )
+    _skipped(found.skipped)
+
+
+def _skipped(entries: list[Skipped]) -> None:
+    for entry in entries[:20]:
+        say(f"not usable: {entry.bytes} bytes at {entry.offset} ({entry.reason})")
+    if len(entries) > 20:
+        say(f"… and {len(entries) - 20} more (--json lists them)")
+
+
+def _summary(item: dict[str, Any]) -> str:
+    """Return one line for an item."""
+    kind = str(item.get("type"))
+    if kind == "message":
+        texts = [part.get("text") or f"[{part.get('type')}]" for part in item.get("content", [])]
+        return one_line(f"{item.get('role')}: {' '.join(texts)}", 160)
+    if "output" in item:
+        output = item["output"]
+        text = output if isinstance(output, str) else " ".join(str(part.get("text", part["type"])) for part in output)
+        return one_line(f"  → {text}", 160)
+    if "arguments" in item or "input" in item:
+        return one_line(f"  {item.get('name', kind)} {item.get('arguments', item.get('input'))}", 160)
+    return one_line(f"({kind})", 160)

@@ -1,0 +1,44 @@
+"""What every test gets: a home of its own, a clean environment, one event loop kind, no stray network."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent / "data"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home that exists nowhere but in this test."""
+    for name in list(os.environ):
+        if name.startswith(("COMMONPLACE_", "CODEX_", "CLAUDE_")) and name != "COMMONPLACE_ANCHORS":
+            monkeypatch.delenv(name)
+    place = tmp_path / "home"
+    monkeypatch.setenv("COMMONPLACE_HOME", str(place))
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("COLUMNS", "160")
+    return place
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections leave this machine in no test; loopback is allowed."""
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: object) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6) and isinstance(address, tuple):
+            host = str(address[0])  # pyright: ignore[reportUnknownArgumentType]
+            assert host in ("127.0.0.1", "::1", "localhost"), f"a test tried to reach {host}"
+        real(self, address)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
