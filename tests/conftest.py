@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-FIXTURES = Path(__file__).parent / "data"
+# Tests get a HOME of their own; where the pinned programs are is known before that.
+os.environ.setdefault("COMMONPLACE_ANCHORS", str(Path("~/.cache/commonplace-anchors").expanduser()))
 
 
 @pytest.fixture

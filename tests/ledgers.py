@@ -54,7 +54,8 @@ class Script:
             "history_mode": "paginated" if paginated else "legacy",
             **meta,
         }
-        self._ordinal = int((meta.get("history_base") or {}).get("end_ordinal_exclusive") or 0)
+        base: Json = meta.get("history_base") or {}
+        self._ordinal: int = base.get("end_ordinal_exclusive") or 0
         self.line("session_meta", payload)
 
     def line(self, line_type: str, payload: Any, **siblings: Any) -> Script:

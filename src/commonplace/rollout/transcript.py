@@ -19,7 +19,8 @@ from commonplace.rollout.chain import Ledger, SkipLog
 MAX_TEXT_BYTES: Final = 256 * 2**20
 _EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)\n")
 _FAILED: Final = re.compile(
-    r"unsupported (?:custom tool )?call|(?:Wall time: [\d.]+ seconds\n)?aborted|(?:[\w.-]+ ){0,3}error\b|failed\b|err: ",
+    r"unsupported (?:custom tool )?call|(?:Wall time: [\d.]+ seconds\n)?aborted"
+    r"|(?:[\w.-]+ ){0,3}error\b|failed\b|err: ",
     re.IGNORECASE,
 )
 """How the outputs of calls that could not run begin."""
