@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import LedgerError
+from commonplace.rollout.folders import make_private
 
 _COPY_CHUNK: Final = 1024 * 1024
 
@@ -32,7 +33,7 @@ class Appender:
     def open(self, *, create: bool) -> None:
         """Open the file (making it and its folders if asked to) and close off a torn last line."""
         if create:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path.parent)
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         self._descriptor = os.open(self.path, flags, 0o600)
         self._end = os.fstat(self._descriptor).st_size

@@ -22,6 +22,7 @@ import msgspec
 from commonplace.errors import BlobDamaged
 from commonplace.protocol.rollout import BlobRef, Line, Skipped
 from commonplace.rollout import locks
+from commonplace.rollout.folders import make_private
 
 FOLDER: Final = "blobs"
 LOCK: Final = "blobs"
@@ -49,7 +50,7 @@ class BlobStore:
         path = self.folder / name
         if path.exists() and path.stat().st_size == len(data):
             return name
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self.folder)
         part = self.folder / f".{name}.{os.getpid()}.part"
         try:
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

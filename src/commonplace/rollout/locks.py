@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import ThreadBusy
+from commonplace.rollout.folders import make_private
 
 FOLDER: Final = "locks"
 
@@ -32,7 +33,7 @@ class WriterLock:
         Raises:
             ThreadBusy: another writer, in this process or another, has it.
         """
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._path.parent)
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -79,7 +80,7 @@ class WriterLock:
 def shared(home: Path, name: str, *, exclusive: bool = False) -> Generator[None]:
     """Hold a lock that many may share and one may have alone; waits for it."""
     folder = home / FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     descriptor = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)

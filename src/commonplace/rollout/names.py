@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from commonplace.rollout.folders import make_private
+
 FILE: Final = "session_index.jsonl"
 
 
@@ -41,7 +43,7 @@ def read(home: Path) -> dict[str, str]:
 def append(home: Path, thread_id: str, name: str, updated_at: str) -> None:
     """Give a thread a name (an empty one takes it away), durably."""
     path = home / FILE
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(home)
     line = msgspec.json.encode(NameEntry(thread_id, name.strip(), updated_at)) + b"\n"
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

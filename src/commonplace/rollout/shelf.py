@@ -10,6 +10,7 @@ from pathlib import Path
 
 from commonplace.errors import LedgerError
 from commonplace.rollout import layout, locks
+from commonplace.rollout.folders import make_private
 
 
 def files_of(home: Path, thread_id: str) -> list[Path]:
@@ -39,7 +40,7 @@ def _move(home: Path, thread_id: str, moves: list[tuple[Path, Path]]) -> list[Pa
             for source, target in moves:
                 if source == target:
                     continue
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private(target.parent)
                 os.link(source, target)  # unlike a rename, this never writes over a file
                 source.unlink()
                 done.append((source, target))

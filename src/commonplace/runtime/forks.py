@@ -15,6 +15,7 @@ from commonplace.protocol.ids import uuid7, wire_time
 from commonplace.rollout import blobs, layout
 from commonplace.rollout import fork as forking
 from commonplace.rollout.chain import Ledger, SkipLog
+from commonplace.rollout.folders import make_private
 from commonplace.rollout.fork import Cut
 from commonplace.rollout.recorder import Options, Recorder
 from commonplace.version import __version__
@@ -69,7 +70,7 @@ def _write_copy(ledger: Ledger, cut: Cut, meta: dict[str, Any], path: Path, stor
     """Write every inherited line out, with nothing left outside of the file; it appears whole or not at all."""
     paginated = ledger.meta.history_mode == "paginated"
     meta = {**meta, "history_mode": ledger.meta.history_mode}
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     part = path.with_name(f".{path.name}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

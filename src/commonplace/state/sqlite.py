@@ -6,6 +6,7 @@ jittered pauses and then fail with `DatabaseBusy`. A file written by a newer pro
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import threading
@@ -18,6 +19,7 @@ from typing import Any, Final
 import anyio.to_thread
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
+from commonplace.rollout.folders import make_private
 from commonplace.state.database import Row, T, Transaction, queries
 
 FILE: Final = "state.sqlite"
@@ -61,7 +63,10 @@ class SqliteDatabase:
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is not None:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path.parent)
+            os.close(
+                os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            )  # so that WAL files are private too
         connection: sqlite3.Connection | None = None
         try:
             connection = sqlite3.connect(
@@ -78,8 +83,6 @@ class SqliteDatabase:
                 f"The database {self.path} cannot be used: {error}.",
                 hint="It only mirrors files: move it away and run `commonplace sessions reindex`.",
             ) from error
-        if self.path is not None:
-            self.path.chmod(0o600)
         return connection
 
     def _migrate(self, connection: sqlite3.Connection) -> None:

@@ -9,23 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio.to_thread
 import msgspec
 
-from commonplace.errors import AmbiguousThread, BadInput, CommonplaceError
-from commonplace.protocol import rollout
-from commonplace.protocol.ids import is_uuid, parse_time, wire_time
-from commonplace.protocol.remotes import remote_identity
+from commonplace.errors import AmbiguousThread, BadInput
+from commonplace.protocol.ids import is_uuid, parse_time
 from commonplace.rollout import layout, names
-from commonplace.rollout.chain import read_head
 from commonplace.rollout.layout import FoundFile
-from commonplace.rollout.survey import Survey, glance, survey
 from commonplace.state.database import Database, Row, Transaction
+from commonplace.state.indexing import FileRow, read_all
 
-GLANCE_ABOVE: Final = 16 * 2**20
-"""Larger files are only looked at from both ends, until somebody asks for a full index."""
 _BATCH: Final = 500
 
 Progress = Callable[[int, int], None]
@@ -95,7 +90,7 @@ class ThreadIndex:
         for start in range(0, len(stale), _BATCH):
             batch = stale[start : start + _BATCH]
             old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, file.path) for file in batch])
-            rows = await anyio.to_thread.run_sync(_read_all, batch, old, root, complete)
+            rows = await anyio.to_thread.run_sync(read_all, batch, old, root, complete)
             await self._database.write(lambda tx, rows=rows: _put(tx, rows))
             if progress is not None:
                 progress(start + len(batch), len(stale))
@@ -170,7 +165,7 @@ class ThreadIndex:
         status = resolved.stat()
         archived = resolved.parent.name == layout.ARCHIVED
         file = FoundFile(resolved, status.st_size, status.st_mtime_ns, archived)
-        rows = await anyio.to_thread.run_sync(_read_all, [file], [old], root, False)
+        rows = await anyio.to_thread.run_sync(read_all, [file], [old], root, False)
         called = await anyio.to_thread.run_sync(names.read, home)
         for fresh in rows:
             fresh.values["name"] = called.get(fresh.values["thread_id"])
@@ -204,12 +199,6 @@ class ThreadIndex:
         return {str(row["sha256"]) for row in rows}
 
 
-@dataclass(slots=True)
-class _FileRow:
-    values: dict[str, Any]
-    blobs: set[str]
-
-
 def _stamps(tx: Transaction, home: str) -> dict[str, tuple[int, int, bool]]:
     rows = tx.query("threads.stamps", home=home)
     return {row["path"]: (row["size"], row["mtime_ns"], bool(row["is_complete"])) for row in rows}
@@ -226,95 +215,7 @@ def _row_of(tx: Transaction, path: Path) -> Row | None:
     return rows[0] if rows else None
 
 
-def _read_all(files: list[FoundFile], old: list[Row | None], home: str, complete: bool) -> list[_FileRow]:
-    """Survey files; one that holds no session is left out of the index."""
-    rows: list[_FileRow] = []
-    for file, known in zip(files, old, strict=True):
-        try:
-            rows.append(_read_one(file, known, home, complete=complete))
-        except CommonplaceError:
-            continue
-    return rows
-
-
-def _read_one(file: FoundFile, known: Row | None, home: str, *, complete: bool) -> _FileRow:
-    if file.size > GLANCE_ABOVE and not complete and not (known and known["is_complete"]):
-        return _as_row(file, glance(file.path), home)
-    start = _survey_so_far(file, known)
-    return _as_row(file, survey(file.path, start), home)
-
-
-def _survey_so_far(file: FoundFile, known: Row | None) -> Survey | None:
-    """Return where an earlier survey stopped, if the file only grew since then."""
-    if known is None or not known["is_complete"] or not 0 < known["size"] <= file.size:
-        return None
-    if file.path.name.endswith(".zst") or known["scanned"] > known["size"]:
-        return None  # a last line without its newline may have been completed since: read it again
-    meta = read_head(file.path)[1]
-    if meta.id != known["thread_id"]:
-        return None
-    return Survey(
-        meta,
-        offset=known["scanned"],
-        preview=known["preview"],
-        model=known["model"],
-        memory_mode=None if known["memory_mode"] == "enabled" else known["memory_mode"],
-        updated_at=known["updated_at"],
-        tokens=known["tokens"],
-        turns=known["turns"] or 0,
-        turn_state=known["turn_state"],
-        skipped=known["skipped"],
-    )
-
-
-def _as_row(file: FoundFile, found: Survey, home: str) -> _FileRow:
-    meta = found.meta
-    named = layout.parse_name(file.path.name)
-    source = rollout.source_name(meta.source)
-    git = meta.git or rollout.GitInfo()
-    created = _iso(meta.timestamp) or (wire_time(named.created) if named else "")
-    parent = meta.parent_thread_id
-    return _FileRow(
-        {
-            "path": str(file.path),
-            "home": home,
-            "thread_id": meta.id,
-            "rollout_id": named.rollout_id if named else meta.id,
-            "size": file.size,
-            "mtime_ns": file.mtime_ns,
-            "scanned": found.offset,
-            "is_complete": int(found.complete),
-            "turn_state": found.turn_state,
-            "source": source,
-            "cwd": meta.cwd,
-            "project": (git.repository_url and remote_identity(git.repository_url)) or meta.cwd,
-            "git_branch": git.branch,
-            "git_commit": git.commit_hash,
-            "git_url": git.repository_url,
-            "model": found.model,
-            "name": None,
-            "preview": found.preview,
-            "created_at": created,
-            "updated_at": _iso(found.updated_at) or created,
-            "is_archived": int(file.archived),
-            "is_root": int(not source.startswith(("subagent:", "internal:"))),
-            "memory_mode": found.memory_mode or meta.memory_mode or "enabled",
-            "turns": found.turns if found.complete else None,
-            "tokens": found.tokens,
-            "skipped": found.skipped,
-            "parent_id": parent,
-            "base_id": meta.history_base.thread_id if meta.history_base else None,
-        },
-        found.blobs,
-    )
-
-
-def _iso(text: str | None) -> str | None:
-    moment = parse_time(text) if text else None
-    return wire_time(moment) if moment else None
-
-
-def _put(tx: Transaction, rows: list[_FileRow]) -> None:
+def _put(tx: Transaction, rows: list[FileRow]) -> None:
     tx.execute_many("threads.put", [row.values for row in rows])
     refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
     tx.execute_many("blobs.put", refs)

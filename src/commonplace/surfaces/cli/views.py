@@ -42,7 +42,7 @@ def thread(shown: Shown) -> None:
         say(f"  › {one_line(text, 160)}")
     failed = Counter(call.name for call in shown.calls if not call.ok)
     called = Counter(call.name for call in shown.calls)
-    say(f"\n{len(shown.calls)} call(s), {failed.total()} failed:")
+    say(f"\n{len(shown.calls)} call(s), {failed.total()} of them failed")
     for name, count in called.most_common():
         say(f"  {one_line(name, 60)} × {count}" + (f" ({failed[name]} failed)" if failed[name] else ""))
     for mark in shown.compactions:
@@ -98,7 +98,7 @@ def _summary(item: dict[str, Any]) -> str:
     if "output" in item:
         output = item["output"]
         text = output if isinstance(output, str) else " ".join(str(part.get("text", part["type"])) for part in output)
-        return one_line(f"  → {text}", 160)
+        return "  → " + one_line(text, 156)
     if "arguments" in item or "input" in item:
-        return one_line(f"  {item.get('name', kind)} {item.get('arguments', item.get('input'))}", 160)
+        return "  " + one_line(f"{item.get('name', kind)} {item.get('arguments', item.get('input'))}", 158)
     return one_line(f"({kind})", 160)

@@ -1,0 +1,145 @@
+"""From session files to rows of the thread table: reads what changed, as little of it as that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from commonplace.errors import CommonplaceError
+from commonplace.protocol import rollout
+from commonplace.protocol.ids import parse_time, wire_time
+from commonplace.protocol.remotes import remote_identity
+from commonplace.rollout import chain, layout, reader
+from commonplace.rollout.layout import FoundFile
+from commonplace.rollout.survey import Survey, Surveyor, glance, survey
+from commonplace.state.database import Row
+
+GLANCE_ABOVE: Final = 16 * 2**20
+"""Larger files are only looked at from both ends, until somebody asks for a full index."""
+
+
+@dataclass(slots=True)
+class FileRow:
+    """The values of one row, and the blobs that its file refers to."""
+
+    values: dict[str, Any]
+    blobs: set[str]
+
+
+def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete: bool) -> list[FileRow]:
+    """Survey files; one that holds no session is left out of the index."""
+    rows: list[FileRow] = []
+    for file, known in zip(files, old, strict=True):
+        try:
+            rows.append(_read_one(file, known, home, complete=complete))
+        except CommonplaceError:
+            continue
+    return rows
+
+
+def _read_one(file: FoundFile, known: Row | None, home: str, *, complete: bool) -> FileRow:
+    if file.size > GLANCE_ABOVE and not complete and not (known and known["is_complete"]):
+        return _as_row(file, glance(file.path), home)
+    start = _survey_so_far(file, known) or _inherited(file, complete=complete)
+    found = survey(file.path, start)
+    if found.meta.history_base is not None and not found.preview:
+        found.preview = _first_words_inherited(file)
+    return _as_row(file, found, home)
+
+
+def _inherited(file: FoundFile, *, complete: bool) -> Survey | None:
+    """Count the turns that a fork by reference inherits; unknown while its parent is missing or too large to read."""
+    meta = chain.read_head(file.path)[1]
+    if meta.history_base is None:
+        return None
+    found = Survey(meta)
+    try:
+        parents = chain.open_ledger(file.path).parts[1:]
+    except CommonplaceError:
+        return found
+    if not complete and sum(part.end or 0 for part in parents) > GLANCE_ABOVE:
+        return found
+    past = Survey(meta)
+    for part in reversed(parents):
+        Surveyor(past).run(reader.forward(part.path, end=part.end))
+    found.turns = past.turns
+    return found
+
+
+def _first_words_inherited(file: FoundFile) -> str:
+    """Return what a fork that said nothing yet is about."""
+    try:
+        parents = chain.open_ledger(file.path).parts[1:]
+        return next((words for part in reversed(parents) if (words := glance(part.path).preview)), "")
+    except CommonplaceError:
+        return ""
+
+
+def _survey_so_far(file: FoundFile, known: Row | None) -> Survey | None:
+    """Return where an earlier survey stopped, if the file only grew since then."""
+    if known is None or not known["is_complete"] or not 0 < known["size"] <= file.size:
+        return None
+    if file.path.name.endswith(".zst") or known["scanned"] > known["size"]:
+        return None  # a last line without its newline may have been completed since: read it again
+    meta = chain.read_head(file.path)[1]
+    if meta.id != known["thread_id"]:
+        return None
+    return Survey(
+        meta,
+        offset=known["scanned"],
+        preview=known["preview"],
+        model=known["model"],
+        memory_mode=None if known["memory_mode"] == "enabled" else known["memory_mode"],
+        updated_at=known["updated_at"],
+        tokens=known["tokens"],
+        turns=known["turns"] or 0,
+        turn_state=known["turn_state"],
+        skipped=known["skipped"],
+    )
+
+
+def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
+    meta = found.meta
+    named = layout.parse_name(file.path.name)
+    source = rollout.source_name(meta.source)
+    git = meta.git or rollout.GitInfo()
+    created = _iso(meta.timestamp) or (wire_time(named.created) if named else "")
+    parent = meta.parent_thread_id
+    return FileRow(
+        {
+            "path": str(file.path),
+            "home": home,
+            "thread_id": meta.id,
+            "rollout_id": named.rollout_id if named else meta.id,
+            "size": file.size,
+            "mtime_ns": file.mtime_ns,
+            "scanned": found.offset,
+            "is_complete": int(found.complete),
+            "turn_state": found.turn_state,
+            "source": source,
+            "cwd": meta.cwd,
+            "project": (git.repository_url and remote_identity(git.repository_url)) or meta.cwd,
+            "git_branch": git.branch,
+            "git_commit": git.commit_hash,
+            "git_url": git.repository_url,
+            "model": found.model,
+            "name": None,
+            "preview": found.preview,
+            "created_at": created,
+            "updated_at": _iso(found.updated_at) or created,
+            "is_archived": int(file.archived),
+            "is_root": int(not source.startswith(("subagent:", "internal:"))),
+            "memory_mode": found.memory_mode or meta.memory_mode or "enabled",
+            "turns": found.turns if found.complete else None,
+            "tokens": found.tokens,
+            "skipped": found.skipped,
+            "parent_id": parent,
+            "base_id": meta.history_base.thread_id if meta.history_base else None,
+        },
+        found.blobs,
+    )
+
+
+def _iso(text: str | None) -> str | None:
+    moment = parse_time(text) if text else None
+    return wire_time(moment) if moment else None
