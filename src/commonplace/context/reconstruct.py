@@ -6,7 +6,7 @@ checkpoint, oldest first, into a history.
 
 A rollback undoes the turns before it. What it does to a compaction follows Codex 0.166: one that carries its resume
 metadata stands, and the rollback drops turns from what it left; an older one inside an undone turn is undone with it,
-and the history is rebuilt from what stood before. In files without any turn events a compaction cannot be told to
+and the history is rebuilt from what stood before. Where no turn events stand at all, a compaction cannot be told to
 belong to a turn; there it stands too.
 
 Invariants: the result does not depend on how much older text the file has; lines that cannot be used are reported and
@@ -67,6 +67,8 @@ class _Segment:
     turn_id: str | None = None
     is_user_turn: bool = False
     previous: PreviousSettings | None = None
+    noted: PreviousSettings | None = None
+    """The settings of the last user turn, as a compaction in this one noted them."""
     reference: TurnContext | None = None
     reference_cleared: bool = False
     worlds: list[Line] = field(default_factory=list[Line])
@@ -89,7 +91,7 @@ class _Scan:
         """Places in `kept` of compactions that a rollback undid."""
         self.base: Line | None = None
         self.compactions = 0
-        self.unnumbered = False
+        self.saw_unnumbered = False
         self.window: Window | None = None
         self.previous: PreviousSettings | None = None
         self.reference: TurnContext | None = None
@@ -116,9 +118,14 @@ class _Scan:
             if self.held > LIVE_BYTES:
                 self.skipped.append(Skipped(0, line.offset, "beyond_bound"))
                 break
-            if self.base is not None and self.previous and self.reference_known and not self.unnumbered:
+            if self.base is not None and self.previous and self.reference_known and self.window:
                 break
         self._finalise()
+        if self.undone and not self.saw_turn_events:
+            newest = min(self.undone)
+            line, self.kept = self.kept[newest], self.kept[:newest]
+            self.undone.clear()
+            self._start_from(line, rollout.compacted(line))
 
     def _keep(self, line: Line) -> None:
         if self.base is None:
@@ -174,23 +181,27 @@ class _Scan:
         segment = self._open()
         segment.worlds.append(line)
         self.compactions += 1
-        number = found.number()
-        if segment.window is None and number is not None:
-            segment.window = _window(number, found)
+        self.saw_unnumbered |= found.number() is None
+        segment.window = segment.window or _window(found)
         if segment.reference is None:
             segment.reference_cleared = True
-        if segment.previous is None and found.resume_metadata and self.base is None:
-            segment.previous = found.resume_metadata.previous_turn_settings
+        if segment.noted is None and found.resume_metadata and self.base is None:
+            segment.noted = found.resume_metadata.previous_turn_settings
         if self.base is not None:
             return
         if found.replacement_history is None:
             self._keep(line)
-        elif self.pending_rollback and self.saw_turn_events and not found.is_final(self.history_mode):
+        elif self.pending_rollback and not found.is_final(self.history_mode):
             self.undone.add(len(self.kept))
             self._keep(line)
         else:
-            self.base = line
-            self.unnumbered = number is None and self.window is None
+            self.window = self.window or segment.window
+            self._start_from(line, found)
+
+    def _start_from(self, line: Line, found: Compacted) -> None:
+        """Make a compaction the checkpoint; its window stands with it, even if a rollback undoes its turn."""
+        self.base = line
+        self.window = self.window or _window(found)
 
     def _turn_context(self, context: TurnContext) -> None:
         segment = self._open()
@@ -213,8 +224,8 @@ class _Scan:
         self.counting = self.base is None
         self.worlds.extend(segment.worlds)
         self.window = self.window or segment.window
-        if self.previous is None and segment.is_user_turn:
-            self.previous = segment.previous
+        if self.previous is None:
+            self.previous = (segment.previous if segment.is_user_turn else None) or segment.noted
         if not self.reference_known:
             if segment.reference is not None and segment.is_user_turn:
                 self.reference, self.reference_known = segment.reference, True
@@ -300,7 +311,11 @@ def _as_agent_message(payload: msgspec.Raw) -> bytes:
     return msgspec.json.encode({**item, **({"id": mail["id"]} if mail.get("id") else {})})
 
 
-def _window(number: int, found: Compacted) -> Window:
+def _window(found: Compacted) -> Window | None:
+    """Return the window that begins with a compaction, or None where it has no number."""
+    number = found.number()
+    if number is None:
+        return None
     window_id = found.window_id if isinstance(found.window_id, str) else None
     known = (text if text and ids.is_uuid(text) else None for text in (found.first_window_id, found.previous_window_id))
     first, previous = known
@@ -310,7 +325,7 @@ def _window(number: int, found: Compacted) -> Window:
 def _current_window(scan: _Scan, meta: SessionMeta) -> Window:
     if scan.window is not None:
         return scan.window
-    if scan.compactions == 0 and meta.context_window is not None:
+    if meta.context_window is not None and not scan.saw_unnumbered:
         first = meta.context_window.window_id
         return Window(0, first, None, first)
     return Window(scan.compactions)

@@ -134,6 +134,11 @@ DEVELOPER_FRAGMENTS: Final = (
 
 REGISTRY: Final = (*USER_FRAGMENTS, *DEVELOPER_FRAGMENTS)
 
+_FIRST_CHARS: Final = frozenset({"<", *(start[0].lower() for start in _OLD_WARNINGS)}) | {
+    fragment.start[0].lower() for fragment in REGISTRY if fragment.start
+}
+"""How injected texts begin: every rule that is not a marker looks for a tag or an old warning."""
+
 OWN_SUMMARY_PREFIX: Final = "What follows is a summary of this session's earlier part; the full record is kept."
 """Opens the summary message of our own compactions."""
 _CODEX_PREFIX_BYTES: Final = 399
@@ -145,8 +150,11 @@ REQUEST_HEADER: Final = "## My request for Codex:"
 
 def recognise(text: str, role: str) -> Fragment | None:
     """Return the kind of injected text this is, or None for free text."""
+    if text.lstrip()[:1].lower() not in _FIRST_CHARS:  # spares nearly every text that a person typed the whole list
+        return None
+    trimmed = text.strip()
     registry = USER_FRAGMENTS if role == "user" else DEVELOPER_FRAGMENTS if role == "developer" else ()
-    return next((fragment for fragment in registry if fragment.matches(text)), None)
+    return next((fragment for fragment in registry if fragment.matches(trimmed)), None)
 
 
 def is_summary(text: str) -> bool:

@@ -26,7 +26,10 @@ def uuid7_time(text: str) -> datetime | None:
     """Return when a UUIDv7 was made, or None for any other text."""
     if not is_uuid(text) or text[14] != "7":
         return None
-    return datetime.fromtimestamp(int(text[:8] + text[9:13], 16) / 1000, UTC)
+    try:
+        return datetime.fromtimestamp(int(text[:8] + text[9:13], 16) / 1000, UTC)
+    except ValueError:  # the bits reach beyond the year 9999
+        return None
 
 
 def is_uuid(text: str) -> bool:

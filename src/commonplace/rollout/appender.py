@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from commonplace.errors import LedgerError
-from commonplace.rollout.folders import make_private
+from commonplace.rollout import folders
 
 _COPY_CHUNK: Final = 1024 * 1024
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+"""O_NONBLOCK keeps a FIFO in the file's place from hanging the writer; regular files ignore it."""
 
 
 class Appender:
@@ -29,16 +32,35 @@ class Appender:
         self._descriptor: int | None = None
         self._end = 0
         """Where the file ends as far as we know: everything before it is accounted for."""
+        self._new_names: list[Path] = []
+        """Folders that got a name which would not survive a loss of power yet."""
 
     def open(self, *, create: bool) -> None:
-        """Open the file (making it and its folders if asked to) and close off a torn last line."""
+        """Open the file (making it and its folders if asked to) and close off a torn last line.
+
+        Raises:
+            OSError: it cannot be opened, or its torn line not closed off; it is as if nothing was tried.
+            LedgerError: it is not a file, or a new file was asked for and one is there.
+        """
         if create:
-            make_private(self.path.parent)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        self._descriptor = os.open(self.path, flags, 0o600)
-        self._end = os.fstat(self._descriptor).st_size
-        if self._end and os.pread(self._descriptor, 1, self._end - 1) != b"\n":
-            self._end += self._write(self._descriptor, b"\n")
+            made = folders.make_private(self.path.parent)
+            self._new_names = [self.path.parent, *(folder.parent for folder in reversed(made))]
+        descriptor = os.open(self.path, _FLAGS | (os.O_CREAT if create else 0), 0o600)
+        try:
+            self._end = self._closed_off(descriptor, create=create)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    def _closed_off(self, descriptor: int, *, create: bool) -> int:
+        """Give a torn last line its newline; return where the file ends."""
+        end = self._regular_size(descriptor)
+        if end and create:
+            raise LedgerError(f"{self.path} is there already.", hint="Resume the thread instead.")
+        if end and os.pread(descriptor, 1, end - 1) != b"\n":
+            end += self._written(descriptor, b"\n")
+        return end
 
     @property
     def is_open(self) -> bool:
@@ -58,21 +80,16 @@ class Appender:
             if landed < 0 or landed > len(data) or os.pread(descriptor, landed, self._end) != data[:landed]:
                 raise LedgerError(f"{self.path} was changed by another program.", hint="Fork the thread to go on.")
         else:
-            landed = self._write(descriptor, data)
+            landed = self._written(descriptor, data)
         self._end += landed
         return landed
 
     def sync(self) -> None:
-        """Make what was written survive a loss of power."""
+        """Make what was written, and the file's name, survive a loss of power."""
         os.fsync(self._attached())
-
-    def sync_folder(self) -> None:
-        """Make the file's name survive a loss of power."""
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        while self._new_names:
+            folders.sync(self._new_names[0])
+            del self._new_names[0]
 
     def check(self) -> None:
         """Raise OSError unless the path still names the file that was written to."""
@@ -80,9 +97,9 @@ class Appender:
 
     def close(self) -> None:
         """Close the file."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
     def _attached(self) -> int:
         """Return the descriptor, after making sure that the path names the same file."""
@@ -101,40 +118,56 @@ class Appender:
     def _put_back(self, lost: int) -> int:
         """Write a deleted file anew from the descriptor that still holds it; fails while its folder is missing."""
         part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
-        fresh = os.open(part, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        fresh = os.open(part, _FLAGS | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             self._copy(lost, fresh, 0)
             os.fsync(fresh)
             os.link(part, self.path)
-        except OSError:
+        except BaseException:
             os.close(fresh)
             raise
         finally:
             part.unlink(missing_ok=True)
-        os.close(lost)
-        self._descriptor = fresh
-        return fresh
+        self._new_names.append(self.path.parent)
+        return self._swap(fresh)
 
     def _take_over(self, lost: int) -> int:
         """Go on in a file that was put in place of ours (a restored backup), if it is a beginning of ours."""
-        fresh = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-        size = os.fstat(fresh).st_size
-        if size > os.fstat(lost).st_size or not _same_start(lost, fresh, size):
-            os.close(fresh)
-            raise LedgerError(f"{self.path} was replaced by another file.", hint="Fork the thread to go on.")
+        fresh = os.open(self.path, _FLAGS)
         try:
-            self._copy(lost, fresh, size)
-        except OSError:
+            self._extend(lost, fresh)
+        except BaseException:
             os.close(fresh)
             raise
-        os.close(lost)
+        return self._swap(fresh)
+
+    def _extend(self, lost: int, fresh: int) -> None:
+        size = self._regular_size(fresh)
+        if size > os.fstat(lost).st_size or not _same_start(lost, fresh, size):
+            raise LedgerError(f"{self.path} was replaced by another file.", hint="Fork the thread to go on.")
+        self._copy(lost, fresh, size)
+
+    def _swap(self, fresh: int) -> int:
+        self.close()
         self._descriptor = fresh
         return fresh
 
     def _copy(self, source: int, target: int, start: int) -> None:
         offset = start
         while piece := os.pread(source, _COPY_CHUNK, offset):
-            offset += self._write(target, piece)
+            offset += self._written(target, piece)
+
+    def _written(self, descriptor: int, data: bytes) -> int:
+        """Write once; taking nothing at all counts as a failure, so that no loop goes on for ever."""
+        if written := self._write(descriptor, data):
+            return written
+        raise OSError(errno.EIO, "the system took nothing")
+
+    def _regular_size(self, descriptor: int) -> int:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise LedgerError(f"{self.path} is not a file.", hint="Move it out of the way.")
+        return status.st_size
 
 
 def _same_start(left: int, right: int, size: int) -> bool:

@@ -13,6 +13,7 @@ import base64
 import binascii
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -20,16 +21,19 @@ from typing import Any, Final, cast
 import msgspec
 
 from commonplace.errors import BlobDamaged
-from commonplace.protocol.rollout import BlobRef, Line, Skipped
-from commonplace.rollout import locks
-from commonplace.rollout.folders import make_private
+from commonplace.protocol.rollout import MAX_LINE_BYTES, BlobRef, Line, Skipped
+from commonplace.rollout import folders, locks
 
 FOLDER: Final = "blobs"
 LOCK: Final = "blobs"
 """Writers share this lock while a blob is on disk and its line is not; collecting takes it alone."""
 DEFAULT_BOUND: Final = 65536
 _KEPT_BYTES: Final = 16384
-"""How much of a spilled text's head, and of its tail, stays in the line."""
+"""How much of a spilled text's head, and of its tail, stays in the line; a quarter of the bound where that is less."""
+_HEAD_CHARS: Final = 256
+"""How long the part of a data URL before its data may be; it stays in the line."""
+_LIVE_BYTES: Final = 256 * 2**20
+"""Most bytes that are put back for one replay; many lines can refer to one blob."""
 _COPIED_MEDIA_BOUND: Final = 1024
 """In a compaction even small media are spilled: what is already in the ledger is referred to, not copied."""
 _OPAQUE: Final = frozenset({"encrypted_content", "id", "call_id", "image_url", "audio_url"})
@@ -50,8 +54,8 @@ class BlobStore:
         path = self.folder / name
         if path.exists() and path.stat().st_size == len(data):
             return name
-        make_private(self.folder)
-        part = self.folder / f".{name}.{os.getpid()}.part"
+        folders.make_private(self.folder)
+        part = self.folder / f".{name}.{os.getpid()}.{threading.get_ident()}.part"
         try:
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -59,10 +63,18 @@ class BlobStore:
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
+            folders.sync(self.folder)
         except OSError:
             part.unlink(missing_ok=True)
             raise
         return name
+
+    def size(self, name: str) -> int:
+        """Return how long a value is (0 if it is missing)."""
+        try:
+            return (self.folder / _checked(name)).stat().st_size
+        except (OSError, BlobDamaged):
+            return 0
 
     def get(self, name: str) -> bytes:
         """Return a value.
@@ -93,15 +105,20 @@ class BlobStore:
             return []
         with locks.shared(self.home, LOCK, exclusive=True):
             keep = referenced()
-            gone = [path for path in self.folder.iterdir() if path.name not in keep]
+            gone = [path for path in self.folder.iterdir() if path.name not in keep and path.is_file()]
             for path in gone:
                 path.unlink(missing_ok=True)
         return sorted(path.name for path in gone)
 
 
+def is_name(name: str) -> bool:
+    """Say whether a text can name a blob."""
+    return len(name) == 64 and all(char in "0123456789abcdef" for char in name)
+
+
 def _checked(name: str) -> str:
     """Return the name if it is one; a file could hold anything, a path among it."""
-    if len(name) != 64 or not all(char in "0123456789abcdef" for char in name):
+    if not is_name(name):
         raise BlobDamaged(f"{name!r} does not name a payload.", hint="The line that refers to it is damaged.")
     return name
 
@@ -139,13 +156,17 @@ class _Spiller:
         if len(data) <= self.bound:
             return text
         name = self._put(data, pointer, "text/plain")
-        return _short_arguments(text, name) if key == "arguments" else shorten(data, name)
+        if key == "arguments":
+            return _short_arguments(text, name, self.bound)
+        return _shorten(data, name, self.bound)
 
     def _media(self, item: dict[str, Any], field: str, pointer: str) -> dict[str, Any]:
         url = item.get(field)
         if not isinstance(url, str) or len(url) <= self.media_bound or not url.startswith("data:"):
             return item
         head, comma, body = url.partition(",")
+        if not comma or len(head) > _HEAD_CHARS:
+            return item
         data, media_type = _decode_media(head, body)
         kind = str(item["type"]).removeprefix("input_")
         name = self._put(data, pointer, media_type, restore={**item, field: head + comma})
@@ -178,17 +199,18 @@ def _decode_media(head: str, body: str) -> tuple[bytes, str]:
     return body.encode(), _RAW_DATA_URL
 
 
-def shorten(data: bytes, name: str) -> str:
+def _shorten(data: bytes, name: str, bound: int) -> str:
     """Return head and tail of a text with a note of where the whole is."""
-    head = data[:_KEPT_BYTES].decode(errors="ignore")
-    tail = data[len(data) - _KEPT_BYTES :]
+    kept = min(_KEPT_BYTES, bound // 4)
+    head = data[:kept].decode(errors="ignore")
+    tail = data[len(data) - kept :]
     while tail and tail[0] & 0xC0 == 0x80:
         tail = tail[1:]
     left_out = len(data) - len(head.encode()) - len(tail)
     return f"{head}…[{left_out} bytes left out, kept as blob {name}]…{tail.decode()}"
 
 
-def _short_arguments(text: str, name: str) -> str:
+def _short_arguments(text: str, name: str, bound: int) -> str:
     """Shorten the strings inside a call's arguments, so that they stay the JSON that other programs expect."""
 
     def walk(value: Any) -> Any:
@@ -196,15 +218,15 @@ def _short_arguments(text: str, name: str) -> str:
             return {key: walk(inner) for key, inner in cast("dict[str, Any]", value).items()}
         if isinstance(value, list):
             return [walk(inner) for inner in cast("list[Any]", value)]
-        if isinstance(value, str) and len(value) > 2 * _KEPT_BYTES:
-            return shorten(value.encode(), name)
+        if isinstance(value, str) and len(value) > bound // 2:
+            return _shorten(value.encode(), name, bound // 2)
         return value
 
     try:
         short = msgspec.json.encode(walk(msgspec.json.decode(text))).decode()
-    except (msgspec.DecodeError, RecursionError):
-        return shorten(text.encode(), name)
-    if len(short) < len(text):
+    except (ValueError, RecursionError):
+        return _shorten(text.encode(), name, bound)
+    if len(short.encode()) <= bound:
         return short
     return msgspec.json.encode({"blob": name, "note": f"{len(text)} bytes of arguments left out"}).decode()
 
@@ -216,37 +238,66 @@ def restored(
 
     A blob that is gone leaves its placeholder in the line and is reported; it never stops a resume.
     """
+    room = _LIVE_BYTES
     for line in lines:
         refs = [ref for ref in line.blobs() if everything or ref.restore is not None]
         if refs:
-            payload = msgspec.json.decode(line.payload)
-            for ref in refs:
-                try:
-                    _put_back(payload, ref, store.get(ref.sha256))
-                except BlobDamaged as error:
-                    reason = "blob_corrupt" if error.data.get("corrupt") else "blob_missing"
-                    report(Skipped(line.offset, ref.bytes, reason))
-                except (LookupError, TypeError, ValueError):
-                    report(Skipped(line.offset, ref.bytes, "blob_misplaced"))
-            line.payload = msgspec.Raw(msgspec.json.encode(payload))
+            room = MAX_LINE_BYTES if everything else room
+            room -= _restore(line, refs, store, report, room)
         yield line
 
 
-def _put_back(payload: Any, ref: BlobRef, data: bytes) -> None:
-    *path, last = [_unescape(step) for step in ref.pointer.split("/")[1:]]
+def _restore(line: Line, refs: list[BlobRef], store: BlobStore, report: Callable[[Skipped], None], room: int) -> int:
+    """Put values back into one line, at most `room` bytes of them; return how many bytes that were."""
+    used = 0
+    try:
+        payload = msgspec.json.decode(line.payload)
+        for ref in refs:
+            reason = None
+            size = store.size(ref.sha256)
+            if used + size > room:
+                reason = "beyond_bound"
+            else:
+                try:
+                    payload = _put_back(payload, ref, store.get(ref.sha256))
+                    used += size
+                except BlobDamaged as error:
+                    reason = "blob_corrupt" if error.data.get("corrupt") else "blob_missing"
+                except (LookupError, TypeError, ValueError):
+                    reason = "blob_misplaced"
+            if reason is not None:
+                report(Skipped(line.offset, ref.bytes, reason))
+        line.payload = msgspec.Raw(msgspec.json.encode(payload))
+    except (ValueError, RecursionError):  # the payload is no JSON that can be taken apart
+        report(Skipped(line.offset, line.size, "blob_misplaced"))
+    return used
+
+
+def _put_back(payload: Any, ref: BlobRef, data: bytes) -> Any:
+    """Return the payload with a value in its place, which must be there."""
+    steps = [_unescape(step) for step in ref.pointer.split("/")]
+    if steps.pop(0):
+        raise LookupError(ref.pointer)
+    if not steps:
+        return _value(ref, data)
     target: Any = payload
-    for step in path:
+    for step in steps[:-1]:
         target = target[_place(target, step)]
-    place = _place(target, last)
+    place = _place(target, steps[-1])
+    if not isinstance(target[place], str | dict):
+        raise TypeError(ref.pointer)
+    target[place] = _value(ref, data)
+    return payload
+
+
+def _value(ref: BlobRef, data: bytes) -> Any:
     if ref.restore is None:
-        target[place] = data.decode()
-        return
+        return data.decode()
     body = data.decode() if ref.media_type == _RAW_DATA_URL else base64.b64encode(data).decode()
     if ref.restore.keys() == {"result"}:
-        target[place] = body
-        return
+        return body
     field = _MEDIA_KINDS[ref.restore["type"]]
-    target[place] = {**ref.restore, field: ref.restore[field] + body}
+    return {**ref.restore, field: ref.restore[field] + body}
 
 
 def _place(container: Any, step: str) -> int | str:

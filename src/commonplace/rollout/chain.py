@@ -104,13 +104,25 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
 def _find_parent(base: HistoryBase, child: Path, homes: list[Path]) -> Path | None:
     if base.path is not None:
         noted = Path(base.path)
-        named = layout.parse_name(noted.name)
-        if named is not None and named.rollout_id == base.thread_id and noted.is_file():
-            return noted
+        plain = noted.with_suffix("") if reader.is_compressed(noted) else noted
+        for place in (plain, plain.with_name(f"{plain.name}.zst")):
+            if place.is_file() and _rollout_id(place) == base.thread_id:
+                return place
         elsewhere = layout.home_of(noted)
         homes = [*homes, elsewhere] if elsewhere else homes
     own = layout.home_of(child.absolute())
     return layout.find_rollout(base.thread_id, near=child, homes=[own, *homes] if own else homes)
+
+
+def _rollout_id(path: Path) -> str | None:
+    """Return what a file is referred to by: its name's id, or its thread's where the name has none."""
+    named = layout.parse_name(path.name)
+    if named is not None:
+        return named.rollout_id
+    try:
+        return read_head(path)[1].id
+    except (NotASession, LedgerError):
+        return None
 
 
 def read_head(path: Path) -> tuple[Line, SessionMeta]:
@@ -120,10 +132,14 @@ def read_head(path: Path) -> tuple[Line, SessionMeta]:
         NotASession: the file is empty or holds none where one belongs.
         LedgerError: it cannot be read, or a newer program wrote it.
     """
-    meter = reader.Meter()
-    records = 0
-    for record in reader.forward(path, max_line=_HEAD_LINE_BYTES, meter=meter):
-        records += 1
+    return head_of(reader.forward(path, max_line=_HEAD_LINE_BYTES), path)
+
+
+def head_of(records: Iterator[reader.Record], path: Path) -> tuple[Line, SessionMeta]:
+    """Take records of a file up to its first session_meta (raises as `read_head`)."""
+    count = 0
+    for record in records:
+        count += 1
         if isinstance(record, Line) and record.type == "session_meta":
             try:
                 meta = rollout.session_meta(record)
@@ -135,9 +151,9 @@ def read_head(path: Path) -> tuple[Line, SessionMeta]:
                     hint="Update Commonplace.",
                 )
             return record, meta
-        if meter.bytes_read > _HEAD_BYTES:
+        if record.offset > _HEAD_BYTES:
             break
-    if not records:
+    if not count:
         raise NotASession(f"{path} is empty.", hint="It holds no session.", path=str(path))
     raise NotASession(
         f"{path} is not a session file: it has no session_meta line.",
@@ -148,9 +164,18 @@ def read_head(path: Path) -> tuple[Line, SessionMeta]:
 
 def forward(ledger: Ledger, log: SkipLog, meter: reader.Meter | None = None) -> Iterator[tuple[Part, Line]]:
     """Yield every line of the thread, inherited ones first, each with the part it stands in."""
+    meter = meter or reader.Meter()
     for part in reversed(ledger.parts):
+        before = meter.bytes_read
         for record in reader.forward(part.path, end=part.end, meter=meter):
             if isinstance(record, Skipped):
                 log.add(record)
             else:
                 yield part, record
+        note_missing_tail(part, meter.bytes_read - before, log)
+
+
+def note_missing_tail(part: Part, size: int, log: SkipLog) -> None:
+    """Report what a fork inherits from beyond the end of its parent's file, which is `size` bytes long."""
+    if part.end is not None and size < part.end:
+        log.add(Skipped(size, part.end - size, "missing_tail"))

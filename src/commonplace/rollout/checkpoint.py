@@ -17,7 +17,7 @@ import msgspec
 from commonplace.protocol import events, rollout
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
-from commonplace.rollout.chain import Ledger, Part, SkipLog
+from commonplace.rollout.chain import Ledger, Part, SkipLog, note_missing_tail
 
 SLACK_BYTES: Final = 4 * 2**20
 """How far before a checkpoint settings of earlier turns are still looked for."""
@@ -54,6 +54,8 @@ class Tail:
                     yield record
 
     def _backward(self, part: Part) -> Iterator[reader.Record]:
+        if part.end is not None:
+            note_missing_tail(part, part.path.stat().st_size, self.log)
         return reader.backward(part.path, end=part.end, meter=self._meter)
 
     def _held(self, part: Part) -> Iterator[reader.Record]:
@@ -61,6 +63,7 @@ class Tail:
         start = _newest_checkpoint(part)
         held: deque[reader.Record] = deque()
         size = lost = 0
+        before = self._meter.bytes_read
         for record in reader.forward(part.path, end=part.end, meter=self._meter):
             held.append(record)
             size += record.size if isinstance(record, Line) else _SKIPPED_COST
@@ -70,6 +73,7 @@ class Tail:
                 cost = dropped.size if isinstance(dropped, Line) else _SKIPPED_COST
                 size -= cost
                 lost += cost if dropped.offset >= start else 0
+        note_missing_tail(part, self._meter.bytes_read - before, self.log)
         if lost:
             self.log.add(Skipped(start, lost, "beyond_bound"))
         return reversed(held)
@@ -87,7 +91,7 @@ def _newest_checkpoint(part: Part) -> int:
         elif record.type == "event_msg" and b"thread_rolled_back" in bytes(record.payload)[:4096]:
             try:
                 rolled_back = events.event(record.payload).type == events.ROLLED_BACK
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 continue
             if rolled_back:
                 start = 0

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from commonplace.rollout import reader
+from commonplace.rollout import folders, reader
 
 _CHUNK: Final = 1024 * 1024
 
@@ -15,7 +15,7 @@ def materialise(path: Path) -> Path:
     """Replace `x.jsonl.zst` by `x.jsonl` with the same time and mode; never over an existing plain file.
 
     Raises:
-        LedgerError: the compressed file is damaged.
+        LedgerError: the compressed file is damaged or cut short.
         OSError: the plain one cannot be written; the compressed one is still there.
     """
     plain = path.with_suffix("")
@@ -33,6 +33,7 @@ def materialise(path: Path) -> Path:
                 os.fsync(target.fileno())
         os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.link(part, plain)
+        folders.sync(plain.parent)
     finally:
         part.unlink(missing_ok=True)
     path.unlink()

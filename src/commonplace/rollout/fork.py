@@ -35,22 +35,23 @@ def end_of(ledger: Ledger) -> Cut:
     part = ledger.parts[0]
     end, ordinal = 0, None
     if reader.is_compressed(part.path):
-        for record in reader.forward(part.path):
-            end, ordinal = _after(record, ordinal)
-    else:
-        size = part.path.stat().st_size
-        for record in reader.backward(part.path):
+        meter = reader.Meter()
+        for record in reader.forward(part.path, meter=meter):
             if isinstance(record, Line):
-                end = min(size, record.offset + record.size + 1)
-                ordinal = record.ordinal
+                end = record.offset + record.size + 1
+                ordinal = record.ordinal if record.ordinal is not None else ordinal
+        return _cut(part, min(end, meter.bytes_read), ordinal)
+    for record in reader.backward(part.path):
+        if isinstance(record, Line):
+            end = end or record.offset + record.size + 1
+            ordinal = record.ordinal
+            if ordinal is not None or ledger.meta.history_mode != "paginated":
                 break
-    return Cut(part, end, None if ordinal is None else ordinal + 1)
+    return _cut(part, min(end, part.path.stat().st_size), ordinal)
 
 
-def _after(record: reader.Record, ordinal: int | None) -> tuple[int, int | None]:
-    if isinstance(record, Line):
-        return record.offset + record.size + 1, record.ordinal if record.ordinal is not None else ordinal
-    return record.offset + record.bytes + 1, ordinal
+def _cut(part: Part, offset: int, last_ordinal: int | None) -> Cut:
+    return Cut(part, offset, None if last_ordinal is None else last_ordinal + 1)
 
 
 def after_turn(ledger: Ledger, turn: str) -> Cut:
@@ -76,7 +77,7 @@ class _Start:
 
 
 def _find_turn(starts: list[_Start], turn: str) -> int | None:
-    if turn.isdecimal():
+    if turn.isdecimal() and len(turn) < 10:
         number = int(turn)
         return number - 1 if 1 <= number <= len(starts) else None
     return next((place for place, start in enumerate(starts) if start.turn_id == turn), None)
@@ -124,9 +125,9 @@ def _is_boundary(line: Line) -> bool:
 
 
 def reference_meta(meta: dict[str, Any], ledger: Ledger, cut: Cut) -> dict[str, Any]:
-    """Return the first line's payload of a fork that refers to its parent."""
+    """Return the first line's payload of a fork that refers to its parent (raises LedgerError)."""
     named = layout.parse_name(cut.part.path.name)
-    base: dict[str, Any] = {"thread_id": named.rollout_id if named else ledger.thread_id}
+    base: dict[str, Any] = {"thread_id": named.rollout_id if named else chain.read_head(cut.part.path)[1].id}
     base["end_ordinal_exclusive"] = cut.ordinal
     base["end_byte_offset"] = cut.offset
     base["path"] = str(cut.part.path.absolute())

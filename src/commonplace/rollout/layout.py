@@ -13,10 +13,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from commonplace.errors import NotASession
 from commonplace.protocol import ids
 
 SESSIONS: Final = "sessions"
@@ -43,10 +44,16 @@ class RolloutName:
 class FoundFile:
     """A session file met on a walk, with what the index compares to see whether it changed."""
 
-    path: Path
+    name: str
+    """The whole path, as text: a walk over many files makes no objects that it does not need."""
     size: int
     mtime_ns: int
     archived: bool
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return Path(self.name)
 
 
 def parse_name(name: str) -> RolloutName | None:
@@ -54,8 +61,9 @@ def parse_name(name: str) -> RolloutName | None:
     found = _NAME.fullmatch(name)
     if found is None:
         return None
+    day, _, clock = found["time"].partition("T")
     try:
-        created = datetime.strptime(found["time"], "%Y-%m-%dT%H-%M-%S").replace(tzinfo=UTC)
+        created = datetime.fromisoformat(f"{day}T{clock.replace('-', ':')}+00:00")
     except ValueError:
         return None
     thread = found["thread"]
@@ -75,9 +83,15 @@ def archived_path(home: Path, path: Path) -> Path:
 
 
 def unarchived_path(home: Path, path: Path) -> Path:
-    """Return where an archived file goes back to, by the date in its name."""
-    year, month, day = path.name.removeprefix("rollout-")[:10].split("-")
-    return home / SESSIONS / year / month / day / path.name
+    """Return where an archived file goes back to, by the date in its name.
+
+    Raises:
+        NotASession: the name is not a rollout's.
+    """
+    named = parse_name(path.name)
+    if named is None:
+        raise NotASession(f"{path} is not named as a session file.", hint="Its name says where it belongs.")
+    return home / SESSIONS / f"{named.created:%Y/%m/%d}" / path.name
 
 
 def walk(home: Path) -> Iterator[FoundFile]:
@@ -87,24 +101,26 @@ def walk(home: Path) -> Iterator[FoundFile]:
 
 
 def _walk_folder(folder: str, *, archived: bool) -> Iterator[FoundFile]:
-    try:
-        with os.scandir(folder) as entries:
-            listed = list(entries)
-    except OSError:
-        return
-    plain = {entry.name for entry in listed}
-    for entry in listed:
-        name = entry.name
+    waiting = [folder]
+    while waiting:
         try:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk_folder(entry.path, archived=archived)
-            elif name.startswith("rollout-") and name.endswith((".jsonl", ".jsonl.zst")):
-                if name.endswith(".zst") and name[:-4] in plain:
-                    continue
-                status = entry.stat()
-                yield FoundFile(Path(entry.path), status.st_size, status.st_mtime_ns, archived)
+            with os.scandir(waiting.pop()) as entries:
+                listed = list(entries)
         except OSError:
             continue
+        plain = {entry.name for entry in listed}
+        for entry in listed:
+            name = entry.name
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif name.startswith("rollout-") and name.endswith((".jsonl", ".jsonl.zst")):
+                    if name.endswith(".zst") and name[:-4] in plain:
+                        continue
+                    status = entry.stat()
+                    yield FoundFile(entry.path, status.st_size, status.st_mtime_ns, archived)
+            except OSError:
+                continue
 
 
 def home_of(path: Path) -> Path | None:
@@ -118,14 +134,12 @@ def home_of(path: Path) -> Path | None:
 def find_rollout(rollout_id: str, *, near: Path | None, homes: list[Path]) -> Path | None:
     """Return the file with this rollout id: beside `near` first, then where its date says, then anywhere.
 
-    The id is matched against the end of the file name, so that nothing is opened.
+    The id is matched against the file name, so that nothing is opened.
     """
     places: list[Path] = [near.parent] if near is not None else []
-    moment = ids.uuid7_time(rollout_id)
+    days = _days_around(rollout_id)
     for home in homes:
-        if moment is not None:
-            days = (moment.astimezone() + timedelta(days=shift) for shift in (0, -1, 1))
-            places.extend(home / SESSIONS / f"{day:%Y/%m/%d}" for day in days)
+        places.extend(home / SESSIONS / day for day in days)
         places.append(home / ARCHIVED)
     for place in places:
         if found := _by_id(place, rollout_id):
@@ -138,6 +152,17 @@ def find_rollout(rollout_id: str, *, near: Path | None, homes: list[Path]) -> Pa
     return None
 
 
+def _days_around(rollout_id: str) -> list[str]:
+    """Return the folders that a file with this id may stand in, by the time inside the id."""
+    try:
+        moment = ids.uuid7_time(rollout_id)
+        if moment is None:
+            return []
+        return [f"{moment.astimezone() + timedelta(days=shift):%Y/%m/%d}" for shift in (0, -1, 1)]
+    except (ValueError, OverflowError, OSError):  # an id can claim any time, also one beyond all calendars
+        return []
+
+
 def _by_id(folder: Path, rollout_id: str) -> Path | None:
     try:
         names = os.listdir(folder)
@@ -145,6 +170,8 @@ def _by_id(folder: Path, rollout_id: str) -> Path | None:
         return None
     for ending in (".jsonl", ".jsonl.zst"):
         for name in names:
-            if name.startswith("rollout-") and name.endswith(rollout_id + ending):
-                return folder / name
+            if name.endswith(rollout_id + ending):
+                named = parse_name(name)
+                if named is not None and named.rollout_id == rollout_id:
+                    return folder / name
     return None

@@ -1,22 +1,28 @@
 """One writer per thread, across processes: an advisory lock on a small file that names its holder.
 
 The kernel drops the lock when its process ends, however it ends, so a lock is never stale. The file is removed while
-the lock is still held, and whoever acquires checks that the file it locked is the one that the path names.
+the lock is still held, and whoever acquires checks that the file it locked is the one that the path names. A holder
+whose file was removed by somebody else (a home cleaned up, or put back from a backup) takes the lock anew or learns
+that it lost it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import hashlib
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from commonplace.errors import ThreadBusy
+from commonplace.errors import LedgerError, ThreadBusy
 from commonplace.rollout.folders import make_private
 
 FOLDER: Final = "locks"
+_PLAIN_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
 
 
 class WriterLock:
@@ -24,7 +30,7 @@ class WriterLock:
 
     def __init__(self, home: Path, thread_id: str) -> None:
         self.thread_id = thread_id
-        self._path = home / FOLDER / f"{thread_id}.lock"
+        self._path = home / FOLDER / f"{_file_name(thread_id)}.lock"
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
@@ -32,13 +38,40 @@ class WriterLock:
 
         Raises:
             ThreadBusy: another writer, in this process or another, has it.
+            LedgerError: the lock's file cannot be made.
         """
-        make_private(self._path.parent)
+        try:
+            make_private(self._path.parent)
+            self._take()
+        except OSError as error:
+            raise LedgerError(
+                f"Thread {self.thread_id} cannot be locked: {error.strerror}.",
+                hint=f"Check that {self._path.parent} can be written.",
+            ) from error
+
+    def renew(self) -> None:
+        """Make sure that the lock is still held by the file that others would look at.
+
+        Raises:
+            ThreadBusy: the file was removed and another writer has the thread now.
+            OSError: the file was removed and cannot be made again; the home itself is never made here.
+        """
+        held = self._descriptor
+        if held is not None and self._is_current(held):
+            return
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        self._take()
+        if held is not None:
+            os.close(held)
+
+    def _take(self) -> None:
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+                if self._is_current(descriptor):
+                    break
+            except BlockingIOError:
                 holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
                 os.close(descriptor)
                 raise ThreadBusy(
@@ -47,26 +80,30 @@ class WriterLock:
                     thread_id=self.thread_id,
                     holder=holder,
                 ) from None
-            if self._is_current(descriptor):
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-                self._descriptor = descriptor
-                return
+            except OSError:
+                os.close(descriptor)
+                raise
             os.close(descriptor)  # the former holder removed the file between our open and our lock
+        with contextlib.suppress(OSError):  # on a full disk the lock holds without saying who has it
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
 
     def _is_current(self, descriptor: int) -> bool:
         try:
-            return os.stat(self._path).st_ino == os.fstat(descriptor).st_ino
+            return os.path.samestat(os.stat(self._path), os.fstat(descriptor))
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
         """Give the lock back; safe to call twice."""
-        if self._descriptor is None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
             return
-        self._path.unlink(missing_ok=True)
-        os.close(self._descriptor)
-        self._descriptor = None
+        with contextlib.suppress(OSError):  # a file that stays behind locks nobody out
+            if self._is_current(descriptor):
+                self._path.unlink()
+        os.close(descriptor)
 
     def __enter__(self) -> WriterLock:
         self.acquire()
@@ -74,6 +111,13 @@ class WriterLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _file_name(thread_id: str) -> str:
+    """Return a name that stays inside its folder, whatever a file says its thread is called."""
+    if _PLAIN_NAME.fullmatch(thread_id):
+        return thread_id
+    return "thread." + hashlib.sha256(thread_id.encode(errors="surrogatepass")).hexdigest()
 
 
 @contextmanager

@@ -1,19 +1,26 @@
 """Names that people give to threads: `session_index.jsonl`, append-only, the newest entry of an id wins.
 
-The format is Codex's. Deleting a thread rewrites the file without it; lines that nobody understands are kept.
+The format is Codex's. Deleting a thread rewrites the file without it; lines that nobody understands are kept. Our own
+writers take turns, so that no name is lost to a rewrite; reading holds one line at a time.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from commonplace.rollout.folders import make_private
+from commonplace.errors import NotASession
+from commonplace.rollout import folders, locks, reader
 
 FILE: Final = "session_index.jsonl"
+_LOCK: Final = "names"
+_LINE_BYTES: Final = 64 * 1024
+"""A longer line is no entry; it is kept, a piece at a time."""
 
 
 class NameEntry(msgspec.Struct):
@@ -41,47 +48,59 @@ def read(home: Path) -> dict[str, str]:
 
 
 def append(home: Path, thread_id: str, name: str, updated_at: str) -> None:
-    """Give a thread a name (an empty one takes it away), durably."""
+    """Give a thread a name (an empty one takes it away), durably (raises OSError)."""
     path = home / FILE
-    make_private(home)
+    folders.make_private(home)
     line = msgspec.json.encode(NameEntry(thread_id, name.strip(), updated_at)) + b"\n"
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            line = b"\n" + line
-        os.write(descriptor, line)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with locks.shared(home, _LOCK, exclusive=True):
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                line = b"\n" + line
+            if os.write(descriptor, line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if not size:
+            folders.sync(home)
 
 
 def remove(home: Path, thread_id: str) -> None:
-    """Rewrite the index without a thread."""
+    """Rewrite the index without a thread (raises OSError)."""
     path = home / FILE
-    kept = [raw for raw, entry in _entries(path) if entry is None or entry.id != thread_id]
     if not path.exists():
         return
     part = path.with_suffix(".jsonl.tmp")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.writelines(raw + b"\n" for raw in kept)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-
-
-def _entries(path: Path) -> list[tuple[bytes, NameEntry | None]]:
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    found: list[tuple[bytes, NameEntry | None]] = []
-    for raw in lines:
-        if not raw.strip():
-            continue
+    with locks.shared(home, _LOCK, exclusive=True):
         try:
-            found.append((raw, _entry.decode(raw)))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            found.append((raw, None))
-    return found
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.writelines(raw for raw, entry in _entries(path) if entry is None or entry.id != thread_id)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+            folders.sync(home)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _entries(path: Path) -> Iterator[tuple[bytes, NameEntry | None]]:
+    """Yield the file's bytes, a line or a bounded piece of one at a time, with the entry if it is one."""
+    try:
+        with reader.open_session(path) as file:
+            begins = True
+            while raw := file.readline(_LINE_BYTES):
+                ends = raw.endswith(b"\n")
+                yield raw, _decoded(raw) if begins and (ends or len(raw) < _LINE_BYTES) else None
+                begins = ends
+    except NotASession:
+        return
+
+
+def _decoded(raw: bytes) -> NameEntry | None:
+    try:
+        return _entry.decode(raw)
+    except (ValueError, RecursionError):
+        return None

@@ -16,16 +16,33 @@ import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import msgspec
 
 from commonplace.errors import LedgerError, NotASession
-from commonplace.protocol.rollout import MAX_LINE_BYTES, Line, LineError, Skipped, decode
+from commonplace.protocol.rollout import (
+    MAX_LINE_BYTES,
+    MAX_LINE_VALUES,
+    Line,
+    LineError,
+    Skipped,
+    decode,
+    decode_envelope,
+)
+from commonplace.rollout import frames
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Record = Line | Skipped
 
 _FIRST_CHUNK: Final = 64 * 1024
-_LARGEST_CHUNK: Final = 1024 * 1024
+_LARGEST_CHUNK: Final = 256 * 1024
 """Backward reads start small, for the many short tails, and grow for the few long ones."""
+_SMALLEST_BUFFER: Final = 4096
+_PLAIN_BYTES: Final = MAX_LINE_VALUES
+"""Lines up to this size cannot hold too many values."""
 _ZSTD_WINDOW: Final = 2**27
 """Refuse frames that ask for more than 128 MiB of window: bounds the decompressor's memory."""
 
@@ -58,49 +75,86 @@ def open_session(path: Path) -> Generator[BinaryIO]:
     except (FileNotFoundError, NotADirectoryError):
         raise NotASession(f"There is no file {path}.", hint="Check the path.", path=str(path)) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise LedgerError(f"{path} cannot be read: {reason}.", hint="Check its permissions.") from error
-    with os.fdopen(descriptor, "rb", buffering=_FIRST_CHUNK) as file:
-        if not _is_regular(descriptor):
-            raise NotASession(f"{path} is not a file.", hint="Name a session file, a thread id or a thread name.")
-        yield _decompressed(file) if is_compressed(path) else file
+        raise _unreadable(path, error) from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise NotASession(f"{path} is not a file.", hint="Name a session file, a thread id or a thread name.")
+    buffering = max(_SMALLEST_BUFFER, min(status.st_size, _LARGEST_CHUNK))
+    with os.fdopen(descriptor, "rb", buffering=buffering) as file:
+        yield io.BufferedReader(_Frames(file, path), _LARGEST_CHUNK) if is_compressed(path) else file
 
 
-def _is_regular(descriptor: int) -> bool:
-    return stat.S_ISREG(os.fstat(descriptor).st_mode)
+def _unreadable(path: Path, error: Exception) -> LedgerError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return LedgerError(f"{path} cannot be read: {reason}.", hint="Check its permissions.")
 
 
-def _decompressed(file: BinaryIO) -> BinaryIO:
-    import zstandard
+class _Frames(io.RawIOBase):
+    """The text inside a compressed file; damage becomes an error of ours, and so does a file that was cut short."""
 
-    reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
-        file, read_size=_LARGEST_CHUNK, read_across_frames=True
-    )
-    return io.BufferedReader(cast("io.RawIOBase", reader), _LARGEST_CHUNK)
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        import zstandard
+
+        self._path = path
+        self._descriptor = file.fileno()
+        self._error = zstandard.ZstdError
+        self._stream = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
+            file, read_size=_LARGEST_CHUNK, read_across_frames=True
+        )
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        try:
+            count = self._stream.readinto(buffer)  # pyright: ignore[reportUnknownMemberType]
+        except self._error as error:
+            raise self._damaged(str(error)) from error
+        if not count and not frames.is_whole(self._descriptor):
+            raise self._damaged("it was cut short")
+        return count
+
+    def _damaged(self, why: str) -> LedgerError:
+        return LedgerError(f"{self._path} is damaged: {why}.", hint="Restore the file from a backup.")
 
 
 def forward(
-    path: Path,
-    *,
-    start: int = 0,
-    end: int | None = None,
-    max_line: int = MAX_LINE_BYTES,
-    meter: Meter | None = None,
+    path: Path, *, start: int = 0, end: int | None = None, max_line: int = MAX_LINE_BYTES, meter: Meter | None = None
 ) -> Iterator[Record]:
     """Yield the records of a file from byte `start` to byte `end` (of the decompressed text), oldest first.
 
     Raises:
         NotASession, LedgerError: see `open_session`; also for damaged compression.
     """
+    meter = meter or Meter()
     with open_session(path) as file:
         if start:
             _skip_to(file, start, compressed=is_compressed(path))
+        offset, limit = start, max_line + 1
+        # Bound once, and the common case without a call: this loop decides how fast anything is indexed.
+        readline, parse, plain_bytes = file.readline, decode_envelope, _PLAIN_BYTES
         try:
-            yield from _split(file, start, end, max_line, meter or Meter())
-        except Exception as error:
-            if type(error).__module__.startswith("zstandard"):
-                raise LedgerError(f"{path} is damaged: {error}.", hint="Restore the file from a backup.") from error
-            raise
+            while raw := readline(limit if end is None else max(0, min(limit, end - offset))):
+                size = len(raw)
+                if size <= plain_bytes and raw.isascii() and raw[-1] == 10:
+                    try:
+                        line = parse(raw)
+                    except (msgspec.DecodeError, RecursionError):
+                        line = None
+                    if line is not None and line.payload:
+                        line.offset, line.size = offset, size - 1
+                        offset += size
+                        yield line
+                        continue
+                record, size = _careful(file, raw, offset, end, max_line)
+                offset += size
+                if record is not None:
+                    yield record
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        finally:
+            meter.bytes_read += offset - start
 
 
 def _skip_to(file: BinaryIO, start: int, *, compressed: bool) -> None:
@@ -112,42 +166,22 @@ def _skip_to(file: BinaryIO, start: int, *, compressed: bool) -> None:
         left -= len(piece)
 
 
-def _split(file: BinaryIO, start: int, end: int | None, max_line: int, meter: Meter) -> Iterator[Record]:
-    offset = start
-    readline = file.readline
-    while end is None or offset < end:
-        raw = readline(max_line + 1 if end is None else min(max_line + 1, end - offset))
-        if not raw:
-            return
-        size = len(raw)
-        meter.bytes_read += size
-        terminated = raw.endswith(b"\n")
-        if size > max_line and not terminated:
-            rest, terminated = _discard_line(file, end, offset + size)
-            meter.bytes_read += rest
-            yield Skipped(offset, size + rest - terminated, "too_long")
-            offset += size + rest
-            continue
-        record = _record(raw[:-1] if terminated else raw, offset, terminated=terminated)
-        if record is not None:
-            yield record
-        offset += size
-
-
-def _discard_line(file: BinaryIO, end: int | None, position: int) -> tuple[int, bool]:
-    """Read to the end of an oversized line, a bounded piece at a time; return how much, and if it had a newline."""
-    dropped = 0
-    while end is None or position + dropped < end:
-        piece = file.readline(_LARGEST_CHUNK if end is None else min(_LARGEST_CHUNK, end - position - dropped))
-        dropped += len(piece)
-        if piece.endswith(b"\n"):
-            return dropped, True
+def _careful(file: BinaryIO, raw: bytes, offset: int, end: int | None, max_line: int) -> tuple[Record | None, int]:
+    """Return the record of a line that is not plainly one, and how many bytes it took."""
+    size = len(raw)
+    terminated = raw.endswith(b"\n")
+    if size <= max_line or terminated:
+        return record_of(raw[:-1] if terminated else raw, offset, terminated=terminated), size
+    while not terminated and (end is None or offset + size < end):  # too long: measure it, a bounded piece at a time
+        piece = file.readline(_LARGEST_CHUNK if end is None else min(_LARGEST_CHUNK, end - offset - size))
         if not piece:
             break
-    return dropped, False
+        size += len(piece)
+        terminated = piece.endswith(b"\n")
+    return Skipped(offset, size - terminated, "too_long"), size
 
 
-def _record(raw: bytes, offset: int, *, terminated: bool) -> Record | None:
+def record_of(raw: bytes, offset: int, *, terminated: bool) -> Record | None:
     """Make the record of one line's bytes (without its newline); None for a blank line."""
     try:
         line = decode(raw)
@@ -159,30 +193,27 @@ def _record(raw: bytes, offset: int, *, terminated: bool) -> Record | None:
     return line
 
 
-def backward(
-    path: Path, *, end: int | None = None, max_line: int = MAX_LINE_BYTES, meter: Meter | None = None
-) -> Iterator[Record]:
-    """Yield the records of a plain file before byte `end`, newest first, reading no more than is asked for.
-
-    Raises:
-        NotASession, LedgerError: see `open_session`.
-    """
-    with open_session(path) as file:
-        descriptor = file.fileno()
-        size = os.fstat(descriptor).st_size
-        yield from _split_backward(descriptor, size if end is None else min(end, size), max_line, meter or Meter())
+def _plain(raw: bytes, offset: int, max_line: int) -> Line | None:
+    """Make the record of a line if it is plainly a usable one."""
+    if len(raw) > min(_PLAIN_BYTES, max_line) or not raw.isascii():
+        return None
+    try:
+        line = decode_envelope(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    line.offset, line.size = offset, len(raw)
+    return line if line.payload else None
 
 
 class _OpenLine:
-    """The part of a line that was read so far, from its end towards its start."""
+    """The part of a line that was read so far, from its end towards its start; if too long it is only measured."""
 
-    __slots__ = ("length", "limit", "pieces", "terminated")
+    __slots__ = ("length", "limit", "pieces")
 
-    def __init__(self, limit: int, *, terminated: bool) -> None:
+    def __init__(self, limit: int) -> None:
         self.pieces: list[bytes] = []
         self.length = 0
         self.limit = limit
-        self.terminated = terminated
 
     def add(self, piece: bytes) -> None:
         self.length += len(piece)
@@ -191,33 +222,56 @@ class _OpenLine:
         elif piece:
             self.pieces.append(piece)
 
-    def close(self, offset: int) -> Record | None:
-        """Return the finished line's record and start on the line before it."""
-        length, terminated = self.length, self.terminated
-        raw = b"".join(reversed(self.pieces))
-        self.pieces, self.length, self.terminated = [], 0, True
+    def close(self, offset: int, *, terminated: bool) -> Record | None:
+        """Return the finished line's record and begin with the line before it."""
+        length, raw = self.length, b"".join(reversed(self.pieces))
+        self.pieces, self.length = [], 0
         if length > self.limit:
             return Skipped(offset, length, "too_long")
-        return _record(raw, offset, terminated=terminated)
+        return record_of(raw, offset, terminated=terminated)
+
+
+def backward(
+    path: Path, *, end: int | None = None, max_line: int = MAX_LINE_BYTES, meter: Meter | None = None
+) -> Iterator[Record]:
+    """Yield the records of a plain file before byte `end`, newest first, reading no more than is asked for.
+
+    Raises:
+        NotASession, LedgerError: see `open_session`.
+    """
+    if is_compressed(path):
+        raise LedgerError(f"{path} is compressed and cannot be read from its end.", hint="Read it forwards.")
+    with open_session(path) as file:
+        descriptor = file.fileno()
+        size = os.fstat(descriptor).st_size
+        stop = size if end is None else max(0, min(end, size))
+        try:
+            yield from _split_backward(descriptor, stop, max_line, meter or Meter())
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
 
 def _split_backward(descriptor: int, position: int, max_line: int, meter: Meter) -> Iterator[Record]:
     terminated = position == 0 or os.pread(descriptor, 1, position - 1) == b"\n"
     position -= terminated and position > 0
-    line = _OpenLine(max_line, terminated=terminated)
+    line = _OpenLine(max_line)
     chunk = _FIRST_CHUNK
     while position > 0:
         start = max(0, position - chunk)
         data = os.pread(descriptor, position - start, start)
         meter.bytes_read += len(data)
+        chunk = min(chunk * 2, _LARGEST_CHUNK)
         stop = len(data)
         while (newline := data.rfind(b"\n", 0, stop)) >= 0:
-            line.add(data[newline + 1 : stop])
-            if (record := line.close(start + newline + 1)) is not None:
+            raw, stop = data[newline + 1 : stop], newline
+            record = None if line.length else _plain(raw, start + newline + 1, max_line)
+            if record is None:
+                line.add(raw)
+                record = line.close(start + newline + 1, terminated=terminated)
+            terminated = True
+            if record is not None:
                 yield record
-            stop = newline
         line.add(data[:stop])
         position = start
-        chunk = min(chunk * 2, _LARGEST_CHUNK)
-    if (record := line.close(0)) is not None:
+    if (record := line.close(0, terminated=terminated)) is not None:
         yield record

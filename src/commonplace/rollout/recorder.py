@@ -59,8 +59,7 @@ class _Pending:
     payload: bytes
     timestamp: str
     ordinal: int | None
-    metadata: Any
-    encoded: bytes = b""
+    metadata: msgspec.Raw | None
 
 
 @dataclass(slots=True)
@@ -89,8 +88,9 @@ class Recorder:
         self._barriers: deque[_Barrier] = deque()
         self._written = 0
         """How much of the queue's first line is in the file already."""
-        self._failure: str | None = None
-        self._unsynced_name = False
+        self._failed = False
+        self._abandoned = False
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name=f"recorder-{thread_id[:8]}", daemon=True)
 
     @classmethod
@@ -131,21 +131,36 @@ class Recorder:
             if meta.history_mode == "paginated":
                 recorder._ordinal = _next_ordinal(path)
             recorder._appender.open(create=False)
+            recorder._thread.start()
+        except OSError as error:
+            recorder._give_up()
+            raise LedgerError(f"{path} cannot be written: {error.strerror}.", hint="Check its permissions.") from error
         except BaseException:
-            recorder._lock.release()
+            recorder._give_up()
             raise
-        recorder._thread.start()
         return recorder
 
     def _start(self) -> None:
         self._lock.acquire()
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:
+            self._give_up()
+            raise
 
     def record(self, line_type: str, payload: Any, metadata: Any = None) -> None:
-        """Queue one line, stamped with the present time; it is written in the background, in order."""
+        """Queue one line, stamped with the present time; it is written in the background, in order.
+
+        Raises:
+            LedgerError: the recorder was closed.
+        """
+        encoded = msgspec.json.encode(payload)
+        note = None if metadata is None else msgspec.Raw(msgspec.json.encode(metadata))
         with self._changed:
+            if self._ended or self._abandoned:
+                raise LedgerError(f"{self.path} was closed; nothing can be added.", hint="Resume the thread.")
             timestamp = ids.wire_time(self._options.now())
-            self._queue.append(_Pending(line_type, msgspec.json.encode(payload), timestamp, self._ordinal, metadata))
+            self._queue.append(_Pending(line_type, encoded, timestamp, self._ordinal, note))
             if self._ordinal is not None:
                 self._ordinal += 1
             self._changed.notify()
@@ -176,75 +191,78 @@ class Recorder:
         Raises:
             WriteFailed: as for `flush`.
         """
-        if self._thread.is_alive():
-            await self._pass(_Barrier(sync=self._options.fsync != "never", last=True))
-            await anyio.to_thread.run_sync(self._thread.join)
-        self._appender.close()
-        self._lock.release()
+        await self._pass(_Barrier(sync=self._options.fsync != "never", last=True))
+        await anyio.to_thread.run_sync(self._thread.join)
 
     def abandon(self) -> None:
         """Give the thread up without writing what is queued: for a caller that cannot wait any longer."""
-        barrier = _Barrier(sync=False, last=True)
         with self._changed:
-            self._queue.clear()
-            self._barriers.append(barrier)
-            self._changed.notify()
+            if not self._ended:
+                self._abandoned = True
+                self._queue.clear()
+                self._barriers.append(_Barrier(sync=False, last=True))
+                self._changed.notify()
         self._thread.join()
-        self._appender.close()
-        self._lock.release()
 
     async def __aenter__(self) -> Recorder:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        with anyio.CancelScope(shield=True):  # a cancelled session still writes what it recorded
+            await self.close()
 
     async def _pass(self, barrier: _Barrier) -> None:
         with self._changed:
-            self._barriers.append(barrier)
-            self._changed.notify()
+            if self._ended:
+                self._settle(barrier)
+            else:
+                self._barriers.append(barrier)
+                self._changed.notify()
         await anyio.to_thread.run_sync(barrier.done.wait)
         if barrier.error is not None:
             raise barrier.error
 
+    def _settle(self, barrier: _Barrier) -> None:
+        """Answer a barrier that came when all was over."""
+        if self._abandoned and not barrier.last:
+            barrier.error = WriteFailed(f"{self.path} was abandoned.", hint="Resume the thread.", queued=0)
+        barrier.done.set()
+
     # The rest runs on the writer's thread.
 
     def _run(self) -> None:
-        while True:
+        while not self._ended:
             with self._changed:
                 self._changed.wait_for(self._has_work)
                 barrier = self._barriers.popleft() if self._barriers else None
             if barrier is None:
-                self._write_quietly()
-                continue
-            self._serve(barrier)
-            if barrier.last and barrier.error is None:
-                return
+                self._attempt(self._drain)
+            else:
+                self._serve(barrier)
 
     def _has_work(self) -> bool:
         """Between barriers, write in the background; after a failure wait for the next barrier."""
-        return bool(self._barriers) or (bool(self._queue) and self._appender.is_open and self._failure is None)
+        return bool(self._barriers) or (bool(self._queue) and self._appender.is_open and not self._failed)
 
-    def _write_quietly(self) -> None:
+    def _attempt(self, action: Callable[[], None]) -> Exception | None:
+        """Do something with the file; whatever goes wrong, the writer lives on to tell the next barrier."""
         try:
-            self._drain()
-        except (OSError, LedgerError) as error:
-            self._failure = str(error)
+            action()
+        except Exception as error:
+            self._failed = True
+            return error
+        self._failed = False
+        return None
 
     def _serve(self, barrier: _Barrier) -> None:
-        try:
-            self._materialise(create=barrier.create)
-            if self._appender.is_open:
-                self._drain()
-                self._appender.check()
-                if barrier.sync:
-                    self._sync()
-            self._failure = None
-        except (OSError, LedgerError) as error:
+        error = None if self._abandoned else self._attempt(lambda: self._reach(barrier))
+        if self._abandoned or (error is None and barrier.last):
+            self._end(barrier)
+            return
+        if error is not None:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self._failure = reason
             barrier.error = WriteFailed(
-                f"{self.path} could not be written: {reason}.",
+                f"{self.path} could not be written: {reason.rstrip('.')}.",
                 hint="Nothing is lost: free space or restore the folder, and it is written with the next step.",
                 thread_id=self.thread_id,
                 queued=len(self._queue),
@@ -252,13 +270,39 @@ class Recorder:
             barrier.error.__cause__ = error
         barrier.done.set()
 
+    def _reach(self, barrier: _Barrier) -> None:
+        self._materialise(create=barrier.create)
+        if self._appender.is_open:
+            self._drain()
+            self._appender.check()
+            if barrier.sync:
+                self._appender.sync()
+
+    def _end(self, barrier: _Barrier) -> None:
+        """Give the thread up after a last barrier, unless something was recorded meanwhile."""
+        with self._changed:
+            if not self._abandoned and (self._queue if self._appender.is_open else len(self._queue) > 1):
+                self._barriers.appendleft(barrier)
+                return
+            self._ended = True
+            left = [barrier, *self._barriers]
+            self._barriers.clear()
+        self._give_up()
+        for each in left:
+            self._settle(each)
+
+    def _give_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._appender.close()
+        self._lock.release()
+
     def _materialise(self, *, create: bool) -> None:
         """Make the file once there is more to say than who is speaking."""
         if self._appender.is_open:
             return
         if self._exists or create or len(self._queue) > 1:
             self._appender.open(create=not self._exists)
-            self._exists, self._unsynced_name = True, True
+            self._exists = True
 
     def _drain(self) -> None:
         while True:
@@ -266,43 +310,48 @@ class Recorder:
                 waiting = list(itertools.islice(self._queue, _BATCH_LINES))
             if not waiting:
                 return
+            self._lock.renew()
+            # Blobs are safe from collection until their lines are in the file. What did not get there this time is
+            # encoded again: that gives the same bytes, and stores blobs again that were collected meanwhile.
             with contextlib.ExitStack() as guard:
-                try:
-                    batch = self._batch(waiting, guard)
-                    landed = self._appender.append(batch[self._written :])
-                except BaseException:
-                    # Encoding again gives the same bytes and stores blobs again that were collected meanwhile.
-                    for pending in waiting:
-                        pending.encoded = b""
-                    raise
-            self._advance(landed)
+                lines = self._batch(waiting, guard)
+                landed = self._appender.append(b"".join(lines)[self._written :])
+            self._advance(lines, landed)
 
-    def _batch(self, waiting: list[_Pending], guard: contextlib.ExitStack) -> bytes:
+    def _batch(self, waiting: list[_Pending], guard: contextlib.ExitStack) -> list[bytes]:
         """Encode lines up to the batch size; blobs they need are safe from collection until `guard` ends."""
-        parts: list[bytes] = []
+        lines: list[bytes] = []
         size = 0
+        guarded = False
         for pending in waiting:
             if size >= _BATCH_BYTES:
                 break
-            pending.encoded = pending.encoded or self._encode(pending, guard)
-            parts.append(pending.encoded)
-            size += len(pending.encoded)
-        return b"".join(parts)
+            spills = len(pending.payload) > self._options.blob_bytes or pending.line_type == "compacted"
+            if spills and not guarded:
+                guard.enter_context(locks.shared(self._options.home, blobs.LOCK))
+                guarded = True
+            lines.append(self._encode(pending, spills=spills))
+            size += len(lines[-1])
+        return lines
 
-    def _advance(self, landed: int) -> None:
+    def _advance(self, lines: list[bytes], landed: int) -> None:
         """Take out of the queue what is in the file: whole lines, and a part of the next."""
         self._written += landed
         with self._changed:
-            while self._queue and self._written >= len(self._queue[0].encoded) > 0:
-                self._written -= len(self._queue.popleft().encoded)
+            for line in lines:
+                if self._written < len(line) or not self._queue:
+                    return
+                self._written -= len(line)
+                self._queue.popleft()
 
-    def _encode(self, pending: _Pending, guard: contextlib.ExitStack) -> bytes:
+    def _encode(self, pending: _Pending, *, spills: bool) -> bytes:
         payload: Any = msgspec.Raw(pending.payload)
         refs: list[rollout.BlobRef] = []
-        if len(pending.payload) > self._options.blob_bytes or pending.line_type == "compacted":
-            guard.enter_context(locks.shared(self._options.home, blobs.LOCK))
-            whole = msgspec.json.decode(pending.payload)
-            payload, refs = blobs.spill(pending.line_type, whole, self._store, self._options.blob_bytes)
+        if spills:
+            # What cannot be taken apart (nested too deep, numbers out of range) stays whole in its line.
+            with contextlib.suppress(ValueError, RecursionError):
+                whole = msgspec.json.decode(pending.payload)
+                payload, refs = blobs.spill(pending.line_type, whole, self._store, self._options.blob_bytes)
         return rollout.encode(
             pending.line_type,
             payload,
@@ -311,12 +360,6 @@ class Recorder:
             metadata=pending.metadata,
             blob=refs,
         )
-
-    def _sync(self) -> None:
-        self._appender.sync()
-        if self._unsynced_name:
-            self._appender.sync_folder()
-            self._unsynced_name = False
 
 
 def _next_ordinal(path: Path) -> int:

@@ -14,12 +14,13 @@ from commonplace.rollout.folders import make_private
 
 
 def files_of(home: Path, thread_id: str) -> list[Path]:
-    """Return every file of a thread in a home, by name."""
+    """Return every file of a thread in a home, by name; also a compressed one that its plain sibling hides."""
     found: list[Path] = []
     for file in layout.walk(home):
         named = layout.parse_name(file.path.name)
         if named is not None and named.thread_id == thread_id:
-            found.append(file.path)
+            hidden = file.path.with_name(f"{file.path.name}.zst")
+            found.extend([file.path, hidden] if hidden.exists() else [file.path])
     return sorted(found)
 
 
@@ -35,23 +36,33 @@ def unarchive(home: Path, thread_id: str, files: list[Path]) -> list[Path]:
 
 def _move(home: Path, thread_id: str, moves: list[tuple[Path, Path]]) -> list[Path]:
     with locks.WriterLock(home, thread_id):
-        done: list[tuple[Path, Path]] = []
+        begun: list[tuple[Path, Path]] = []
         try:
             for source, target in moves:
                 if source == target:
                     continue
                 make_private(target.parent)
                 os.link(source, target)  # unlike a rename, this never writes over a file
+                begun.append((source, target))
                 source.unlink()
-                done.append((source, target))
         except OSError as error:
-            for source, target in reversed(done):
-                target.rename(source)
-            raise LedgerError(
-                f"The files of thread {thread_id} could not be moved: {error.strerror}.",
-                hint="Nothing was changed.",
-            ) from error
+            hint = "Nothing was changed." if _undo(begun) else "Some are in both places, or in the other one."
+            reason = f"The files of thread {thread_id} could not be moved: {error.strerror}."
+            raise LedgerError(reason, hint=hint) from error
     return [target for _, target in moves]
+
+
+def _undo(begun: list[tuple[Path, Path]]) -> bool:
+    """Move files back, as many as go; return whether all did."""
+    failed = 0
+    for source, target in reversed(begun):
+        try:
+            if not source.exists():
+                os.link(target, source)
+            target.unlink()
+        except OSError:
+            failed += 1
+    return not failed
 
 
 def delete(home: Path, thread_id: str, files: list[Path]) -> None:

@@ -6,6 +6,7 @@ A survey can go on where an earlier one stopped, so that a file which grew costs
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import msgspec
 from commonplace.protocol import events, fragments, items, rollout, turns
 from commonplace.protocol.rollout import Line, SessionMeta, Skipped
 from commonplace.rollout import chain, reader
+from commonplace.rollout.blobs import is_name
 
 PREVIEW_CHARS: Final = 500
 _GLANCE_RECORDS: Final = 200
@@ -59,13 +61,14 @@ class Surveyor:
         survey = self.survey
         for record in records:
             if isinstance(record, Skipped):
-                survey.skipped += 1
-                survey.offset = record.offset + record.bytes + 1
+                if record.reason != "torn":  # it may still be completed: it is looked at again when it has its newline
+                    survey.skipped += 1
+                    survey.offset = record.offset + record.bytes + 1
                 continue
             survey.offset = record.offset + record.size + 1
             survey.updated_at = record.timestamp or survey.updated_at
             if record.blob:
-                survey.blobs.update(ref.sha256 for ref in record.blobs())
+                survey.blobs.update(ref.sha256 for ref in record.blobs() if is_name(ref.sha256))
             try:
                 self._see(record)
             except (msgspec.DecodeError, RecursionError):
@@ -144,13 +147,20 @@ def survey(path: Path, start: Survey | None = None) -> Survey:
     Raises:
         NotASession, LedgerError: the file cannot be used.
     """
-    found = start or Survey(chain.read_head(path)[1])
-    Surveyor(found).run(reader.forward(path, start=found.offset))
+    if start is not None:
+        Surveyor(start).run(reader.forward(path, start=start.offset))
+        return start
+    records = reader.forward(path)
+    head, meta = chain.head_of(records, path)
+    found = Survey(meta)
+    Surveyor(found).run(itertools.chain((head,), records))
     return found
 
 
 def glance(path: Path) -> Survey:
-    """Read a large plain file's head and tail only (raises NotASession, LedgerError)."""
+    """Read a large plain file's head and tail only, a compressed one whole (raises NotASession, LedgerError)."""
+    if reader.is_compressed(path):
+        return survey(path)
     found = Survey(chain.read_head(path)[1])
     surveyor = Surveyor(found)
     for count, record in enumerate(reader.forward(path)):
@@ -159,25 +169,32 @@ def glance(path: Path) -> Survey:
         surveyor.run((record,))
     _look_at_end(path, found)
     found.turns, found.turn_state, found.offset, found.complete = 0, 0, 0, False
+    found.skipped = 0
     found.blobs.clear()
     return found
 
 
 def _look_at_end(path: Path, found: Survey) -> None:
+    """Take what is newest from the file's end: the first value met there is the one that counts."""
     meter = reader.Meter()
+    end = Survey(found.meta)
     for record in reader.backward(path, meter=meter):
-        if meter.bytes_read > _GLANCE_BYTES:
-            return
+        if meter.bytes_read > _GLANCE_BYTES or (end.model and end.tokens is not None):
+            break
         if isinstance(record, Skipped):
             continue
-        if found.updated_at is None or (record.timestamp and record.timestamp > found.updated_at):
-            found.updated_at = record.timestamp
-        if record.type == "turn_context":
-            try:
-                found.model = rollout.turn_context(record).model or found.model
-            except msgspec.DecodeError:
-                continue
-        elif record.type == "event_msg" and kind_of(record.payload) == events.TOKEN_COUNT:
-            found.tokens = tokens_of(record.payload)
-            if found.tokens is not None:
-                return
+        end.updated_at = end.updated_at or record.timestamp
+        try:
+            if record.type == "turn_context":
+                end.model = end.model or rollout.turn_context(record).model
+            elif record.type == "session_meta":
+                meta = rollout.session_meta(record)
+                end.memory_mode = end.memory_mode or (meta.memory_mode if meta.id == found.meta.id else None)
+            elif record.type == "event_msg" and end.tokens is None and kind_of(record.payload) == events.TOKEN_COUNT:
+                end.tokens = tokens_of(record.payload)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    found.updated_at = end.updated_at or found.updated_at
+    found.model = end.model or found.model
+    found.memory_mode = end.memory_mode or found.memory_mode
+    found.tokens = found.tokens if end.tokens is None else end.tokens

@@ -1,6 +1,6 @@
 """A thread told in order: what the person said, what was called and how it went, where it was compacted.
 
-One forward pass over the whole chain. What it collects is bounded: beyond `MAX_TEXT_BYTES` texts are counted, not kept.
+One forward pass over the whole chain. What it collects is bounded: beyond `MAX_TEXT_BYTES` nothing more is kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from commonplace.rollout import chain, survey
 from commonplace.rollout.chain import Ledger, SkipLog
 
 MAX_TEXT_BYTES: Final = 256 * 2**20
+_ENTRY_COST: Final = 400
+"""What keeping one call, outcome or mark counts for."""
 _EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)\n")
 _FAILED: Final = re.compile(
     r"unsupported (?:custom tool )?call|(?:Wall time: [\d.]+ seconds\n)?aborted"
@@ -90,7 +92,8 @@ class _Teller:
                 self._event(line)
             elif line.type == "compacted":
                 rollout.compacted(line)
-                self.found.compactions.append(CompactionMark(self._counter.turns, line.timestamp))
+                if self._room(_ENTRY_COST):
+                    self.found.compactions.append(CompactionMark(self._counter.turns, line.timestamp))
             elif line.type == "inter_agent_communication":
                 self._counter.boundary()
             elif line.type == rollout.OWN_TYPE:
@@ -115,7 +118,7 @@ class _Teller:
             self._counter.rolled_back(events.event(line.payload).num_turns)
         elif kind == events.ITEM_COMPLETED:
             shown = events.event(line.payload).item
-            if shown and shown.id and (ok := _shown_outcome(shown)) is not None:
+            if shown and shown.id and (ok := _shown_outcome(shown)) is not None and self._room(_ENTRY_COST):
                 self._outcome[shown.id] = ok
 
     def _item(self, line: Line) -> None:
@@ -130,10 +133,10 @@ class _Teller:
                 self._call(view.name, view.call_id)
             case items.LocalShellCall():
                 self._call("local_shell", view.call_id)
-            case items.FunctionCallOutput() | items.CustomToolCallOutput() if view.call_id is not None:
-                self._answered[view.call_id] = output_ok(view.output)
-            case items.ToolSearchOutput() if view.call_id is not None:
-                self._answered[view.call_id] = view.status == "completed"
+            case items.FunctionCallOutput() | items.CustomToolCallOutput():
+                self._answer(view.call_id, ok=output_ok(view.output))
+            case items.ToolSearchOutput():
+                self._answer(view.call_id, ok=view.status == "completed")
             case items.ToolSearchCall():
                 self._call("tool_search", view.call_id)
             case items.WebSearchCall():
@@ -147,13 +150,18 @@ class _Teller:
             self.found.items.append(TranscriptItem(self._counter.turns, line.timestamp, line.offset, item))
 
     def _own(self, line: Line) -> None:
-        note: dict[str, Any] = msgspec.json.decode(line.payload)
+        note = msgspec.json.decode(line.payload, type=dict[str, Any])
         if note.get("kind") == "retention" and self.found.compactions:
             self.found.compactions[-1].score = note.get("score")
 
     def _call(self, name: str, call_id: str | None, *, ok: bool = False) -> None:
-        self.found.calls.append(Call(name, ok))
-        self._call_ids.append(call_id)
+        if self._room(_ENTRY_COST):
+            self.found.calls.append(Call(name, ok))
+            self._call_ids.append(call_id)
+
+    def _answer(self, call_id: str | None, *, ok: bool) -> None:
+        if call_id is not None and self._room(_ENTRY_COST):
+            self._answered[call_id] = ok
 
     def _room(self, size: int) -> bool:
         self._held += size

@@ -40,18 +40,17 @@ def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete:
 def _read_one(file: FoundFile, known: Row | None, home: str, *, complete: bool) -> FileRow:
     if file.size > GLANCE_ABOVE and not complete and not (known and known["is_complete"]):
         return _as_row(file, glance(file.path), home)
-    start = _survey_so_far(file, known) or _inherited(file, complete=complete)
-    found = survey(file.path, start)
-    if found.meta.history_base is not None and not found.preview:
-        found.preview = _first_words_inherited(file)
+    so_far = _survey_so_far(file, known)
+    found = survey(file.path, so_far)
+    if found.meta.history_base is not None:
+        if so_far is None:
+            found = survey(file.path, _inherited(file, found.meta, complete=complete))
+        found.preview = found.preview or _first_words_inherited(file)
     return _as_row(file, found, home)
 
 
-def _inherited(file: FoundFile, *, complete: bool) -> Survey | None:
-    """Count the turns that a fork by reference inherits; unknown while its parent is missing or too large to read."""
-    meta = chain.read_head(file.path)[1]
-    if meta.history_base is None:
-        return None
+def _inherited(file: FoundFile, meta: rollout.SessionMeta, *, complete: bool) -> Survey:
+    """Begin a fork's survey with the turns that it inherits; none if its parent is missing or too large to read."""
     found = Survey(meta)
     try:
         parents = chain.open_ledger(file.path).parts[1:]

@@ -53,16 +53,16 @@ class Page:
     next_cursor: str | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Refreshed:
     """What a refresh found."""
 
-    files: int = 0
-    threads: int = 0
-    bytes: int = 0
-    skipped: int = 0
+    files: int
+    threads: int
+    bytes: int
+    skipped: int
     """Files that hold no session."""
-    read: int = 0
+    read: int
     """Files that were new or had changed."""
 
 
@@ -82,24 +82,24 @@ class ThreadIndex:
         root = str(home.resolve())
         if rebuild:
             await self._database.write(lambda tx: tx.execute("threads.drop_home", home=root))
-        known = await self._database.read(lambda tx: _stamps(tx, root))
+        known, threads = await self._database.read(lambda tx: _stamps(tx, root))
         found = await anyio.to_thread.run_sync(lambda: list(layout.walk(home.resolve())))
-        result = Refreshed(files=len(found))
-        stale = [file for file in found if _is_stale(file, known.get(str(file.path)), complete=complete)]
-        gone = known.keys() - {str(file.path) for file in found}
+        stale = [file for file in found if _is_stale(file, known.get(file.name), complete=complete)]
+        gone = known.keys() - {file.name for file in found}
         for start in range(0, len(stale), _BATCH):
             batch = stale[start : start + _BATCH]
-            old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, file.path) for file in batch])
+            old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, file.name) for file in batch])
             rows = await anyio.to_thread.run_sync(read_all, batch, old, root, complete)
             await self._database.write(lambda tx, rows=rows: _put(tx, rows))
             if progress is not None:
                 progress(start + len(batch), len(stale))
         called = await anyio.to_thread.run_sync(names.read, home)
-        count = await self._database.write(lambda tx: _settle(tx, root, sorted(gone), called))
-        result.read = len(stale)
-        result.threads, result.bytes = count["threads"], count["bytes"]
-        result.skipped = result.files - count["files"]
-        return result
+        called = {key: name for key, name in called.items() if stale or key in threads}
+        if stale or gone or called != await self._database.read(lambda tx: _names(tx, root)):
+            await self._database.write(lambda tx: _settle(tx, root, sorted(gone), called))
+        count = (await self._database.read(lambda tx: tx.query("threads.count", home=root)))[0]
+        skipped = len(found) - count["files"]
+        return Refreshed(len(found), count["threads"], count["bytes"], skipped, len(stale))
 
     async def page(
         self,
@@ -158,13 +158,13 @@ class ThreadIndex:
     async def touch(self, home: Path, path: Path) -> None:
         """Bring one file's row up to date, after it was written or moved."""
         root, resolved = str(home.resolve()), path.resolve()
-        old = await self._database.read(lambda tx: _row_of(tx, resolved))
+        old = await self._database.read(lambda tx: _row_of(tx, str(resolved)))
         if not resolved.exists():
             await self._database.write(lambda tx: _drop(tx, str(resolved)))
             return
         status = resolved.stat()
         archived = resolved.parent.name == layout.ARCHIVED
-        file = FoundFile(resolved, status.st_size, status.st_mtime_ns, archived)
+        file = FoundFile(str(resolved), status.st_size, status.st_mtime_ns, archived)
         rows = await anyio.to_thread.run_sync(read_all, [file], [old], root, False)
         called = await anyio.to_thread.run_sync(names.read, home)
         for fresh in rows:
@@ -199,9 +199,11 @@ class ThreadIndex:
         return {str(row["sha256"]) for row in rows}
 
 
-def _stamps(tx: Transaction, home: str) -> dict[str, tuple[int, int, bool]]:
+def _stamps(tx: Transaction, home: str) -> tuple[dict[str, tuple[int, int, bool]], set[str]]:
+    """Return what tells whether files changed, and the ids of the threads."""
     rows = tx.query("threads.stamps", home=home)
-    return {row["path"]: (row["size"], row["mtime_ns"], bool(row["is_complete"])) for row in rows}
+    known = {row["path"]: (row["size"], row["mtime_ns"], bool(row["is_complete"])) for row in rows}
+    return known, {row["thread_id"] for row in rows}
 
 
 def _is_stale(file: FoundFile, known: tuple[int, int, bool] | None, *, complete: bool) -> bool:
@@ -210,8 +212,8 @@ def _is_stale(file: FoundFile, known: tuple[int, int, bool] | None, *, complete:
     return complete and not known[2]
 
 
-def _row_of(tx: Transaction, path: Path) -> Row | None:
-    rows = tx.query("threads.by_path", path=str(path))
+def _row_of(tx: Transaction, path: str) -> Row | None:
+    rows = tx.query("threads.by_path", path=path)
     return rows[0] if rows else None
 
 
@@ -226,14 +228,17 @@ def _drop(tx: Transaction, path: str) -> None:
     tx.execute("blobs.drop", path=path)
 
 
-def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str]) -> Row:
+def _names(tx: Transaction, home: str) -> dict[str, str]:
+    return {row["thread_id"]: row["name"] for row in tx.query("threads.names", home=home)}
+
+
+def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str]) -> None:
     for path in gone:
         _drop(tx, path)
     tx.execute("blobs.drop_home")
     tx.execute("threads.unname", home=home)
     tx.execute_many("threads.rename", [{"home": home, "thread_id": key, "name": name} for key, name in called.items()])
     tx.execute("threads.mark_replaced", home=home)
-    return tx.query("threads.count", home=home)[0]
 
 
 def _matches(tx: Transaction, home: str, text: str) -> list[Row]:

@@ -29,7 +29,7 @@ SELECT * FROM threads WHERE path = :path
 
 -- name: threads.stamps
 -- What tells whether files changed since they were indexed.
-SELECT path, size, mtime_ns, is_complete FROM threads WHERE home = :home
+SELECT path, thread_id, size, mtime_ns, is_complete FROM threads WHERE home = :home
 
 -- name: threads.put
 -- Insert or renew the row of one file.
@@ -73,6 +73,10 @@ UPDATE threads SET name = :name WHERE home = :home AND thread_id = :thread_id
 -- name: threads.unname
 -- Take away every mirrored name of a home, before the current ones are mirrored.
 UPDATE threads SET name = NULL WHERE home = :home AND name IS NOT NULL
+
+-- name: threads.names
+-- The names that are mirrored for a home.
+SELECT DISTINCT thread_id, name FROM threads WHERE home = :home AND name IS NOT NULL
 
 -- name: threads.count
 -- How many threads and files a home has.
