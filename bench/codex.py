@@ -10,8 +10,8 @@ from bench import measure
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from anchors.codex_driver import Missing, locate, make_home  # noqa: E402
-from anchors.scripted_responses import ScriptedResponses, reply  # noqa: E402
+from anchors.codex_driver import Missing, locate, make_home
+from anchors.scripted_responses import ScriptedResponses, reply
 
 
 def resume(session: Path, root: Path) -> tuple[str, str, str]:

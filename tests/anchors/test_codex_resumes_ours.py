@@ -112,7 +112,12 @@ async def test_codex_resumes_a_plain_session_of_ours(codex: Path, home: Path, tm
 
 async def test_codex_resumes_a_compacted_session_of_ours(codex: Path, home: Path, tmp_path: Path) -> None:
     replacement = [user("first", "msg_1"), user("What follows is a summary.\nAll is well.", "msg_s")]
-    payload = {"message": "All is well.", "replacement_history": replacement, "window_number": 1, "resume_metadata": {}}
+    payload: Json = {
+        "message": "All is well.",
+        "replacement_history": replacement,
+        "window_number": 1,
+        "resume_metadata": {},
+    }
     later = [user("second", "msg_3"), assistant("answer", "msg_4")]
     path = await record(
         home, *turn(1, user("first", "msg_1"), assistant("long work")), ("compacted", payload), *turn(2, *later)
@@ -150,7 +155,7 @@ async def test_codex_resumes_a_session_with_spilled_payloads(codex: Path, home: 
 async def test_codex_resumes_a_copied_fork_with_everything_inlined(codex: Path, home: Path, tmp_path: Path) -> None:
     image = {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "high"}
     picture = {"type": "message", "role": "user", "id": "msg_1", "content": [image]}
-    payload = {"message": "s", "replacement_history": [picture], "window_number": 1, "resume_metadata": {}}
+    payload: Json = {"message": "s", "replacement_history": [picture], "window_number": 1, "resume_metadata": {}}
     await record(home, *turn(1, picture, assistant("a")), ("compacted", payload), *turn(2, user("more", "msg_5")))
 
     async with commonplace.open() as book:

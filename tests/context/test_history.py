@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from ledgers import Json, assistant, function_call, function_output, message, user
 
 from commonplace.context.history import NO_SUMMARY, History
 from commonplace.protocol import fragments
+from ledgers import Json, assistant, function_call, function_output, message, user
 
 ENVIRONMENT = user("<environment_context>here</environment_context>", "env")
 PERMISSIONS = message("developer", "<permissions instructions>all</permissions instructions>", "perm")

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ledgers import Json, Script, assistant, function_call, message, user
 
 from commonplace.context.reconstruct import Reconstruction, Window, reconstruct
 from commonplace.protocol import rollout
 from commonplace.protocol.fragments import OWN_SUMMARY_PREFIX
 from commonplace.protocol.rollout import Line, LineError, PreviousSettings, Skipped
+from ledgers import Json, Script, assistant, function_call, message, user
 
 CONTEXT = message("developer", "<permissions instructions>ctx", "ctx")
 ENVIRONMENT = user("<environment_context>ctx</environment_context>", "env")
@@ -194,9 +194,7 @@ def final_compaction(**more: Any) -> Step:
     return step
 
 
-@pytest.mark.parametrize(
-    ("turns", "expected"), [(1, "u1 ctx env u2 S"), (2, "u1"), (3, ""), (9, "")], ids=lambda value: str(value)
-)
+@pytest.mark.parametrize(("turns", "expected"), [(1, "u1 ctx env u2 S"), (2, "u1"), (3, ""), (9, "")], ids=str)
 @pytest.mark.parametrize(
     ("paginated", "more"),
     [
@@ -255,7 +253,13 @@ def test_nothing_before_a_final_compaction_is_pulled_once_all_is_known() -> None
 
 def test_older_mail_between_agents_becomes_an_item_and_a_turn() -> None:
     script = Script().item(user("1", "u1"))
-    mail = {"author": "/root", "recipient": "/root/a", "other_recipients": [], "content": "do it", "trigger_turn": True}
+    mail: Json = {
+        "author": "/root",
+        "recipient": "/root/a",
+        "other_recipients": [],
+        "content": "do it",
+        "trigger_turn": True,
+    }
     script.line("inter_agent_communication", {"id": "amsg_1", **mail})
     script.line("inter_agent_communication", {**mail, "content": "", "encrypted_content": "gAAA"})
     script.line("inter_agent_communication_metadata", {"trigger_turn": True})
@@ -284,24 +288,23 @@ def test_the_limit_beside_an_output_is_honoured_in_a_replay() -> None:
 # --- Damage.
 
 
-@pytest.mark.parametrize(
-    ("line_type", "payload"),
-    [
-        ("response_item", {"type": "message", "role": "user", "content": "a string"}),
-        ("response_item", {"type": "message", "role": "user"}),
-        ("response_item", {"no": "type"}),
-        ("response_item", "text"),
-        ("event_msg", {"type": "thread_rolled_back", "num_turns": "one"}),
-        ("event_msg", {"type": "task_started", "turn_id": 5}),
-        ("event_msg", {}),
-        ("compacted", {"replacement_history": []}),
-        ("compacted", {"message": "m", "replacement_history": [], "replacement_history_metadata": [{}]}),
-        ("compacted", {"message": "m", "replacement_history_metadata": [{}]}),
-        ("compacted", {"message": "m", "replacement_history": "all"}),
-        ("turn_context", {"model": 5}),
-    ],
-    ids=str,
-)
+DAMAGED: list[tuple[str, Any]] = [
+    ("response_item", {"type": "message", "role": "user", "content": "a string"}),
+    ("response_item", {"type": "message", "role": "user"}),
+    ("response_item", {"no": "type"}),
+    ("response_item", "text"),
+    ("event_msg", {"type": "thread_rolled_back", "num_turns": "one"}),
+    ("event_msg", {"type": "task_started", "turn_id": 5}),
+    ("event_msg", {}),
+    ("compacted", {"replacement_history": []}),
+    ("compacted", {"message": "m", "replacement_history": [], "replacement_history_metadata": [{}]}),
+    ("compacted", {"message": "m", "replacement_history_metadata": [{}]}),
+    ("compacted", {"message": "m", "replacement_history": "all"}),
+    ("turn_context", {"model": 5}),
+]
+
+
+@pytest.mark.parametrize(("line_type", "payload"), DAMAGED, ids=str)
 def test_a_damaged_line_changes_nothing_and_is_reported(line_type: str, payload: Any) -> None:
     script = thread(said("1"))
     whole = rebuild(script)
@@ -505,6 +508,10 @@ def world(*, full: bool, **state: Any) -> Step:
     return lambda script: script.line("world_state", {"full": full, "state": state})
 
 
+def damaged_world(script: Script) -> None:
+    script.line("world_state", {"full": "yes"})
+
+
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
@@ -519,7 +526,7 @@ def world(*, full: bool, **state: Any) -> Step:
         ([world(full=True, a=1), soft], None),
         ([world(full=True, a=1), soft, world(full=False, b=2)], None),
         ([world(full=True, a=1), soft, world(full=True, b=2), world(full=False, c=3)], {"b": 2, "c": 3}),
-        ([world(full=True, a=1), lambda script: script.line("world_state", {"full": "yes"})], {"a": 1}),
+        ([world(full=True, a=1), damaged_world], {"a": 1}),
     ],
 )
 def test_the_world_state_is_the_last_snapshot_with_its_patches(steps: list[Step], expected: Json | None) -> None:

@@ -13,13 +13,13 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import Json, Script, assistant, function_call, function_output, message, user
 
 from commonplace.context.reconstruct import Reconstruction, reconstruct
 from commonplace.protocol.fragments import OWN_SUMMARY_PREFIX
 from commonplace.rollout import reader
 from commonplace.rollout.chain import open_ledger
 from commonplace.rollout.checkpoint import Tail
+from ledgers import Json, Script, assistant, function_call, function_output, message, user
 
 # --- What can happen in a thread.
 
@@ -41,8 +41,7 @@ MALFORMED = [
     b'{"timestamp":"t","type":"event_msg","payload":{"type":"task_started","turn_id":5}}',
     b'{"timestamp":"t","type":"compacted","payload":{"replacement_history":[]}}',
     b'{"timestamp":"t","type":"compacted","payload":{"message":"m","replacement_history":"all"}}',
-    b'{"timestamp":"t","type":"compacted","payload":'
-    b'{"message":"m","replacement_history":[],"replacement_history_metadata":[{}]}}',
+    b'{"timestamp":"t","type":"compacted","payload":{"message":"m","replacement_history_metadata":[{}]}}',
     b'{"timestamp":"t","type":"commonplace","payload":{"kind":"note"}}',
     b"\xff\xfe",
 ]

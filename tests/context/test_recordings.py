@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ledgers import Json
 
 from commonplace.context.reconstruct import reconstruct
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.rollout.chain import open_ledger
 from commonplace.rollout.checkpoint import Tail
+from ledgers import Json
 
 DATA = Path(__file__).parent.parent / "data"
 FOLDERS = sorted(path.parent for path in DATA.glob("codex_*/*/model_inputs.json"))

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from ledgers import Json
 
 from commonplace.protocol import events
 from commonplace.protocol.events import Event, event
+from ledgers import Json
 
 
 def read(payload: Any) -> Event:

@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from ledgers import Json, message, user
 
 from commonplace.protocol import fragments, items
+from ledgers import Json, message, user
 
 HOOK = '<hook_prompt hook_run_id="run-1">go on</hook_prompt>'
 
@@ -126,7 +126,7 @@ def test_a_person_who_writes_something_similar_stays_a_person(text: str) -> None
 
 
 @pytest.mark.parametrize("opening", DEVELOPER_OPENINGS)
-@pytest.mark.parametrize("change", [str, str.upper, lambda text: f"\n  {text}"], ids=["as is", "upper", "indented"])
+@pytest.mark.parametrize("change", [str, str.upper, "\n  {}".format], ids=["as is", "upper", "indented"])
 def test_a_developer_text_is_recognised_by_its_opening(opening: str, change: Any) -> None:
     assert fragments.recognise(change(opening) + "\nanything, never closed", "developer") is not None
     assert fragments.recognise("see " + opening, "developer") is None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from ledgers import Json, assistant, function_call, message, user
 
 from commonplace.protocol import items
 from commonplace.protocol.fragments import OWN_SUMMARY_PREFIX
 from commonplace.protocol.turns import TurnCounter, is_boundary
+from ledgers import Json, assistant, function_call, message, user
 
-MAIL = {"author": "/root", "recipient": "/root/a", "other_recipients": [], "content": "x", "trigger_turn": True}
+MAIL: Json = {"author": "/root", "recipient": "/root/a", "other_recipients": [], "content": "x", "trigger_turn": True}
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AA"}
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 import zstandard
-from ledgers import FILE, THREAD, TIME, Json
 
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
 from commonplace.rollout.recorder import Options, Recorder
+from ledgers import FILE, THREAD, TIME, Json
 
 START = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 

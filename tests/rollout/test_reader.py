@@ -11,13 +11,13 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import TIME, Script, user
 from recording import open_descriptors
 
 from commonplace.errors import LedgerError, NotASession
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
 from commonplace.rollout.reader import Record
+from ledgers import TIME, Script, user
 
 GOOD = b'{"timestamp":"' + TIME.encode() + b'","type":"event_msg","payload":{"type":"x"}}'
 DEEP = b'{"timestamp":"t","type":"x","payload":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
@@ -117,7 +117,9 @@ def test_a_file_cannot_say_where_its_lines_stand(tmp_path: Path, read: Reader) -
 
 @pytest.mark.parametrize("excess", [-1, 0, 1, 2, 1000])
 @pytest.mark.parametrize("terminated", [True, False])
-def test_a_line_above_the_bound_is_measured_and_not_loaded(tmp_path: Path, read: Reader, excess: int, terminated: bool) -> None:
+def test_a_line_above_the_bound_is_measured_and_not_loaded(
+    tmp_path: Path, read: Reader, excess: int, terminated: bool
+) -> None:
     bound = 200
     line = GOOD[:-2] + b" " * (bound + excess - len(GOOD)) + GOOD[-2:]
     path = write(tmp_path, GOOD + b"\n" + line + b"\n" * terminated)
@@ -170,7 +172,7 @@ def test_reading_starts_at_the_byte_asked_for(tmp_path: Path) -> None:
 
 @given(
     data=st.lists(
-        st.sampled_from([GOOD, b"\n", b"\n", b"\r\n", b" ", b"{", b"\xff", b"x" * 40, GOOD[:9], "{\"é\":1}".encode()])
+        st.sampled_from([GOOD, b"\n", b"\n", b"\r\n", b" ", b"{", b"\xff", b"x" * 40, GOOD[:9], '{"é":1}'.encode()])
         | st.binary(max_size=5),
         max_size=12,
     ).map(b"".join),

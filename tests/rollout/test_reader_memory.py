@@ -68,4 +68,6 @@ def test_a_small_compressed_file_that_unpacks_to_gigabytes_is_reported(tmp_path:
         packer.write(b"\n" + GOOD)
 
     assert path.stat().st_size < 2**20
-    assert [["event_msg", 0], "too_long", ["event_msg", len(GOOD) + 2**30 + 1]] == read_with_little_memory("forward", path)
+    assert [["event_msg", 0], "too_long", ["event_msg", len(GOOD) + 2**30 + 1]] == read_with_little_memory(
+        "forward", path
+    )

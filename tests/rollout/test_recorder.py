@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import anyio
 import msgspec
 import pytest
 import zstandard
-from ledgers import THREAD, Script, user
 from recording import (
     Clock,
     compress,
@@ -33,10 +33,17 @@ from commonplace.errors import LedgerError, NotASession, WriteFailed
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
 from commonplace.rollout.recorder import Options, Recorder
+from ledgers import THREAD, Script, user
 
 
-def recorder_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("recorder-")]
+@pytest.fixture
+def started() -> Callable[[], set[threading.Thread]]:
+    """Return the threads that the test started and that have not ended."""
+    before = set(threading.enumerate())
+    return lambda: {thread for thread in set(threading.enumerate()) - before if thread.name.startswith("recorder-")}
+
+
+Started = Callable[[], set[threading.Thread]]
 
 
 async def test_lines_stand_in_the_order_they_were_recorded(home: Path) -> None:
@@ -53,7 +60,7 @@ async def test_lines_stand_in_the_order_they_were_recorded(home: Path) -> None:
 
 async def test_lines_from_many_threads_keep_the_order_of_each(home: Path) -> None:
     async with await create(home) as recorder:
-        say(recorder, "begin")
+        say(recorder, "start")
         await recorder.flush()
 
         def tell(name: str) -> None:
@@ -224,12 +231,13 @@ async def test_a_legacy_thread_has_no_ordinals(home: Path) -> None:
     assert [None, None, None] == ordinals(path)
 
 
-async def test_an_ordinal_beyond_what_the_format_holds_is_told_at_the_barrier(home: Path) -> None:
-    path = Script(paginated=True).raw(b'{"ordinal":1e400,"type":"x","payload":{}}').write_home(home)
-    async with await Recorder.resume(path, options(home)) as recorder:
-        say(recorder, "b")
+async def test_a_thread_whose_ordinals_are_used_up_is_not_taken_up(home: Path) -> None:
+    path = Script(paginated=True).raw(b'{"ordinal":18446744073709551615,"type":"x","payload":{}}').write_home(home)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="ordinal"):
+        await Recorder.resume(path, options(home))
 
-    assert [0, 1] == ordinals(path)
+    assert before == path.read_bytes()
 
 
 # Taking a thread up again
@@ -352,13 +360,13 @@ async def test_a_thread_id_cannot_lead_its_lock_out_of_the_home(home: Path, tmp_
 # Ending
 
 
-async def test_closing_leaves_no_thread_no_descriptor_and_no_lock_behind(home: Path) -> None:
+async def test_closing_leaves_no_thread_no_descriptor_and_no_lock_behind(home: Path, started: Started) -> None:
     before = open_descriptors()
     async with await create(home) as recorder:
         say(recorder, "x" * 100_000)
         await recorder.end_turn()
 
-    assert [] == recorder_threads()
+    assert set() == started()
     assert before == open_descriptors()
     assert [] == list((home / "locks").glob("*-*.lock"))
 
@@ -377,7 +385,7 @@ async def test_after_closing_barriers_return_and_recording_is_refused(home: Path
     assert ["a"] == texts(session_file(home))
 
 
-async def test_barriers_that_come_together_with_closing_all_return(home: Path) -> None:
+async def test_barriers_that_come_together_with_closing_all_return(home: Path, started: Started) -> None:
     recorder = await create(home)
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
@@ -389,10 +397,10 @@ async def test_barriers_that_come_together_with_closing_all_return(home: Path) -
             group.start_soon(recorder.flush)
 
     assert [str(number) for number in range(20)] == texts(session_file(home))
-    assert [] == recorder_threads()
+    assert set() == started()
 
 
-async def test_a_cancelled_session_still_writes_what_it_recorded(home: Path) -> None:
+async def test_a_cancelled_session_still_writes_what_it_recorded(home: Path, started: Started) -> None:
     with anyio.CancelScope() as scope:
         async with await create(home) as recorder:
             say(recorder, "last words")
@@ -400,7 +408,7 @@ async def test_a_cancelled_session_still_writes_what_it_recorded(home: Path) -> 
             await anyio.sleep_forever()
 
     assert ["last words"] == texts(session_file(home))
-    assert [] == recorder_threads()
+    assert set() == started()
 
 
 async def test_closing_that_was_cancelled_ends_in_the_background(home: Path) -> None:
@@ -417,7 +425,7 @@ async def test_closing_that_was_cancelled_ends_in_the_background(home: Path) -> 
         pass
 
 
-async def test_abandoning_gives_the_thread_up_without_writing(home: Path) -> None:
+async def test_abandoning_gives_the_thread_up_without_writing(home: Path, started: Started) -> None:
     recorder = await create(home)
     say(recorder, "a")
     await recorder.flush()
@@ -430,7 +438,7 @@ async def test_abandoning_gives_the_thread_up_without_writing(home: Path) -> Non
     await recorder.close()
 
     assert ["a"] == texts(session_file(home))
-    assert [] == recorder_threads()
+    assert set() == started()
     async with await Recorder.resume(session_file(home), options(home)):
         pass
 
@@ -473,7 +481,9 @@ async def test_a_large_value_that_cannot_be_taken_apart_stays_whole_in_its_line(
     assert (msgspec.json.encode(payload), []) == (bytes(line.payload), line.blobs())
 
 
-async def test_many_spilling_lines_in_one_batch_need_few_descriptors(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_spilling_lines_in_one_batch_need_few_descriptors(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held: list[int] = []
 
     def write(descriptor: int, data: bytes) -> int:

@@ -10,7 +10,6 @@ Never spilled: what only its author can read (`encrypted_content`), because half
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import os
 import threading
@@ -192,7 +191,7 @@ def _decode_media(head: str, body: str) -> tuple[bytes, str]:
     if head.lower().endswith(";base64"):
         try:
             data = base64.b64decode(body, validate=True)
-        except binascii.Error:
+        except ValueError:
             data = b""
         if data and base64.b64encode(data).decode() == body:
             return data, head[5:].partition(";")[0] or "application/octet-stream"

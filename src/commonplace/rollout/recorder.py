@@ -37,6 +37,7 @@ Fsync = Literal["turn", "line", "never"]
 _BATCH_BYTES: Final = 1024 * 1024
 _BATCH_LINES: Final = 4096
 """Queued lines are written together up to this size and number."""
+_LAST_ORDINAL: Final = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +366,8 @@ class Recorder:
 def _next_ordinal(path: Path) -> int:
     """Return the ordinal after that of the newest line that has one."""
     for record in reader.backward(path):
-        if isinstance(record, rollout.Line) and record.ordinal is not None:
+        if isinstance(record, rollout.Line) and record.ordinal is not None and record.ordinal >= 0:
+            if record.ordinal >= _LAST_ORDINAL:
+                raise LedgerError(f"{path} has no ordinal left to go on with.", hint="Fork the thread as a copy.")
             return record.ordinal + 1
     return 0

@@ -47,6 +47,12 @@ class Book:
 
         return Sessions(self)
 
+    def has_index(self) -> bool:
+        """Say whether there is a database already."""
+        from commonplace.state.sqlite import FILE
+
+        return (self.home / FILE).exists()
+
     async def index(self) -> ThreadIndex:
         """Return the thread index, opening the database on first use."""
         from commonplace.state.sqlite import FILE, SqliteDatabase

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.errors import ForeignFile, UnknownThread
-from commonplace.rollout import layout
+import anyio.to_thread
+
+from commonplace.errors import ForeignFile, NotASession, UnknownThread
+from commonplace.rollout import layout, names
+from commonplace.state.threads import ambiguous
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
@@ -46,13 +49,11 @@ async def resolve(book: Book, text: str, home: Path | None = None) -> Target:
         path = Path(text)
         if not path.exists():
             raise UnknownThread(f"There is no file {text}.", hint="Check the path.", thread=text)
+        if path.is_dir():
+            raise NotASession(f"{text} is a folder.", hint="Name a session file, or give a home with --home.")
         return _target(book, path.absolute(), layout.home_of(path.absolute()))
     place = home or book.home
-    index = await book.index()
-    found = await index.find(place, text)
-    if found is None or not found.exists():
-        await index.refresh(place)
-        found = await index.find(place, text)
+    found = await _find(book, place, text)
     if found is None:
         raise UnknownThread(
             f"No thread in {place} is called {text!r}, and no id begins with it.",
@@ -60,6 +61,32 @@ async def resolve(book: Book, text: str, home: Path | None = None) -> Target:
             thread=text,
         )
     return _target(book, found, place)
+
+
+async def _find(book: Book, home: Path, text: str) -> Path | None:
+    if not book.has_index():  # asking for a thread leaves no trace: without an index the files' names must do
+        return await anyio.to_thread.run_sync(_find_by_file_name, home, text)
+    index = await book.index()
+    found = await index.find(home, text)
+    if found is None or not found.exists():
+        await index.refresh(home)
+        found = await index.find(home, text)
+    return found
+
+
+def _find_by_file_name(home: Path, text: str) -> Path | None:
+    called = {name: thread_id for thread_id, name in names.read(home).items()}
+    wanted = called.get(text, text.lower())
+    found: dict[str, tuple[str, Path]] = {}
+    for file in layout.walk(home):
+        named = layout.parse_name(file.path.name)
+        if named is not None and wanted and named.thread_id.startswith(wanted):
+            known = found.get(named.thread_id)
+            if known is None or named.rollout_id > known[0]:
+                found[named.thread_id] = (named.rollout_id, file.path)
+    if len(found) > 1:
+        raise ambiguous(text, sorted(found))
+    return next((path for _, path in found.values()), None)
 
 
 def _target(book: Book, path: Path, home: Path | None) -> Target:

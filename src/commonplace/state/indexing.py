@@ -76,7 +76,7 @@ def _first_words_inherited(file: FoundFile) -> str:
 
 def _survey_so_far(file: FoundFile, known: Row | None) -> Survey | None:
     """Return where an earlier survey stopped, if the file only grew since then."""
-    if known is None or not known["is_complete"] or not 0 < known["size"] <= file.size:
+    if known is None or not known["is_complete"] or not 0 < known["size"] < file.size:
         return None
     if file.path.name.endswith(".zst") or known["scanned"] > known["size"]:
         return None  # a last line without its newline may have been completed since: read it again

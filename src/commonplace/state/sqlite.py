@@ -73,8 +73,6 @@ class SqliteDatabase:
                 self.path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
             self._migrate(connection)
         except sqlite3.Error as error:
             if connection is not None:
@@ -90,6 +88,8 @@ class SqliteDatabase:
         if version > SCHEMA_VERSION:
             self.read_only = True
             return
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
         if version == SCHEMA_VERSION:
             return
         connection.execute("BEGIN IMMEDIATE")

@@ -22,6 +22,8 @@ from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.indexing import FileRow, read_all
 
 _BATCH: Final = 500
+_SHOWN_MATCHES: Final = 10
+"""How many matches of a prefix are looked up; more are only said to be many."""
 
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and how many there are to do."""
@@ -43,6 +45,13 @@ class ThreadRow(msgspec.Struct, kw_only=True, frozen=True):
     memory_mode: str
     turns: int | None
     tokens: int | None
+
+
+def ambiguous(text: str, matches: list[str]) -> AmbiguousThread:
+    """Return the error for a text that names several threads."""
+    count = len(matches) if len(matches) < _SHOWN_MATCHES else "many"
+    shown = ", ".join(matches[:5])
+    return AmbiguousThread(f"{text!r} matches {count} threads: {shown}.", hint="Give more of the id.", matches=matches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +151,7 @@ class ThreadIndex:
         found = await self._database.read(lambda tx: _matches(tx, str(home.resolve()), text))
         rows = list({row["thread_id"]: row for row in reversed(found)}.values())[::-1]  # a copied file counts once
         if len(rows) > 1:
-            shown = ", ".join(str(row["thread_id"]) for row in rows[:5])
-            raise AmbiguousThread(
-                f"{text!r} matches {len(rows) if len(rows) < 10 else 'many'} threads: {shown}.",
-                hint="Give more of the id.",
-                matches=[row["thread_id"] for row in rows],
-            )
+            raise ambiguous(text, [str(row["thread_id"]) for row in rows])
         return Path(rows[0]["path"]) if rows else None
 
     async def row(self, path: Path) -> ThreadRow | None:

@@ -1,0 +1,120 @@
+"""Documentation is true: commands run, help is what the program prints, settings and links exist.
+
+To renew `docs/cli.md`: UPDATE_DOCS=1 .venv/bin/pytest tests/test_docs.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from commonplace.config import SETTINGS
+from commonplace.surfaces.cli.root import COMMANDS, root
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+def console_commands(page: Path) -> list[str]:
+    blocks = CONSOLE.findall(page.read_text("utf-8"))
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+SHOWN = [page for page in PAGES if console_commands(page)]
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_shown_in_a_page_run_as_shown(page: Path, home: Path, tmp_path: Path) -> None:
+    samples = tmp_path / "codex"
+    environment = {**os.environ, "COMMONPLACE_HOME": str(home), "CODEX_HOME": str(samples)}
+    program = [sys.executable, "-m", "commonplace"]
+    subprocess.run([*program, "demo", "--keep", str(samples)], env=environment, capture_output=True, check=True)
+    for command in console_commands(page):
+        words = shlex.split(command.replace("$CODEX_HOME", str(samples)))
+        assert words[0] == "commonplace", command
+        done = subprocess.run([*program, *words[1:]], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]
+
+    assert broken == []
+
+
+def help_texts() -> str:
+    """Return the reference of all commands, as the program prints it."""
+    parts = ["# Commands\n\nWritten by `UPDATE_DOCS=1 .venv/bin/pytest tests/test_docs.py`; a test keeps it true.\n"]
+
+    def describe(command: click.Command, path: str, parent: click.Context | None) -> None:
+        context = click.Context(command, info_name=path, parent=None, terminal_width=100, max_content_width=100)
+        parts.append(f"\n## {path}\n\n```\n{command.get_help(context)}\n```\n")
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                child = command.get_command(context, name)
+                assert child is not None
+                describe(child, f"{path} {name}", context)
+
+    describe(root, "commonplace", None)
+    return "".join(parts)
+
+
+def test_the_command_reference_is_what_the_program_prints() -> None:
+    page = ROOT / "docs" / "cli.md"
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(help_texts(), "utf-8")
+
+    assert page.read_text("utf-8") == help_texts()
+
+
+def test_the_list_of_commands_says_what_the_commands_say() -> None:
+    context = click.Context(root)
+    for name, (_, text) in COMMANDS.items():
+        command = root.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(100) == text
+
+
+def test_every_setting_is_documented() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    if os.environ.get("UPDATE_DOCS"):
+        text = settings_page()
+        (ROOT / "docs" / "settings.md").write_text(text, "utf-8")
+
+    assert text == settings_page()
+
+
+def settings_page() -> str:
+    rows = ["| setting | default | range | what for |\n|---|---|---|---|\n"]
+    for setting in SETTINGS:
+        limits = ", ".join(setting.choices) or f"{setting.low if setting.low is not None else ''}–{setting.high or ''}"
+        limits = "" if limits == "–" else limits
+        default = "none" if setting.default in (None, []) else str(setting.default).lower().replace("'", "")
+        rows.append(f"| `{setting.key}` | {default} | {limits} | {setting.doc} |\n")
+    return (
+        "# Settings\n\n`config.toml` in the home, then environment variables (`COMMONPLACE_` and the name in capitals, "
+        "dots as underscores), then flags.\nA dot in a name is a table: `memory.use` is `use` in `[memory]`. "
+        "Codex's names (`[memories]`, `use_memories`, …) are accepted.\n\n" + "".join(rows)
+    )
+
+
+def test_no_tracked_file_names_a_registry() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    words = [f"{name}.{ending}" for name, ending in (("pypi", "org"), ("npmjs", "org"), ("npmjs", "com"))]
+    named = [
+        name
+        for name in tracked.stdout.splitlines()
+        if (ROOT / name).is_file() and any(word.encode() in (ROOT / name).read_bytes() for word in words)
+    ]
+
+    assert named == []
