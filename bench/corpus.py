@@ -1,4 +1,4 @@
-"""Session files to measure on: made up, but shaped like real ones (turns, calls, outputs, events, a late checkpoint)."""
+"""Session files to measure on: made up, but shaped like real ones (turns, calls, outputs, a late checkpoint)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,12 @@ class Session:
         turn = f"{self.id[:24]}{self._turn:012x}"
         yield self._line("event_msg", {"type": "task_started", "turn_id": turn})
         history = [message("user", self._text(400), f"k{number}") for number in range(20)]
-        payload = {"message": "summary", "replacement_history": history, "window_number": 1, "resume_metadata": {}}
+        payload: dict[str, Any] = {
+            "message": "summary",
+            "replacement_history": history,
+            "window_number": 1,
+            "resume_metadata": {},
+        }
         yield self._line("compacted", payload)
         yield self._line("event_msg", {"type": "task_complete", "turn_id": turn, "last_agent_message": None})
 

@@ -17,7 +17,8 @@ LAUNCHER = """
 import json, os, sys, time
 out = os.open(os.devnull, os.O_WRONLY)
 begun = time.perf_counter()
-pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, out, 2)])
+quiet = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, out, 2)]
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
 _, status, usage = os.wait4(pid, 0)
 print(json.dumps([time.perf_counter() - begun, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)]))
 """
