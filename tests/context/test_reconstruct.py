@@ -248,6 +248,27 @@ def test_nothing_before_a_final_compaction_is_pulled_once_all_is_known() -> None
     assert ["event_msg", "compacted", "event_msg"] == [line.type for line in pulled]
 
 
+def test_settings_are_looked_for_only_a_little_before_the_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = thread(said("1"), lambda s: s.item(assistant("x" * 5000)), compaction("S", window_number=1))
+    assert rebuild(script).previous is not None
+    monkeypatch.setattr("commonplace.context.reconstruct.SLACK_BYTES", 5000)
+
+    found = rebuild(script)
+
+    assert (["S"], None) == (ids_of(found), found.previous)
+
+
+def test_no_more_than_a_bound_of_lines_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = thread(*(bare(str(number)) for number in range(9)))
+    lines = lines_of(script)
+    monkeypatch.setattr("commonplace.context.reconstruct.LIVE_BYTES", sum(line.size for line in lines[-4:]) - 1)
+
+    found = rebuild(script)
+
+    assert ["u7", "a7", "u8", "a8"] == ids_of(found)
+    assert [Skipped(0, lines[-4].offset, "beyond_bound")] == found.skipped
+
+
 # --- Items.
 
 
@@ -429,6 +450,7 @@ def old(script: Script) -> None:
         ([started(), told("m"), heard, told("x", "other"), completed()], "m", "m"),
         ([started(), heard, aborted("other"), told("m"), completed()], "m", "m"),
         ([started(), told("m"), heard, aborted("other")], None, None),
+        ([started(), told("m"), heard, told("x", "other")], "x", "x"),
         # A turn in which nobody spoke leaves those of the one before.
         ([started(), told("m"), heard, completed(), started("n"), told("x", "n"), completed("n")], "m", "m"),
         # Compactions.

@@ -203,7 +203,7 @@ class _Kind(msgspec.Struct, gc=False):
 _kind = msgspec.json.Decoder(_Kind)
 _known: msgspec.json.Decoder[Known] = msgspec.json.Decoder(Known)
 _PASSTHROUGH_KEY: Final = PASSTHROUGH.encode()
-_EMPTY_ID: Final = re.compile(rb'"id"\s*:\s*""')
+_EMPTY_ID: Final = re.compile(rb'"id"\s*:\s*(?:""|null)')
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -227,10 +227,10 @@ def view(raw: bytes | msgspec.Raw) -> View:
 def wire(raw: bytes | msgspec.Raw) -> bytes:
     """Return the item as a model gets it: every field but the bookkeeping, unchanged and in order."""
     whole = bytes(raw)
-    if _PASSTHROUGH_KEY not in whole and (b'""' not in whole or not _EMPTY_ID.search(whole)):
+    if _PASSTHROUGH_KEY not in whole and not _EMPTY_ID.search(whole):
         return whole
     fields = _fields.decode(whole)
     fields.pop(PASSTHROUGH, None)
-    if bytes(fields.get("id", b"")) == b'""':
+    if bytes(fields.get("id", b"")) in (b'""', b"null"):
         del fields["id"]
     return msgspec.json.encode(fields)

@@ -23,6 +23,8 @@ from commonplace.rollout.blobs import is_name
 PREVIEW_CHARS: Final = 500
 _GLANCE_RECORDS: Final = 200
 _GLANCE_BYTES: Final = 4 * 2**20
+_TOLD_CWD: Final = re.compile(rb'<cwd>([^<]+)</cwd>|Current working directory: ([^<"\\]+)')
+"""Files of 2025 say where they were only in the context that the model was told."""
 _KIND: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_]+)"')
 
 
@@ -120,6 +122,8 @@ class Surveyor:
         view = items.view(raw)
         if turns.is_boundary(view):
             self._counter.boundary()
+        elif not self.survey.meta.cwd and (found := _TOLD_CWD.search(raw)):
+            self.survey.meta.cwd = msgspec.json.decode(b'"' + (found[1] or found[2]) + b'"')
         if not self.survey.preview and isinstance(view, items.Message):
             self.survey.preview = fragments.own_words(view)[:PREVIEW_CHARS]
 

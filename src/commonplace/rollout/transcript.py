@@ -62,6 +62,8 @@ class Transcript:
     items: list[TranscriptItem] = field(default_factory=list[TranscriptItem])
     turns: int = 0
     lines: int = 0
+    ended: str | None = None
+    """The time of the newest line."""
 
 
 def tell(ledger: Ledger, log: SkipLog, *, with_items: bool = False) -> Transcript:
@@ -85,6 +87,7 @@ class _Teller:
 
     def see(self, line: Line) -> None:
         self.found.lines += 1
+        self.found.ended = line.timestamp or self.found.ended
         try:
             if line.type == "response_item":
                 self._item(line)

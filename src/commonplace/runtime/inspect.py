@@ -7,14 +7,14 @@ from collections.abc import Callable
 import msgspec
 
 from commonplace.context.reconstruct import reconstruct
-from commonplace.errors import CommonplaceError
 from commonplace.protocol import items, rollout
 from commonplace.protocol.remotes import remote_identity
 from commonplace.protocol.rollout import Line, Skipped
-from commonplace.rollout import blobs, chain, transcript
+from commonplace.rollout import blobs, chain, sidechains, transcript
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, SkipLog
 from commonplace.rollout.checkpoint import Tail
+from commonplace.rollout.sidechains import Sidechain
 from commonplace.rollout.transcript import Call, CompactionMark, TranscriptItem
 
 
@@ -48,7 +48,7 @@ class Shown(msgspec.Struct, omit_defaults=True):
     user_texts: list[str]
     calls: list[Call]
     compactions: list[CompactionMark]
-    sidechains: list[dict[str, str]]
+    sidechains: list[Sidechain]
     skipped: list[Skipped]
     items: list[TranscriptItem] | None = None
 
@@ -86,7 +86,7 @@ def context(ledger: Ledger, store: BlobStore) -> Context:
 
 
 def show(ledger: Ledger, *, with_items: bool) -> Shown:
-    """Tell a thread; sub-agents are filled in by whoever knows where to look."""
+    """Tell a thread."""
     log = SkipLog()
     told = transcript.tell(ledger, log, with_items=with_items)
     meta = ledger.meta
@@ -100,7 +100,7 @@ def show(ledger: Ledger, *, with_items: bool) -> Shown:
         user_texts=told.user_texts,
         calls=told.calls,
         compactions=told.compactions,
-        sidechains=[],
+        sidechains=sidechains.find(ledger, told.ended),
         skipped=log.entries,
         items=told.items if with_items else None,
     )
@@ -142,18 +142,3 @@ def _is_sound(line: Line) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return False
     return True
-
-
-def sidechains_beside(ledger: Ledger) -> list[dict[str, str]]:
-    """Return the sub-agents of a thread among the files in its folder."""
-    found: list[dict[str, str]] = []
-    for path in sorted(ledger.path.parent.glob("rollout-*.jsonl*")):
-        if path == ledger.path:
-            continue
-        try:
-            _, meta = chain.read_head(path)
-        except CommonplaceError:
-            continue
-        if meta.parent_thread_id == ledger.thread_id:
-            found.append({"thread_id": meta.id, "path": str(path)})
-    return found

@@ -80,9 +80,7 @@ class Sessions:
         """Tell a thread from its first line to its last."""
         target = await resolve(self._book, thread, home)
         ledger = await self._open(target, home)
-        shown = await anyio.to_thread.run_sync(lambda: inspect.show(ledger, with_items=with_items))
-        shown.sidechains = await self._sidechains(target, ledger)
-        return shown
+        return await anyio.to_thread.run_sync(lambda: inspect.show(ledger, with_items=with_items))
 
     async def verify(self, thread: str, home: Path | None = None) -> Verified:
         """Check every line and every spilled payload of a thread."""
@@ -191,15 +189,6 @@ class Sessions:
             await index.touch(self._book.home, path)
         current = next((path for path in moved if path.name == target.path.name), moved[-1])
         return {"thread_id": thread_id, "archived": archive, "path": str(current)}
-
-    async def _sidechains(self, target: Target, ledger: Ledger) -> list[dict[str, str]]:
-        """Return the sub-agents of a thread: from the index of its home, or from the files beside it."""
-        if layout.home_of(target.path) is None:
-            return await anyio.to_thread.run_sync(inspect.sidechains_beside, ledger)
-        index = await self._book.index()
-        home = self._book.home if target.is_ours else target.home
-        await index.refresh(home)
-        return [{"thread_id": child, "path": path} for child, path in await index.children_of(home, ledger.thread_id)]
 
     async def _touch(self, path: Path) -> None:
         await (await self._book.index()).touch(self._book.home, path)

@@ -103,7 +103,6 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
     source = rollout.source_name(meta.source)
     git = meta.git or rollout.GitInfo()
     created = _iso(meta.timestamp) or (wire_time(named.created) if named else "")
-    parent = meta.parent_thread_id
     return FileRow(
         {
             "path": str(file.path),
@@ -132,7 +131,6 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
             "turns": found.turns if found.complete else None,
             "tokens": found.tokens,
             "skipped": found.skipped,
-            "parent_id": parent,
             "base_id": meta.history_base.thread_id if meta.history_base else None,
         },
         found.blobs,

@@ -191,12 +191,6 @@ class ThreadIndex:
         )
         return sorted({str(row["thread_id"]) for row in rows})
 
-    async def children_of(self, home: Path, thread_id: str) -> list[tuple[str, str]]:
-        """Return id and path of the sub-agents of a thread."""
-        root = str(home.resolve())
-        rows = await self._database.read(lambda tx: tx.query("threads.children_of", home=root, thread_id=thread_id))
-        return [(str(row["thread_id"]), str(row["path"])) for row in rows]
-
     async def referenced_blobs(self) -> set[str]:
         """Return every blob that an indexed file refers to."""
         rows = await self._database.read(lambda tx: tx.query("blobs.referenced"))

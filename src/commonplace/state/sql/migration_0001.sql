@@ -27,14 +27,12 @@ CREATE TABLE threads (
   turns          INTEGER,                    -- NULL until the whole file was read
   tokens         INTEGER,                    -- the server's running total
   skipped        INTEGER NOT NULL,           -- lines that could not be used
-  parent_id      TEXT,                       -- of a sub-agent: who started it
   base_id        TEXT                        -- of a fork by reference: the rollout it continues
 );
 CREATE INDEX threads_by_time ON threads (home, is_archived, updated_at DESC, thread_id DESC);
 CREATE INDEX threads_by_id ON threads (thread_id);
 CREATE INDEX threads_by_name ON threads (name) WHERE name IS NOT NULL;
 CREATE INDEX threads_by_base ON threads (base_id) WHERE base_id IS NOT NULL;
-CREATE INDEX threads_by_parent ON threads (parent_id) WHERE parent_id IS NOT NULL;
 
 -- Which file refers to which spilled payload: what tells the unreferenced ones.
 CREATE TABLE blob_refs (

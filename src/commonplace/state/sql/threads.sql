@@ -35,17 +35,17 @@ SELECT path, thread_id, size, mtime_ns, is_complete FROM threads WHERE home = :h
 -- Insert or renew the row of one file.
 INSERT INTO threads (path, home, thread_id, rollout_id, size, mtime_ns, scanned, is_complete, turn_state, source, cwd, project,
   git_branch, git_commit, git_url, model, name, preview, created_at, updated_at, is_archived, is_root, memory_mode, turns,
-  tokens, skipped, parent_id, base_id)
+  tokens, skipped, base_id)
 VALUES (:path, :home, :thread_id, :rollout_id, :size, :mtime_ns, :scanned, :is_complete, :turn_state, :source, :cwd, :project,
   :git_branch, :git_commit, :git_url, :model, :name, :preview, :created_at, :updated_at, :is_archived, :is_root, :memory_mode,
-  :turns, :tokens, :skipped, :parent_id, :base_id)
+  :turns, :tokens, :skipped, :base_id)
 ON CONFLICT (path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = excluded.rollout_id, size = excluded.size,
   mtime_ns = excluded.mtime_ns, scanned = excluded.scanned, is_complete = excluded.is_complete, turn_state = excluded.turn_state,
   source = excluded.source, cwd = excluded.cwd, project = excluded.project, git_branch = excluded.git_branch,
   git_commit = excluded.git_commit, git_url = excluded.git_url, model = excluded.model, name = excluded.name,
   preview = excluded.preview, created_at = excluded.created_at, updated_at = excluded.updated_at,
   is_archived = excluded.is_archived, is_root = excluded.is_root, memory_mode = excluded.memory_mode, turns = excluded.turns,
-  tokens = excluded.tokens, skipped = excluded.skipped, parent_id = excluded.parent_id, base_id = excluded.base_id
+  tokens = excluded.tokens, skipped = excluded.skipped, base_id = excluded.base_id
 
 -- name: threads.mark_replaced
 -- Of a thread with several files (it was reverted), only the newest stands for it.
@@ -85,14 +85,6 @@ SELECT count(DISTINCT thread_id) AS threads, count(*) AS files, coalesce(sum(siz
 -- name: threads.forks_of
 -- Which threads continue a rollout by reference, in any home.
 SELECT DISTINCT thread_id FROM threads WHERE base_id = :rollout_id AND thread_id <> :thread_id ORDER BY thread_id
-
--- name: threads.children_of
--- The sub-agents of a thread.
-SELECT thread_id, path FROM threads WHERE home = :home AND parent_id = :thread_id AND is_current = 1 ORDER BY created_at, thread_id
-
--- name: threads.project_of
--- The identity that some thread noted for a working directory.
-SELECT project FROM threads WHERE cwd = :cwd AND project <> cwd LIMIT 1
 
 -- name: blobs.put
 -- Note that a file refers to a blob.

@@ -48,7 +48,7 @@ def thread(shown: Shown) -> None:
     for mark in shown.compactions:
         say(f"\ncompacted in turn {mark.turn} at {mark.time}")
     for child in shown.sidechains:
-        say(f"\nsub-agent {child['thread_id']}")
+        say(f"\nsub-agent {child.thread_id}")
     if shown.items is not None:
         say("\nItems:")
         for item in shown.items:
