@@ -21,14 +21,14 @@ $(VENV)/.python:
 
 $(VENV)/.runtime: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "setting up: the program" >&2
-	@$(BIN)/pip install --quiet --editable . || \
-		{ echo "make: the packages could not be installed; check that the package index can be reached." >&2; exit 1; }
+	@$(BIN)/pip install --quiet --editable . >$(VENV)/setup.log 2>&1 || \
+		{ echo "make: the packages could not be installed (see $(VENV)/setup.log); check that the package index can be reached." >&2; exit 1; }
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "setting up: the test tools" >&2
-	@$(BIN)/pip install --quiet --editable '.[dev]' || \
-		{ echo "make: the test tools could not be installed; check that the package index can be reached." >&2; exit 1; }
+	@$(BIN)/pip install --quiet --editable '.[dev]' >$(VENV)/setup.log 2>&1 || \
+		{ echo "make: the test tools could not be installed (see $(VENV)/setup.log); check that the package index can be reached." >&2; exit 1; }
 	@touch $@
 
 setup: $(VENV)/.dev ## make .venv with everything in it

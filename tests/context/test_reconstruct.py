@@ -125,6 +125,11 @@ def thread(*steps: Step, paginated: bool = False, **meta: Any) -> Script:
 FIRST = said("1", CONTEXT)
 
 
+def final(script: Script) -> None:
+    """A compaction that no rollback undoes, in files of either mode."""
+    script.compacted(kept("F"), window_number=1, resume_metadata={})
+
+
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
@@ -171,6 +176,8 @@ FIRST = said("1", CONTEXT)
         ([bare("1"), bare_compaction("u1", "S"), bare("2"), rollback(1)], "u1 S"),
         ([bare("1"), bare_compaction("u1", "S"), bare("2"), rollback(1), bare("3")], "u1 S u3 a3"),
         ([bare("1"), bare_compaction("S1"), bare("2"), bare_compaction("S2"), bare("3"), rollback(1)], "S2"),
+        # Events from before the last one that stands are not looked at.
+        ([FIRST, said("2"), final, bare_compaction("S"), bare("3"), rollback(1)], "S"),
         # A turn event anywhere before it is enough to tell.
         ([FIRST, bare_compaction("u1", "S"), bare("2"), rollback(1)], "ctx u1 a1"),
         ([FIRST, compaction()], ""),

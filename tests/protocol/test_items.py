@@ -169,12 +169,13 @@ NOTE = b'"internal_chat_message_metadata_passthrough":{"turn_id":"t","create_tim
         (b'{"type":"x","id":""}', b'{"type":"x"}'),
         (b'{"type": "x", "id" : "", "a": 1}', b'{"type":"x","a":1}'),
         (b'{"id":"","b":2,' + NOTE + b',"a":1}', b'{"b":2,"a":1}'),
-        (b'{"type":"x","id":null}', b'{"type":"x","id":null}'),
+        (b'{"type":"x","id":null}', b'{"type":"x"}'),
+        (b'{"type":"x", "id": null, "status":null}', b'{"type":"x","status":null}'),
         (b'{"type":"x","call_id":""}', b'{"type":"x","call_id":""}'),
         (b'{"type":"x","content":[{"id":""}]}', b'{"type":"x","content":[{"id":""}]}'),
         (b'{"type":"x","content":[{' + NOTE + b"}]}", b'{"type":"x","content":[{' + NOTE + b"}]}"),
     ],
 )
-def test_only_bookkeeping_and_an_empty_id_are_taken_off(raw: bytes, expected: bytes) -> None:
+def test_only_bookkeeping_and_an_id_that_is_empty_or_null_are_taken_off(raw: bytes, expected: bytes) -> None:
     assert expected == items.wire(raw)
     assert expected == items.wire(msgspec.Raw(raw))

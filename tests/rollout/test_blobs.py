@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
+import errno
 import fcntl
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recording import create, said, session_file
+from recording import Disk, create, no_sync, said, session_file
 
-from commonplace.errors import BlobDamaged
+from commonplace.errors import BlobDamaged, WriteFailed
 from commonplace.protocol.rollout import BlobRef, Line, Skipped
-from commonplace.rollout import blobs, reader
+from commonplace.rollout import blobs, locks, reader
 from commonplace.rollout.blobs import BlobStore
 from ledgers import Json, function_call, function_output, user
 
@@ -135,7 +135,7 @@ def test_a_value_that_comes_up_again_is_stored_once(store: BlobStore) -> None:
 
 
 def test_what_only_its_author_can_read_is_never_spilled(store: BlobStore) -> None:
-    reasoning = {"type": "reasoning", "encrypted_content": TALL, "id": TALL, "summary": []}
+    reasoning: Json = {"type": "reasoning", "encrypted_content": TALL, "id": TALL, "summary": []}
 
     assert (reasoning, []) == spilled(reasoning, store)
 
@@ -208,7 +208,7 @@ def test_any_payload_comes_back_as_it_was(
 ) -> None:
     store = BlobStore(tmp_path_factory.getbasetemp() / "any")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+        patch.setattr(os, "fsync", no_sync)
         short, refs = blobs.spill(line_type, payload, store, bound)
 
     assert (payload, []) == back(as_line(short, refs), store)
@@ -442,55 +442,41 @@ async def test_a_blob_whose_line_is_not_written_yet_is_not_collected(home: Path)
 
 
 async def test_a_blob_collected_while_its_line_waits_is_stored_again(home: Path) -> None:
-    steps: list[Callable[[int, bytes], int]] = []
-
-    def write(descriptor: int, data: bytes) -> int:
-        return steps.pop(0)(descriptor, data) if steps else os.write(descriptor, data)
-
-    def short(descriptor: int, data: bytes) -> int:
-        return os.write(descriptor, data[:200])
-
-    def collected_then_full(descriptor: int, data: bytes) -> int:
-        raise OSError(28, "No space left on device")
-
-    recorder = await create(home, write=write, blob_bytes=1024, fsync="never")
-    await recorder.persist()
-    steps[:] = [short, collected_then_full]
+    recorder = await create(home, write=Disk((400, errno.ENOSPC)), blob_bytes=1024, fsync="never")
     recorder.record("response_item", said(TALL))
-    with pytest.raises(Exception, match="No space"):
+    with pytest.raises(WriteFailed, match="No space"):
         await recorder.flush()
-        await recorder.flush()
-    await anyio.to_thread.run_sync(BlobStore(home).collect, lambda: set[str]())
+    await anyio.to_thread.run_sync(BlobStore(home).collect, set[str])
+
+    assert [] == list((home / "blobs").iterdir())
+
     await recorder.close()
 
     (name,) = names_in(session_file(home))
     assert TALL == BlobStore(home).get(name).decode()
 
 
-async def test_after_a_short_write_the_rest_is_guarded_anew(home: Path) -> None:
-    """Between two pieces of a batch a collection may run: lines that are not in the file yet must store again."""
+async def test_lines_left_over_by_a_short_write_store_their_blobs_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two pieces of a batch a collection may run; the lock is looked after just before each piece."""
     collected: list[str] = []
+    real = locks.WriterLock.renew
+    pieces = 0
 
-    def write(descriptor: int, data: bytes) -> int:
-        if not collected and len(data) > 3000:
-            return os.write(descriptor, data[:1500])
-        return os.write(descriptor, data)
-
-    recorder = await create(home, write=write, blob_bytes=1024, fsync="never")
-    await recorder.persist()
-    real = recorder._advance
-
-    def advance(lines: list[bytes], landed: int) -> None:
-        real(lines, landed)
-        if landed == 1500:
+    def renew(lock: locks.WriterLock) -> None:
+        nonlocal pieces
+        pieces += 1
+        if pieces == 2:
             collected.extend(BlobStore(home).collect(lambda: names_in(session_file(home))))
+        real(lock)
 
-    recorder._advance = advance
-    with recorder._changed:
-        for place in range(4):
-            recorder.record("response_item", said(str(place) + TALL))
+    monkeypatch.setattr(locks.WriterLock, "renew", renew)
+    recorder = await create(home, write=Disk(1700), blob_bytes=1024, fsync="never")
+    for place in range(4):
+        recorder.record("response_item", said(str(place) + TALL))
     await recorder.close()
 
-    assert collected
+    assert 3 == len(collected)
     assert 4 == len(names_in(session_file(home)))
     assert {"ok"} == {BlobStore(home).state(name) for name in names_in(session_file(home))}

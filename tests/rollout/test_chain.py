@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from ledgers import THREAD, Json, Script, user
 from recording import compress
 
 from commonplace.errors import LedgerError, NotASession, ParentMissing
@@ -16,6 +15,7 @@ from commonplace.protocol.rollout import Skipped
 from commonplace.rollout import chain, reader
 from commonplace.rollout.chain import Ledger, SkipLog, open_ledger, read_head
 from commonplace.rollout.checkpoint import Tail
+from ledgers import THREAD, Json, Script, user
 
 CHILD = "0198c0de-0000-7000-8000-000000000002"
 GRANDCHILD = "0198c0de-0000-7000-8000-000000000003"
@@ -122,7 +122,9 @@ def test_a_parent_in_another_home_is_found_by_naming_the_home(parent: Path, home
 
 def test_a_parent_with_a_name_of_its_own_is_known_by_the_thread_it_holds(tmp_path: Path) -> None:
     odd = Script().item(user("one")).write(tmp_path, "my session.jsonl")
-    child = Script(CHILD, history_base=base(THREAD, after(odd, "one"), path=str(odd))).write(tmp_path / "home" / "sessions")
+    child = Script(CHILD, history_base=base(THREAD, after(odd, "one"), path=str(odd))).write(
+        tmp_path / "home" / "sessions"
+    )
 
     assert (["one"], []) == told(open_ledger(child))
 
@@ -243,7 +245,9 @@ def test_a_file_without_lines_is_called_empty(tmp_path: Path, data: bytes) -> No
         read_head(path)
 
 
-def test_a_session_meta_is_not_looked_for_in_a_whole_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_meta_is_not_looked_for_in_a_whole_large_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(chain, "_HEAD_BYTES", 2000)
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"what is this\n" * 1000 + Script().data())

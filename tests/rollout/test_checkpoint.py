@@ -6,13 +6,13 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from ledgers import Script, user
 from recording import compress
 
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import checkpoint
 from commonplace.rollout.chain import open_ledger
 from commonplace.rollout.checkpoint import Tail
+from ledgers import Script, user
 
 
 def offsets(path: Path) -> list[int]:

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import THREAD, Json, Script, assistant, user
 from recording import compress
 
 from commonplace.errors import BadInput
@@ -17,6 +16,7 @@ from commonplace.rollout import blobs, fork, layout
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, SkipLog, open_ledger
 from commonplace.rollout.fork import Cut
+from ledgers import THREAD, Json, Script, assistant, user
 
 CHILD = "0198c0de-0000-7000-8000-000000000002"
 GRANDCHILD = "0198c0de-0000-7000-8000-000000000003"
@@ -147,7 +147,10 @@ def test_a_turn_in_an_inherited_part_is_cut_in_the_file_that_holds_it(four_turns
 
     grandchild = open_ledger(write_fork(child, cut, home, GRANDCHILD))
 
-    assert [THREAD, CHILD] == [grandchild.meta.history_base and grandchild.meta.history_base.thread_id, grandchild.meta.forked_from_id]
+    assert [THREAD, CHILD] == [
+        grandchild.meta.history_base and grandchild.meta.history_base.thread_id,
+        grandchild.meta.forked_from_id,
+    ]
     assert [GRANDCHILD, THREAD] == [_named(part.path) for part in grandchild.parts]
 
 
@@ -176,7 +179,9 @@ def test_a_fork_of_a_file_with_a_name_of_its_own_can_be_opened(tmp_path: Path, h
 def test_a_copy_has_its_spilled_values_inlined(home: Path) -> None:
     store = BlobStore(home)
     payload, refs = blobs.spill("response_item", user("x" * 5000), store, 1024)
-    whole: list[Json] = [{"pointer": r.pointer, "sha256": r.sha256, "bytes": r.bytes, "media_type": r.media_type} for r in refs]
+    whole: list[Json] = [
+        {"pointer": r.pointer, "sha256": r.sha256, "bytes": r.bytes, "media_type": r.media_type} for r in refs
+    ]
     ledger = open_ledger(Script().line("response_item", payload, blob=whole).write_home(home))
 
     assert ["x" * 5000] == words_before(ledger, fork.end_of(ledger), home)

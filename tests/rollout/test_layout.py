@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import FILE, THREAD
 
 from commonplace.errors import NotASession
 from commonplace.rollout import layout
+from ledgers import FILE, THREAD
 
 OTHER = "0198c0de-0000-7000-8000-00000000000f"
 MOMENT = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
@@ -75,8 +77,6 @@ def test_a_new_path_reads_back_as_what_it_was_made_from(moment: datetime) -> Non
 
 
 def test_days_are_local_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     time.tzset()
     try:
@@ -103,7 +103,7 @@ def test_a_walk_finds_sessions_and_archived_ones_and_nothing_else(home: Path) ->
     touch(day / f".{FILE}.1.part")
     touch(home / "rollout-outside.jsonl")
     (day / "rollout-folder.jsonl").mkdir()
-    os.symlink(home, day / "loop")
+    (day / "loop").symlink_to(home)
 
     assert {(plain, 5, False), (archived, 1, True), (odd, 1, False)} == {
         (file.path, file.size, file.archived) for file in layout.walk(home)
@@ -127,24 +127,26 @@ def test_a_walk_of_no_home_finds_nothing(tmp_path: Path) -> None:
 
 def test_links_that_lead_nowhere_are_passed_over(home: Path) -> None:
     (home / "sessions").mkdir(parents=True)
-    os.symlink(home / "gone", home / "sessions" / FILE)
+    (home / "sessions" / FILE).symlink_to(home / "gone")
 
     assert [] == list(layout.walk(home))
 
 
 def test_folders_in_folders_without_end_are_walked(home: Path) -> None:
     (home / "sessions").mkdir(parents=True)
-    here = os.getcwd()
+    here = Path.cwd()
     try:
         os.chdir(home / "sessions")
         for _ in range(1500):
-            os.mkdir("d")
+            Path("d").mkdir()
             os.chdir("d")
+        Path(FILE).write_bytes(b"x")
+        found = [file.path.name for file in layout.walk(home)]
     finally:
         os.chdir(here)
-    touch(home / "sessions" / FILE)
+        subprocess.run(["rm", "-rf", str(home)], check=True)  # Python's own way to remove it goes too deep
 
-    assert [home / "sessions" / FILE] == [file.path for file in layout.walk(home)]
+    assert [FILE] == found
 
 
 def test_the_home_of_a_file_is_above_its_sessions(home: Path) -> None:

@@ -58,6 +58,25 @@ def test_a_release_after_the_lock_was_swept_away_leaves_the_new_holder_alone(hom
     second.release()
 
 
+def test_a_file_that_is_removed_between_opening_and_locking_it_is_not_taken_for_the_lock(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = WriterLock(home, "t1"), WriterLock(home, "t1")
+    first.acquire()
+    real = fcntl.flock
+
+    def flock(descriptor: int, how: int) -> None:
+        first.release()  # the former holder lets go just now, and takes the file with it
+        real(descriptor, how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock)
+        second.acquire()
+    with pytest.raises(ThreadBusy):
+        WriterLock(home, "t1").acquire()
+    second.release()
+
+
 def test_renewing_takes_a_swept_lock_anew(home: Path) -> None:
     lock = WriterLock(home, "t1")
     lock.acquire()

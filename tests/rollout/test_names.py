@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import TIME
+from recording import no_sync
 
 from commonplace.rollout import names
+from ledgers import TIME
 
 
 def index(home: Path, data: bytes) -> Path:
@@ -126,8 +127,12 @@ def test_a_rewrite_that_fails_leaves_the_index_as_it_was(home: Path, monkeypatch
 
 def test_a_name_that_found_only_half_its_room_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
+
+    def short(descriptor: int, data: bytes) -> int:
+        return real(descriptor, data[:10])
+
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:10]))  # pyright: ignore
+        patch.setattr(os, "write", short)
         with pytest.raises(OSError, match="No space"):
             names.append(home, "t1", "one", TIME)
     names.append(home, "t1", "again", TIME)
@@ -148,7 +153,7 @@ def test_names_given_while_others_are_removed_are_not_lost(home: Path) -> None:
 
     threads = [threading.Thread(target=give, args=(letter,)) for letter in "bcd"] + [threading.Thread(target=take)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+        patch.setattr(os, "fsync", no_sync)
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -171,7 +176,7 @@ def test_any_names_read_back_as_the_newest_of_each(
     home = tmp_path_factory.mktemp("any")
     expected: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+        patch.setattr(os, "fsync", no_sync)
         for thread_id, name in given_names:
             names.append(home, thread_id, name, TIME)
             expected[thread_id] = name.strip()

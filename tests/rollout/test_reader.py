@@ -61,9 +61,11 @@ def seen(records: Iterator[Record]) -> list[object]:
 @pytest.fixture(params=["forward", "backward"])
 def read(request: pytest.FixtureRequest) -> Reader:
     """Both readers, made to answer in the order of the file."""
-    if request.param == "forward":
-        return reader.forward
-    return lambda path, **more: reversed(list(reader.backward(path, **more)))
+
+    def reversed_backward(path: Path, **more: Any) -> Iterable[Record]:
+        return reversed(list(reader.backward(path, **more)))
+
+    return reader.forward if request.param == "forward" else reversed_backward
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,7 +154,7 @@ def test_a_line_with_too_many_values_is_not_decoded(tmp_path: Path, read: Reader
 def test_a_cut_at_any_byte_leaves_what_stands_before_it(tmp_path: Path, read: Reader, end: int) -> None:
     path = write(tmp_path, (GOOD + b"\n") * 2)
     whole, rest = divmod(end, len(GOOD) + 1)
-    expected: list[object] = [0, len(GOOD) + 1][: min(2, whole + (rest == len(GOOD)))]
+    expected = [0, len(GOOD) + 1][: min(2, whole + (rest == len(GOOD)))]
     torn = [rest] if 0 < rest < len(GOOD) and whole < 2 else []
 
     records = list(read(path, end=end))
@@ -270,7 +272,7 @@ def test_a_reader_that_is_given_up_halfway_leaves_no_descriptor_open(tmp_path: P
 # Compressed files
 
 
-def packed(data: bytes, **more: int) -> bytes:
+def packed(data: bytes, **more: Any) -> bytes:
     return zstandard.ZstdCompressor(**more).compress(data)
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledgers import FILE, THREAD, Script, user
 from recording import compress, options
 
 from commonplace.errors import LedgerError, NotASession, ThreadBusy
 from commonplace.rollout import layout, shelf
 from commonplace.rollout.recorder import Recorder
+from ledgers import FILE, THREAD, Script, user
 
 OTHER = "0198c0de-0000-7000-8000-00000000000f"
 REPLACED = FILE.replace(".jsonl", f"_{OTHER}.jsonl")

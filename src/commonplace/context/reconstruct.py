@@ -6,8 +6,8 @@ checkpoint, oldest first, into a history.
 
 A rollback undoes the turns before it. What it does to a compaction follows Codex 0.166: one that carries its resume
 metadata stands, and the rollback drops turns from what it left; an older one inside an undone turn is undone with it,
-and the history is rebuilt from what stood before. Where no turn events stand at all, a compaction cannot be told to
-belong to a turn; there it stands too.
+and the history is rebuilt from what stood before. Where no turn events follow the checkpoint before it, a compaction
+cannot be told to belong to a turn; there it stands too.
 
 Invariants: the result does not depend on how much older text the file has; lines that cannot be used are reported and
 change nothing; nothing is held beyond `LIVE_BYTES`.
@@ -121,11 +121,7 @@ class _Scan:
             if self.base is not None and self.previous and self.reference_known and self.window:
                 break
         self._finalise()
-        if self.undone and not self.saw_turn_events:
-            newest = min(self.undone)
-            line, self.kept = self.kept[newest], self.kept[:newest]
-            self.undone.clear()
-            self._start_from(line, rollout.compacted(line))
+        self._reinstate()
 
     def _keep(self, line: Line) -> None:
         if self.base is None:
@@ -197,11 +193,20 @@ class _Scan:
         else:
             self.window = self.window or segment.window
             self._start_from(line, found)
+            self._reinstate()
 
     def _start_from(self, line: Line, found: Compacted) -> None:
         """Make a compaction the checkpoint; its window stands with it, even if a rollback undoes its turn."""
         self.base = line
         self.window = self.window or _window(found)
+
+    def _reinstate(self) -> None:
+        """Without turn events since the checkpoint, no compaction was part of an undone turn: start from the newest."""
+        if self.undone and not self.saw_turn_events:
+            newest = min(self.undone)
+            line, self.kept = self.kept[newest], self.kept[:newest]
+            self.undone.clear()
+            self._start_from(line, rollout.compacted(line))
 
     def _turn_context(self, context: TurnContext) -> None:
         segment = self._open()

@@ -8,6 +8,7 @@ a little before it.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterator
 from typing import Final
@@ -55,7 +56,8 @@ class Tail:
 
     def _backward(self, part: Part) -> Iterator[reader.Record]:
         if part.end is not None:
-            note_missing_tail(part, part.path.stat().st_size, self.log)
+            with contextlib.suppress(OSError):  # the reader says it better
+                note_missing_tail(part, part.path.stat().st_size, self.log)
         return reader.backward(part.path, end=part.end, meter=self._meter)
 
     def _held(self, part: Part) -> Iterator[reader.Record]:
