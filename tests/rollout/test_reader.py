@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from recording import open_descriptors
 
@@ -172,6 +172,7 @@ def test_reading_starts_at_the_byte_asked_for(tmp_path: Path) -> None:
     assert [] == list(reader.forward(path, start=len(GOOD), end=3))
 
 
+@settings(deadline=None)
 @given(
     data=st.lists(
         st.sampled_from([GOOD, b"\n", b"\n", b"\r\n", b" ", b"{", b"\xff", b"x" * 40, GOOD[:9], '{"é":1}'.encode()])
@@ -195,6 +196,7 @@ def test_backward_is_forward_reversed(
     assert forth == back[::-1]
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=300), max_line=st.integers(1, 50))
 def test_every_byte_that_is_not_blank_is_in_a_record(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, max_line: int
@@ -257,6 +259,21 @@ def test_a_name_that_no_system_takes_is_an_error_of_ours(tmp_path: Path, read: R
         list(read(Path(f"{tmp_path}/nul\0byte.jsonl")))
     with pytest.raises(LedgerError, match="cannot be read"):
         list(read(tmp_path / ("long" * 200)))
+
+
+def test_a_disk_that_fails_while_it_is_read_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    path = write(tmp_path, GOOD)
+    with pytest.raises(LedgerError, match="cannot be read: Input/output error"):
+        list(reader.forward(Path("/proc/self/mem")))  # nothing is mapped where it begins
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", broken)
+        with pytest.raises(LedgerError, match="cannot be read: Input/output error"):
+            list(reader.backward(path))
 
 
 def test_a_reader_that_is_given_up_halfway_leaves_no_descriptor_open(tmp_path: Path) -> None:
@@ -355,6 +372,7 @@ def test_a_compressed_file_is_not_read_from_its_end(tmp_path: Path) -> None:
         list(reader.backward(write(tmp_path, packed(GOOD), "s.jsonl.zst")))
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=200), max_size=4), st.integers(1, 22), st.booleans())
 def test_whatever_zstd_writes_is_recognised_as_whole(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], level: int, checksum: bool

@@ -147,3 +147,10 @@ def test_deleting_takes_all_files_of_the_thread_and_no_other(home: Path, files: 
 
     assert [] == shelf.files_of(home, THREAD)
     assert [OTHER] == [named.thread_id for f in layout.walk(home) if (named := layout.parse_name(f.path.name))]
+
+
+def test_a_file_that_cannot_be_removed_is_an_error_of_ours(home: Path, files: list[Path]) -> None:
+    files[1].unlink()
+    files[1].mkdir()
+    with pytest.raises(LedgerError, match="could not be removed"):
+        shelf.delete(home, THREAD, files)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from recording import compress
 
@@ -129,6 +129,7 @@ pieces = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(lines=st.lists(pieces, max_size=12), cuts=st.lists(st.integers(0, 1200), max_size=5))
 def test_a_survey_in_any_number_of_steps_ends_like_one_from_scratch(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], cuts: list[int]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from commonplace.errors import NotASession
+from commonplace.errors import LedgerError, NotASession
 from commonplace.rollout import folders, locks, reader
 
 FILE: Final = "session_index.jsonl"
@@ -48,11 +49,14 @@ def read(home: Path) -> dict[str, str]:
 
 
 def append(home: Path, thread_id: str, name: str, updated_at: str) -> None:
-    """Give a thread a name (an empty one takes it away), durably (raises OSError)."""
+    """Give a thread a name (an empty one takes it away), durably.
+
+    Raises:
+        LedgerError: the index cannot be written.
+    """
     path = home / FILE
-    folders.make_private(home)
     line = msgspec.json.encode(NameEntry(thread_id, name.strip(), updated_at)) + b"\n"
-    with locks.shared(home, _LOCK, exclusive=True):
+    with _changing(home):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             size = os.fstat(descriptor).st_size
@@ -68,12 +72,16 @@ def append(home: Path, thread_id: str, name: str, updated_at: str) -> None:
 
 
 def remove(home: Path, thread_id: str) -> None:
-    """Rewrite the index without a thread (raises OSError)."""
+    """Rewrite the index without a thread.
+
+    Raises:
+        LedgerError: the index cannot be written; it is as it was.
+    """
     path = home / FILE
     if not path.exists():
         return
     part = path.with_suffix(".jsonl.tmp")
-    with locks.shared(home, _LOCK, exclusive=True):
+    with _changing(home):
         try:
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -84,6 +92,18 @@ def remove(home: Path, thread_id: str) -> None:
             folders.sync(home)
         finally:
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _changing(home: Path) -> Generator[None]:
+    """Hold the index alone; what the system refuses becomes an error of ours."""
+    try:
+        folders.make_private(home)
+        with locks.shared(home, _LOCK, exclusive=True):
+            yield
+    except OSError as error:
+        reason = f"{home / FILE} could not be written: {error.strerror}."
+        raise LedgerError(reason, hint="Check the disk and the folder's permissions.") from error
 
 
 def _entries(path: Path) -> Iterator[tuple[bytes, NameEntry | None]]:

@@ -66,7 +66,11 @@ def _undo(begun: list[tuple[Path, Path]]) -> bool:
 
 
 def delete(home: Path, thread_id: str, files: list[Path]) -> None:
-    """Remove a thread's files (raises ThreadBusy)."""
+    """Remove a thread's files (raises ThreadBusy, LedgerError)."""
     with locks.WriterLock(home, thread_id):
         for path in files:
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                reason = f"{path} could not be removed: {error.strerror}."
+                raise LedgerError(reason, hint="What was removed before it is gone; try again.") from error
