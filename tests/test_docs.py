@@ -56,16 +56,17 @@ def help_texts() -> str:
     """Return the reference of all commands, as the program prints it."""
     parts = ["# Commands\n\nWritten by `UPDATE_DOCS=1 .venv/bin/pytest tests/test_docs.py`; a test keeps it true.\n"]
 
-    def describe(command: click.Command, path: str, parent: click.Context | None) -> None:
-        context = click.Context(command, info_name=path, parent=None, terminal_width=100, max_content_width=100)
+    def describe(command: click.Command, path: str) -> None:
+        names = ["-h", "--help"]  # as every command inherits them from the root
+        context = click.Context(command, info_name=path, terminal_width=100, help_option_names=names)
         parts.append(f"\n## {path}\n\n```\n{command.get_help(context)}\n```\n")
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
                 child = command.get_command(context, name)
                 assert child is not None
-                describe(child, f"{path} {name}", context)
+                describe(child, f"{path} {name}")
 
-    describe(root, "commonplace", None)
+    describe(root, "commonplace")
     return "".join(parts)
 
 

@@ -220,7 +220,7 @@ def decode(raw: bytes) -> Line:
         raise LineError("too_deep") from None
     line.size = len(raw)
     line.offset = -1
-    if line.payload:
+    if line.payload and line.type:
         return line
     return _decode_bare(raw)
 

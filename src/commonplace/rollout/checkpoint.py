@@ -13,9 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
-from commonplace.protocol import events, rollout
+from commonplace.protocol import rollout
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
 from commonplace.rollout.chain import Ledger, Part, SkipLog, note_missing_tail
@@ -36,8 +34,8 @@ class Tail:
         self.ledger = ledger
         self.log = SkipLog()
         self._meter = reader.Meter()
-        self.part = ledger.parts[0]
-        """The part that the line yielded last stands in."""
+        self._rolled_back = False
+        """Whether a rollback was met: then a checkpoint before it may not stand."""
 
     @property
     def bytes_read(self) -> int:
@@ -46,12 +44,12 @@ class Tail:
 
     def __iter__(self) -> Iterator[Line]:
         for part in self.ledger.parts:
-            self.part = part
             records = self._held(part) if reader.is_compressed(part.path) else self._backward(part)
             for record in records:
                 if isinstance(record, Skipped):
                     self.log.add(record)
                 else:
+                    self._rolled_back = self._rolled_back or _is_rollback(record)
                     yield record
 
     def _backward(self, part: Part) -> Iterator[reader.Record]:
@@ -62,7 +60,7 @@ class Tail:
 
     def _held(self, part: Part) -> Iterator[reader.Record]:
         """Yield a compressed part's newest records in reverse, holding a bounded number of bytes."""
-        start = _newest_checkpoint(part)
+        start = 0 if self._rolled_back else _newest_checkpoint(part)
         held: deque[reader.Record] = deque()
         size = lost = 0
         before = self._meter.bytes_read
@@ -90,11 +88,10 @@ def _newest_checkpoint(part: Part) -> int:
         if record.type == "compacted":
             if rollout.checkpoint(record) is not None:
                 start = record.offset
-        elif record.type == "event_msg" and b"thread_rolled_back" in bytes(record.payload)[:4096]:
-            try:
-                rolled_back = events.event(record.payload).type == events.ROLLED_BACK
-            except (msgspec.DecodeError, RecursionError):
-                continue
-            if rolled_back:
-                start = 0
+        elif _is_rollback(record):
+            start = 0
     return start
+
+
+def _is_rollback(line: Line) -> bool:
+    return line.type == "event_msg" and b"thread_rolled_back" in bytes(line.payload)[:4096]

@@ -22,7 +22,7 @@ _ENTRY_COST: Final = 400
 _EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)\n")
 _FAILED: Final = re.compile(
     r"unsupported (?:custom tool )?call|(?:Wall time: [\d.]+ seconds\n)?aborted"
-    r"|(?:[\w.-]+ ){0,3}error\b|failed\b|err: ",
+    r"|error\b|(?:[\w.-]+ ){1,3}error:|failed\b|err: ",
     re.IGNORECASE,
 )
 """How the outputs of calls that could not run begin."""

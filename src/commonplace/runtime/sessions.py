@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
@@ -22,7 +23,7 @@ from commonplace.rollout.recorder import Options, Recorder
 from commonplace.runtime import forks, inspect
 from commonplace.runtime.inspect import Context, Shown, Verified
 from commonplace.runtime.resolve import Target, resolve
-from commonplace.state.threads import Page, Progress, Refreshed
+from commonplace.state.threads import Page, Progress, Refreshed, ThreadIndex
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
@@ -149,8 +150,11 @@ class Sessions:
         await anyio.to_thread.run_sync(names.remove, self._book.home, ledger.thread_id)
         for path in files:
             await index.touch(self._book.home, path)
-        referenced = await index.referenced_blobs()
-        collected = await anyio.to_thread.run_sync(self._store().collect, lambda: referenced)
+
+        def referenced() -> set[str]:  # asked while no writer can add a reference, of the files as they are then
+            return anyio.from_thread.run(self._referenced, index)
+
+        collected = await anyio.to_thread.run_sync(self._store().collect, referenced)
         return {
             "thread_id": ledger.thread_id,
             "deleted": [str(path) for path in files],
@@ -189,6 +193,10 @@ class Sessions:
             await index.touch(self._book.home, path)
         current = next((path for path in moved if path.name == target.path.name), moved[-1])
         return {"thread_id": thread_id, "archived": archive, "path": str(current)}
+
+    async def _referenced(self, index: ThreadIndex) -> set[str]:
+        await index.refresh(self._book.home, complete=True)
+        return await index.referenced_blobs()
 
     async def _touch(self, path: Path) -> None:
         await (await self._book.index()).touch(self._book.home, path)
