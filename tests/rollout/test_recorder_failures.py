@@ -645,3 +645,37 @@ async def test_a_lock_holds_on_a_full_disk_although_its_holder_cannot_be_named(
     lock.release()
     with locks.WriterLock(home, "t"):
         pass
+
+
+async def test_after_a_failed_sync_the_same_bytes_are_written_again_before_they_count_as_safe(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = await create(home, fsync="turn")
+    say(recorder, "one")
+    await recorder.end_turn()
+    safe = session_file(home).stat().st_size
+    real, broken, again = os.fsync, True, list[tuple[int, int]]()
+    real_pwrite = os.pwrite
+
+    def fsync(descriptor: int) -> None:
+        if broken:
+            raise OSError(errno.EIO, "Input/output error")
+        real(descriptor)
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        again.append((offset, len(data)))
+        return real_pwrite(descriptor, data, offset)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    say(recorder, "two")
+    with pytest.raises(WriteFailed):
+        await recorder.end_turn()
+    before = session_file(home).read_bytes()
+    broken = False
+    await recorder.end_turn()
+    await recorder.end_turn()
+
+    assert [(safe, len(before) - safe)] == again
+    assert before == session_file(home).read_bytes()
+    await recorder.close()

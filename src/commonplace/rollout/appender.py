@@ -34,6 +34,8 @@ class Appender:
         """Where the file ends as far as we know: everything before it is accounted for."""
         self._new_names: list[Path] = []
         """Folders that got a name which would not survive a loss of power yet."""
+        self._synced = 0
+        self._sync_failed = False
 
     def open(self, *, create: bool) -> None:
         """Open the file (making it and its folders if asked to) and close off a torn last line.
@@ -52,6 +54,7 @@ class Appender:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
+        self._synced = 0 if create else self._end
 
     def _closed_off(self, descriptor: int, *, create: bool) -> int:
         """Give a torn last line its newline; return where the file ends."""
@@ -86,10 +89,25 @@ class Appender:
 
     def sync(self) -> None:
         """Make what was written, and the file's name, survive a loss of power."""
-        os.fsync(self._attached())
+        descriptor = self._attached()
+        if self._sync_failed:
+            self._write_again()
+        self._sync_failed = True
+        os.fsync(descriptor)
+        self._synced, self._sync_failed = self._end, False
         while self._new_names:
             folders.sync(self._new_names[0])
             del self._new_names[0]
+
+    def _write_again(self) -> None:
+        """Write the same bytes to the same place: after a failed sync Linux may take lost pages for written ones."""
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            offset = self._synced
+            while piece := os.pread(descriptor, min(_COPY_CHUNK, self._end - offset), offset):
+                offset += os.pwrite(descriptor, piece, offset)
+        finally:
+            os.close(descriptor)
 
     def check(self) -> None:
         """Raise OSError unless the path still names the file that was written to."""
