@@ -48,14 +48,14 @@ class BlobRef(msgspec.Struct, frozen=True, omit_defaults=True):
     """For media: the content item that stood there, its data URL cut down to the part before the data."""
 
 
-class Line(msgspec.Struct, gc=False):
+class Line(msgspec.Struct, gc=False, kw_only=True):
     """The envelope of one line; `offset` and `size` say where its bytes stand in the file."""
 
     # In the order of the wire, which is the order that decoding expects them in.
     timestamp: str | None = None
     ordinal: int | None = None
-    type: str = ""
-    payload: msgspec.Raw = msgspec.Raw()
+    type: str
+    payload: msgspec.Raw
     metadata: msgspec.Raw = msgspec.Raw()
     blob: msgspec.Raw = msgspec.Raw()
     # Set by the reader, whatever a file says; the odd names keep them apart from the keys of the format.
@@ -220,9 +220,7 @@ def decode(raw: bytes) -> Line:
         raise LineError("too_deep") from None
     line.size = len(raw)
     line.offset = -1
-    if line.payload and line.type:
-        return line
-    return _decode_bare(raw)
+    return line
 
 
 def _check_text(raw: bytes) -> None:

@@ -142,7 +142,7 @@ def forward(
                         line = parse(raw)
                     except (msgspec.DecodeError, RecursionError):
                         line = None
-                    if line is not None and line.payload and line.type:
+                    if line is not None:
                         line.offset, line.size = offset, size - 1
                         offset += size
                         yield line
@@ -202,7 +202,7 @@ def _plain(raw: bytes, offset: int, max_line: int) -> Line | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     line.offset, line.size = offset, len(raw)
-    return line if line.payload and line.type else None
+    return line
 
 
 class _OpenLine:
