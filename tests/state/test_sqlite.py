@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from importlib import resources
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from commonplace.errors import DatabaseBusy, StateError
 from commonplace.state import sqlite
-from commonplace.state.database import Transaction, queries
+from commonplace.state.database import Transaction, migrations, statements
 from commonplace.state.sqlite import SqliteDatabase
 
 
@@ -63,29 +64,34 @@ async def test_opening_twice_keeps_what_was_written(tmp_path: Path) -> None:
     await database.close()
 
 
-def test_every_query_has_a_name_and_a_sentence_and_runs_on_the_schema() -> None:
+def test_every_query_runs_on_the_schema_with_any_of_its_filters() -> None:
     connection = sqlite3.connect(":memory:")
-    connection.executescript(resources.files("commonplace.state.sql").joinpath("migration_0001.sql").read_text("utf-8"))
-    text = resources.files("commonplace.state.sql").joinpath("threads.sql").read_text("utf-8")
+    for statement in [statement for migration in migrations(0) for statement in migration]:
+        connection.execute(statement)
 
-    found = queries("threads")
-
-    assert text.count("-- name: ") == len(found)
-    for query in found.values():
-        parameters = dict.fromkeys(_parameters(query))
-        connection.execute(f"EXPLAIN {query}", parameters)
+    for name, statement in statements().items():
+        for chosen in [(), *((filter_name,) for filter_name in statement.filters)]:
+            text = statement.render(chosen, skip_locked="")
+            parameters = dict.fromkeys(re.findall(r":([a-z_0-9]+)", text))
+            connection.execute(f"EXPLAIN {text}", parameters)
+            assert "{" not in text, name
     connection.close()
 
 
-def _parameters(query: str) -> set[str]:
-    import re
+def test_every_query_is_named_once_and_says_what_it_is_for() -> None:
+    folder = resources.files("commonplace.state.sql")
+    texts = [folder.joinpath(f"{name}.sql").read_text("utf-8") for name in ("threads", "jobs", "outputs", "usage")]
+    names = [line for text in texts for line in text.splitlines() if line.startswith("-- name: ")]
 
-    return set(re.findall(r":([a-z_0-9]+)", query))
+    assert len(names) == len(set(names)) == len(statements())
 
 
-def test_every_column_says_why_it_exists() -> None:
-    text = resources.files("commonplace.state.sql").joinpath("migration_0001.sql").read_text("utf-8")
-    columns = [line for line in text.splitlines() if line.startswith("  ") and "PRIMARY KEY (" not in line]
-    unexplained = [line.split()[0] for line in columns if "--" not in line]
+@pytest.mark.parametrize("number", [1, 2])
+def test_every_column_says_why_it_exists(number: int) -> None:
+    text = resources.files("commonplace.state.sql").joinpath(f"migration_{number:04}.sql").read_text("utf-8")
+    bodies = re.findall(r"CREATE TABLE \w+ \((.*?)^\);", text, re.DOTALL | re.MULTILINE)
+    columns = [line.strip() for body in bodies for line in body.splitlines() if line.strip()]
+    unexplained = [line for line in columns if "--" not in line and not line.startswith("PRIMARY KEY")]
 
+    assert bodies
     assert unexplained == []

@@ -6,20 +6,17 @@ writers take turns, so that no name is lost to a rewrite; reading holds one line
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from commonplace.errors import LedgerError, NotASession
-from commonplace.rollout import folders, locks, reader
+from commonplace.errors import NotASession
+from commonplace.rollout import folders, journal, reader
 
 FILE: Final = "session_index.jsonl"
-_LOCK: Final = "names"
 _LINE_BYTES: Final = 64 * 1024
 """A longer line is no entry; it is kept, a piece at a time."""
 
@@ -54,21 +51,7 @@ def append(home: Path, thread_id: str, name: str, updated_at: str) -> None:
     Raises:
         LedgerError: the index cannot be written.
     """
-    path = home / FILE
-    line = msgspec.json.encode(NameEntry(thread_id, name.strip(), updated_at)) + b"\n"
-    with _changing(home):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                line = b"\n" + line
-            if os.write(descriptor, line) != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if not size:
-            folders.sync(home)
+    journal.append(home, FILE, msgspec.json.encode(NameEntry(thread_id, name.strip(), updated_at)))
 
 
 def remove(home: Path, thread_id: str) -> None:
@@ -81,7 +64,7 @@ def remove(home: Path, thread_id: str) -> None:
     if not path.exists():
         return
     part = path.with_suffix(".jsonl.tmp")
-    with _changing(home):
+    with journal.changing(home, FILE):
         try:
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -92,18 +75,6 @@ def remove(home: Path, thread_id: str) -> None:
             folders.sync(home)
         finally:
             part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _changing(home: Path) -> Generator[None]:
-    """Hold the index alone; what the system refuses becomes an error of ours."""
-    try:
-        folders.make_private(home)
-        with locks.shared(home, _LOCK, exclusive=True):
-            yield
-    except OSError as error:
-        reason = f"{home / FILE} could not be written: {error.strerror}."
-        raise LedgerError(reason, hint="Check the disk and the folder's permissions.") from error
 
 
 def _entries(path: Path) -> Iterator[tuple[bytes, NameEntry | None]]:

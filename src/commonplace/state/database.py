@@ -1,14 +1,25 @@
 """The seam to a database: named queries, run inside short transactions.
 
-Domain stores (threads, and later jobs, outputs, usage) are plain functions over a `Transaction`; a `Database` runs such
-a function in one transaction on a worker thread, and again from the start if another process was in the way. Queries
-live in `.sql` files and are called by name with bound values; no SQL is put together in Python.
+Domain stores (threads, jobs, outputs, usage) are plain functions over a `Transaction`; a `Database` runs such a
+function in one transaction on a worker thread, and again from the start if another process was in the way. So a
+function that is run in a transaction must do nothing but use it.
+
+Queries live in `.sql` files and are called by name with bound values; no SQL is put together in Python. A query may
+list filters, fixed pieces of text that a caller switches on by name:
+
+    -- name: threads.page
+    -- One page of a home's threads, newest first.
+    -- filter cwd: AND cwd = :cwd
+    SELECT * FROM threads WHERE home = :home {filters}
+
+Both drivers read the same files; `{skip_locked}` is what a driver has for passing over rows that others hold.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Final, Protocol, TypeVar
@@ -16,14 +27,19 @@ from typing import Any, Final, Protocol, TypeVar
 T = TypeVar("T")
 Row = Mapping[str, Any]
 
-_NAMED: Final = re.compile(r"^-- name: (?P<name>[a-z_.]+)\n(?:-- .*\n)+", re.MULTILINE)
+QUERY_FILES: Final = ("threads", "jobs", "outputs", "usage")
+LATEST: Final = 2
+"""The newest migration that this program knows."""
+
+_HEADER: Final = re.compile(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)
+_FILTER: Final = re.compile(r"^-- filter (?P<name>[a-z_]+): (?P<text>.+)$", re.MULTILINE)
 
 
 class Transaction(Protocol):
     """What a store may do inside a transaction."""
 
-    def query(self, name: str, /, **values: Any) -> list[Row]:
-        """Return the rows of a named query."""
+    def query(self, name: str, /, *filters: str, **values: Any) -> list[Row]:
+        """Return the rows of a named query, narrowed by the filters that are named."""
         ...
 
     def execute(self, name: str, /, **values: Any) -> int:
@@ -34,9 +50,16 @@ class Transaction(Protocol):
         """Run a named statement once per row of values."""
         ...
 
+    def serialise(self, name: str, /) -> None:
+        """Let no other transaction that asks for the same name run until this one has ended."""
+        ...
+
 
 class Database(Protocol):
     """A place that transactions run in."""
+
+    read_only: bool
+    """The schema was made by a newer program: look, but do not touch."""
 
     async def read(self, body: Callable[[Transaction], T]) -> T:
         """Run a function that only looks."""
@@ -51,13 +74,43 @@ class Database(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One named query: its text, and the filters that it may be narrowed by."""
+
+    text: str
+    filters: Mapping[str, str]
+
+    def render(self, chosen: tuple[str, ...], skip_locked: str) -> str:
+        """Return the SQL with the chosen filters switched on."""
+        pieces = "\n  ".join(self.filters[name] for name in chosen)
+        return self.text.replace("{filters}", pieces).replace("{skip_locked}", skip_locked)
+
+
 @cache
-def queries(name: str) -> dict[str, str]:
-    """Return the named queries of one `.sql` file."""
-    text = resources.files("commonplace.state.sql").joinpath(f"{name}.sql").read_text("utf-8")
-    found: dict[str, str] = {}
-    headers = list(_NAMED.finditer(text))
-    for place, header in enumerate(headers):
-        end = headers[place + 1].start() if place + 1 < len(headers) else len(text)
-        found[header["name"]] = text[header.end() : end].strip()
+def statements() -> dict[str, Statement]:
+    """Return every named query of the program."""
+    found: dict[str, Statement] = {}
+    for file in QUERY_FILES:
+        text = _sql(f"{file}.sql")
+        headers = list(_HEADER.finditer(text))
+        for place, header in enumerate(headers):
+            end = headers[place + 1].start() if place + 1 < len(headers) else len(text)
+            filters = {match["name"]: match["text"] for match in _FILTER.finditer(header["comments"])}
+            found[header["name"]] = Statement(text[header.end() : end].strip(), filters)
     return found
+
+
+def migrations(after: int) -> list[list[str]]:
+    """Return the statements of every migration after a version, oldest first."""
+    return [split(_sql(f"migration_{number:04}.sql")) for number in range(after + 1, LATEST + 1)]
+
+
+def split(script: str) -> list[str]:
+    """Split a script into statements; its comments may contain semicolons."""
+    code = "\n".join(line.partition("--")[0].rstrip() for line in script.splitlines())
+    return [statement.strip() for statement in code.split(";") if statement.strip()]
+
+
+def _sql(name: str) -> str:
+    return resources.files("commonplace.state.sql").joinpath(name).read_text("utf-8")

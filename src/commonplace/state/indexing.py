@@ -103,6 +103,7 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
     source = rollout.source_name(meta.source)
     git = meta.git or rollout.GitInfo()
     created = _iso(meta.timestamp) or (wire_time(named.created) if named else "")
+    updated = _iso(found.updated_at) or created
     return FileRow(
         {
             "path": str(file.path),
@@ -124,7 +125,8 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
             "name": None,
             "preview": found.preview,
             "created_at": created,
-            "updated_at": _iso(found.updated_at) or created,
+            "updated_at": updated,
+            "updated_s": _seconds(updated),
             "is_archived": int(file.archived),
             "is_root": int(not source.startswith(("subagent:", "internal:"))),
             "memory_mode": found.memory_mode or meta.memory_mode or "enabled",
@@ -135,6 +137,11 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
         },
         found.blobs,
     )
+
+
+def _seconds(text: str) -> int:
+    moment = parse_time(text)
+    return int(moment.timestamp()) if moment else 0
 
 
 def _iso(text: str | None) -> str | None:

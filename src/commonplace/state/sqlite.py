@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from importlib import resources
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,27 +20,32 @@ import anyio.to_thread
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
 from commonplace.rollout.folders import make_private
-from commonplace.state.database import Row, T, Transaction, queries
+from commonplace.state.database import LATEST, Row, T, Transaction, migrations, statements
 
 FILE: Final = "state.sqlite"
-SCHEMA_VERSION: Final = 1
 _BUSY_SECONDS: Final = 10.0
-_QUERY_FILES: Final = ("threads",)
+
+
+@cache
+def _text(name: str, filters: tuple[str, ...] = ()) -> str:
+    return statements()[name].render(filters, skip_locked="")
 
 
 class _SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._queries = {name: text for file in _QUERY_FILES for name, text in queries(file).items()}
 
-    def query(self, name: str, /, **values: Any) -> list[Row]:
-        return [dict(row) for row in self._connection.execute(self._queries[name], values)]
+    def query(self, name: str, /, *filters: str, **values: Any) -> list[Row]:
+        return [dict(row) for row in self._connection.execute(_text(name, filters), values)]
 
     def execute(self, name: str, /, **values: Any) -> int:
-        return self._connection.execute(self._queries[name], values).rowcount
+        return self._connection.execute(_text(name), values).rowcount
 
     def execute_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
-        self._connection.executemany(self._queries[name], rows)
+        self._connection.executemany(_text(name), rows)
+
+    def serialise(self, name: str, /) -> None:
+        """Nothing to do: an immediate transaction is the only one that writes."""
 
 
 class SqliteDatabase:
@@ -85,20 +90,19 @@ class SqliteDatabase:
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA_VERSION:
+        if version > LATEST:
             self.read_only = True
             return
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        if version == SCHEMA_VERSION:
+        if version == LATEST:
             return
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been faster
-        for number in range(version + 1, SCHEMA_VERSION + 1):
-            file = resources.files("commonplace.state.sql").joinpath(f"migration_{number:04}.sql")
-            for statement in _statements(file.read_text("utf-8")):
+        for migration in migrations(version):
+            for statement in migration:
                 connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}")
+        connection.execute(f"PRAGMA user_version = {LATEST:d}")
         connection.execute("COMMIT")
 
     async def read(self, body: Callable[[Transaction], T]) -> T:
@@ -151,9 +155,3 @@ class SqliteDatabase:
     async def close(self) -> None:
         """Close the file."""
         await anyio.to_thread.run_sync(self._connection.close)
-
-
-def _statements(script: str) -> Iterable[str]:
-    """Split a migration into statements; its comments may contain semicolons."""
-    code = "\n".join(line.partition("--")[0] for line in script.splitlines())
-    return (statement for statement in code.split(";") if statement.strip())

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio.to_thread
 import msgspec
 
 from commonplace.errors import AmbiguousThread, BadInput
 from commonplace.protocol.ids import is_uuid, parse_time
-from commonplace.rollout import layout, names
+from commonplace.rollout import decisions, layout, names
 from commonplace.rollout.layout import FoundFile
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.indexing import FileRow, read_all
@@ -105,7 +105,8 @@ class ThreadIndex:
         called = await anyio.to_thread.run_sync(names.read, home)
         called = {key: name for key, name in called.items() if stale or key in threads}
         if stale or gone or called != await self._database.read(lambda tx: _names(tx, root)):
-            await self._database.write(lambda tx: _settle(tx, root, sorted(gone), called))
+            decided = await anyio.to_thread.run_sync(decisions.modes, home)
+            await self._database.write(lambda tx: _settle(tx, root, sorted(gone), called, decided))
         count = (await self._database.read(lambda tx: tx.query("threads.count", home=root)))[0]
         skipped = len(found) - count["files"]
         return Refreshed(len(found), count["threads"], count["bytes"], skipped, len(stale))
@@ -125,19 +126,16 @@ class ThreadIndex:
         Raises:
             BadInput: the cursor is not one that an earlier page gave.
         """
-        before, before_id = _parse_cursor(cursor)
-        rows = await self._database.read(
-            lambda tx: tx.query(
-                "threads.page",
-                home=str(home.resolve()),
-                limit=limit + 1,
-                before=before,
-                before_id=before_id,
-                cwd=cwd,
-                source=source,
-                archived=int(archived),
-            )
-        )
+        values: dict[str, Any] = {"home": str(home.resolve()), "limit": limit + 1, "archived": int(archived)}
+        chosen = ["source" if source else "root"]
+        values |= {"source": source} if source else {}
+        if cursor is not None:
+            values["before"], values["before_id"] = _parse_cursor(cursor)
+            chosen.append("after")
+        if cwd is not None:
+            values["cwd"] = cwd
+            chosen.append("cwd")
+        rows = await self._database.read(lambda tx: tx.query("threads.page", *chosen, **values))
         threads = [_listed(row) for row in rows[:limit]]
         more = len(rows) > limit
         return Page(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)
@@ -173,7 +171,14 @@ class ThreadIndex:
         called = await anyio.to_thread.run_sync(names.read, home)
         for fresh in rows:
             fresh.values["name"] = called.get(fresh.values["thread_id"])
-        await self._database.write(lambda tx: _put(tx, rows))
+        decided = await anyio.to_thread.run_sync(decisions.modes, home)
+
+        def body(tx: Transaction) -> None:
+            _put(tx, rows)
+            _decide(tx, {key: mode for row in rows if (mode := decided.get(key := row.values["thread_id"]))})
+            tx.execute("threads.restore_learned", home=root)
+
+        await self._database.write(body)
 
     async def rename(self, home: Path, thread_id: str, name: str | None) -> None:
         """Mirror a name."""
@@ -230,13 +235,22 @@ def _names(tx: Transaction, home: str) -> dict[str, str]:
     return {row["thread_id"]: row["name"] for row in tx.query("threads.names", home=home)}
 
 
-def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str]) -> None:
+def _decide(tx: Transaction, decided: dict[str, str]) -> None:
+    """Mirror what people decided about threads."""
+    rows = [{"thread_id": thread_id, "memory_mode": mode} for thread_id, mode in decided.items()]
+    if rows:
+        tx.execute_many("threads.set_mode", rows)
+
+
+def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str], decided: dict[str, str]) -> None:
     for path in gone:
         _drop(tx, path)
     tx.execute("blobs.drop_home")
     tx.execute("threads.unname", home=home)
     tx.execute_many("threads.rename", [{"home": home, "thread_id": key, "name": name} for key, name in called.items()])
     tx.execute("threads.mark_replaced", home=home)
+    tx.execute("threads.restore_learned", home=home)
+    _decide(tx, decided)
 
 
 def _matches(tx: Transaction, home: str, text: str) -> list[Row]:
@@ -269,9 +283,7 @@ def _listed(row: Row) -> ThreadRow:
     )
 
 
-def _parse_cursor(cursor: str | None) -> tuple[str | None, str | None]:
-    if cursor is None:
-        return None, None
+def _parse_cursor(cursor: str) -> tuple[str, str]:
     moment, bar, thread_id = cursor.partition("|")
     if not bar or parse_time(moment) is None or not thread_id:
         raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")

@@ -1,10 +1,12 @@
 -- name: threads.page
--- One page of a home's threads, newest first, from just after the cursor.
+-- One page of a home's threads, newest first.
+-- filter after: AND (updated_at, thread_id) < (:before, :before_id)
+-- filter cwd: AND cwd = :cwd
+-- filter source: AND source = :source
+-- filter root: AND is_root = 1
 SELECT * FROM threads
 WHERE home = :home AND is_archived = :archived AND is_current = 1
-  AND (:before IS NULL OR (updated_at, thread_id) < (:before, :before_id))
-  AND (:cwd IS NULL OR cwd = :cwd)
-  AND CASE WHEN :source IS NULL THEN is_root = 1 ELSE source = :source END
+  {filters}
 ORDER BY updated_at DESC, thread_id DESC
 LIMIT :limit
 
@@ -34,17 +36,18 @@ SELECT path, thread_id, size, mtime_ns, is_complete FROM threads WHERE home = :h
 -- name: threads.put
 -- Insert or renew the row of one file.
 INSERT INTO threads (path, home, thread_id, rollout_id, size, mtime_ns, scanned, is_complete, turn_state, source, cwd, project,
-  git_branch, git_commit, git_url, model, name, preview, created_at, updated_at, is_archived, is_root, memory_mode, turns,
+  git_branch, git_commit, git_url, model, name, preview, created_at, updated_at, updated_s, is_archived, is_root, memory_mode, turns,
   tokens, skipped, base_id)
 VALUES (:path, :home, :thread_id, :rollout_id, :size, :mtime_ns, :scanned, :is_complete, :turn_state, :source, :cwd, :project,
-  :git_branch, :git_commit, :git_url, :model, :name, :preview, :created_at, :updated_at, :is_archived, :is_root, :memory_mode,
+  :git_branch, :git_commit, :git_url, :model, :name, :preview, :created_at, :updated_at, :updated_s, :is_archived, :is_root, :memory_mode,
   :turns, :tokens, :skipped, :base_id)
 ON CONFLICT (path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = excluded.rollout_id, size = excluded.size,
   mtime_ns = excluded.mtime_ns, scanned = excluded.scanned, is_complete = excluded.is_complete, turn_state = excluded.turn_state,
   source = excluded.source, cwd = excluded.cwd, project = excluded.project, git_branch = excluded.git_branch,
   git_commit = excluded.git_commit, git_url = excluded.git_url, model = excluded.model, name = excluded.name,
-  preview = excluded.preview, created_at = excluded.created_at, updated_at = excluded.updated_at,
-  is_archived = excluded.is_archived, is_root = excluded.is_root, memory_mode = excluded.memory_mode, turns = excluded.turns,
+  preview = excluded.preview, created_at = excluded.created_at, updated_at = excluded.updated_at, updated_s = excluded.updated_s,
+  is_archived = excluded.is_archived, is_root = excluded.is_root, memory_mode =
+    CASE WHEN threads.memory_mode = 'polluted' THEN 'polluted' ELSE excluded.memory_mode END, turns = excluded.turns,
   tokens = excluded.tokens, skipped = excluded.skipped, base_id = excluded.base_id
 
 -- name: threads.mark_replaced
@@ -85,6 +88,32 @@ SELECT count(DISTINCT thread_id) AS threads, count(*) AS files, coalesce(sum(siz
 -- name: threads.forks_of
 -- Which threads continue a rollout by reference, in any home.
 SELECT DISTINCT thread_id FROM threads WHERE base_id = :rollout_id AND thread_id <> :thread_id ORDER BY thread_id
+
+-- name: threads.restore_learned
+-- Know again what was extracted, after rows were built anew.
+UPDATE threads SET learned_s = coalesce(
+  (SELECT max(mark) FROM (
+    SELECT source_updated_at AS mark FROM outputs WHERE outputs.thread_id = threads.thread_id
+    UNION ALL
+    SELECT last_success_watermark FROM jobs WHERE jobs.kind = 'memory_stage1' AND jobs.job_key = threads.thread_id
+  ) AS marks), -1)
+WHERE home = :home AND learned_s = -1
+
+-- name: threads.learned
+-- A thread was extracted up to a watermark.
+UPDATE threads SET learned_s = :watermark WHERE thread_id = :thread_id AND learned_s < :watermark
+
+-- name: threads.forget_learned
+-- Nothing counts as extracted any more.
+UPDATE threads SET learned_s = -1
+
+-- name: threads.set_mode
+-- Change what memory may do with a thread.
+UPDATE threads SET memory_mode = :memory_mode WHERE thread_id = :thread_id AND memory_mode <> :memory_mode
+
+-- name: threads.modes
+-- How many threads of a home memory may learn from, and not.
+SELECT memory_mode, count(*) AS n FROM threads WHERE home = :home AND is_current = 1 GROUP BY memory_mode
 
 -- name: blobs.put
 -- Note that a file refers to a blob.

@@ -1,0 +1,57 @@
+"""What a person decided and no text can rebuild: `decisions.jsonl`, append-only; rows mirror it.
+
+One line per decision: `{"time", "kind", …}`. Kinds so far: `mode {thread_id, memory_mode}`. The newest decision about a
+thing counts; lines that nobody understands are kept and passed over.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.rollout import journal
+
+FILE: Final = "decisions.jsonl"
+
+
+class Decision(msgspec.Struct):
+    """One line."""
+
+    time: str
+    kind: str
+    thread_id: str | None = None
+    memory_mode: str | None = None
+
+
+_decision = msgspec.json.Decoder(Decision)
+
+
+def append(home: Path, kind: str, time: str, **fields: Any) -> None:
+    """Note a decision, durably."""
+    journal.append(home, FILE, msgspec.json.encode({"time": time, "kind": kind, **fields}))
+
+
+def read(home: Path) -> list[Decision]:
+    """Return every decision that this program understands, oldest first."""
+    try:
+        lines = (home / FILE).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    found: list[Decision] = []
+    for raw in lines:
+        try:
+            found.append(_decision.decode(raw))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    return found
+
+
+def modes(home: Path) -> dict[str, str]:
+    """Return what memory may do with each thread that somebody decided about."""
+    return {
+        line.thread_id: line.memory_mode
+        for line in read(home)
+        if line.kind == "mode" and line.thread_id and line.memory_mode in ("enabled", "disabled")
+    }

@@ -1,0 +1,79 @@
+"""The consolidation job: one per memory root, one holder at a time.
+
+Asking for one makes the watermark grow and ends a backoff; it does not end the cooldown after a success. Whether there
+is anything to do is not decided here: the holder compares files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from commonplace.state import jobs, usage
+from commonplace.state.database import Transaction
+from commonplace.state.jobs import CONSOLIDATION, RETRIES, RETRY_SECONDS, Claim, Outcome, Worker
+from commonplace.state.usage import Limits
+
+LEASE_SECONDS: Final = 3_600
+COOLDOWN_SECONDS: Final = 21_600
+"""Background starts leave a root alone for so long after a success."""
+
+
+def enqueue(tx: Transaction, root: str, watermark: int) -> None:
+    """Ask for a consolidation."""
+    tx.execute("jobs.enqueue", kind=CONSOLIDATION, job_key=root, watermark=watermark, retry_remaining=RETRIES)
+
+
+def claim(
+    tx: Transaction,
+    root: str,
+    worker: Worker,
+    token: str,
+    *,
+    now: int,
+    lease: int = LEASE_SECONDS,
+    background: bool = True,
+    limits: Limits | None = None,
+) -> Claim | Outcome:
+    """Claim a root's consolidation; backoff and cooldown bind background starts only, a live lease binds everyone."""
+    tx.serialise("claims")
+    jobs.free_dead(tx, worker, now)
+    if limits is not None and usage.is_spent(tx, CONSOLIDATION, limits, now=now):
+        return Outcome.BUDGET
+    row = jobs.get(tx, CONSOLIDATION, root)
+    values = {"kind": CONSOLIDATION, "job_key": root, "ownership_token": token, "now": now}
+    values |= {"lease_until": now + lease, **worker.values()}
+    if row is None:
+        inserted = tx.execute(
+            "jobs.insert_claim", retry_remaining=RETRIES, input_watermark=0, last_success_watermark=0, **values
+        )
+        return Claim(CONSOLIDATION, root, token, 0) if inserted else Outcome.RUNNING
+    if background and (row["retry_at"] or 0) > now:
+        return Outcome.BACKOFF
+    if jobs.is_running(row, now):
+        return Outcome.RUNNING
+    finished = row["finished_at"]
+    if background and row["last_error"] is None and finished is not None and finished > now - COOLDOWN_SECONDS:
+        return Outcome.COOLDOWN
+    watermark = row["input_watermark"] or 0
+    claimed = tx.execute("jobs.claim", retry_remaining=row["retry_remaining"], input_watermark=watermark, **values)
+    return Claim(CONSOLIDATION, root, token, watermark) if claimed else Outcome.RUNNING
+
+
+def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tuple[str, int]], *, now: int) -> bool:
+    """Note what was consolidated, exactly as it was; False if the claim is lost."""
+    if not tx.execute("jobs.succeed", watermark=watermark, now=now, **held.values()):
+        return False
+    tx.execute("outputs.deselect_all")
+    rows = [{"thread_id": thread_id, "source_updated_at": snapshot} for thread_id, snapshot in selected]
+    if rows:
+        tx.execute_many("outputs.mark_selected", rows)
+    return True
+
+
+def fail(tx: Transaction, held: Claim, reason: str, *, now: int, delay: int = RETRY_SECONDS) -> bool:
+    """A consolidation failed; if the claim is lost, say so on the row only when nobody else has it."""
+    if jobs.fail(tx, held, reason, now=now, delay=delay):
+        return True
+    values = {"last_error": reason, "retry_at": now + max(0, delay), "now": now}
+    return tx.execute("jobs.fail_unowned", **values, **held.values()) > 0

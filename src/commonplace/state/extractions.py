@@ -1,0 +1,154 @@
+"""Extraction jobs: one per thread, claimed newest first among those that are neither too fresh nor too old.
+
+A thread needs work while it was updated after what was extracted from it. Three failures at one watermark exhaust it
+until it gets newer activity. The cap on running extractions holds over all processes: claims are made one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from commonplace.state import consolidations, jobs, outputs, usage
+from commonplace.state.database import Row, Transaction
+from commonplace.state.jobs import EXTRACTION, RETRIES, Claim, Outcome, Worker
+from commonplace.state.usage import Limits
+
+DAY: Final = 86_400
+HOUR: Final = 3_600
+SCAN_LIMIT: Final = 5_000
+"""How many threads that need work are looked at in one start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a start may claim."""
+
+    home: str
+    max_claims: int
+    max_age_days: int = 30
+    min_idle_hours: int = 6
+    max_running: int = 64
+    lease: int = 300
+    background: bool = True
+    """Retry backoff binds background starts; a person who typed a command does not wait for it."""
+    current: str | None = None
+    """The thread that is talking right now."""
+    limits: Limits | None = None
+    scan: int = SCAN_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """A claimed thread."""
+
+    claim: Claim
+    path: str
+    source: str
+    cwd: str
+    project: str
+
+
+def claim_next(
+    tx: Transaction,
+    terms: Terms,
+    worker: Worker,
+    new_token: Callable[[], str],
+    *,
+    now: int,
+    wanted: Callable[[Row], bool] = lambda _: True,
+) -> list[Extraction]:
+    """Claim up to `max_claims` threads that need work; `wanted` leaves out what settings exclude."""
+    if terms.max_claims <= 0 or terms.scan <= 0:
+        return []
+    tx.serialise("claims")
+    jobs.free_dead(tx, worker, now)
+    claimed: list[Extraction] = []
+    for row in _candidates(tx, terms, now):
+        if len(claimed) >= terms.max_claims:
+            break
+        if not wanted(row):
+            continue
+        found = _claim(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
+        if isinstance(found, Claim):
+            claimed.append(Extraction(found, row["path"], row["source"], row["cwd"], row["project"]))
+        elif found is Outcome.BUDGET:
+            break
+    return claimed
+
+
+def _candidates(tx: Transaction, terms: Terms, now: int) -> list[Row]:
+    filters = ["backoff"] if terms.background else []
+    values: dict[str, object] = {"home": terms.home, "now": now, "scan": terms.scan}
+    values["oldest"] = now - max(0, terms.max_age_days) * DAY
+    values["newest"] = now - max(0, terms.min_idle_hours) * HOUR
+    if terms.current is not None:
+        filters.append("not_current")
+        values["current"] = terms.current
+    return tx.query("extractions.candidates", *filters, **values)
+
+
+def claim_one(
+    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: Terms, *, now: int
+) -> Claim | Outcome:
+    """Claim one thread at a watermark, by the table of the rules; says why not otherwise."""
+    tx.serialise("claims")
+    jobs.free_dead(tx, worker, now)
+    return _claim(tx, thread_id, watermark, worker, token, terms, now)
+
+
+def _claim(
+    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: Terms, now: int
+) -> Claim | Outcome:
+    output = outputs.get(tx, thread_id)
+    if output is not None and output["source_updated_at"] >= watermark:
+        return Outcome.UP_TO_DATE
+    row = jobs.get(tx, EXTRACTION, thread_id)
+    success = row["last_success_watermark"] if row else None
+    if success is not None and success >= watermark:
+        return Outcome.UP_TO_DATE
+    if terms.limits is not None and usage.is_spent(tx, EXTRACTION, terms.limits, now=now):
+        return Outcome.BUDGET
+    values = {"kind": EXTRACTION, "job_key": thread_id, "ownership_token": token, "input_watermark": watermark}
+    values |= {"now": now, "lease_until": now + terms.lease, **worker.values()}
+    claim = Claim(EXTRACTION, thread_id, token, watermark)
+    if tx.query("jobs.count_running", kind=EXTRACTION, now=now)[0]["n"] >= terms.max_running:
+        return _why_not(row, now)
+    if row is None:
+        tx.execute("jobs.insert_claim", retry_remaining=RETRIES, last_success_watermark=None, **values)
+        return claim
+    advanced = watermark > (row["input_watermark"] if row["input_watermark"] is not None else -1)
+    waiting = terms.background and (row["retry_at"] or 0) > now
+    if jobs.is_running(row, now) or (not advanced and (waiting or row["retry_remaining"] <= 0)):
+        return _why_not(row, now)
+    retries = RETRIES if advanced else row["retry_remaining"]
+    return claim if tx.execute("jobs.claim", retry_remaining=retries, **values) else Outcome.RUNNING
+
+
+def _why_not(row: Row | None, now: int) -> Outcome:
+    if row is not None and row["retry_remaining"] <= 0:
+        return Outcome.EXHAUSTED
+    if row is not None and (row["retry_at"] or 0) > now:
+        return Outcome.BACKOFF
+    return Outcome.RUNNING
+
+
+def succeed(tx: Transaction, claim: Claim, found: outputs.Output, *, root: str, now: int) -> bool:
+    """Store what a thread taught and ask for a consolidation; False if the claim is lost."""
+    if not tx.execute("jobs.succeed", watermark=claim.watermark, now=now, **claim.values()):
+        return False
+    outputs.put(tx, claim.job_key, claim.watermark, found, now=now)
+    tx.execute("threads.learned", thread_id=claim.job_key, watermark=claim.watermark)
+    consolidations.enqueue(tx, root, claim.watermark)
+    return True
+
+
+def succeed_without_output(tx: Transaction, claim: Claim, *, root: str, now: int) -> bool:
+    """A thread taught nothing; what it taught before is forgotten. False if the claim is lost."""
+    if not tx.execute("jobs.succeed", watermark=claim.watermark, now=now, **claim.values()):
+        return False
+    tx.execute("threads.learned", thread_id=claim.job_key, watermark=claim.watermark)
+    if tx.execute("outputs.delete", thread_id=claim.job_key):
+        consolidations.enqueue(tx, root, claim.watermark)
+    return True

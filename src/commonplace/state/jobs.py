@@ -1,0 +1,135 @@
+"""Claims on shared work: who does what, until when, and how it ended.
+
+A claim is a token on a row with a lease. It holds while the lease is greater than now; finishing, failing, giving back
+and heartbeats must show the token and change nothing otherwise. A lease whose process is dead on this host is free at
+once; elsewhere it runs out by itself. Time is always a parameter, in whole seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from commonplace.state.database import Row, Transaction
+
+EXTRACTION: Final = "memory_stage1"
+CONSOLIDATION: Final = "memory_consolidate_global"
+RETRIES: Final = 3
+RETRY_SECONDS: Final = 3600
+
+
+class Outcome(StrEnum):
+    """Why a job was not claimed."""
+
+    UP_TO_DATE = "up_to_date"
+    RUNNING = "running"
+    BACKOFF = "retry_backoff"
+    EXHAUSTED = "retry_exhausted"
+    COOLDOWN = "cooldown"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A process that works, and how others can tell whether it still lives."""
+
+    worker_id: str
+    host: str
+    pid: int
+    process_start: str
+
+    def values(self) -> dict[str, Any]:
+        """Return the columns that name it."""
+        return {
+            "worker_id": self.worker_id,
+            "host": self.host,
+            "pid": self.pid,
+            "process_start": self.process_start,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a job, for a while."""
+
+    kind: str
+    job_key: str
+    token: str
+    watermark: int
+
+    def values(self) -> dict[str, Any]:
+        """Return the columns that prove it."""
+        return {"kind": self.kind, "job_key": self.job_key, "ownership_token": self.token}
+
+
+def this_process() -> Worker:
+    """Return the identity of the process that asks."""
+    pid = os.getpid()
+    host = os.uname().nodename
+    return Worker(f"{host}:{pid}", host, pid, process_start(pid) or "")
+
+
+def process_start(pid: int) -> str | None:
+    """Return when a process of this host began (boot id and ticks), or None if it does not live."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
+    except OSError:
+        return _alive_without_proc(pid)
+    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"
+
+
+def _alive_without_proc(pid: int) -> str | None:
+    """Where there is no /proc, a living pid is all that can be known."""
+    if Path("/proc/self").exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except OSError:
+        return ""
+    return ""
+
+
+def is_running(row: Row, now: int) -> bool:
+    """Say whether a job is claimed with a live lease."""
+    return row["status"] == "running" and (row["lease_until"] or 0) > now
+
+
+def get(tx: Transaction, kind: str, job_key: str) -> Row | None:
+    """Return a job's row."""
+    rows = tx.query("jobs.get", kind=kind, job_key=job_key)
+    return rows[0] if rows else None
+
+
+def free_dead(tx: Transaction, worker: Worker, now: int) -> int:
+    """End the leases of processes of this host that are dead; return how many."""
+    freed = 0
+    for row in tx.query("jobs.running_on_host", host=worker.host, now=now):
+        if row["pid"] == worker.pid and row["process_start"] == worker.process_start:
+            continue
+        if process_start(row["pid"]) != row["process_start"]:
+            key = {name: row[name] for name in ("kind", "job_key", "ownership_token")}
+            freed += tx.execute("jobs.expire", now=now, **key)
+    return freed
+
+
+def heartbeat(tx: Transaction, claim: Claim, *, lease: int, now: int) -> bool:
+    """Keep a claim for longer; False if it is lost."""
+    return tx.execute("jobs.heartbeat", lease_until=now + lease, **claim.values()) > 0
+
+
+def release(tx: Transaction, claims: Iterable[Claim]) -> int:
+    """Give claims back at once, as a process does that ends in an orderly way; return how many were still held."""
+    return sum(tx.execute("jobs.release", **claim.values()) for claim in claims)
+
+
+def fail(tx: Transaction, claim: Claim, reason: str, *, now: int, delay: int = RETRY_SECONDS) -> bool:
+    """A claimed job failed; False if the claim is lost."""
+    values = {"last_error": reason, "retry_at": now + max(0, delay), "now": now}
+    return tx.execute("jobs.fail", **values, **claim.values()) > 0

@@ -1,0 +1,96 @@
+"""What sessions taught, one row per thread: stored, selected for consolidation, aged out, forgotten.
+
+Fresh means that the newest of last cited, last retrieved and source updated is recent enough; what a person pinned
+does not age. Ranking is cited, then retrieved, then recency. What memory may not use is invisible here, not deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from commonplace.state import consolidations
+from commonplace.state.database import Row, Transaction
+from commonplace.state.jobs import EXTRACTION
+
+DAY: Final = 86_400
+PRUNE_BATCH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What an extractor made of one session."""
+
+    raw_memory: str
+    rollout_summary: str
+    rollout_slug: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it to consolidate."""
+        return not self.raw_memory.strip() and not self.rollout_summary.strip()
+
+
+def get(tx: Transaction, thread_id: str) -> Row | None:
+    """Return the extraction of a thread."""
+    rows = tx.query("outputs.get", thread_id=thread_id)
+    return rows[0] if rows else None
+
+
+def put(tx: Transaction, thread_id: str, watermark: int, found: Output, *, now: int) -> bool:
+    """Store an extraction unless a newer one is there; usage, pins and selection are kept."""
+    changed = tx.execute(
+        "outputs.put",
+        thread_id=thread_id,
+        source_updated_at=watermark,
+        raw_memory=found.raw_memory,
+        rollout_summary=found.rollout_summary,
+        rollout_slug=found.rollout_slug,
+        is_empty=int(found.is_empty),
+        now=now,
+    )
+    return changed > 0
+
+
+def select(tx: Transaction, home: str, *, limit: int, max_unused_days: int, now: int) -> list[Row]:
+    """Return the extractions to consolidate, in the order of their thread ids (ranking decides who is in)."""
+    if limit <= 0:
+        return []
+    cutoff = now - max(0, max_unused_days) * DAY
+    rows = tx.query("outputs.select", home=home, limit=limit, cutoff=cutoff)
+    return sorted(rows, key=lambda row: row["thread_id"])
+
+
+def prune(tx: Transaction, *, max_unused_days: int, now: int, limit: int = PRUNE_BATCH) -> list[str]:
+    """Forget extractions that nobody used for long, the stalest first; their jobs stay, so they are not made again."""
+    cutoff = now - max(0, max_unused_days) * DAY
+    stale = [str(row["thread_id"]) for row in tx.query("outputs.stale", cutoff=cutoff, limit=max(0, limit))]
+    for thread_id in stale:
+        tx.execute("outputs.delete", thread_id=thread_id)
+    return stale
+
+
+def pollute(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
+    """Stop using what a thread taught, because it read from outside; return whether its mode changed."""
+    row = get(tx, thread_id)
+    changed = tx.execute("threads.set_mode", thread_id=thread_id, memory_mode="polluted") > 0
+    if row is not None and row["is_selected"]:
+        consolidations.enqueue(tx, root, now)
+    return changed
+
+
+def delete_thread(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
+    """Forget what a thread taught and the work on it, before the thread itself goes; return whether there was any."""
+    row = get(tx, thread_id)
+    deleted = tx.execute("outputs.delete", thread_id=thread_id) > 0
+    tx.execute("jobs.delete", kind=EXTRACTION, job_key=thread_id)
+    if row is not None and row["is_selected"]:
+        consolidations.enqueue(tx, root, now)
+    return deleted
+
+
+def clear(tx: Transaction) -> None:
+    """Forget everything that was learned and all work on it; thread modes stay."""
+    tx.execute("outputs.clear")
+    tx.execute("jobs.clear")
+    tx.execute("threads.forget_learned")

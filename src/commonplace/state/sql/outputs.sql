@@ -1,0 +1,56 @@
+-- name: outputs.get
+-- The extraction of a thread.
+SELECT * FROM outputs WHERE thread_id = :thread_id
+
+-- name: outputs.put
+-- Store an extraction, unless a newer one is there; usage, pins and selection stay.
+INSERT INTO outputs (thread_id, source_updated_at, raw_memory, rollout_summary, rollout_slug, generated_at, is_empty, fresh_at)
+VALUES (:thread_id, :source_updated_at, :raw_memory, :rollout_summary, :rollout_slug, :now, :is_empty, :source_updated_at)
+ON CONFLICT (thread_id) DO UPDATE SET source_updated_at = excluded.source_updated_at, raw_memory = excluded.raw_memory,
+  rollout_summary = excluded.rollout_summary, rollout_slug = excluded.rollout_slug, generated_at = excluded.generated_at,
+  is_empty = excluded.is_empty,
+  fresh_at = CASE WHEN outputs.fresh_at > excluded.fresh_at THEN outputs.fresh_at ELSE excluded.fresh_at END
+WHERE excluded.source_updated_at >= outputs.source_updated_at
+
+-- name: outputs.delete
+-- Forget the extraction of a thread.
+DELETE FROM outputs WHERE thread_id = :thread_id
+
+-- name: outputs.clear
+-- Forget every extraction.
+DELETE FROM outputs
+
+-- name: outputs.select
+-- The extractions to consolidate: fresh or pinned, of threads that memory may use, the most useful first.
+SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs.rollout_summary, outputs.rollout_slug,
+  outputs.generated_at, threads.path, threads.cwd, threads.git_branch, threads.project
+FROM outputs JOIN threads ON threads.thread_id = outputs.thread_id
+  AND threads.home = :home AND threads.is_current = 1 AND threads.memory_mode = 'enabled'
+WHERE outputs.is_empty = 0 AND (outputs.fresh_at >= :cutoff OR outputs.is_pinned = 1)
+ORDER BY outputs.cited DESC, outputs.retrieved DESC, outputs.fresh_at DESC, outputs.source_updated_at DESC,
+  outputs.thread_id DESC
+LIMIT :limit
+
+-- name: outputs.deselect_all
+-- Nothing is part of the last consolidation any more.
+UPDATE outputs SET is_selected = 0, selected_source_updated_at = NULL
+WHERE is_selected = 1 OR selected_source_updated_at IS NOT NULL
+
+-- name: outputs.mark_selected
+-- Part of the last consolidation, exactly as it was then.
+UPDATE outputs SET is_selected = 1, selected_source_updated_at = :source_updated_at
+WHERE thread_id = :thread_id AND source_updated_at = :source_updated_at
+
+-- name: outputs.stale
+-- Extractions that nobody used for long and no consolidation holds, the stalest first.
+SELECT thread_id FROM outputs
+WHERE is_selected = 0 AND is_pinned = 0 AND fresh_at < :cutoff
+ORDER BY fresh_at, source_updated_at, thread_id LIMIT :limit
+
+-- name: outputs.pin
+-- Keep an extraction from ageing, or no longer.
+UPDATE outputs SET is_pinned = :is_pinned WHERE thread_id = :thread_id
+
+-- name: outputs.count
+-- How many extractions there are, and how many the last consolidation used.
+SELECT count(*) AS outputs, coalesce(sum(is_selected), 0) AS selected FROM outputs

@@ -1,0 +1,61 @@
+"""Counters: how often memory was retrieved, injected and cited (kept apart), and what models cost.
+
+They are the only state that cannot be rebuilt from files; `doctor --repair` says so when they are lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from commonplace.state.database import Row, Transaction
+
+Use = Literal["retrieved", "injected", "cited"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that may be spent in one day on one kind of work (None: no limit)."""
+
+    requests: int | None = None
+    tokens: int | None = None
+
+
+def record_outputs(tx: Transaction, use: Use, thread_ids: Iterable[str], *, now: int) -> int:
+    """Count a use of what threads taught; ids that name nothing are ignored; return how many rows changed."""
+    counts = Counter(thread_ids)
+    return sum(tx.execute(f"usage.output_{use}", id=key, n=counts[key], now=now) for key in sorted(counts))
+
+
+def record_entries(tx: Transaction, use: Use, entry_ids: Iterable[str], *, now: int) -> None:
+    """Count a use of entries of the memory."""
+    counts = Counter(entry_ids)
+    for key in sorted(counts):
+        tx.execute(f"usage.entry_{use}", id=key, n=counts[key], now=now)
+
+
+def entry(tx: Transaction, entry_id: str) -> Row | None:
+    """Return how often an entry was of use."""
+    rows = tx.query("usage.entry", entry_id=entry_id)
+    return rows[0] if rows else None
+
+
+def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int) -> None:
+    """Note what a model cost."""
+    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens)
+
+
+def is_spent(tx: Transaction, kind: str, limits: Limits, *, now: int) -> bool:
+    """Say whether today's limits for a kind of work are used up."""
+    rows = tx.query("budget.spent", day=day_of(now), kind=kind)
+    requests, tokens = (rows[0]["requests"], rows[0]["tokens"]) if rows else (0, 0)
+    over_requests = limits.requests is not None and requests >= limits.requests
+    return over_requests or (limits.tokens is not None and tokens >= limits.tokens)
+
+
+def day_of(now: int) -> str:
+    """Return the UTC day of a time in seconds."""
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
