@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from commonplace.rollout import names
 from commonplace.state import indexing
+from commonplace.state.database import Database
 from commonplace.state.sqlite import SqliteDatabase
 from commonplace.state.threads import ThreadIndex, ThreadRow
 from ledgers import Script, assistant, user
@@ -22,10 +22,8 @@ def thread_id(number: int) -> str:
 
 
 @pytest.fixture
-async def index(tmp_path: Path) -> AsyncIterator[ThreadIndex]:
-    database = await SqliteDatabase.open(tmp_path / "state.sqlite")
-    yield ThreadIndex(database)
-    await database.close()
+def index(database: Database) -> ThreadIndex:
+    return ThreadIndex(database)
 
 
 async def every(index: ThreadIndex, home: Path, *, archived: bool = False) -> list[ThreadRow]:

@@ -1,0 +1,55 @@
+"""Every test of the state runs on both databases: a SQLite file, and a real PostgreSQL.
+
+The server comes from the `pgserver` wheel, one per test process, or is named by COMMONPLACE_TEST_POSTGRES. Each test
+gets empty tables.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from commonplace.state.database import Database
+from commonplace.state.postgres import PostgresDatabase
+from commonplace.state.sqlite import SqliteDatabase
+
+TABLES = ("threads", "blob_refs", "jobs", "outputs", "entry_usage", "budget")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running server."""
+    if address := os.environ.get("COMMONPLACE_TEST_POSTGRES"):
+        yield address
+        return
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    pgserver = pytest.importorskip("pgserver", reason="no pgserver wheel here; set COMMONPLACE_TEST_POSTGRES")
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield str(server.get_uri())
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> str:
+    """The address of a server whose tables are empty."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        exists = connection.execute("SELECT to_regclass('commonplace.jobs')").fetchone()
+        if exists and exists[0]:
+            names = ", ".join(f"commonplace.{name}" for name in TABLES)
+            connection.execute(f"TRUNCATE {names}")  # pyright: ignore[reportArgumentType]
+    return postgres_server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """An empty database, of either kind."""
+    if request.param == "sqlite":
+        opened: SqliteDatabase | PostgresDatabase = await SqliteDatabase.open(tmp_path / "state.sqlite")
+    else:
+        opened = await PostgresDatabase.open(request.getfixturevalue("postgres"))
+    yield opened
+    await opened.close()
