@@ -174,6 +174,8 @@ def _checked(setting: Setting, value: Any, place: str) -> Any:
     if type(value) is not setting.kind:
         wanted = {"str": "a text", "int": "a number", "bool": "true or false", "list": "a list"}[setting.kind.__name__]
         raise BadSetting(f"{setting.key} in {place} must be {wanted}, not {value!r}.", hint="Correct that line.")
+    if setting.key == "database" and value != "sqlite" and not value.startswith(("postgresql://", "postgres://")):
+        raise BadSetting(f"database in {place} is {value!r}.", hint="Use sqlite or a postgresql:// address.")
     if setting.choices and value not in setting.choices:
         raise BadSetting(f"{setting.key} in {place} is {value!r}.", hint=f"Use one of {', '.join(setting.choices)}.")
     low, high = setting.low, setting.high

@@ -89,6 +89,13 @@ class BlobStore:
             raise BlobDamaged(f"The payload {name} is damaged.", hint="Restore blobs/ from a backup.", corrupt=True)
         return data
 
+    def has(self, name: str) -> bool:
+        """Say whether a value is there, without reading it."""
+        try:
+            return (self.folder / _checked(name)).is_file()
+        except BlobDamaged:
+            return False
+
     def state(self, name: str) -> str:
         """Return `ok`, `missing` or `corrupt`, reading in bounded memory."""
         try:

@@ -16,8 +16,9 @@ from commonplace.config import Settings
 from commonplace.errors import StateError
 
 if TYPE_CHECKING:
+    from commonplace.runtime.memory import Memory
     from commonplace.runtime.sessions import Sessions
-    from commonplace.state.sqlite import SqliteDatabase
+    from commonplace.state.database import Database
     from commonplace.state.threads import ThreadIndex
 
 Warn = Callable[[str], None]
@@ -33,7 +34,7 @@ class Book:
     def __init__(self, settings: Settings, warn: Warn | None = None) -> None:
         self.settings = settings
         self._warn: Warn = warn or _ignore
-        self._database: SqliteDatabase | None = None
+        self._database: Database | None = None
 
     @property
     def home(self) -> Path:
@@ -47,28 +48,60 @@ class Book:
 
         return Sessions(self)
 
+    @property
+    def memory(self) -> Memory:
+        """What was learned, and the work on it."""
+        from commonplace.runtime.memory import Memory
+
+        return Memory(self)
+
     def has_index(self) -> bool:
         """Say whether there is a database already."""
         from commonplace.state.sqlite import FILE
 
-        return (self.home / FILE).exists()
+        return self.settings["database"] != "sqlite" or (self.home / FILE).exists()
 
-    async def index(self) -> ThreadIndex:
-        """Return the thread index, opening the database on first use."""
-        from commonplace.state.sqlite import FILE, SqliteDatabase
-        from commonplace.state.threads import ThreadIndex
-
+    async def database(self) -> Database:
+        """Return the database, opened on first use; one in memory, with a warning, where it cannot be used."""
         if self._database is None:
             try:
-                self._database = await SqliteDatabase.open(self.home / FILE)
+                self._database = await self.open_database()
+                if self._database.read_only:
+                    await self.degrade("it was written by a newer version")
             except (StateError, OSError) as error:
-                self._warn(f"The index is not available ({error}); reading the files instead.")
-                self._database = await SqliteDatabase.open(None)
-        if self._database.read_only:
-            self._warn(f"{self._database.path} was written by a newer version; reading the files instead.")
+                await self.degrade(str(error).rstrip("."))
+        assert self._database is not None
+        return self._database
+
+    async def open_database(self) -> Database:
+        """Open the database that the settings name (raises StateError, OSError)."""
+        address = self.settings["database"]
+        if address == "sqlite":
+            from commonplace.state.sqlite import FILE, SqliteDatabase
+
+            return await SqliteDatabase.open(self.home / FILE)
+        from commonplace.state.postgres import PostgresDatabase
+
+        return await PostgresDatabase.open(address)
+
+    async def degrade(self, reason: str) -> None:
+        """Go on without the database: what it mirrors is read from the files, what it remembers is not known."""
+        from commonplace.state.sqlite import SqliteDatabase
+
+        self._warn(f"The database is not available ({reason}); reading the files instead.")
+        if self._database is not None:
             await self._database.close()
-            self._database = await SqliteDatabase.open(None)
-        return ThreadIndex(self._database)
+        self._database = await SqliteDatabase.open(None)
+
+    def warn(self, text: str) -> None:
+        """Say something on the side."""
+        self._warn(text)
+
+    async def index(self) -> ThreadIndex:
+        """Return the thread index."""
+        from commonplace.state.threads import ThreadIndex
+
+        return ThreadIndex(await self.database())
 
     async def close(self) -> None:
         """Give everything back."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from commonplace.errors import ForeignFile, NotASession, UnknownThread
+from commonplace.errors import ForeignFile, NotASession, StateError, UnknownThread
 from commonplace.rollout import layout, names
 from commonplace.state.threads import ambiguous
 
@@ -66,11 +66,15 @@ async def resolve(book: Book, text: str, home: Path | None = None) -> Target:
 async def _find(book: Book, home: Path, text: str) -> Path | None:
     if not book.has_index():  # asking for a thread leaves no trace: without an index the files' names must do
         return await anyio.to_thread.run_sync(_find_by_file_name, home, text)
-    index = await book.index()
-    found = await index.find(home, text)
-    if found is None or not found.exists():
-        await index.refresh(home)
+    try:
+        index = await book.index()
         found = await index.find(home, text)
+        if found is None or not found.exists():
+            await index.refresh(home)
+            found = await index.find(home, text)
+    except StateError as error:
+        book.warn(f"The index is not available: {error}")
+        return await anyio.to_thread.run_sync(_find_by_file_name, home, text)
     return found
 
 

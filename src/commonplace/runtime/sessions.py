@@ -6,14 +6,15 @@ Ledgers are changed first, the index after: a stale index repairs itself, a lost
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from commonplace.errors import BadInput, ThreadInUse
+from commonplace.errors import BadInput, StateError, ThreadInUse
 from commonplace.protocol import events
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import layout, names, shelf
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from commonplace.runtime.book import Book
 
 MAX_NAME_CHARS = 200
+T = TypeVar("T")
 
 
 class Forked(msgspec.Struct):
@@ -59,17 +61,19 @@ class Sessions:
     ) -> Page:
         """Return a page of threads, newest first; `refresh` first looks for files that changed."""
         place = _existing(home) if home else self._book.home
-        index = await self._book.index()
-        if refresh:
-            await index.refresh(place, progress=progress)
         folder = str(Path(cwd).absolute()) if cwd else None
-        return await index.page(place, limit=limit, cursor=cursor, cwd=folder, source=source, archived=archived)
+
+        async def page(index: ThreadIndex) -> Page:
+            if refresh:
+                await index.refresh(place, progress=progress)
+            return await index.page(place, limit=limit, cursor=cursor, cwd=folder, source=source, archived=archived)
+
+        return await self._indexed(page)
 
     async def reindex(self, home: Path | None = None, *, progress: Progress | None = None) -> Refreshed:
         """Build the index of a home again, from its files alone."""
         place = _existing(home) if home else self._book.home
-        index = await self._book.index()
-        return await index.refresh(place, rebuild=True, complete=True, progress=progress)
+        return await self._indexed(lambda index: index.refresh(place, rebuild=True, complete=True, progress=progress))
 
     async def context(self, thread: str, home: Path | None = None) -> Context:
         """Return exactly the items that the next request would carry, and the receipt of how they were found."""
@@ -126,9 +130,7 @@ class Sessions:
         ledger = await self._open(target, home)
         moment = wire_time(self._book.settings.now())
         await anyio.to_thread.run_sync(names.append, self._book.home, ledger.thread_id, cleaned, moment)
-        index = await self._book.index()
-        await index.touch(self._book.home, target.path)
-        await index.rename(self._book.home, ledger.thread_id, cleaned or None)
+        await self._touch(target.path)
         return {"thread_id": ledger.thread_id, "name": cleaned or None}
 
     async def delete(self, thread: str, home: Path | None = None) -> dict[str, Any]:
@@ -137,8 +139,8 @@ class Sessions:
         ledger = await self._open_alone(target)
         files = await anyio.to_thread.run_sync(shelf.files_of, self._book.home, ledger.thread_id)
         files = files or [target.path]
+        await self._indexed(lambda index: index.refresh(self._book.home, complete=True))
         index = await self._book.index()
-        await index.refresh(self._book.home, complete=True)
         rollouts = [named.rollout_id for path in files if (named := layout.parse_name(path.name))]
         if forked := await index.forks_of(ledger.thread_id, rollouts):
             raise ThreadInUse(
@@ -149,7 +151,7 @@ class Sessions:
         await anyio.to_thread.run_sync(shelf.delete, self._book.home, ledger.thread_id, files)
         await anyio.to_thread.run_sync(names.remove, self._book.home, ledger.thread_id)
         for path in files:
-            await index.touch(self._book.home, path)
+            await self._touch(path)
 
         def referenced() -> set[str]:  # asked while no writer can add a reference, of the files as they are then
             return anyio.from_thread.run(self._referenced, index)
@@ -188,9 +190,8 @@ class Sessions:
         files = await anyio.to_thread.run_sync(shelf.files_of, self._book.home, thread_id)
         move = shelf.archive if archive else shelf.unarchive
         moved = await anyio.to_thread.run_sync(move, self._book.home, thread_id, files or [target.path])
-        index = await self._book.index()
         for path in [*files, *moved]:
-            await index.touch(self._book.home, path)
+            await self._touch(path)
         current = next((path for path in moved if path.name == target.path.name), moved[-1])
         return {"thread_id": thread_id, "archived": archive, "path": str(current)}
 
@@ -199,7 +200,19 @@ class Sessions:
         return await index.referenced_blobs()
 
     async def _touch(self, path: Path) -> None:
-        await (await self._book.index()).touch(self._book.home, path)
+        """Mirror a change that the files already have; if that fails, the next listing finds it."""
+        try:
+            await (await self._book.index()).touch(self._book.home, path)
+        except StateError as error:
+            self._book.warn(f"The index was not brought up to date: {error}")
+
+    async def _indexed(self, action: Callable[[ThreadIndex], Awaitable[T]]) -> T:
+        """Do something with the index; if its database fails meanwhile, once more from the files."""
+        try:
+            return await action(await self._book.index())
+        except StateError as error:
+            await self._book.degrade(str(error).rstrip("."))
+            return await action(await self._book.index())
 
     def _blobs(self, target: Target) -> BlobStore:
         """Return the store that a thread's payloads are in: that of the home it stands in."""

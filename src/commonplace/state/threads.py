@@ -111,6 +111,13 @@ class ThreadIndex:
         skipped = len(found) - count["files"]
         return Refreshed(len(found), count["threads"], count["bytes"], skipped, len(stale))
 
+    async def differences(self, home: Path) -> tuple[int, int, int]:
+        """Return how many files changed and how many are gone since the last refresh, and how many there are."""
+        known, _ = await self._database.read(lambda tx: _stamps(tx, str(home.resolve())))
+        found = await anyio.to_thread.run_sync(lambda: list(layout.walk(home.resolve())))
+        stale = sum(_is_stale(file, known.get(file.name), complete=False) for file in found)
+        return stale, len(known.keys() - {file.name for file in found}), len(found)
+
     async def page(
         self,
         home: Path,
@@ -180,10 +187,9 @@ class ThreadIndex:
 
         await self._database.write(body)
 
-    async def rename(self, home: Path, thread_id: str, name: str | None) -> None:
-        """Mirror a name."""
-        root = str(home.resolve())
-        await self._database.write(lambda tx: tx.execute("threads.rename", home=root, thread_id=thread_id, name=name))
+    async def set_mode(self, thread_id: str, mode: str) -> None:
+        """Mirror what memory may do with a thread."""
+        await self._database.write(lambda tx: tx.execute("threads.set_mode", thread_id=thread_id, memory_mode=mode))
 
     async def forks_of(self, thread_id: str, rollout_ids: list[str]) -> list[str]:
         """Return the threads that continue any of these files by reference."""
@@ -239,7 +245,7 @@ def _decide(tx: Transaction, decided: dict[str, str]) -> None:
     """Mirror what people decided about threads."""
     rows = [{"thread_id": thread_id, "memory_mode": mode} for thread_id, mode in decided.items()]
     if rows:
-        tx.execute_many("threads.set_mode", rows)
+        tx.execute_many("threads.mirror_mode", rows)
 
 
 def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str], decided: dict[str, str]) -> None:

@@ -51,6 +51,10 @@ ORDER BY fresh_at, source_updated_at, thread_id LIMIT :limit
 -- Keep an extraction from ageing, or no longer.
 UPDATE outputs SET is_pinned = :is_pinned WHERE thread_id = :thread_id
 
+-- name: outputs.ids
+-- The threads that there is an extraction of.
+SELECT thread_id FROM outputs
+
 -- name: outputs.count
 -- How many extractions there are, and how many the last consolidation used.
 SELECT count(*) AS outputs, coalesce(sum(is_selected), 0) AS selected FROM outputs

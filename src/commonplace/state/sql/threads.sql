@@ -111,6 +111,11 @@ UPDATE threads SET learned_s = -1
 -- Change what memory may do with a thread.
 UPDATE threads SET memory_mode = :memory_mode WHERE thread_id = :thread_id AND memory_mode <> :memory_mode
 
+-- name: threads.mirror_mode
+-- Mirror what a person decided, unless the thread was polluted since.
+UPDATE threads SET memory_mode = :memory_mode
+WHERE thread_id = :thread_id AND memory_mode <> :memory_mode AND memory_mode <> 'polluted'
+
 -- name: threads.modes
 -- How many threads of a home memory may learn from, and not.
 SELECT memory_mode, count(*) AS n FROM threads WHERE home = :home AND is_current = 1 GROUP BY memory_mode

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import click
 
+from commonplace.rollout.folders import make_private
 from commonplace.runtime import book as books
 from commonplace.runtime.sessions import Sessions
 from commonplace.surfaces.cli import views
@@ -57,8 +58,9 @@ def _copy_samples(home: Path) -> None:
         if sample.name.endswith(".jsonl"):
             year, month, day = sample.name.removeprefix("rollout-")[:10].split("-")
             folder = home / "sessions" / year / month / day
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             (folder / sample.name).write_bytes(sample.read_bytes())
+            (folder / sample.name).chmod(0o600)
 
 
 def _title(text: str) -> None:

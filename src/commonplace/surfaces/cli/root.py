@@ -22,6 +22,8 @@ COMMANDS = {
         "Session files: list, show, resume from, fork, verify.",
     ),
     "demo": ("commonplace.surfaces.cli.demo", "See what works, on sample sessions in a throw-away home."),
+    "memory": ("commonplace.surfaces.cli.memory", "What was learned, and the work on it."),
+    "doctor": ("commonplace.surfaces.cli.doctor", "Check that everything fits together, and put it right."),
     "config": ("commonplace.surfaces.cli.config", "Settings and where they come from."),
 }
 """Name → module (with a click command called `command`) and one line of help, so that --help loads none of them."""

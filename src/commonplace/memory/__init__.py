@@ -1,0 +1,1 @@
+"""The read side of memory: the workspace's files."""

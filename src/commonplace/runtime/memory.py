@@ -1,0 +1,103 @@
+"""What was learned, and the work on it, as surfaces ask for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import BadInput
+from commonplace.protocol.ids import wire_time
+from commonplace.rollout import decisions
+from commonplace.rollout.chain import read_head
+from commonplace.runtime.resolve import resolve
+from commonplace.state import usage
+from commonplace.state.database import Transaction
+
+if TYPE_CHECKING:
+    from commonplace.runtime.book import Book
+
+MODES = ("enabled", "disabled")
+SHOWN_FAILURES = 20
+
+
+class FailedJob(msgspec.Struct):
+    """An extraction that failed last."""
+
+    thread_id: str
+    reason: str
+    retry_at: str | None
+
+
+class Lock(msgspec.Struct):
+    """A claim with a live lease, and who holds it."""
+
+    kind: str
+    key: str
+    worker: str
+    until: str
+
+
+class Status(msgspec.Struct):
+    """How memory is doing (the JSON of `memory status`)."""
+
+    threads: dict[str, int]
+    jobs: dict[str, int]
+    failed: list[FailedJob]
+    outputs: int
+    selected: int
+    budget: dict[str, dict[str, int]]
+    locks: list[Lock]
+
+
+class Memory:
+    """The memory of a book."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    async def status(self) -> Status:
+        """Count threads, work, results and cost, as of now."""
+        await (await self._book.index()).refresh(self._book.home)
+        home, now = str(self._book.home.resolve()), int(self._book.settings.now().timestamp())
+        return await (await self._book.database()).read(lambda tx: _status(tx, home, now))
+
+    async def set_mode(self, thread: str, mode: str) -> dict[str, Any]:
+        """Decide whether memory may learn from a thread; the decision is kept beside the ledgers."""
+        if mode not in MODES:
+            raise BadInput(f"{mode!r} is not a mode.", hint="Use enabled or disabled.")
+        target = await resolve(self._book, thread)
+        _, meta = await anyio.to_thread.run_sync(read_head, target.path)
+        moment = wire_time(self._book.settings.now())
+        await anyio.to_thread.run_sync(
+            lambda: decisions.append(self._book.home, "mode", moment, thread_id=meta.id, memory_mode=mode)
+        )
+        await (await self._book.index()).set_mode(meta.id, mode)
+        return {"thread_id": meta.id, "memory_mode": mode}
+
+
+def _status(tx: Transaction, home: str, now: int) -> Status:
+    states: dict[str, int] = {}
+    for row in tx.query("jobs.states"):
+        states[row["status"]] = states.get(row["status"], 0) + row["n"]
+    failed = [
+        FailedJob(row["job_key"], row["last_error"] or "", _time(row["retry_at"]))
+        for row in tx.query("jobs.failed", limit=SHOWN_FAILURES)
+    ]
+    held = [
+        Lock(row["kind"], row["job_key"], row["worker_id"], _time(row["lease_until"]) or "")
+        for row in tx.query("jobs.leases", now=now)
+    ]
+    spent = {
+        row["kind"]: {"requests": row["requests"], "tokens": row["tokens"]}
+        for row in tx.query("budget.day", day=usage.day_of(now))
+    }
+    count = tx.query("outputs.count")[0]
+    modes = {row["memory_mode"]: row["n"] for row in tx.query("threads.modes", home=home)}
+    return Status(modes, states, failed, count["outputs"], int(count["selected"]), spent, held)
+
+
+def _time(seconds: int | None) -> str | None:
+    return None if seconds is None else wire_time(datetime.fromtimestamp(seconds, UTC))

@@ -1,0 +1,32 @@
+"""`commonplace doctor`: print what fits together and what does not."""
+
+from __future__ import annotations
+
+import anyio
+import click
+
+from commonplace.runtime import book as books
+from commonplace.runtime.doctor import Report, examine
+from commonplace.surfaces.cli import output
+
+
+@click.command("doctor")
+@click.option("--repair", is_flag=True, help="Rebuild what is derived from files, free what dead processes hold.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(repair: bool, as_json: bool) -> int:
+    """Check that everything fits together, and put it right.
+
+    Exits 1 when something is wrong. Counters and budgets cannot be rebuilt; if they are lost, it says so.
+    """
+
+    async def inside() -> Report:
+        async with books.open(warn=output.warn) as book:
+            return await examine(book, repair=repair)
+
+    report = anyio.run(inside)
+    if as_json:
+        output.print_json(report)
+    else:
+        for check in report.checks:
+            output.say(f"{'ok   ' if check.ok else 'WRONG'}  {check.name:<9} {check.detail}")
+    return 0 if report.ok else 1
