@@ -86,7 +86,7 @@ def test_every_query_is_named_once_and_says_what_it_is_for() -> None:
     assert len(names) == len(set(names)) == len(statements())
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [1, 2, 3])
 def test_every_column_says_why_it_exists(number: int) -> None:
     text = resources.files("commonplace.state.sql").joinpath(f"migration_{number:04}.sql").read_text("utf-8")
     bodies = re.findall(r"CREATE TABLE \w+ \((.*?)^\);", text, re.DOTALL | re.MULTILINE)

@@ -24,6 +24,7 @@ from commonplace.rollout.recorder import Options, Recorder
 from commonplace.runtime import forks, inspect
 from commonplace.runtime.inspect import Context, Shown, Verified
 from commonplace.runtime.resolve import Target, resolve
+from commonplace.state import outputs
 from commonplace.state.threads import Page, Progress, Refreshed, ThreadIndex
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class Sessions:
                 hint="Delete those first, or make copies of them: commonplace sessions fork ID --copy",
                 forks=forked,
             )
+        await self._forget(ledger.thread_id)
         await anyio.to_thread.run_sync(shelf.delete, self._book.home, ledger.thread_id, files)
         await anyio.to_thread.run_sync(names.remove, self._book.home, ledger.thread_id)
         for path in files:
@@ -194,6 +196,12 @@ class Sessions:
             await self._touch(path)
         current = next((path for path in moved if path.name == target.path.name), moved[-1])
         return {"thread_id": thread_id, "archived": archive, "path": str(current)}
+
+    async def _forget(self, thread_id: str) -> None:
+        """Forget what a thread taught, before the thread itself goes."""
+        root, now = str(self._book.home.resolve()), int(self._book.settings.now().timestamp())
+        database = await self._book.database()
+        await database.write(lambda tx: outputs.delete_thread(tx, thread_id, root=root, now=now))
 
     async def _referenced(self, index: ThreadIndex) -> set[str]:
         await index.refresh(self._book.home, complete=True)

@@ -64,10 +64,10 @@ def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tup
     """Note what was consolidated, exactly as it was; False if the claim is lost."""
     if not tx.execute("jobs.succeed", watermark=watermark, now=now, **held.values()):
         return False
-    tx.execute("outputs.deselect_all")
-    rows = [{"thread_id": thread_id, "source_updated_at": snapshot} for thread_id, snapshot in selected]
-    if rows:
-        tx.execute_many("outputs.mark_selected", rows)
+    root = held.job_key
+    tx.execute("outputs.deselect", root=root)
+    rows = [{"thread_id": key, "source_updated_at": snapshot, "root": root} for key, snapshot in selected]
+    tx.execute_many("outputs.mark_selected", rows)
     return True
 
 

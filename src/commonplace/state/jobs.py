@@ -80,7 +80,10 @@ def process_start(pid: int) -> str | None:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
     except OSError:
         return _alive_without_proc(pid)
-    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] in "ZX":  # it ended; only its parent has not asked yet how
+        return None
+    return f"{boot}:{fields[19]}"
 
 
 def _alive_without_proc(pid: int) -> str | None:

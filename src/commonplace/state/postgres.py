@@ -1,8 +1,11 @@
-"""The shared database: PostgreSQL 14 or later, through a small pool of connections.
+"""The shared database: PostgreSQL 14 or later, through a few connections that are made when they are needed.
 
 Everything lives in a schema of its own, `commonplace`, so that a database which holds other things is not in the way. A
-transaction that collides with another (deadlock, serialisation) is run again; claims are made one at a time by an
-advisory lock, so that caps hold across hosts.
+transaction that collides with another (deadlock, serialisation), or whose connection is lost before it could commit, is
+run again; claims are made one at a time by an advisory lock, so that caps hold across hosts.
+
+A transaction connects in its own thread, not through a pool that connects behind its back: a server that is gone is an
+error at once, and says why.
 """
 
 from __future__ import annotations
@@ -11,13 +14,14 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, Final, cast
+from typing import Any, Final, LiteralString, cast
 
+import anyio
 import anyio.to_thread
 import psycopg
+from psycopg import IsolationLevel
 from psycopg import errors as pg
 from psycopg.rows import dict_row
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
 from commonplace.state.database import LATEST, Row, T, Transaction, migrations, statements
@@ -25,7 +29,10 @@ from commonplace.state.database import LATEST, Row, T, Transaction, migrations, 
 SCHEMA: Final = "commonplace"
 _TRIES: Final = 20
 _CONNECTIONS: Final = 4
-_WAIT_SECONDS: Final = 30.0
+_LOCK_SECONDS: Final = 30.0
+"""How long a transaction waits for rows or claims that another one holds."""
+_IDLE_SECONDS: Final = 60
+"""The server ends a transaction whose process stands still for so long, and with it what the transaction locked."""
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 
 Connection = psycopg.Connection[dict[str, Any]]
@@ -38,19 +45,28 @@ def _text(name: str, filters: tuple[str, ...] = ()) -> str:
     return _NAMED.sub(r"%(\1)s", text.replace("%", "%%"))
 
 
+class _ConnectionLost(Exception):
+    """The connection broke before the transaction was told to commit, so nothing was changed."""
+
+
+def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the one character that text in PostgreSQL cannot hold."""
+    return {key: value.replace("\0", "\ufffd") if isinstance(value, str) else value for key, value in values.items()}
+
+
 class _PostgresTransaction:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def query(self, name: str, /, *filters: str, **values: Any) -> list[Row]:
-        return list(self._connection.execute(cast("Any", _text(name, filters)), values).fetchall())
+        return list(self._connection.execute(cast("Any", _text(name, filters)), _storable(values)).fetchall())
 
     def execute(self, name: str, /, **values: Any) -> int:
-        return self._connection.execute(cast("Any", _text(name)), values).rowcount
+        return self._connection.execute(cast("Any", _text(name)), _storable(values)).rowcount
 
     def execute_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
         with self._connection.cursor() as cursor:
-            cursor.executemany(cast("Any", _text(name)), rows)
+            cursor.executemany(cast("Any", _text(name)), [_storable(row) for row in rows])
 
     def serialise(self, name: str, /) -> None:
         key = zlib.crc32(f"{SCHEMA}.{name}".encode())
@@ -62,17 +78,9 @@ class PostgresDatabase:
 
     def __init__(self, address: str) -> None:
         self.read_only = False
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
-            address,
-            min_size=0,
-            max_size=_CONNECTIONS,
-            open=False,
-            timeout=_WAIT_SECONDS,
-            reconnect_timeout=_WAIT_SECONDS,
-            connection_class=cast("type[Connection]", psycopg.Connection),
-            kwargs={"row_factory": dict_row, "connect_timeout": 5, "application_name": "commonplace"},
-            configure=_configure,
-        )
+        self._address = address
+        self._idle: list[Connection] = []
+        self._limiter = anyio.CapacityLimiter(_CONNECTIONS)
 
     @classmethod
     async def open(cls, address: str) -> PostgresDatabase:
@@ -82,24 +90,34 @@ class PostgresDatabase:
             StateError: the server cannot be reached, or does not let us in.
         """
         database = cls(address)
-        await anyio.to_thread.run_sync(database._open, address)
+        await anyio.to_thread.run_sync(database._open)
         return database
 
-    def _open(self, address: str) -> None:
+    def _open(self) -> None:
         try:
-            with psycopg.connect(address, connect_timeout=5) as connection:  # fails at once, unlike a pool
+            connection = self._connect()
+            self._idle.append(connection)
+            with connection.transaction():
                 self._migrate(connection)
-            self._pool.open()
         except psycopg.Error as error:
-            raise _unusable(error) from error
+            self._disconnect()
+            raise self._unusable(error) from error
 
-    def _migrate(self, connection: psycopg.Connection[Any]) -> None:
+    def _connect(self) -> Connection:
+        connection = Connection.connect(
+            self._address, autocommit=True, row_factory=dict_row, connect_timeout=5, application_name="commonplace"
+        )
+        connection.execute("SET search_path TO commonplace")
+        for name, seconds in (("lock_timeout", _LOCK_SECONDS), ("idle_in_transaction_session_timeout", _IDLE_SECONDS)):
+            connection.execute("SELECT set_config(%s, %s, false)", (name, f"{seconds * 1000:.0f}ms"))
+        return connection
+
+    def _migrate(self, connection: Connection) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (zlib.crc32(b"commonplace.migrations"),))
-        connection.execute("CREATE SCHEMA IF NOT EXISTS commonplace")
-        connection.execute("SET LOCAL search_path TO commonplace")
-        connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
-        row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-        version = (row and row[0]) or 0
+        if _first(connection, "SELECT to_regclass('commonplace.schema_version')") is None:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS commonplace")
+            connection.execute("CREATE TABLE schema_version (version BIGINT NOT NULL)")
+        version = _first(connection, "SELECT max(version) FROM schema_version") or 0
         if version > LATEST:
             self.read_only = True
             return
@@ -112,44 +130,72 @@ class PostgresDatabase:
 
     async def read(self, body: Callable[[Transaction], T]) -> T:
         """Run a function that only looks, on one snapshot."""
-        return await anyio.to_thread.run_sync(self._run, body)
+        return await anyio.to_thread.run_sync(self._run, body, True, limiter=self._limiter)
 
     async def write(self, body: Callable[[Transaction], T]) -> T:
         """Run a function that changes rows, in one transaction.
 
         Raises:
-            DatabaseBusy: other transactions were in the way every time.
+            DatabaseBusy: other transactions were in the way for too long, or every time.
             DatabaseNewer: the schema is newer than this program.
         """
         if self.read_only:
             raise DatabaseNewer("The database was written by a newer version.", hint="Update Commonplace.")
-        return await anyio.to_thread.run_sync(self._run, body)
+        return await anyio.to_thread.run_sync(self._run, body, False, limiter=self._limiter)
 
-    def _run(self, body: Callable[[Transaction], T]) -> T:
-        try:
-            for _ in range(_TRIES):
-                try:
-                    with self._pool.connection() as connection, connection.transaction():
-                        return body(_PostgresTransaction(connection))
-                except (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable):
-                    continue
-        except (psycopg.Error, PoolTimeout) as error:
-            raise _unusable(error) from error
+    def _run(self, body: Callable[[Transaction], T], looking: bool) -> T:
+        for _ in range(_TRIES):
+            try:
+                return self._once(body, looking)
+            except (pg.DeadlockDetected, pg.SerializationFailure, _ConnectionLost):
+                continue
+            except pg.LockNotAvailable:
+                break
+            except psycopg.Error as error:
+                raise self._unusable(error) from error
         raise DatabaseBusy("The database is busy.", hint="Try again.")
+
+    def _once(self, body: Callable[[Transaction], T], looking: bool) -> T:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        may_be_committed = False
+        try:
+            connection.read_only = looking
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ if looking else None
+            with connection.transaction():
+                result = body(_PostgresTransaction(connection))
+                may_be_committed = True
+        except psycopg.OperationalError as error:
+            if connection.broken and not may_be_committed:
+                raise _ConnectionLost from error
+            raise
+        finally:
+            if not connection.closed:
+                self._idle.append(connection)
+        return result
 
     async def close(self) -> None:
         """Close every connection."""
-        await anyio.to_thread.run_sync(self._pool.close)
+        await anyio.to_thread.run_sync(self._disconnect)
+
+    def _disconnect(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _unusable(self, error: psycopg.Error) -> StateError:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        is_unparsed = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None
+        if is_unparsed or self._address.count("@") > 1:  # what the driver says then shows parts of the password
+            reason = "its address is not understood"
+        return StateError(
+            f"The PostgreSQL database cannot be used: {reason}.",
+            hint="Check `database` in config.toml; sessions are not affected.",
+        )
 
 
-def _configure(connection: Connection) -> None:
-    connection.execute("SET search_path TO commonplace")
-    connection.commit()
-
-
-def _unusable(error: Exception) -> StateError:
-    reason = " ".join(str(error).split())
-    return StateError(
-        f"The PostgreSQL database cannot be used: {reason}.",
-        hint="Check `database` in config.toml; sessions are not affected.",
-    )
+def _first(connection: Connection, query: LiteralString) -> Any:
+    """Return the first value of the first row."""
+    row = connection.execute(query).fetchone()
+    return next(iter(row.values())) if row else None

@@ -92,6 +92,7 @@ class SqliteDatabase:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > LATEST:
             self.read_only = True
+            connection.execute("PRAGMA query_only = ON")
             return
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -146,10 +147,11 @@ class SqliteDatabase:
         self._connection.execute(begin)
         try:
             result = body(_SqliteTransaction(self._connection))
+            self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            if self._connection.in_transaction:  # a full disk has ended it already
+                self._connection.execute("ROLLBACK")
             raise
-        self._connection.execute("COMMIT")
         return result
 
     async def close(self) -> None:

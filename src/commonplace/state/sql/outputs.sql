@@ -21,24 +21,28 @@ DELETE FROM outputs WHERE thread_id = :thread_id
 DELETE FROM outputs
 
 -- name: outputs.select
--- The extractions to consolidate: fresh or pinned, of threads that memory may use, the most useful first.
+-- The extractions to consolidate: fresh or pinned, of threads that memory may use, the most useful first. A thread
+-- whose file was copied counts once.
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs.rollout_summary, outputs.rollout_slug,
   outputs.generated_at, threads.path, threads.cwd, threads.git_branch, threads.project
-FROM outputs JOIN threads ON threads.thread_id = outputs.thread_id
-  AND threads.home = :home AND threads.is_current = 1 AND threads.memory_mode = 'enabled'
+FROM outputs JOIN threads ON threads.path = (
+  SELECT file.path FROM threads AS file
+  WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'
+  ORDER BY file.is_archived, file.path LIMIT 1
+)
 WHERE outputs.is_empty = 0 AND (outputs.fresh_at >= :cutoff OR outputs.is_pinned = 1)
 ORDER BY outputs.cited DESC, outputs.retrieved DESC, outputs.fresh_at DESC, outputs.source_updated_at DESC,
   outputs.thread_id DESC
 LIMIT :limit
 
--- name: outputs.deselect_all
--- Nothing is part of the last consolidation any more.
-UPDATE outputs SET is_selected = 0, selected_source_updated_at = NULL
-WHERE is_selected = 1 OR selected_source_updated_at IS NOT NULL
+-- name: outputs.deselect
+-- Nothing is part of the last consolidation of a root any more.
+UPDATE outputs SET is_selected = 0, selected_source_updated_at = NULL, selected_root = NULL
+WHERE is_selected = 1 AND coalesce(selected_root, :root) = :root
 
 -- name: outputs.mark_selected
--- Part of the last consolidation, exactly as it was then.
-UPDATE outputs SET is_selected = 1, selected_source_updated_at = :source_updated_at
+-- Part of the last consolidation of a root, exactly as it was then.
+UPDATE outputs SET is_selected = 1, selected_source_updated_at = :source_updated_at, selected_root = :root
 WHERE thread_id = :thread_id AND source_updated_at = :source_updated_at
 
 -- name: outputs.stale
@@ -57,4 +61,4 @@ SELECT thread_id FROM outputs
 
 -- name: outputs.count
 -- How many extractions there are, and how many the last consolidation used.
-SELECT count(*) AS outputs, coalesce(sum(is_selected), 0) AS selected FROM outputs
+SELECT count(*) AS outputs, CAST(coalesce(sum(is_selected), 0) AS BIGINT) AS selected FROM outputs

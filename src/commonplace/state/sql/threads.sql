@@ -83,7 +83,9 @@ SELECT DISTINCT thread_id, name FROM threads WHERE home = :home AND name IS NOT 
 
 -- name: threads.count
 -- How many threads and files a home has.
-SELECT count(DISTINCT thread_id) AS threads, count(*) AS files, coalesce(sum(size), 0) AS bytes FROM threads WHERE home = :home
+SELECT count(DISTINCT thread_id) AS threads, count(*) AS files,
+  CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes
+FROM threads WHERE home = :home
 
 -- name: threads.forks_of
 -- Which threads continue a rollout by reference, in any home.

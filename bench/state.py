@@ -1,0 +1,183 @@
+"""What the shared state promises, measured: a claim and a selection cost the same however much there is.
+
+Both sizes are measured in the same run, so that their ratio does not depend on the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+import anyio
+import psycopg
+
+from bench.ledger import Table
+from commonplace.state import extractions, jobs, outputs
+from commonplace.state.database import Database, Transaction
+from commonplace.state.jobs import EXTRACTION
+from tests.state import contender
+from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
+
+T = TypeVar("T")
+
+SIZES: Final = (10_000, 100_000)
+"""Threads; half of them were extracted, the other half are eligible."""
+REPEATS: Final = 31
+BATCH: Final = 8
+SELECTED: Final = 1_024
+CONTENDERS: Final = 32
+CONTENDED: Final = 5_000
+TARGETS: Final = {"claim of 8": "20 ms", "claim, nothing to do": "20 ms", f"selection of {SELECTED:,}": "50 ms"}
+_WINDOW: Final = 28 * 86_400
+_CHUNK: Final = 10_000
+
+
+def run_all() -> list[Table]:
+    """Run every measurement on both databases, in throw-away places."""
+    with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder, _server(Path(folder)) as server:
+        addresses = {
+            "SQLite": lambda name: str(Path(folder) / f"{name}.sqlite"),
+            "PostgreSQL": partial(_new_database, server),
+        }
+        return [costs(addresses), contention(addresses)]
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[str]:
+    """Run a PostgreSQL of our own."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    import pgserver  # pyright: ignore[reportMissingTypeStubs]
+
+    server = pgserver.get_server(folder / "postgres", cleanup_mode="delete")
+    yield str(server.get_uri())
+    server.cleanup()
+
+
+def _new_database(server: str, name: str) -> str:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(cast("str", f"CREATE DATABASE {name}"))  # pyright: ignore[reportArgumentType]
+    return server.replace("/postgres?", f"/{name}?")
+
+
+def costs(addresses: dict[str, Callable[[str], str]]) -> Table:
+    """Measure one claim and one selection, small and large."""
+    small, large = (f"{size // 1000:,}k threads" for size in SIZES)
+    table = Table("One transaction, median", ("database", "what", small, large, "ratio (at most 2)", "target"))
+    for kind, address in addresses.items():
+        found = [anyio.run(_costs_at, address(f"size_{size}"), size) for size in SIZES]
+        for what, target in TARGETS.items():
+            few, many = (times[what] for times in found)
+            goal = target if kind == "SQLite" else ""
+            table.add(kind, what, f"{few * 1e3:.2f} ms", f"{many * 1e3:.2f} ms", f"{many / few:.2f}", goal)
+    return table
+
+
+async def _costs_at(address: str, size: int) -> dict[str, float]:
+    database = await contender.connect(address)
+    await _fill(database, size)
+    if address.startswith("postgresql:"):
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+    worker = jobs.this_process()
+    terms = extractions.Terms(HOME, max_claims=BATCH)
+
+    def claim(tx: Transaction) -> list[extractions.Extraction]:
+        return extractions.claim_next(tx, terms, worker, lambda: str(uuid.uuid4()), now=NOW)
+
+    def finish(tx: Transaction, claimed: list[extractions.Extraction]) -> None:
+        for job in claimed:
+            extractions.succeed(tx, job.claim, outputs.Output("raw", "summary"), root=ROOT, now=NOW)
+
+    claiming: list[float] = []
+    for _ in range(REPEATS):
+        seconds, claimed = await _timed(database, claim)
+        claiming.append(seconds)
+        assert len(claimed) == BATCH
+        await database.write(partial(finish, claimed=claimed))
+    selecting = partial(outputs.select, home=HOME, limit=SELECTED, max_unused_days=30, now=NOW)
+    times = {
+        "claim of 8": statistics.median(claiming),
+        f"selection of {SELECTED:,}": await _median(database, selecting, SELECTED),
+    }
+    rest = [{"thread_id": thread_id(number), "watermark": NOW} for number in range(size)]
+    for start in range(0, size, _CHUNK):
+        await database.write(lambda tx, start=start: tx.execute_many("threads.learned", rest[start : start + _CHUNK]))
+    times["claim, nothing to do"] = await _median(database, claim, 0)
+    await database.close()
+    return times
+
+
+async def _timed(database: Database, body: Callable[[Transaction], T]) -> tuple[float, T]:
+    begun = time.perf_counter()
+    result = await database.write(body)
+    return time.perf_counter() - begun, result
+
+
+async def _median(database: Database, body: Callable[[Transaction], list[T]], rows: int) -> float:
+    taken: list[float] = []
+    for _ in range(REPEATS):
+        seconds, found = await _timed(database, body)
+        taken.append(seconds)
+        assert len(found) == rows
+    return statistics.median(taken)
+
+
+async def _fill(database: Database, size: int) -> None:
+    """Put in threads over four weeks; every second one was extracted, some of those were cited or retrieved."""
+    for start in range(0, size, _CHUNK):
+        await database.write(partial(_fill_some, numbers=range(start, min(start + _CHUNK, size)), size=size))
+
+
+def _fill_some(tx: Transaction, numbers: range, size: int) -> None:
+    times = {number: NOW - 86_400 - number * _WINDOW // size for number in numbers}
+    tx.execute_many("threads.put", [thread_row(thread_id(number), times[number]) for number in numbers])
+    known = [(thread_id(number), times[number]) for number in numbers if number % 2]
+    worker = jobs.Worker("bench", "elsewhere", 1, "then").values()
+    claims = [
+        {"kind": EXTRACTION, "job_key": key, "ownership_token": key, "input_watermark": mark, "watermark": mark, "now": NOW}
+        for key, mark in known
+    ]
+    more = {"retry_remaining": 3, "last_success_watermark": None, "lease_until": NOW + 300, **worker}
+    tx.execute_many("jobs.insert_claim", [claim | more for claim in claims])
+    tx.execute_many("jobs.succeed", claims)
+    tx.execute_many("threads.learned", [{"thread_id": key, "watermark": mark} for key, mark in known])
+    texts = {"raw_memory": "what was learned " * 120, "rollout_summary": "what was done " * 60, "rollout_slug": "slug"}
+    made = [{"thread_id": key, "source_updated_at": mark, "is_empty": 0, "now": NOW, **texts} for key, mark in known]
+    tx.execute_many("outputs.put", made)
+    tx.execute_many("usage.output_retrieved", [{"id": key, "n": 1, "now": NOW} for key, _ in known[::5]])
+    tx.execute_many("usage.output_cited", [{"id": key, "n": 1, "now": NOW} for key, _ in known[::10]])
+    tx.execute_many("outputs.pin", [{"thread_id": key, "is_pinned": 1} for key, _ in known[::100]])
+
+
+def contention(addresses: dict[str, Callable[[str], str]]) -> Table:
+    """Measure how fast many processes work off one queue."""
+    title = f"{CONTENDERS} processes, {CONTENDED:,} jobs, claimed by {BATCH}, each finished in its own transaction"
+    table = Table(title, ("database", "jobs/s", "seconds with start-up", "done", "done twice", "lock errors"))
+    for kind, address in addresses.items():
+        place = address("contention")
+        anyio.run(_queue, place)
+        begun = time.perf_counter()
+        running = [contender.start(place, batch=BATCH, cap=CONTENDERS * BATCH) for _ in range(CONTENDERS)]
+        said = [process.communicate()[0] for process in running]
+        taken = time.perf_counter() - begun
+        done = [key for text in said if text for key in json.loads(text)["done"]]
+        failed = sum(process.returncode != 0 for process in running)
+        twice = len(done) - len(set(done))
+        table.add(kind, f"{len(done) / taken:,.0f}", f"{taken:.1f}", f"{len(set(done)):,}", twice, failed)
+    return table
+
+
+async def _queue(address: str) -> None:
+    database = await contender.connect(address)
+    rows = [thread_row(thread_id(number), NOW - 86_400 - number) for number in range(CONTENDED)]
+    await database.write(lambda tx: tx.execute_many("threads.put", rows))
+    await database.close()
