@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from commonplace.errors import BadSetting
 
@@ -22,8 +23,7 @@ NOW_VARIABLE: Final = "COMMONPLACE_NOW"
 FILE: Final = "config.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """One row of the table: name, default, limits, purpose."""
 
     key: str
@@ -89,16 +89,14 @@ _ALIASES: Final = {
 """Codex's names for the same things."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """An effective setting and where it came from."""
 
     value: Any
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """Everything that was decided before the program starts to work."""
 
     home: Path

@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
+from commonplace.state import database as queries
 from commonplace.state.database import Database
 from commonplace.state.postgres import PostgresDatabase
 from commonplace.state.sqlite import SqliteDatabase
+from rows import Rows, statements
 
 TABLES = ("threads", "blob_refs", "jobs", "outputs", "entry_usage", "budget")
 
@@ -44,6 +48,25 @@ def postgres(postgres_server: str) -> str:
     return postgres_server
 
 
+@pytest.fixture
+def empty_postgres(postgres_server: str) -> Iterator[str]:
+    """The address of a database that nobody ever opened."""
+    name = f"empty_{uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # pyright: ignore[reportArgumentType]
+    yield make_conninfo(postgres_server, dbname=name)
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a database of either kind could be, and none is yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "empty.sqlite")
+    return str(request.getfixturevalue("empty_postgres"))
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     """An empty database, of either kind."""
@@ -53,3 +76,11 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         opened = await PostgresDatabase.open(request.getfixturevalue("postgres"))
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def rows(database: Database, monkeypatch: pytest.MonkeyPatch) -> Rows:
+    """The same, to be filled with rows."""
+    for name, statement in statements().items():
+        monkeypatch.setitem(queries.statements(), name, statement)
+    return Rows(database)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -25,8 +24,7 @@ _SYNTHETIC: Final = uuid.UUID("90d38d3e-6a5b-4d52-bfe2-2f1e634bfac4")
 """Namespace of the ids of outputs that are made up for unanswered calls, so that they never change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One item: its JSON as recorded, and the view of it."""
 
     raw: bytes

@@ -16,7 +16,6 @@ change nothing; nothing is held beyond `LIVE_BYTES`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -27,8 +26,7 @@ from commonplace.protocol.rollout import Compacted, Line, PreviousSettings, Sess
 from commonplace.rollout.checkpoint import LIVE_BYTES, SLACK_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(msgspec.Struct, frozen=True):
     """Identity of the current context window."""
 
     number: int
@@ -37,8 +35,7 @@ class Window:
     id: str | None = None
 
 
-@dataclass(slots=True)
-class Reconstruction:
+class Reconstruction(msgspec.Struct):
     """A session as it stood at its last line."""
 
     history: History
@@ -60,8 +57,7 @@ class Reconstruction:
         return next((entry.view.id for entry in reversed(self.history.entries) if entry.view.id), None)
 
 
-@dataclass(slots=True)
-class _Segment:
+class _Segment(msgspec.Struct):
     """One turn as seen from its end, while its beginning is not reached yet."""
 
     turn_id: str | None = None
@@ -71,7 +67,7 @@ class _Segment:
     """The settings of the last user turn, as a compaction in this one noted them."""
     reference: TurnContext | None = None
     reference_cleared: bool = False
-    worlds: list[Line] = field(default_factory=list[Line])
+    worlds: list[Line] = []
     window: Window | None = None
 
     def compatible(self, turn_id: str | None) -> bool:

@@ -6,9 +6,10 @@ The database mirrors them and may be lost; these files are the truth that its ro
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from commonplace.protocol.ids import parse_time
 
@@ -28,8 +29,7 @@ _BLOCK: Final = re.compile(
 _SLUG: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[0-9a-zA-Z]{4}(?:-(?P<slug>.+))?\.md")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredInput:
+class StoredInput(msgspec.Struct, frozen=True):
     """What one session taught, as the files tell it."""
 
     thread_id: str

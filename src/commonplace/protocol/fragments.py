@@ -13,16 +13,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+import msgspec
 
 from commonplace.protocol import items
 
 Role = Literal["user", "developer"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(msgspec.Struct, frozen=True):
     """One kind of injected text."""
 
     name: str

@@ -11,7 +11,6 @@ depth is an error); no file of a chain is ever written here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -29,16 +28,14 @@ _HEAD_BYTES: Final = 64 * 2**20
 """How far into a file its session_meta is looked for, and how long it may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A file, up to byte `end` (None: all of it)."""
 
     path: Path
     end: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(msgspec.Struct, frozen=True):
     """One thread, ready to be read."""
 
     path: Path
@@ -53,12 +50,11 @@ class Ledger:
         return self.meta.id
 
 
-@dataclass(slots=True)
-class SkipLog:
+class SkipLog(msgspec.Struct):
     """What could not be used, in a list that no file can make endless."""
 
     limit: int = 10_000
-    entries: list[Skipped] = field(default_factory=list[Skipped])
+    entries: list[Skipped] = []
 
     def add(self, skipped: Skipped) -> None:
         """Note one stretch; beyond the limit, everything further is summed up in the last entry."""

@@ -8,7 +8,6 @@ Either way the parent is only read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,8 +19,7 @@ from commonplace.rollout import blobs, chain, layout, reader
 from commonplace.rollout.chain import Ledger, Part, SkipLog
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(msgspec.Struct, frozen=True):
     """A place in a thread: before byte `offset` of one of its parts."""
 
     part: Part
@@ -70,8 +68,7 @@ def after_turn(ledger: Ledger, turn: str) -> Cut:
     return cuts[place + 1].cut if place + 1 < len(cuts) else end_of(ledger)
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(msgspec.Struct, frozen=True):
     cut: Cut
     turn_id: str | None
 

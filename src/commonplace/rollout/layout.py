@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from commonplace.errors import NotASession
 from commonplace.protocol import ids
@@ -29,8 +30,7 @@ _NAME: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutName:
+class RolloutName(msgspec.Struct, frozen=True):
     """What a rollout's file name says."""
 
     created: datetime
@@ -40,8 +40,7 @@ class RolloutName:
     compressed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(msgspec.Struct, frozen=True):
     """A session file met on a walk, with what the index compares to see whether it changed."""
 
     name: str

@@ -20,7 +20,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -40,8 +39,7 @@ _BATCH_LINES: Final = 4096
 _LAST_ORDINAL: Final = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What a recorder needs besides its thread."""
 
     home: Path
@@ -52,8 +50,7 @@ class Options:
     """The system call that writes; tests make it fail."""
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(msgspec.Struct):
     """A line that is not in the file yet; encoded on the writer's thread, where its blobs are stored first."""
 
     line_type: str
@@ -63,12 +60,11 @@ class _Pending:
     metadata: msgspec.Raw | None
 
 
-@dataclass(slots=True)
-class _Barrier:
+class _Barrier(msgspec.Struct):
     sync: bool
     last: bool = False
     create: bool = False
-    done: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = msgspec.field(default_factory=threading.Event)
     error: CommonplaceError | None = None
 
 

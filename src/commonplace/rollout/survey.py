@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -28,8 +27,7 @@ _TOLD_CWD: Final = re.compile(rb'<cwd>([^<]+)</cwd>|Current working directory: (
 _KIND: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_]+)"')
 
 
-@dataclass(slots=True)
-class Survey:
+class Survey(msgspec.Struct):
     """What a listing knows about one session file."""
 
     meta: SessionMeta
@@ -44,7 +42,7 @@ class Survey:
     turn_state: int = 0
     """Where the count of turns stands (see `TurnCounter.state`)."""
     skipped: int = 0
-    blobs: set[str] = field(default_factory=set[str])
+    blobs: set[str] = set()
     complete: bool = True
     """False after a glance: counts and blobs are not known."""
 

@@ -6,7 +6,6 @@ One forward pass over the whole chain. What it collects is bounded: beyond `MAX_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -52,14 +51,13 @@ class TranscriptItem(msgspec.Struct):
     item: msgspec.Raw
 
 
-@dataclass(slots=True)
-class Transcript:
+class Transcript(msgspec.Struct):
     """What `sessions show` tells."""
 
-    user_texts: list[str] = field(default_factory=list[str])
-    calls: list[Call] = field(default_factory=list[Call])
-    compactions: list[CompactionMark] = field(default_factory=list[CompactionMark])
-    items: list[TranscriptItem] = field(default_factory=list[TranscriptItem])
+    user_texts: list[str] = []
+    calls: list[Call] = []
+    compactions: list[CompactionMark] = []
+    items: list[TranscriptItem] = []
     turns: int = 0
     lines: int = 0
     ended: str | None = None

@@ -6,11 +6,11 @@ Files inside our home are ours; all others are foreign: read, referred to, forke
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
+import msgspec
 
 from commonplace.errors import ForeignFile, NotASession, StateError, UnknownThread
 from commonplace.rollout import layout, names
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from commonplace.runtime.book import Book
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A session file, the home it stands in, and whether it is ours to change."""
 
     path: Path

@@ -6,7 +6,7 @@ until it gets newer activity. The cap on running extractions holds over all proc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,8 @@ DAY: Final = 86_400
 HOUR: Final = 3_600
 SCAN_LIMIT: Final = 5_000
 """How many threads that need work are looked at in one start."""
+_PAGE: Final = 64
+"""How many are read at a time: a claim takes a few, and holds up everybody else while it looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +80,26 @@ def claim_next(
     return claimed
 
 
-def _candidates(tx: Transaction, terms: Terms, now: int) -> list[Row]:
+def _candidates(tx: Transaction, terms: Terms, now: int) -> Iterator[Row]:
+    """Yield threads that need work, newest first; mostly the first page is enough."""
     filters = ["backoff"] if terms.background else []
-    values: dict[str, object] = {"home": terms.home, "now": now, "scan": terms.scan}
+    values: dict[str, object] = {"home": terms.home, "now": now}
     values["oldest"] = now - max(0, terms.max_age_days) * DAY
     values["newest"] = now - max(0, terms.min_idle_hours) * HOUR
     if terms.current is not None:
         filters.append("not_current")
         values["current"] = terms.current
-    return tx.query("extractions.candidates", *filters, **values)
+    left = terms.scan
+    while left > 0:
+        limit = min(left, _PAGE)
+        rows = tx.query("extractions.candidates", *filters, limit=limit, **values)
+        yield from rows
+        if len(rows) < limit:
+            return
+        left -= limit
+        if "after" not in filters:
+            filters.append("after")
+        values |= {"after_s": rows[-1]["updated_s"], "after_id": rows[-1]["thread_id"]}
 
 
 def claim_one(

@@ -98,6 +98,7 @@ ORDER BY kind, job_key
 -- Threads that need to be extracted and may be, newest first; fresh ones and old ones are left out here, not afterwards.
 -- filter backoff: AND (jobs.job_key IS NULL OR updated_s > coalesce(jobs.input_watermark, -1) OR coalesce(jobs.retry_at, 0) <= :now)
 -- filter not_current: AND thread_id <> :current
+-- filter after: AND (updated_s, threads.thread_id) < (:after_s, :after_id)
 SELECT threads.thread_id, threads.path, threads.source, threads.cwd, threads.project, threads.updated_s
 FROM threads LEFT JOIN jobs ON jobs.kind = 'memory_stage1' AND jobs.job_key = threads.thread_id
 WHERE home = :home AND updated_s > learned_s AND is_current = 1 AND is_archived = 0 AND is_root = 1
@@ -106,4 +107,4 @@ WHERE home = :home AND updated_s > learned_s AND is_current = 1 AND is_archived 
   AND (jobs.job_key IS NULL OR updated_s > coalesce(jobs.input_watermark, -1) OR jobs.retry_remaining > 0)
   {filters}
 ORDER BY updated_s DESC, threads.thread_id DESC
-LIMIT :scan {skip_locked}
+LIMIT :limit {skip_locked}
