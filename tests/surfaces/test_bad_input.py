@@ -223,3 +223,16 @@ def test_a_newer_database_is_not_touched(commonplace: Command, home: Path) -> No
     assert len(ran.json["threads"]) == 1
     assert "newer version" in ran.err
     assert (home / "state.sqlite").read_bytes() == before
+
+
+def test_names_that_are_not_text_do_no_harm(commonplace: Command, home: Path) -> None:
+    Script().turn(user("x")).write_home(home)
+    folder = home / "sessions" / "2026" / os.fsdecode(b"\xff\xfe")
+    path = Script("0198c0de-0000-7000-8000-0000000000aa").turn(user("y")).write(folder)
+
+    listed = commonplace.ok("sessions", "list")
+    shown = commonplace("sessions", "show", path, "--json")
+
+    assert [row["thread_id"] for row in listed["threads"]] == [Script().thread_id]
+    assert shown.code == 1
+    assert "Traceback" not in shown.err

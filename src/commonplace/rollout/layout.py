@@ -116,9 +116,10 @@ def _walk_folder(folder: str, *, archived: bool) -> Iterator[FoundFile]:
                 elif name.startswith("rollout-") and name.endswith((".jsonl", ".jsonl.zst")):
                     if name.endswith(".zst") and name[:-4] in plain:
                         continue
+                    entry.path.encode()  # a name that is not text can neither be stored nor shown
                     status = entry.stat()
                     yield FoundFile(entry.path, status.st_size, status.st_mtime_ns, archived)
-            except OSError:
+            except (OSError, UnicodeEncodeError):
                 continue
 
 

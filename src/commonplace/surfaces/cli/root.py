@@ -76,6 +76,9 @@ def run(arguments: list[str]) -> int:
         reason = error.strerror or str(error)
         place = f"{error.filename}: " if error.filename else ""
         return fail("io_error", f"{place}{reason}.", "Check the disk and its permissions.", as_json=as_json)
+    except UnicodeEncodeError:
+        hint = "Rename the file or folder to a name that is valid text."
+        return fail("bad_name", "A file or folder has a name that is not text.", hint, as_json=as_json)
     except MemoryError:
         return fail("out_of_memory", "There is not enough memory for this.", "Close other programs.", as_json=as_json)
     return result if isinstance(result, int) else 0
