@@ -1,26 +1,30 @@
-"""`make bench`: run everything, print it, and write `bench/results/ledger.md`."""
+"""`make bench`: run everything, print it, and write `bench/results/`. Names of tables as arguments run only those."""
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import ledger, measure
+from bench import ledger, measure, state
 
 RESULTS = Path(__file__).parent / "results"
+RUNS = {"ledger": ("The ledger", ledger.run_all), "state": ("The shared state", state.run_all)}
 
 
-def main() -> None:
-    """Measure and write the table."""
-    tables = ledger.run_all()
-    text = f"# The ledger, measured\n\n{measure.machine()}; {datetime.now(UTC):%Y-%m-%d}. Written by `make bench`.\n"
-    for table in tables:
-        text += f"\n## {table.title}\n\n| {' | '.join(table.header)} |\n|{'---|' * len(table.header)}\n"
-        text += "".join(f"| {' | '.join(row)} |\n" for row in table.rows)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "ledger.md").write_text(text, "utf-8")
-    print(f"\nwritten: {RESULTS / 'ledger.md'}")
+def main(chosen: list[str]) -> None:
+    """Measure and write the tables."""
+    for name in chosen or RUNS:
+        title, run_all = RUNS[name]
+        tables = run_all()
+        text = f"# {title}, measured\n\n{measure.machine()}; {datetime.now(UTC):%Y-%m-%d}. Written by `make bench`.\n"
+        for table in tables:
+            text += f"\n## {table.title}\n\n| {' | '.join(table.header)} |\n|{'---|' * len(table.header)}\n"
+            text += "".join(f"| {' | '.join(row)} |\n" for row in table.rows)
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{name}.md").write_text(text, "utf-8")
+        print(f"\nwritten: {RESULTS / name}.md")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

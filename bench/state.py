@@ -5,27 +5,27 @@ Both sizes are measured in the same run, so that their ratio does not depend on 
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import anyio
 import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+from tests.state import contender
+from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
 
 from bench.ledger import Table
 from commonplace.state import extractions, jobs, outputs
 from commonplace.state.database import Database, Transaction
-from commonplace.state.jobs import EXTRACTION
-from tests.state import contender
-from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
 
 T = TypeVar("T")
 
@@ -37,14 +37,13 @@ SELECTED: Final = 1_024
 CONTENDERS: Final = 32
 CONTENDED: Final = 5_000
 TARGETS: Final = {"claim of 8": "20 ms", "claim, nothing to do": "20 ms", f"selection of {SELECTED:,}": "50 ms"}
-_WINDOW: Final = 28 * 86_400
 _CHUNK: Final = 10_000
 
 
 def run_all() -> list[Table]:
     """Run every measurement on both databases, in throw-away places."""
     with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder, _server(Path(folder)) as server:
-        addresses = {
+        addresses: dict[str, Callable[[str], str]] = {
             "SQLite": lambda name: str(Path(folder) / f"{name}.sqlite"),
             "PostgreSQL": partial(_new_database, server),
         }
@@ -52,20 +51,20 @@ def run_all() -> list[Table]:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[str]:
+def _server(folder: Path) -> Generator[str]:
     """Run a PostgreSQL of our own."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    import pgserver  # pyright: ignore[reportMissingTypeStubs]
+    from pgserver.postgres_server import get_server
 
-    server = pgserver.get_server(folder / "postgres", cleanup_mode="delete")
+    server = get_server(folder / "postgres", cleanup_mode="delete")
     yield str(server.get_uri())
     server.cleanup()
 
 
 def _new_database(server: str, name: str) -> str:
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(cast("str", f"CREATE DATABASE {name}"))  # pyright: ignore[reportArgumentType]
-    return server.replace("/postgres?", f"/{name}?")
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return make_conninfo(server, dbname=name)
 
 
 def costs(addresses: dict[str, Callable[[str], str]]) -> Table:
@@ -84,9 +83,7 @@ def costs(addresses: dict[str, Callable[[str], str]]) -> Table:
 async def _costs_at(address: str, size: int) -> dict[str, float]:
     database = await contender.connect(address)
     await _fill(database, size)
-    if address.startswith("postgresql:"):
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute("VACUUM ANALYZE")
+    _vacuum(address)
     worker = jobs.this_process()
     terms = extractions.Terms(HOME, max_claims=BATCH)
 
@@ -111,9 +108,17 @@ async def _costs_at(address: str, size: int) -> dict[str, float]:
     rest = [{"thread_id": thread_id(number), "watermark": NOW} for number in range(size)]
     for start in range(0, size, _CHUNK):
         await database.write(lambda tx, start=start: tx.execute_many("threads.learned", rest[start : start + _CHUNK]))
+    _vacuum(address)
     times["claim, nothing to do"] = await _median(database, claim, 0)
     await database.close()
     return times
+
+
+def _vacuum(address: str) -> None:
+    """Do what a PostgreSQL server does by itself within a minute of such a change."""
+    if not address.startswith("/"):
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
 
 
 async def _timed(database: Database, body: Callable[[Transaction], T]) -> tuple[float, T]:
@@ -132,47 +137,21 @@ async def _median(database: Database, body: Callable[[Transaction], list[T]], ro
 
 
 async def _fill(database: Database, size: int) -> None:
-    """Put in threads over four weeks; every second one was extracted, some of those were cited or retrieved."""
     for start in range(0, size, _CHUNK):
-        await database.write(partial(_fill_some, numbers=range(start, min(start + _CHUNK, size)), size=size))
-
-
-def _fill_some(tx: Transaction, numbers: range, size: int) -> None:
-    times = {number: NOW - 86_400 - number * _WINDOW // size for number in numbers}
-    tx.execute_many("threads.put", [thread_row(thread_id(number), times[number]) for number in numbers])
-    known = [(thread_id(number), times[number]) for number in numbers if number % 2]
-    worker = jobs.Worker("bench", "elsewhere", 1, "then").values()
-    claims = [
-        {"kind": EXTRACTION, "job_key": key, "ownership_token": key, "input_watermark": mark, "watermark": mark, "now": NOW}
-        for key, mark in known
-    ]
-    more = {"retry_remaining": 3, "last_success_watermark": None, "lease_until": NOW + 300, **worker}
-    tx.execute_many("jobs.insert_claim", [claim | more for claim in claims])
-    tx.execute_many("jobs.succeed", claims)
-    tx.execute_many("threads.learned", [{"thread_id": key, "watermark": mark} for key, mark in known])
-    texts = {"raw_memory": "what was learned " * 120, "rollout_summary": "what was done " * 60, "rollout_slug": "slug"}
-    made = [{"thread_id": key, "source_updated_at": mark, "is_empty": 0, "now": NOW, **texts} for key, mark in known]
-    tx.execute_many("outputs.put", made)
-    tx.execute_many("usage.output_retrieved", [{"id": key, "n": 1, "now": NOW} for key, _ in known[::5]])
-    tx.execute_many("usage.output_cited", [{"id": key, "n": 1, "now": NOW} for key, _ in known[::10]])
-    tx.execute_many("outputs.pin", [{"thread_id": key, "is_pinned": 1} for key, _ in known[::100]])
+        await database.write(partial(contender.fill, numbers=range(start, min(start + _CHUNK, size)), size=size))
 
 
 def contention(addresses: dict[str, Callable[[str], str]]) -> Table:
     """Measure how fast many processes work off one queue."""
     title = f"{CONTENDERS} processes, {CONTENDED:,} jobs, claimed by {BATCH}, each finished in its own transaction"
-    table = Table(title, ("database", "jobs/s", "seconds with start-up", "done", "done twice", "lock errors"))
+    table = Table(title, ("database", "jobs/s", "taken", "done", "done twice", "processes that failed"))
     for kind, address in addresses.items():
         place = address("contention")
         anyio.run(_queue, place)
-        begun = time.perf_counter()
-        running = [contender.start(place, batch=BATCH, cap=CONTENDERS * BATCH) for _ in range(CONTENDERS)]
-        said = [process.communicate()[0] for process in running]
-        taken = time.perf_counter() - begun
-        done = [key for text in said if text for key in json.loads(text)["done"]]
-        failed = sum(process.returncode != 0 for process in running)
-        twice = len(done) - len(set(done))
-        table.add(kind, f"{len(done) / taken:,.0f}", f"{taken:.1f}", f"{len(set(done)):,}", twice, failed)
+        found = contender.race(place, [0] * CONTENDERS, batch=BATCH, cap=CONTENDERS * BATCH)
+        done, failed = set(found.done), sum(code != 0 for code in found.codes)
+        twice = len(found.done) - len(done)
+        table.add(kind, f"{len(done) / found.seconds:,.0f}", f"{found.seconds:.1f} s", f"{len(done):,}", twice, failed)
     return table
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from contender import HOME, NOW, ROOT, thread_row
+
 from commonplace.state.database import Database, Row, Statement, Transaction
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Worker, this_process
-from contender import HOME, NOW, ROOT, thread_row
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,10 +61,10 @@ class Rows:
         """Run one function of a store in a transaction of its own."""
         return await self.database.write(lambda tx: function(tx, *args, **kwargs))
 
-    async def execute(self, name: str, **values: Any) -> int:
+    async def execute(self, name: str, /, **values: Any) -> int:
         return await self.database.write(lambda tx: tx.execute(name, **values))
 
-    async def query(self, name: str, **values: Any) -> list[Row]:
+    async def query(self, name: str, /, **values: Any) -> list[Row]:
         return await self.database.read(lambda tx: tx.query(name, **values))
 
     async def thread(self, key: str, updated_s: int = NOW - DAY, **changes: Any) -> str:

@@ -66,9 +66,10 @@ def claim_next(
         return []
     tx.serialise("claims")
     jobs.free_dead(tx, worker, now)
+    room = min(terms.max_claims, terms.max_running - _count_running(tx, now))
     claimed: list[Extraction] = []
-    for row in _candidates(tx, terms, now):
-        if len(claimed) >= terms.max_claims:
+    for row in _candidates(tx, terms, now) if room > 0 else ():
+        if len(claimed) >= room:
             break
         if not wanted(row):
             continue
@@ -126,7 +127,7 @@ def _claim(
     values = {"kind": EXTRACTION, "job_key": thread_id, "ownership_token": token, "input_watermark": watermark}
     values |= {"now": now, "lease_until": now + terms.lease, **worker.values()}
     claim = Claim(EXTRACTION, thread_id, token, watermark)
-    if tx.query("jobs.count_running", kind=EXTRACTION, now=now)[0]["n"] >= terms.max_running:
+    if _count_running(tx, now) >= terms.max_running:
         return _why_not(row, now)
     if row is None:
         tx.execute("jobs.insert_claim", retry_remaining=RETRIES, last_success_watermark=None, **values)
@@ -137,6 +138,10 @@ def _claim(
         return _why_not(row, now)
     retries = RETRIES if advanced else row["retry_remaining"]
     return claim if tx.execute("jobs.claim", retry_remaining=retries, **values) else Outcome.RUNNING
+
+
+def _count_running(tx: Transaction, now: int) -> int:
+    return tx.query("jobs.count_running", kind=EXTRACTION, now=now)[0]["n"]
 
 
 def _why_not(row: Row | None, now: int) -> Outcome:

@@ -113,10 +113,12 @@ def get(tx: Transaction, kind: str, job_key: str) -> Row | None:
 def free_dead(tx: Transaction, worker: Worker, now: int) -> int:
     """End the leases of processes of this host that are dead; return how many."""
     freed = 0
+    starts: dict[int, str | None] = {worker.pid: worker.process_start}  # everybody waits: ask once per process
     for row in tx.query("jobs.running_on_host", host=worker.host, now=now):
-        if row["pid"] == worker.pid and row["process_start"] == worker.process_start:
-            continue
-        if process_start(row["pid"]) != row["process_start"]:
+        pid = row["pid"]
+        if pid not in starts:
+            starts[pid] = process_start(pid)
+        if starts[pid] != row["process_start"]:
             key = {name: row[name] for name in ("kind", "job_key", "ownership_token")}
             freed += tx.execute("jobs.expire", now=now, **key)
     return freed

@@ -10,7 +10,9 @@ error at once, and says why.
 
 from __future__ import annotations
 
+import random
 import re
+import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -148,7 +150,7 @@ class PostgresDatabase:
             try:
                 return self._once(body, looking)
             except (pg.DeadlockDetected, pg.SerializationFailure, _ConnectionLost):
-                continue
+                time.sleep(0.05 * random.random())  # noqa: S311 (so that the same two do not meet again)
             except pg.LockNotAvailable:
                 break
             except psycopg.Error as error:

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,10 @@ from commonplace.state.database import LATEST, Row, T, Transaction, migrations, 
 
 FILE: Final = "state.sqlite"
 _BUSY_SECONDS: Final = 10.0
+"""How long a transaction waits for another process."""
+_FIRST_PAUSE: Final = 0.001
+_LONGEST_PAUSE: Final = 0.02
+"""Transactions are short, so who waits looks often: with 32 processes, a longer pause only leaves the file idle."""
 
 
 @cache
@@ -75,17 +79,14 @@ class SqliteDatabase:
         connection: sqlite3.Connection | None = None
         try:
             connection = sqlite3.connect(
-                self.path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+                self.path or ":memory:", timeout=0, isolation_level=None, check_same_thread=False
+            )  # SQLite's own waiting is coarse and unfair, and it does not wait for a change to WAL: `_patiently` does
             connection.row_factory = sqlite3.Row
-            self._migrate(connection)
+            _patiently(partial(self._migrate, connection))
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
-            raise StateError(
-                f"The database {self.path} cannot be used: {error}.",
-                hint="It only mirrors files: move it away and run `commonplace sessions reindex`.",
-            ) from error
+            raise self._error(error, "cannot be used") from error
         return connection
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
@@ -122,38 +123,49 @@ class SqliteDatabase:
         return await anyio.to_thread.run_sync(self._run, body, "BEGIN IMMEDIATE")
 
     def _run(self, body: Callable[[Transaction], T], begin: str) -> T:
-        deadline = time.monotonic() + _BUSY_SECONDS
-        pause = 0.005
-        while True:
-            try:
-                with self._guard:
-                    return self._once(body, begin)
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) and "busy" not in str(error):
-                    raise StateError(f"The database {self.path} failed: {error}.", hint="Check the disk.") from error
-                if time.monotonic() > deadline:
-                    raise DatabaseBusy(
-                        f"The database {self.path} is locked by another process.", hint="Try again."
-                    ) from error
-            except sqlite3.Error as error:
-                raise StateError(
-                    f"The database {self.path} failed: {error}.",
-                    hint="It only mirrors files: move it away and run `commonplace sessions reindex`.",
-                ) from error
-            time.sleep(pause * (0.5 + random.random()))  # noqa: S311 (jitter, not a secret)
-            pause = min(pause * 2, 0.5)
+        try:
+            return _patiently(partial(self._once, body, begin))
+        except sqlite3.Error as error:
+            raise self._error(error, "failed") from error
 
     def _once(self, body: Callable[[Transaction], T], begin: str) -> T:
-        self._connection.execute(begin)
-        try:
-            result = body(_SqliteTransaction(self._connection))
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:  # a full disk has ended it already
-                self._connection.execute("ROLLBACK")
-            raise
-        return result
+        with self._guard:
+            self._connection.execute(begin)
+            try:
+                result = body(_SqliteTransaction(self._connection))
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # some errors have ended it already
+                    self._connection.execute("ROLLBACK")
+                raise
+            return result
+
+    def _error(self, error: sqlite3.Error, what: str) -> StateError:
+        if _is_locked(error):
+            return DatabaseBusy(f"The database {self.path} is locked by another process.", hint="Try again.")
+        hint = "It only mirrors files: move it away and run `commonplace sessions reindex`."
+        if what == "failed" and isinstance(error, sqlite3.OperationalError):
+            hint = "Check the disk."
+        return StateError(f"The database {self.path} {what}: {error}.", hint=hint)
 
     async def close(self) -> None:
         """Close the file."""
         await anyio.to_thread.run_sync(self._connection.close)
+
+
+def _is_locked(error: sqlite3.Error) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
+
+
+def _patiently(action: Callable[[], T]) -> T:
+    """Do something that changes nothing when it fails, again while another process has the file locked."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            if not _is_locked(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(pause * (0.5 + random.random()))  # noqa: S311 (jitter, not a secret)
+        pause = min(pause * 2, _LONGEST_PAUSE)

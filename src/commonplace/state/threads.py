@@ -266,7 +266,7 @@ def _matches(tx: Transaction, home: str, text: str) -> list[Row]:
     if named := tx.query("threads.by_name", home=home, name=text):
         return named
     if lowered and all(char in "0123456789abcdef-" for char in lowered):
-        return tx.query("threads.by_prefix", home=home, low=lowered, high=lowered + "~")
+        return tx.query("threads.by_prefix", home=home, low=lowered, high=lowered + "g")
     return []
 
 

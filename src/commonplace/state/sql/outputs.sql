@@ -28,7 +28,7 @@ SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs
 FROM outputs JOIN threads ON threads.path = (
   SELECT file.path FROM threads AS file
   WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'
-  ORDER BY file.is_archived, file.path LIMIT 1
+  ORDER BY file.is_archived, file.updated_at DESC, file.path LIMIT 1
 )
 WHERE outputs.is_empty = 0 AND (outputs.fresh_at >= :cutoff OR outputs.is_pinned = 1)
 ORDER BY outputs.cited DESC, outputs.retrieved DESC, outputs.fresh_at DESC, outputs.source_updated_at DESC,

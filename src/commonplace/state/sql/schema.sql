@@ -36,7 +36,7 @@ CREATE TABLE threads (
 );
 CREATE INDEX threads_by_time ON threads (home, is_archived, updated_at DESC, thread_id DESC);
 CREATE INDEX threads_by_id ON threads (thread_id);
-CREATE INDEX threads_in_home ON threads (home, thread_id);
+CREATE INDEX threads_in_home ON threads (home, thread_id, is_archived, updated_at DESC, path);
 CREATE INDEX threads_by_name ON threads (name) WHERE name IS NOT NULL;
 CREATE INDEX threads_by_base ON threads (base_id) WHERE base_id IS NOT NULL;
 CREATE INDEX threads_to_learn ON threads (home, updated_s DESC, thread_id DESC)
