@@ -200,9 +200,7 @@ async def test_how_many_rows_changed_is_said(database: Database) -> None:
 
 
 async def test_a_locked_file_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0.01)
-    database = await SqliteDatabase.open(tmp_path / "x.sqlite")
-    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 60.0)
+    database = await SqliteDatabase.open(tmp_path / "x.sqlite", patience=60.0)
     other = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     pauses: list[float] = []

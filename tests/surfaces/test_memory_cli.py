@@ -13,7 +13,8 @@ import anyio
 import pytest
 from command import Command
 
-from commonplace.state import extractions, jobs, sqlite, usage
+from commonplace.runtime import book
+from commonplace.state import extractions, jobs, usage
 from commonplace.state.database import Transaction
 from commonplace.state.extractions import Terms
 from commonplace.state.jobs import Claim, Worker
@@ -215,7 +216,7 @@ def test_doctor_moves_a_damaged_database_away_and_says_what_is_lost(
 def test_a_locked_database_does_not_stop_a_listing(
     commonplace: Command, home: Path, thread: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(book, "FOREGROUND_SECONDS", 0.05)
     commonplace.ok("sessions", "list")
     thread.turn(user("more")).write_home(home)
     other = sqlite3.connect(home / "state.sqlite", isolation_level=None)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from commonplace.state.threads import ThreadIndex
 
 Warn = Callable[[str], None]
+FOREGROUND_SECONDS = 2.0
+"""A person does not wait for another process's lock: after this, a command goes on without the database."""
 
 
 def _ignore(_: str) -> None:
@@ -79,7 +81,7 @@ class Book:
         if address == "sqlite":
             from commonplace.state.sqlite import FILE, SqliteDatabase
 
-            return await SqliteDatabase.open(self.home / FILE)
+            return await SqliteDatabase.open(self.home / FILE, patience=FOREGROUND_SECONDS)
         from commonplace.state.postgres import PostgresDatabase
 
         return await PostgresDatabase.open(address)

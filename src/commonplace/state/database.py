@@ -19,16 +19,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
 
 QUERY_FILES: Final = ("threads", "jobs", "outputs", "usage")
-LATEST: Final = 3
+LATEST: Final = 2
 """The newest migration that this program knows."""
 
 _HEADER: Final = re.compile(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)
@@ -74,8 +75,7 @@ class Database(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True):
     """One named query: its text, and the filters that it may be narrowed by."""
 
     text: str

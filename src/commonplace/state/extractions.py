@@ -7,8 +7,9 @@ until it gets newer activity. The cap on running extractions holds over all proc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from commonplace.state import consolidations, jobs, outputs, usage
 from commonplace.state.database import Row, Transaction
@@ -23,8 +24,7 @@ _PAGE: Final = 64
 """How many are read at a time: a claim takes a few, and holds up everybody else while it looks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """What a start may claim."""
 
     home: str
@@ -41,8 +41,7 @@ class Terms:
     scan: int = SCAN_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Extraction:
+class Extraction(msgspec.Struct, frozen=True):
     """A claimed thread."""
 
     claim: Claim

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import rollout
@@ -18,8 +19,7 @@ GLANCE_ABOVE: Final = 16 * 2**20
 """Larger files are only looked at from both ends, until somebody asks for a full index."""
 
 
-@dataclass(slots=True)
-class FileRow:
+class FileRow(msgspec.Struct):
     """The values of one row, and the blobs that its file refers to."""
 
     values: dict[str, Any]

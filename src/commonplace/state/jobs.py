@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from commonplace.state.database import Row, Transaction
 
@@ -33,8 +34,7 @@ class Outcome(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(msgspec.Struct, frozen=True):
     """A process that works, and how others can tell whether it still lives."""
 
     worker_id: str
@@ -52,8 +52,7 @@ class Worker:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """The right to work on a job, for a while."""
 
     kind: str

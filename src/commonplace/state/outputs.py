@@ -6,8 +6,9 @@ does not age. Ranking is cited, then retrieved, then recency. What memory may no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from commonplace.state import consolidations
 from commonplace.state.database import Row, Transaction
@@ -17,8 +18,7 @@ DAY: Final = 86_400
 PRUNE_BATCH: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """What an extractor made of one session."""
 
     raw_memory: str

@@ -23,11 +23,11 @@ from commonplace.rollout.folders import make_private
 from commonplace.state.database import LATEST, Row, T, Transaction, migrations, statements
 
 FILE: Final = "state.sqlite"
-_BUSY_SECONDS: Final = 10.0
+BUSY_SECONDS: Final = 10.0
 """How long a transaction waits for another process."""
 _FIRST_PAUSE: Final = 0.001
 _LONGEST_PAUSE: Final = 0.02
-"""Transactions are short, so who waits looks often: with 32 processes, a longer pause only leaves the file idle."""
+"""Transactions are short, so who waits looks often."""
 
 
 @cache
@@ -55,20 +55,21 @@ class _SqliteTransaction:
 class SqliteDatabase:
     """A database file (or, for a listing that cannot have one, memory)."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, patience: float = BUSY_SECONDS) -> None:
         self.path = path
         self.read_only = False
+        self._patience = patience
         self._guard = threading.Lock()
         self._connection = self._connect()
 
     @classmethod
-    async def open(cls, path: Path | None) -> SqliteDatabase:
-        """Open, and bring the schema up to date.
+    async def open(cls, path: Path | None, *, patience: float = BUSY_SECONDS) -> SqliteDatabase:
+        """Open, and bring the schema up to date; `patience` is how long another process is waited for.
 
         Raises:
             StateError: the file cannot be opened or is not a database.
         """
-        return await anyio.to_thread.run_sync(cls, path)
+        return await anyio.to_thread.run_sync(cls, path, patience)
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is not None:
@@ -82,7 +83,7 @@ class SqliteDatabase:
                 self.path or ":memory:", timeout=0, isolation_level=None, check_same_thread=False
             )  # SQLite's own waiting is coarse and unfair, and it does not wait for a change to WAL: `_patiently` does
             connection.row_factory = sqlite3.Row
-            _patiently(partial(self._migrate, connection))
+            _patiently(partial(self._migrate, connection), self._patience)
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
@@ -124,7 +125,7 @@ class SqliteDatabase:
 
     def _run(self, body: Callable[[Transaction], T], begin: str) -> T:
         try:
-            return _patiently(partial(self._once, body, begin))
+            return _patiently(partial(self._once, body, begin), self._patience)
         except sqlite3.Error as error:
             raise self._error(error, "failed") from error
 
@@ -157,9 +158,9 @@ def _is_locked(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
 
 
-def _patiently(action: Callable[[], T]) -> T:
+def _patiently(action: Callable[[], T], patience: float) -> T:
     """Do something that changes nothing when it fails, again while another process has the file locked."""
-    deadline = time.monotonic() + _BUSY_SECONDS
+    deadline = time.monotonic() + patience
     pause = _FIRST_PAUSE
     while True:
         try:

@@ -7,7 +7,6 @@ its row, and reads only what changed: for a file that grew, only what was added.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,16 +53,14 @@ def ambiguous(text: str, matches: list[str]) -> AmbiguousThread:
     return AmbiguousThread(f"{text!r} matches {count} threads: {shown}.", hint="Give more of the id.", matches=matches)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """A stretch of a listing and where the next one begins."""
 
     threads: list[ThreadRow]
     next_cursor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
+class Refreshed(msgspec.Struct, frozen=True):
     """What a refresh found."""
 
     files: int

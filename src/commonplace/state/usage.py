@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
+
+import msgspec
 
 from commonplace.state.database import Row, Transaction
 
 Use = Literal["retrieved", "injected", "cited"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """The most that may be spent in one day on one kind of work (None: no limit)."""
 
     requests: int | None = None
