@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOUR, NOW, ROOT, Rows, part
 
 from commonplace.state import consolidations, jobs, outputs, usage
@@ -203,7 +203,7 @@ async def test_a_claim_renews_the_row(rows: Rows) -> None:
 
 
 async def test_the_lease_of_a_dead_process_of_this_host_binds_nobody(rows: Rows) -> None:
-    earlier = dataclasses.replace(HERE, process_start="an earlier start")
+    earlier = structs.replace(HERE, process_start="an earlier start")
     await running(rows, lease_until=NOW + HOUR, **earlier.values())
 
     assert isinstance(await claim(rows), Claim)
@@ -253,7 +253,7 @@ async def test_a_heartbeat_keeps_the_root(rows: Rows) -> None:
     await running(rows, lease_until=NOW + 1)
 
     assert await rows.do(jobs.heartbeat, HELD, lease=HOUR, now=NOW)
-    assert not await rows.do(jobs.heartbeat, dataclasses.replace(HELD, token="other"), lease=DAY, now=NOW)
+    assert not await rows.do(jobs.heartbeat, structs.replace(HELD, token="other"), lease=DAY, now=NOW)
     assert await claim(rows, now=NOW + HOUR - 1) is Outcome.RUNNING
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
 
 from commonplace.state import extractions, jobs, outputs, usage
@@ -31,7 +31,7 @@ FOUND = Output("what was learned", "what happened", "a-slug")
 
 
 def terms(**changes: Any) -> Terms:
-    return dataclasses.replace(TERMS, **changes)
+    return structs.replace(TERMS, **changes)
 
 
 async def claim_next(
@@ -607,14 +607,14 @@ async def test_a_process_that_ended_and_was_not_waited_for_is_dead(rows: Rows, c
 async def test_a_pid_that_was_given_to_another_process_does_not_keep_a_lease(
     rows: Rows, child: subprocess.Popen[bytes]
 ) -> None:
-    reused = dataclasses.replace(worker_of(child), process_start="an earlier start")
+    reused = structs.replace(worker_of(child), process_start="an earlier start")
     await rows.running("a", input_watermark=MARK, **reused.values())
 
     assert isinstance(await claim_one(rows), Claim)
 
 
 async def test_a_pid_of_ours_that_an_earlier_process_had_does_not_keep_a_lease(rows: Rows) -> None:
-    earlier = dataclasses.replace(HERE, process_start="an earlier start")
+    earlier = structs.replace(HERE, process_start="an earlier start")
     await rows.running("a", input_watermark=MARK, **earlier.values())
 
     assert isinstance(await claim_one(rows), Claim)
@@ -627,7 +627,7 @@ async def test_a_lease_of_our_own_process_is_respected(rows: Rows) -> None:
 
 
 async def test_nothing_can_be_told_about_a_process_of_another_host(rows: Rows, child: subprocess.Popen[bytes]) -> None:
-    elsewhere = dataclasses.replace(worker_of(child), host="elsewhere.invalid")
+    elsewhere = structs.replace(worker_of(child), host="elsewhere.invalid")
     end(child)
     await rows.running("a", input_watermark=MARK, **elsewhere.values())
 
