@@ -105,7 +105,7 @@ async def server(postgres_server: str) -> AsyncIterator[psycopg.Connection[Any]]
 async def test_sqlite_finds_rows_by_an_index(
     file: sqlite3.Connection, name: str, filters: tuple[str, ...], index: str
 ) -> None:
-    text = sqlite._text(name, filters)
+    text = sqlite.rendered(name, filters)
     plan = [str(row[3]) for row in file.execute(f"EXPLAIN QUERY PLAN {text}", values_of(text))]
 
     assert re.search(rf"USING (COVERING )?INDEX ({index})\b", "\n".join(plan)), plan
@@ -117,7 +117,7 @@ async def test_sqlite_finds_rows_by_an_index(
 async def test_postgresql_finds_rows_by_an_index(
     server: psycopg.Connection[Any], name: str, filters: tuple[str, ...], index: str
 ) -> None:
-    text: Any = f"EXPLAIN {postgres._text(name, filters)}"
+    text: Any = f"EXPLAIN {postgres.rendered(name, filters)}"
     plan = [str(row[0]) for row in server.execute(text, values_of(text))]
 
     assert re.search(rf"(using|on) ({index})\b", "\n".join(plan)), plan
@@ -127,7 +127,7 @@ async def test_postgresql_finds_rows_by_an_index(
 async def test_sqlite_looks_at_no_other_threads_to_find_one(file: sqlite3.Connection) -> None:
     """A home is one value for most rows: an index that only narrows by it would walk them all."""
     for name in ("threads.by_id", "threads.by_prefix", "outputs.select"):
-        text = sqlite._text(name)
+        text = sqlite.rendered(name)
         plan = "\n".join(str(row[3]) for row in file.execute(f"EXPLAIN QUERY PLAN {text}", values_of(text)))
 
         assert "(home=?)" not in plan

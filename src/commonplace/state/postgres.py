@@ -41,7 +41,7 @@ Connection = psycopg.Connection[dict[str, Any]]
 
 
 @cache
-def _text(name: str, filters: tuple[str, ...] = ()) -> str:
+def rendered(name: str, filters: tuple[str, ...] = ()) -> str:
     """Return a query with the driver's kind of placeholders."""
     text = statements()[name].render(filters, skip_locked="FOR UPDATE OF threads SKIP LOCKED")
     return _NAMED.sub(r"%(\1)s", text.replace("%", "%%"))
@@ -61,14 +61,14 @@ class _PostgresTransaction:
         self._connection = connection
 
     def query(self, name: str, /, *filters: str, **values: Any) -> list[Row]:
-        return list(self._connection.execute(cast("Any", _text(name, filters)), _storable(values)).fetchall())
+        return list(self._connection.execute(cast("Any", rendered(name, filters)), _storable(values)).fetchall())
 
     def execute(self, name: str, /, **values: Any) -> int:
-        return self._connection.execute(cast("Any", _text(name)), _storable(values)).rowcount
+        return self._connection.execute(cast("Any", rendered(name)), _storable(values)).rowcount
 
     def execute_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
         with self._connection.cursor() as cursor:
-            cursor.executemany(cast("Any", _text(name)), [_storable(row) for row in rows])
+            cursor.executemany(cast("Any", rendered(name)), [_storable(row) for row in rows])
 
     def serialise(self, name: str, /) -> None:
         key = zlib.crc32(f"{SCHEMA}.{name}".encode())

@@ -31,7 +31,8 @@ _LONGEST_PAUSE: Final = 0.02
 
 
 @cache
-def _text(name: str, filters: tuple[str, ...] = ()) -> str:
+def rendered(name: str, filters: tuple[str, ...] = ()) -> str:
+    """Return a query as this driver sends it."""
     return statements()[name].render(filters, skip_locked="")
 
 
@@ -40,13 +41,13 @@ class _SqliteTransaction:
         self._connection = connection
 
     def query(self, name: str, /, *filters: str, **values: Any) -> list[Row]:
-        return [dict(row) for row in self._connection.execute(_text(name, filters), values)]
+        return [dict(row) for row in self._connection.execute(rendered(name, filters), values)]
 
     def execute(self, name: str, /, **values: Any) -> int:
-        return self._connection.execute(_text(name), values).rowcount
+        return self._connection.execute(rendered(name), values).rowcount
 
     def execute_many(self, name: str, rows: Iterable[Mapping[str, Any]], /) -> None:
-        self._connection.executemany(_text(name), rows)
+        self._connection.executemany(rendered(name), rows)
 
     def serialise(self, name: str, /) -> None:
         """Nothing to do: an immediate transaction is the only one that writes."""
