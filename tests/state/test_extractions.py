@@ -535,6 +535,14 @@ async def test_failure_costs_a_retry_and_says_why(
     assert await rows.request() is None
 
 
+async def test_a_heartbeat_that_comes_too_late_does_not_revive_a_claim(rows: Rows) -> None:
+    held = await claim_one(rows, worker=ELSEWHERE)
+    assert isinstance(held, Claim)
+
+    assert not await rows.do(jobs.heartbeat, held, lease=300, now=NOW + 300)
+    assert isinstance(await claim_one(rows, now=NOW + 300), Claim)
+
+
 async def test_a_heartbeat_keeps_others_away_for_another_lease(rows: Rows) -> None:
     held = await claim_one(rows, worker=ELSEWHERE)
     assert isinstance(held, Claim)

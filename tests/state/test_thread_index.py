@@ -129,6 +129,16 @@ async def test_a_reverted_thread_is_one_thread_by_its_newest_file(index: ThreadI
     assert await index.find(home, script.thread_id) == path
 
 
+async def test_a_copied_file_does_not_make_a_second_thread(index: ThreadIndex, home: Path) -> None:
+    path = Script().turn(user("x")).write_home(home)
+    copy = path.with_name(path.name.replace("09-00-00", "09-00-01"))
+    copy.write_bytes(path.read_bytes())
+    await index.refresh(home)
+
+    assert [row.path for row in await every(index, home)] == [str(path)]
+    assert await index.find(home, Script().thread_id) == path
+
+
 async def test_archived_threads_are_listed_apart(index: ThreadIndex, home: Path) -> None:
     Script(thread_id(1)).write_home(home)
     Script(thread_id(2)).write(home / "archived_sessions")

@@ -90,6 +90,8 @@ async def _database(book: Book, *, repair: bool) -> tuple[Database | None, Check
     note = ""
     try:
         database = await book.open_database()
+    except OSError as error:
+        return None, Check("database", ok=False, detail=f"{error.filename or file}: {error.strerror}")
     except StateError as error:
         if not repair or book.settings["database"] != "sqlite" or not file.exists():
             return None, Check("database", ok=False, detail=error.sentence())

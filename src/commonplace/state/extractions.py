@@ -67,11 +67,13 @@ def claim_next(
     jobs.free_dead(tx, worker, now)
     room = min(terms.max_claims, terms.max_running - _count_running(tx, now))
     claimed: list[Extraction] = []
+    looked_at = 0
     for row in _candidates(tx, terms, now) if room > 0 else ():
-        if len(claimed) >= room:
+        if len(claimed) >= room or looked_at >= terms.scan:
             break
         if not wanted(row):
             continue
+        looked_at += 1
         found = _claim(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
         if isinstance(found, Claim):
             claimed.append(Extraction(found, row["path"], row["source"], row["cwd"], row["project"]))
@@ -81,7 +83,7 @@ def claim_next(
 
 
 def _candidates(tx: Transaction, terms: Terms, now: int) -> Iterator[Row]:
-    """Yield threads that need work, newest first; mostly the first page is enough."""
+    """Yield threads that need work, newest first, a page at a time: mostly the first one is enough."""
     filters = ["backoff"] if terms.background else []
     values: dict[str, object] = {"home": terms.home, "now": now}
     values["oldest"] = now - max(0, terms.max_age_days) * DAY
@@ -89,14 +91,11 @@ def _candidates(tx: Transaction, terms: Terms, now: int) -> Iterator[Row]:
     if terms.current is not None:
         filters.append("not_current")
         values["current"] = terms.current
-    left = terms.scan
-    while left > 0:
-        limit = min(left, _PAGE)
-        rows = tx.query("extractions.candidates", *filters, limit=limit, **values)
+    while True:
+        rows = tx.query("extractions.candidates", *filters, limit=_PAGE, **values)
         yield from rows
-        if len(rows) < limit:
+        if len(rows) < _PAGE:
             return
-        left -= limit
         if "after" not in filters:
             filters.append("after")
         values |= {"after_s": rows[-1]["updated_s"], "after_id": rows[-1]["thread_id"]}

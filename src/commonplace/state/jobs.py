@@ -125,7 +125,7 @@ def free_dead(tx: Transaction, worker: Worker, now: int) -> int:
 
 def heartbeat(tx: Transaction, claim: Claim, *, lease: int, now: int) -> bool:
     """Keep a claim for longer; False if it is lost."""
-    return tx.execute("jobs.heartbeat", lease_until=now + lease, **claim.values()) > 0
+    return tx.execute("jobs.heartbeat", lease_until=now + lease, now=now, **claim.values()) > 0
 
 
 def release(tx: Transaction, claims: Iterable[Claim]) -> int:

@@ -31,9 +31,10 @@ UPDATE jobs SET status = 'running', worker_id = :worker_id, host = :host, pid = 
 WHERE kind = :kind AND job_key = :job_key AND NOT (status = 'running' AND coalesce(lease_until, 0) > :now)
 
 -- name: jobs.heartbeat
--- Keep a claim for longer.
+-- Keep a claim for longer; an extraction whose lease ran out may have lost its place under the cap, so it is not revived.
 UPDATE jobs SET lease_until = :lease_until
 WHERE kind = :kind AND job_key = :job_key AND status = 'running' AND ownership_token = :ownership_token
+  AND (kind <> 'memory_stage1' OR lease_until > :now)
 
 -- name: jobs.release
 -- Give a claim back as if it had not been made.

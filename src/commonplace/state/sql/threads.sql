@@ -51,11 +51,12 @@ ON CONFLICT (path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = ex
   tokens = excluded.tokens, skipped = excluded.skipped, base_id = excluded.base_id
 
 -- name: threads.mark_replaced
--- Of a thread with several files (it was reverted), only the newest stands for it.
-UPDATE threads SET is_current = CASE WHEN rollout_id = (
-    SELECT other.rollout_id FROM threads AS other
+-- Of a thread with several files (it was reverted, or a file was copied), one stands for it: the newest.
+UPDATE threads SET is_current = CASE WHEN path = (
+    SELECT other.path FROM threads AS other
     WHERE other.home = threads.home AND other.thread_id = threads.thread_id
-    ORDER BY other.rollout_id <> other.thread_id DESC, other.rollout_id DESC LIMIT 1
+    ORDER BY other.rollout_id <> other.thread_id DESC, other.rollout_id DESC, other.is_archived,
+      other.updated_at DESC, other.path LIMIT 1
   ) THEN 1 ELSE 0 END
 WHERE home = :home AND thread_id IN (
   SELECT thread_id FROM threads WHERE home = :home GROUP BY thread_id HAVING count(*) > 1
