@@ -457,13 +457,11 @@ async def test_without_the_claim_nothing_happens(
     assert await rows.everything() == before
 
 
-@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
-async def test_a_claim_whose_lease_ran_out_holds_until_somebody_takes_it(
-    rows: Rows, ending: Callable[[Transaction, Claim], bool]
-) -> None:
+@pytest.mark.parametrize("name", [name for name in ENDINGS if name != "a heartbeat"])
+async def test_a_claim_whose_lease_ran_out_can_be_finished_until_somebody_takes_it(rows: Rows, name: str) -> None:
     await rows.running("a", lease_until=NOW - 1, input_watermark=MARK)
 
-    assert await rows.do(ending, CLAIM)
+    assert await rows.do(ENDINGS[name], CLAIM)
 
 
 async def test_success_ends_the_job_keeps_the_output_and_asks_for_a_consolidation(rows: Rows) -> None:
