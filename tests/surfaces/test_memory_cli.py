@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from commonplace.state.extractions import Terms
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.sqlite import SqliteDatabase
+from commonplace.surfaces.cli.root import run
 from ledgers import Script, user
 
 T = TypeVar("T")
@@ -230,6 +232,41 @@ def test_a_locked_database_does_not_stop_a_listing(
     assert "reading the files instead" in ran.err
     assert forked.code == 0
     assert len(commonplace.ok("sessions", "list")["threads"]) == 2
+
+
+@pytest.fixture
+def read_only_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a home in it on a disk that nothing can be written to: a real one where mounting is allowed."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(disk)], capture_output=True, check=False)
+    monkeypatch.setenv("COMMONPLACE_HOME", str(disk / "home"))
+    Script().turn(user("hello")).write_home(disk / "home")
+    assert run(["sessions", "list"]) == 0
+    if mounted.returncode == 0:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        yield disk / "home"
+        subprocess.run(["umount", str(disk)], check=True)
+        return
+
+    async def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(book.Book, "open_database", refused)
+    yield disk / "home"
+
+
+def test_a_disk_that_cannot_be_written_does_not_stop_a_command_that_looks(
+    commonplace: Command, read_only_disk: Path
+) -> None:
+    for arguments in (["sessions", "list"], ["sessions", "context", Script().thread_id], ["memory", "status"]):
+        ran = commonplace(*arguments, "--json")
+        assert ran.code == 0, ran.err
+        assert "Read-only file system" in ran.err
+    report = commonplace("doctor", "--json")
+
+    assert report.code == 1
+    assert checks(report.json)["database"] is False
 
 
 def test_a_server_that_is_not_there_does_not_stop_a_command(
