@@ -20,6 +20,10 @@ DAY: Final = 86_400
 HOUR: Final = 3_600
 SCAN_LIMIT: Final = 5_000
 """How many threads that need work are looked at in one start."""
+LEARNED_SOURCES: Final = frozenset(
+    {"cli", "vscode", "exec", "chat", "atlas", "chatgpt", "claude-code", "gemini", "swe-agent", "transcript"}
+)
+"""Sessions that people had with an agent, whichever it was. Not a condition of the query: it would mislead planners."""
 _PAGE: Final = 64
 """How many are read at a time: a claim takes a few, and holds up everybody else while it looks."""
 
@@ -71,7 +75,7 @@ def claim_next(
     for row in _candidates(tx, terms, now) if room > 0 else ():
         if len(claimed) >= room or looked_at >= terms.scan:
             break
-        if not wanted(row):
+        if row["source"] not in LEARNED_SOURCES or not wanted(row):
             continue
         looked_at += 1
         found = _claim(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)

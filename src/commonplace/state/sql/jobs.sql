@@ -104,8 +104,6 @@ SELECT threads.thread_id, threads.path, threads.source, threads.cwd, threads.pro
 FROM threads LEFT JOIN jobs ON jobs.kind = 'memory_stage1' AND jobs.job_key = threads.thread_id
 WHERE home = :home AND updated_s > learned_s AND is_current = 1 AND is_archived = 0 AND is_root = 1
   AND memory_mode = 'enabled' AND preview <> '' AND updated_s >= :oldest AND updated_s <= :newest
-  AND CASE WHEN source IN ('cli', 'vscode', 'exec', 'chat', 'atlas', 'chatgpt', 'claude-code', 'gemini', 'swe-agent',
-    'transcript') THEN 1 ELSE 0 END = 1
   AND (jobs.job_key IS NULL OR jobs.status <> 'running' OR coalesce(jobs.lease_until, 0) <= :now)
   AND (jobs.job_key IS NULL OR updated_s > coalesce(jobs.input_watermark, -1) OR jobs.retry_remaining > 0)
   {filters}
