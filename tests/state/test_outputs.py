@@ -87,7 +87,7 @@ async def test_an_output_that_becomes_empty_or_full_says_so(rows: Rows) -> None:
 async def test_empty_outputs_are_never_selected(rows: Rows, raw: str, summary: str, is_selected: bool) -> None:
     await rows.thread("a")
     await rows.do(outputs.put, "a", NOW - DAY, Output(raw, summary), now=NOW)
-    await rows.execute("outputs.pin", thread_id="a", is_pinned=1)
+    assert await rows.do(outputs.pin, "a")
 
     assert await select(rows) == (["a"] if is_selected else [])
 
@@ -140,9 +140,9 @@ async def test_how_long_unused_is_a_setting(rows: Rows, days: int, expected: lis
 
 async def test_what_a_person_pinned_does_not_age(rows: Rows) -> None:
     await learned(rows, "a", 1)
-    await rows.execute("outputs.pin", thread_id="a", is_pinned=1)
+    assert await rows.do(outputs.pin, "a")
     pinned = (await select(rows), await prune(rows))
-    await rows.execute("outputs.pin", thread_id="a", is_pinned=0)
+    assert await rows.do(outputs.pin, "a", pinned=False)
 
     assert pinned == (["a"], [])
     assert (await select(rows), await prune(rows)) == ([], ["a"])

@@ -125,3 +125,12 @@ async def test_a_budget_is_spent_when_a_limit_is_reached(rows: Rows, limits: Lim
 )
 def test_a_day_is_a_day_of_utc(now: int, day: str) -> None:
     assert usage.day_of(now) == day
+
+
+async def test_how_often_an_entry_was_of_use_can_be_forgotten(rows: Rows) -> None:
+    await rows.do(usage.record_entries, "cited", ["a", "b"], now=NOW)
+
+    await rows.do(usage.forget_entry, "a")
+
+    assert await rows.do(usage.entry, "a") is None
+    assert await rows.do(usage.entry, "b") is not None

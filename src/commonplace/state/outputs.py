@@ -70,6 +70,11 @@ def prune(tx: Transaction, *, max_unused_days: int, now: int, limit: int = PRUNE
     return stale
 
 
+def pin(tx: Transaction, thread_id: str, *, pinned: bool = True) -> bool:
+    """Keep what a thread taught from ageing, or no longer; return whether there is any."""
+    return tx.execute("outputs.pin", thread_id=thread_id, is_pinned=int(pinned)) > 0
+
+
 def pollute(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
     """Stop using what a thread taught, because it read from outside; return whether its mode changed."""
     row = get(tx, thread_id)

@@ -156,11 +156,6 @@ class ThreadIndex:
             raise ambiguous(text, [str(row["thread_id"]) for row in rows])
         return Path(rows[0]["path"]) if rows else None
 
-    async def row(self, path: Path) -> ThreadRow | None:
-        """Return what is known about one file."""
-        rows = await self._database.read(lambda tx: tx.query("threads.by_path", path=str(path.resolve())))
-        return _listed(rows[0]) if rows else None
-
     async def touch(self, home: Path, path: Path) -> None:
         """Bring one file's row up to date, after it was written or moved."""
         root, resolved = str(home.resolve()), path.resolve()

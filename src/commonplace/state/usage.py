@@ -43,6 +43,11 @@ def entry(tx: Transaction, entry_id: str) -> Row | None:
     return rows[0] if rows else None
 
 
+def forget_entry(tx: Transaction, entry_id: str) -> None:
+    """Forget how often an entry was of use, when the entry itself is forgotten."""
+    tx.execute("usage.forget_entry", entry_id=entry_id)
+
+
 def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int) -> None:
     """Note what a model cost."""
     tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens)
