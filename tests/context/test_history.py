@@ -28,8 +28,8 @@ MIXED: Json = {
 MAIL: Json = {
     "type": "agent_message",
     "id": "mail",
-    "author": "/root",
-    "recipient": "/root/a",
+    "author": "/lead",
+    "recipient": "/lead/a",
     "content": [{"type": "input_text", "text": "do it"}],
 }
 

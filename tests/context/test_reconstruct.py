@@ -282,8 +282,8 @@ def test_no_more_than_a_bound_of_lines_is_held(monkeypatch: pytest.MonkeyPatch) 
 def test_older_mail_between_agents_becomes_an_item_and_a_turn() -> None:
     script = Script().item(user("1", "u1"))
     mail: Json = {
-        "author": "/root",
-        "recipient": "/root/a",
+        "author": "/lead",
+        "recipient": "/lead/a",
         "other_recipients": [],
         "content": "do it",
         "trigger_turn": True,
@@ -294,7 +294,7 @@ def test_older_mail_between_agents_becomes_an_item_and_a_turn() -> None:
 
     found = rebuild(script)
 
-    ends = {"type": "agent_message", "author": "/root", "recipient": "/root/a"}
+    ends = {"type": "agent_message", "author": "/lead", "recipient": "/lead/a"}
     assert [
         user("1", "u1"),
         {**ends, "content": [{"type": "input_text", "text": "do it"}], "id": "amsg_1"},
@@ -652,3 +652,23 @@ def test_the_checkpoint_is_the_line_that_the_replay_started_from() -> None:
 )
 def test_the_last_id_is_that_of_the_newest_item_that_has_one(items: list[Json], last: str | None) -> None:
     assert last == rebuild(Script().item(*items)).last_id
+
+
+def test_a_rollback_in_a_file_without_turn_events_does_not_make_the_whole_file_be_read() -> None:
+    script = Script()
+    for _ in range(600):
+        script.item(user("x" * 20_000), assistant("y"))
+    script.compacted([user("kept", "k")]).item(user("later", "l")).rollback(1)
+    pulled = 0
+
+    def counted() -> Any:
+        nonlocal pulled
+        for line in reversed(lines_of(script)):
+            pulled += line.size
+            yield line
+
+    found = reconstruct(counted(), rollout.session_meta(lines_of(script)[0]))
+
+    assert ids_of(found) == ["k"]
+    assert found.skipped == []
+    assert pulled < 9 * 2**20 < len(script.data())

@@ -99,6 +99,8 @@ class _Scan:
         """Until the turn that holds the checkpoint is closed, turns belong to the live window."""
         self.held = 0
         self.beyond = 0
+        self.searched = 0
+        """How far before an undone compaction no turn event was met: past the slack, there are none."""
 
     def run(self, newest_first: Iterable[Line]) -> None:
         for line in newest_first:
@@ -111,7 +113,11 @@ class _Scan:
             except (msgspec.DecodeError, RecursionError):
                 if self.base is None:
                     self.skipped.append(Skipped(line.offset, line.size, "bad_item"))
-            if self.held > LIVE_BYTES:
+            if self.undone and not self.saw_turn_events:
+                self.searched += line.size
+                if self.searched > SLACK_BYTES:
+                    self._reinstate()
+            if self.base is None and self.held > LIVE_BYTES:
                 self.skipped.append(Skipped(0, line.offset, "beyond_bound"))
                 break
             if self.base is not None and self.previous and self.reference_known and self.window:

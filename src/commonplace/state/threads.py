@@ -175,7 +175,6 @@ class ThreadIndex:
         def body(tx: Transaction) -> None:
             _put(tx, rows)
             _decide(tx, {key: mode for row in rows if (mode := decided.get(key := row.values["thread_id"]))})
-            tx.execute("threads.restore_learned", home=root)
 
         await self._database.write(body)
 
@@ -220,6 +219,7 @@ def _row_of(tx: Transaction, path: str) -> Row | None:
 
 def _put(tx: Transaction, rows: list[FileRow]) -> None:
     tx.execute_many("threads.put", [row.values for row in rows])
+    tx.execute_many("threads.restore_learned_of", [{"path": row.values["path"]} for row in rows])
     refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
     tx.execute_many("blobs.put", refs)
 
@@ -247,7 +247,6 @@ def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str],
     tx.execute("threads.unname", home=home)
     tx.execute_many("threads.rename", [{"home": home, "thread_id": key, "name": name} for key, name in called.items()])
     tx.execute("threads.mark_replaced", home=home)
-    tx.execute("threads.restore_learned", home=home)
     _decide(tx, decided)
 
 

@@ -102,6 +102,16 @@ UPDATE threads SET learned_s = coalesce(
   ) AS marks), -1)
 WHERE home = :home AND learned_s = -1
 
+-- name: threads.restore_learned_of
+-- The same for one file.
+UPDATE threads SET learned_s = coalesce(
+  (SELECT max(mark) FROM (
+    SELECT source_updated_at AS mark FROM outputs WHERE outputs.thread_id = threads.thread_id
+    UNION ALL
+    SELECT last_success_watermark FROM jobs WHERE jobs.kind = 'memory_stage1' AND jobs.job_key = threads.thread_id
+  ) AS marks), -1)
+WHERE path = :path AND learned_s = -1
+
 -- name: threads.learned
 -- A thread was extracted up to a watermark.
 UPDATE threads SET learned_s = :watermark WHERE thread_id = :thread_id AND learned_s < :watermark
