@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = {"codex": "@openai/codex@0.166.0"}
+PACKAGES = {"codex": "@openai/codex@0.166.0", "claude-code/2.1.197": "@anthropic-ai/claude-code@2.1.197"}
 """Folder in the cache → npm package and version."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import DatabaseBusy, StateError
-from commonplace.state.database import Transaction, migrations, statements
+from commonplace.state.database import QUERY_FILES, Transaction, migrations, statements
 from commonplace.state.sqlite import SqliteDatabase
 
 
@@ -76,13 +76,13 @@ def test_every_query_runs_on_the_schema_with_any_of_its_filters() -> None:
 
 def test_every_query_is_named_once_and_says_what_it_is_for() -> None:
     folder = resources.files("commonplace.state.sql")
-    texts = [folder.joinpath(f"{name}.sql").read_text("utf-8") for name in ("threads", "jobs", "outputs", "usage")]
+    texts = [folder.joinpath(f"{name}.sql").read_text("utf-8") for name in QUERY_FILES]
     names = [line for text in texts for line in text.splitlines() if line.startswith("-- name: ")]
 
     assert len(names) == len(set(names)) == len(statements())
 
 
-@pytest.mark.parametrize("name", ["migration_0001", "migration_0002", "schema"])
+@pytest.mark.parametrize("name", ["migration_0001", "migration_0002", "migration_0003", "schema"])
 def test_every_column_says_why_it_exists(name: str) -> None:
     text = resources.files("commonplace.state.sql").joinpath(f"{name}.sql").read_text("utf-8")
     bodies = re.findall(r"CREATE TABLE \w+ \((.*?)^\);", text, re.DOTALL | re.MULTILINE)

@@ -350,7 +350,7 @@ class Histories(RuleBasedStateMachine):
     def thread_is_deleted(self, key: str) -> None:
         def body(tx: Transaction) -> bool:
             deleted = outputs.delete_thread(tx, key, root=ROOT, now=self.now)
-            tx.execute("threads.drop", path=thread_row(key, 0)["path"])
+            tx.execute("threads.drop", home=HOME, path=thread_row(key, 0)["path"])
             return deleted
 
         assert (self.outputs.pop(key, None) is not None) == self.do(body)

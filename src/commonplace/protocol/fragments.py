@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.protocol import items
+from commonplace.protocol import items, recalled
 
 Role = Literal["user", "developer"]
 
@@ -37,6 +37,8 @@ class Fragment(msgspec.Struct, frozen=True):
     """The text carries words that the person chose (a shell command they typed, say)."""
     learnable: bool = False
     """Memory may take evidence from it."""
+    kind: str = "injected"
+    """What an importer notes about such a text: `injected`, or a word for whose doing it is."""
     rule: Callable[[str], bool] | None = None
     """For kinds that markers cannot describe; gets trimmed text."""
 
@@ -86,6 +88,18 @@ def _is_old_warning(text: str) -> bool:
     return text.startswith(_OLD_WARNINGS)
 
 
+_HOOK_FEEDBACK = re.compile(r"[\w-]+ (?:hook|operation) (?:feedback|blocked by hook|stopped by hook):\n")
+
+
+def _is_hook_feedback(text: str) -> bool:
+    return bool(_HOOK_FEEDBACK.match(text))
+
+
+def _is_unknown_command(text: str) -> bool:
+    """What Claude Code answers to a command that it does not know; one line."""
+    return text.startswith(("Unknown skill: ", "Unknown slash command: ", "Unknown command: ")) and "\n" not in text
+
+
 _OLD_WARNINGS: Final = (
     "Warning: The maximum number of unified exec processes",
     "Warning: apply_patch was requested via",
@@ -132,29 +146,84 @@ DEVELOPER_FRAGMENTS: Final = (
     _opening("rollout_budget", "<rollout_budget>"),
 )
 
-REGISTRY: Final = (*USER_FRAGMENTS, *DEVELOPER_FRAGMENTS)
+
+def _claude(start: str, *, kind: str = "injected", personal: bool = False, learnable: bool = False) -> Fragment:
+    name = "claude_" + re.sub(r"[^a-z0-9]+", "_", start.lower()).strip("_")[:40]
+    return Fragment(name, "user", "claude-code", start, exact=True, personal=personal, learnable=learnable, kind=kind)
+
+
+def _gemini(start: str) -> Fragment:
+    return Fragment("gemini_" + start.strip("<>"), "user", "gemini", start, exact=True)
+
+
+CLAUDE_FRAGMENTS: Final = (
+    _claude("[Request interrupted by user", kind="interrupt"),
+    _claude("<command-name>", kind="slash_command", personal=True),
+    _claude("<command-message>", kind="slash_command", personal=True),
+    _claude("<user-memory-input>", kind="slash_command", personal=True, learnable=True),
+    _claude("<bash-input>", kind="user_shell", personal=True, learnable=True),
+    _claude("<bash-stdout>"),
+    _claude("<bash-stderr>"),
+    _claude("<local-command-caveat>"),
+    _claude("<local-command-stdout>"),
+    _claude("<local-command-stderr>"),
+    _claude("<command-contents>"),
+    _claude("<system-reminder>"),
+    _claude("<task-notification>"),
+    _claude("<ide_selection>"),
+    _claude("<ide_opened_file>"),
+    _claude("<ide_diagnostics>"),
+    _claude("<new-diagnostics>"),
+    _claude("<teammate-message"),
+    _claude("<user-prompt-submit-hook>", kind="hook"),
+    _claude("<session-start-hook>", kind="hook"),
+    _claude("<post-tool-use-hook>", kind="hook"),
+    Fragment("claude_hook_feedback", "user", "claude-code", kind="hook", rule=_is_hook_feedback),
+    Fragment("claude_unknown_command", "user", "claude-code", rule=_is_unknown_command),
+    Fragment("claude_warmup", "user", "claude-code", rule="Warmup".__eq__),
+    _claude("Caveat: The messages below "),
+    _claude("This session is being continued from a previous conversation", kind="compact_summary"),
+)
+"""What Claude Code puts into user records; by the order of its decision table, leading markers only."""
+
+GEMINI_FRAGMENTS: Final = (
+    _gemini("<session_context>"),
+    _gemini("<hook_context>"),
+    _gemini("<state_snapshot>"),
+)
+
+REGISTRY: Final = (*USER_FRAGMENTS, *DEVELOPER_FRAGMENTS, *CLAUDE_FRAGMENTS, *GEMINI_FRAGMENTS)
+_TABLES: Final[dict[tuple[str, str], tuple[Fragment, ...]]] = {
+    ("codex", "user"): USER_FRAGMENTS,
+    ("codex", "developer"): DEVELOPER_FRAGMENTS,
+    ("claude-code", "user"): CLAUDE_FRAGMENTS,
+    ("gemini", "user"): GEMINI_FRAGMENTS,
+}
 
 _FIRST_CHARS: Final = frozenset({"<", *(start[0].lower() for start in _OLD_WARNINGS)}) | {
-    fragment.start[0].lower() for fragment in REGISTRY if fragment.start
+    fragment.start[0].lower() for fragment in (*USER_FRAGMENTS, *DEVELOPER_FRAGMENTS) if fragment.start
 }
-"""How injected texts begin: every rule that is not a marker looks for a tag or an old warning."""
+"""How Codex's injected texts begin: every rule that is not a marker looks for a tag or an old warning."""
 
 OWN_SUMMARY_PREFIX: Final = "What follows is a summary of this session's earlier part; the full record is kept."
 """Opens the summary message of our own compactions."""
 _CODEX_PREFIX_BYTES: Final = 399
 _CODEX_PREFIX_SHA256: Final = "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e"
 
+_IMPORTED: Final = ("imported.", "memory.")
+"""Kinds that importers note for what an agent put there and for what came out of a memory."""
+
 REQUEST_HEADER: Final = "## My request for Codex:"
 """Editors put context above this line; the person's words stand below it."""
 
 
-def recognise(text: str, role: str) -> Fragment | None:
-    """Return the kind of injected text this is, or None for free text."""
-    if text.lstrip()[:1].lower() not in _FIRST_CHARS:  # spares nearly every text that a person typed the whole list
+def recognise(text: str, role: str, agent: str = "codex") -> Fragment | None:
+    """Return the kind of injected text this is in an agent's sessions, or None for free text."""
+    # This spares nearly every text that a person typed the whole list.
+    if agent == "codex" and text.lstrip()[:1].lower() not in _FIRST_CHARS:
         return None
     trimmed = text.strip()
-    registry = USER_FRAGMENTS if role == "user" else DEVELOPER_FRAGMENTS if role == "developer" else ()
-    return next((fragment for fragment in registry if fragment.matches(trimmed)), None)
+    return next((fragment for fragment in _TABLES.get((agent, role), ()) if fragment.matches(trimmed)), None)
 
 
 def is_summary(text: str) -> bool:
@@ -180,8 +249,22 @@ def _kinds(message: items.Message) -> list[str]:
 
 
 def is_contextual(message: items.Message) -> bool:
-    """Say whether any part of a user or developer message is an injected text."""
+    """Say whether any part of a user or developer message is an injected text.
+
+    An importer noted the kind of each part; there, a message is the person's as soon as one part is.
+    """
+    kinds = _kinds(message)
+    if any(kind.startswith(_IMPORTED) for kind in kinds):
+        return not any(kind.startswith("user.") for kind in kinds)
     return any(part.text is not None and recognise(part.text, message.role) for part in message.content)
+
+
+def is_recalled(message: items.Message) -> bool:
+    """Say whether a message holds a text that came out of a memory: as its writer noted, or by how it begins."""
+    kinds = _kinds(message)
+    if any(kind.startswith("memory.") for kind in kinds):
+        return True
+    return not own_words(message) and any(recalled.is_memory_text(part.text) for part in message.content if part.text)
 
 
 def own_words(message: items.Message) -> str:

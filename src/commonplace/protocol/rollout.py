@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.protocol.remotes import remote_identity
+
 MAX_LINE_BYTES: Final = 128 * 2**20
 """Longest line that is loaded; real compactions with copied images reach tens of megabytes."""
 MAX_LINE_VALUES: Final = 4 * 2**20
@@ -48,6 +50,21 @@ class BlobRef(msgspec.Struct, frozen=True, omit_defaults=True):
     """For media: the content item that stood there, its data URL cut down to the part before the data."""
 
 
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a line of an imported session comes from, and what its source knew that an item cannot say."""
+
+    id: str = ""
+    """The record's id in the source; several lines of one record share it."""
+    offset: int | None = None
+    """Where the record begins in the source's file."""
+    ok: bool | None = None
+    """For a tool's output: whether the source says that the call worked."""
+    memory: bool = False
+    """The text came out of a memory, so that nothing is learned from it again."""
+    name: str | None = None
+    """Who spoke, where several people do."""
+
+
 class Line(msgspec.Struct, gc=False, kw_only=True):
     """The envelope of one line; `offset` and `size` say where its bytes stand in the file."""
 
@@ -58,6 +75,7 @@ class Line(msgspec.Struct, gc=False, kw_only=True):
     payload: msgspec.Raw
     metadata: msgspec.Raw = msgspec.Raw()
     blob: msgspec.Raw = msgspec.Raw()
+    origin: msgspec.Raw = msgspec.Raw()
     # Set by the reader, whatever a file says; the odd names keep them apart from the keys of the format.
     offset: int = msgspec.field(default=-1, name="::offset")
     size: int = msgspec.field(default=0, name="::size")
@@ -70,6 +88,15 @@ class Line(msgspec.Struct, gc=False, kw_only=True):
             return _blob_refs.decode(self.blob)
         except (msgspec.DecodeError, RecursionError):
             return []
+
+    def source(self) -> Origin | None:
+        """Return where the line was imported from (None for a line that was not)."""
+        if not self.origin:
+            return None
+        try:
+            return _origin.decode(self.origin)
+        except (msgspec.DecodeError, RecursionError):
+            return None
 
 
 class GitInfo(msgspec.Struct, omit_defaults=True):
@@ -96,6 +123,15 @@ class ContextWindow(msgspec.Struct):
     window_id: str | None = None
 
 
+class Imported(msgspec.Struct):
+    """Where a session of another agent was imported from."""
+
+    source: str = ""
+    path: str = ""
+    project: str | None = None
+    """The identity of the project that its folder belonged to at that time."""
+
+
 class SessionMeta(msgspec.Struct, kw_only=True):
     """The first line of a thread: who, where, when, from what."""
 
@@ -115,6 +151,13 @@ class SessionMeta(msgspec.Struct, kw_only=True):
     history_base: HistoryBase | None = None
     context_window: ContextWindow | None = None
     git: GitInfo | None = None
+    imported: Imported | None = None
+
+    def project(self) -> str:
+        """Return what the session says about its project: the repository, else the folder."""
+        url = self.git.repository_url if self.git else None
+        noted = self.imported.project if self.imported else None
+        return (url and remote_identity(url)) or noted or self.cwd
 
 
 class TurnContext(msgspec.Struct):
@@ -186,6 +229,7 @@ class _Bare(msgspec.Struct):
 _line = msgspec.json.Decoder(Line)
 _old_meta = msgspec.json.Decoder(_OldMeta)
 _bare = msgspec.json.Decoder(_Bare)
+_origin = msgspec.json.Decoder(Origin)
 _blob_refs = msgspec.json.Decoder(list[BlobRef])
 _meta = msgspec.json.Decoder(SessionMeta)
 _turn_context = msgspec.json.Decoder(TurnContext)
@@ -256,6 +300,7 @@ def encode(
     ordinal: int | None = None,
     metadata: Any = None,
     blob: list[BlobRef] | None = None,
+    origin: Origin | None = None,
 ) -> bytes:
     """Return one line, newline included, in the key order that Codex writes."""
     envelope: dict[str, Any] = {"timestamp": timestamp}
@@ -267,6 +312,8 @@ def encode(
         envelope["metadata"] = metadata
     if blob:
         envelope["blob"] = blob
+    if origin is not None:
+        envelope["origin"] = origin
     return msgspec.json.encode(envelope).replace(b"\n", b" ") + b"\n"
 
 

@@ -1,7 +1,9 @@
 """What a person decided and no text can rebuild: `decisions.jsonl`, append-only; rows mirror it.
 
-One line per decision: `{"time", "kind", …}`. Kinds so far: `mode {thread_id, memory_mode}`. The newest decision about a
-thing counts; lines that nobody understands are kept and passed over.
+One line per decision: `{"time", "kind", …}`. Kinds so far: `mode {thread_id, memory_mode}`, `refer {path}` (sessions
+there are listed and learned from where they are), `tombstone {thread_id}` (a session of another agent that was deleted
+here and must not come back). The newest decision about a thing counts; lines that nobody understands are kept and
+passed over.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ class Decision(msgspec.Struct):
     kind: str
     thread_id: str | None = None
     memory_mode: str | None = None
+    path: str | None = None
 
 
 _decision = msgspec.json.Decoder(Decision)
@@ -55,3 +58,13 @@ def modes(home: Path) -> dict[str, str]:
         for line in read(home)
         if line.kind == "mode" and line.thread_id and line.memory_mode in ("enabled", "disabled")
     }
+
+
+def referred(home: Path) -> list[Path]:
+    """Return the places whose sessions are listed where they are."""
+    return list(dict.fromkeys(Path(line.path) for line in read(home) if line.kind == "refer" and line.path))
+
+
+def tombstones(home: Path) -> set[str]:
+    """Return the threads of other agents that were deleted here."""
+    return {line.thread_id for line in read(home) if line.kind == "tombstone" and line.thread_id}

@@ -99,6 +99,22 @@ def walk(home: Path) -> Iterator[FoundFile]:
         yield from _walk_folder(str(home / folder), archived=archived)
 
 
+def walk_any(root: Path) -> Iterator[FoundFile]:
+    """Yield the session files of a home, of a folder inside one, or a single file."""
+    if root.is_file():
+        status = root.stat()
+        yield FoundFile(str(root), status.st_size, status.st_mtime_ns, ARCHIVED in root.parts)
+    elif (root / SESSIONS).is_dir() or (root / ARCHIVED).is_dir():
+        yield from walk(root)
+    else:
+        yield from _walk_folder(str(root), archived=ARCHIVED in root.parts)
+
+
+def is_under(path: str, home: str) -> bool:
+    """Say whether a file stands in one of a home's own session folders."""
+    return path.startswith((f"{home}/{SESSIONS}/", f"{home}/{ARCHIVED}/"))
+
+
 def _walk_folder(folder: str, *, archived: bool) -> Iterator[FoundFile]:
     waiting = [folder]
     while waiting:

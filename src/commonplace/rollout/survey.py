@@ -35,6 +35,8 @@ class Survey(msgspec.Struct):
     """Everything before this byte has been seen."""
     preview: str = ""
     model: str | None = None
+    title: str | None = None
+    """What the agent that a session was imported from called it."""
     memory_mode: str | None = None
     updated_at: str | None = None
     tokens: int | None = None
@@ -97,6 +99,8 @@ class Surveyor:
                 meta = rollout.session_meta(line)
                 if meta.id == self.survey.meta.id and meta.memory_mode:
                     self.survey.memory_mode = meta.memory_mode
+            case rollout.OWN_TYPE:
+                self.survey.title = _title(line.payload) or self.survey.title
             case _:
                 pass
 
@@ -124,6 +128,19 @@ class Surveyor:
             self.survey.meta.cwd = msgspec.json.decode(b'"' + (found[1] or found[2]) + b'"')
         if not self.survey.preview and isinstance(view, items.Message):
             self.survey.preview = fragments.own_words(view)[:PREVIEW_CHARS]
+
+
+class _Note(msgspec.Struct):
+    kind: str = ""
+    title: str | None = None
+
+
+_note = msgspec.json.Decoder(_Note)
+
+
+def _title(payload: msgspec.Raw) -> str | None:
+    note = _note.decode(payload)
+    return note.title if note.kind == "title" else None
 
 
 def kind_of(payload: msgspec.Raw) -> str:
@@ -189,6 +206,8 @@ def _look_at_end(path: Path, found: Survey) -> None:
         try:
             if record.type == "turn_context":
                 end.model = end.model or rollout.turn_context(record).model
+            elif record.type == rollout.OWN_TYPE:
+                end.title = end.title or _title(record.payload)
             elif record.type == "session_meta":
                 meta = rollout.session_meta(record)
                 end.memory_mode = end.memory_mode or (meta.memory_mode if meta.id == found.meta.id else None)
@@ -198,5 +217,6 @@ def _look_at_end(path: Path, found: Survey) -> None:
             continue
     found.updated_at = end.updated_at or found.updated_at
     found.model = end.model or found.model
+    found.title = end.title or found.title
     found.memory_mode = end.memory_mode or found.memory_mode
     found.tokens = found.tokens if end.tokens is None else end.tokens

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.protocol import events, fragments, items, rollout, turns
+from commonplace.protocol import events, fragments, items, recalled, rollout, turns
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import chain, survey
 from commonplace.rollout.chain import Ledger, SkipLog
@@ -42,13 +42,19 @@ class CompactionMark(msgspec.Struct, omit_defaults=True):
     score: Any = None
 
 
-class TranscriptItem(msgspec.Struct):
+class TranscriptItem(msgspec.Struct, omit_defaults=True):
     """One item of the record, with where and when."""
 
     turn: int
     time: str | None
     offset: int
     item: msgspec.Raw
+    source_id: str | None = None
+    """The record's id in the file that it was imported from."""
+    kinds: list[str] | None = None
+    """Whose words each part of a message holds, where its writer noted that."""
+    from_memory: bool = False
+    """It came out of a memory."""
 
 
 class Transcript(msgspec.Struct):
@@ -81,6 +87,8 @@ class _Teller:
         self._outcome: dict[str, bool] = {}
         self._answered: dict[str, bool] = {}
         self._call_ids: list[str | None] = []
+        self._recalls: set[str] = set()
+        """Calls that a memory answers."""
         self._held = 0
 
     def see(self, line: Line) -> None:
@@ -124,6 +132,7 @@ class _Teller:
 
     def _item(self, line: Line) -> None:
         view = items.view(line.payload)
+        origin = line.source()
         if turns.is_boundary(view):
             self._counter.boundary()
         match view:
@@ -132,10 +141,12 @@ class _Teller:
                     self.found.user_texts.append(said)
             case items.FunctionCall() | items.CustomToolCall():
                 self._call(view.name, view.call_id)
+                self._note_recall(view)
             case items.LocalShellCall():
                 self._call("local_shell", view.call_id)
             case items.FunctionCallOutput() | items.CustomToolCallOutput():
-                self._answer(view.call_id, ok=output_ok(view.output))
+                noted = origin.ok if origin is not None else None
+                self._answer(view.call_id, ok=output_ok(view.output) if noted is None else noted)
             case items.ToolSearchOutput():
                 self._answer(view.call_id, ok=view.status == "completed")
             case items.ToolSearchCall():
@@ -148,12 +159,36 @@ class _Teller:
                 pass
         if self.with_items and self._room(line.size):
             item = msgspec.Raw(items.wire(line.payload))
-            self.found.items.append(TranscriptItem(self._counter.turns, line.timestamp, line.offset, item))
+            noted = view.internal_chat_message_metadata_passthrough if isinstance(view, items.Message) else None
+            told = TranscriptItem(self._counter.turns, line.timestamp, line.offset, item)
+            told.source_id = (origin.id if origin is not None else "") or None
+            told.kinds = noted.content_item_kinds if noted is not None else None
+            told.from_memory = self._is_recalled(view) or (origin is not None and origin.memory)
+            self.found.items.append(told)
+
+    def _note_recall(self, call: items.FunctionCall | items.CustomToolCall) -> None:
+        arguments = call.arguments if isinstance(call, items.FunctionCall) else call.input
+        namespace = call.namespace if isinstance(call, items.FunctionCall) else None
+        if recalled.is_memory_tool(call.name, namespace) or recalled.reads_memory(arguments):
+            self._recalls.add(call.call_id)
+
+    def _is_recalled(self, view: items.View) -> bool:
+        """Say whether an item came out of a memory: what a memory's tool gave, or what was told of one."""
+        match view:
+            case items.FunctionCallOutput() | items.CustomToolCallOutput():
+                return view.call_id in self._recalls
+            case items.Message(role="developer" | "user"):
+                return fragments.is_recalled(view)
+            case _:
+                return False
 
     def _own(self, line: Line) -> None:
         note = msgspec.json.decode(line.payload, type=dict[str, Any])
-        if note.get("kind") == "retention" and self.found.compactions:
+        kind = note.get("kind")
+        if kind == "retention" and self.found.compactions:
             self.found.compactions[-1].score = note.get("score")
+        elif kind == "skipped":
+            self.log.add(msgspec.convert(note, Skipped))
 
     def _call(self, name: str, call_id: str | None, *, ok: bool = False) -> None:
         if self._room(_ENTRY_COST):

@@ -18,8 +18,8 @@ from commonplace.errors import StateError
 if TYPE_CHECKING:
     from commonplace.runtime.memory import Memory
     from commonplace.runtime.sessions import Sessions
-    from commonplace.state.database import Database
-    from commonplace.state.threads import ThreadIndex
+    from commonplace.state.database import Database, Row
+    from commonplace.state.threads import Referred, ThreadIndex
 
 Warn = Callable[[str], None]
 FOREGROUND_SECONDS = 2.0
@@ -103,7 +103,27 @@ class Book:
         """Return the thread index."""
         from commonplace.state.threads import ThreadIndex
 
-        return ThreadIndex(await self.database())
+        return ThreadIndex(await self.database(), self._referred)
+
+    def _referred(self, home: Path) -> Referred | None:
+        """Return the sessions elsewhere that our home lists as its own, read anew each time: people decide that."""
+        if home.resolve() != self.home.resolve():
+            return None
+        from commonplace.memory import scope
+        from commonplace.rollout import decisions
+        from commonplace.state.threads import Referred
+
+        deleted = decisions.tombstones(self.home)
+        patterns: list[str] = self.settings["memory.exclude"]
+
+        def why_not(row: Row) -> str | None:
+            if row["thread_id"] in deleted:
+                return "deleted"
+            named = {"project": row["project"], "cwd": row["cwd"], "path": row["path"]}
+            left_out = any(scope.excluded(patterns, source=source, **named) for source in ("codex", row["source"]))
+            return "excluded" if left_out else None
+
+        return Referred(tuple(decisions.referred(self.home)), why_not)
 
     async def close(self) -> None:
         """Give everything back."""

@@ -8,7 +8,6 @@ import msgspec
 
 from commonplace.context.reconstruct import reconstruct
 from commonplace.protocol import items, rollout
-from commonplace.protocol.remotes import remote_identity
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import blobs, chain, sidechains, transcript
 from commonplace.rollout.blobs import BlobStore
@@ -90,13 +89,12 @@ def show(ledger: Ledger, *, with_items: bool) -> Shown:
     log = SkipLog()
     told = transcript.tell(ledger, log, with_items=with_items)
     meta = ledger.meta
-    url = meta.git.repository_url if meta.git else None
     return Shown(
         thread_id=meta.id,
         path=str(ledger.path),
         source=rollout.source_name(meta.source),
         cwd=meta.cwd,
-        project=(url and remote_identity(url)) or meta.cwd,
+        project=meta.project(),
         user_texts=told.user_texts,
         calls=told.calls,
         compactions=told.compactions,

@@ -6,7 +6,9 @@ Ledgers are changed first, the index after: a stale index repairs itself, a lost
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import contextlib
+import os
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,13 +17,15 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.errors import BadInput, StateError, ThreadInUse
+from commonplace.importers import sources
 from commonplace.protocol import events
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import layout, names, shelf
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, open_ledger
 from commonplace.rollout.recorder import Options, Recorder
-from commonplace.runtime import forks, inspect
+from commonplace.runtime import foreign, forks, imports, inspect, scopes
+from commonplace.runtime.foreign import Opened
 from commonplace.runtime.inspect import Context, Shown, Verified
 from commonplace.runtime.resolve import Target, resolve
 from commonplace.state import outputs
@@ -65,8 +69,8 @@ class Sessions:
         folder = str(Path(cwd).absolute()) if cwd else None
 
         async def page(index: ThreadIndex) -> Page:
-            if refresh:
-                await index.refresh(place, progress=progress)
+            if refresh and (await index.refresh(place, progress=progress)).read and place == self._book.home:
+                await scopes.settle(self._book)
             return await index.page(place, limit=limit, cursor=cursor, cwd=folder, source=source, archived=archived)
 
         return await self._indexed(page)
@@ -74,33 +78,49 @@ class Sessions:
     async def reindex(self, home: Path | None = None, *, progress: Progress | None = None) -> Refreshed:
         """Build the index of a home again, from its files alone."""
         place = _existing(home) if home else self._book.home
-        return await self._indexed(lambda index: index.refresh(place, rebuild=True, complete=True, progress=progress))
+
+        async def build(index: ThreadIndex) -> Refreshed:
+            found = await index.refresh(place, rebuild=True, complete=True, progress=progress)
+            if place == self._book.home:
+                await scopes.settle(self._book)
+            return found
+
+        return await self._indexed(build)
 
     async def context(self, thread: str, home: Path | None = None) -> Context:
         """Return exactly the items that the next request would carry, and the receipt of how they were found."""
         target = await resolve(self._book, thread, home)
-        ledger = await self._open(target, home)
-        return await anyio.to_thread.run_sync(inspect.context, ledger, self._blobs(target))
+        return await self._looking(target, home, lambda found: inspect.context(found.ledger, found.store))
 
     async def show(self, thread: str, home: Path | None = None, *, with_items: bool = False) -> Shown:
         """Tell a thread from its first line to its last."""
         target = await resolve(self._book, thread, home)
-        ledger = await self._open(target, home)
-        return await anyio.to_thread.run_sync(lambda: inspect.show(ledger, with_items=with_items))
+
+        def tell(found: Opened) -> Shown:
+            shown = inspect.show(found.ledger, with_items=with_items)
+            if found.source:
+                shown.path, shown.sidechains = str(target.path), found.sidechains
+            return shown
+
+        return await self._looking(target, home, tell)
 
     async def verify(self, thread: str, home: Path | None = None) -> Verified:
         """Check every line and every spilled payload of a thread."""
         target = await resolve(self._book, thread, home)
-        ledger = await self._open(target, home)
-        return await anyio.to_thread.run_sync(inspect.verify, ledger, self._blobs(target))
+        return await self._looking(target, home, lambda found: inspect.verify(found.ledger, found.store))
 
     async def fork(self, thread: str, home: Path | None = None, *, copy: bool = False, at: str | None = None) -> Forked:
-        """Start a thread of our own from another's past, by reference or as a self-contained copy."""
+        """Start a thread of our own from another's past, by reference or as a self-contained copy.
+
+        What had to be converted can only be copied: there is no ledger to refer to.
+        """
         target = await resolve(self._book, thread, home)
-        ledger = await self._open(target, home)
-        thread_id, path = await forks.fork(ledger, self.options(), self._blobs(target), copy=copy, at=at)
+        with contextlib.ExitStack() as stack:
+            found = await anyio.to_thread.run_sync(self._opened, target, home, stack)
+            copy = copy or bool(found.source)
+            thread_id, path = await forks.fork(found.ledger, self.options(), found.store, copy=copy, at=at)
         await self._touch(path)
-        return Forked(thread_id, str(path), ledger.thread_id)
+        return Forked(thread_id, str(path), found.ledger.thread_id)
 
     async def rollback(self, thread: str, turns: int, home: Path | None = None) -> dict[str, Any]:
         """Take back the last user turns; the ledger keeps them, the next request does not carry them."""
@@ -128,7 +148,7 @@ class Sessions:
         cleaned = " ".join(name.split())
         if len(cleaned) > MAX_NAME_CHARS:
             raise BadInput(f"The name has {len(cleaned)} characters.", hint=f"Use at most {MAX_NAME_CHARS}.")
-        ledger = await self._open(target, home)
+        ledger = await self._open_alone(target)
         moment = wire_time(self._book.settings.now())
         await anyio.to_thread.run_sync(names.append, self._book.home, ledger.thread_id, cleaned, moment)
         await self._touch(target.path)
@@ -170,9 +190,29 @@ class Sessions:
         settings = self._book.settings
         return Options(settings.home, settings.now, settings["fsync"], settings["blob_bytes"])
 
-    async def _open(self, target: Target, home: Path | None) -> Ledger:
+    async def import_(
+        self, source: str | None = None, paths: Sequence[Path] = (), *, progress: Progress | None = None
+    ) -> imports.Report:
+        """Bring in other agents' sessions: as told, else from every usual place there is."""
+        chosen = imports.choose(source, [*paths], dict(os.environ))
+        return await imports.run(self._book, chosen, progress)
+
+    async def _looking(self, target: Target, home: Path | None, look: Callable[[Opened], T]) -> T:
+        """Look at a thread, on a thread of its own."""
+
+        def work() -> T:
+            with contextlib.ExitStack() as stack:
+                return look(self._opened(target, home, stack))
+
+        return await anyio.to_thread.run_sync(work)
+
+    def _opened(self, target: Target, home: Path | None, stack: contextlib.ExitStack) -> Opened:
+        """Open a thread, in whatever form its file has; `stack` ends what was made for that."""
+        source = None if target.is_ours else sources.detect(target.path)
+        if source is not None and source != sources.CODEX:
+            return stack.enter_context(foreign.converted(target.path, source, self._book.settings))
         homes = [self._book.home, *([home] if home else [])]
-        return await anyio.to_thread.run_sync(open_ledger, target.path, homes)
+        return Opened(open_ledger(target.path, homes), self._blobs(target), "", [])
 
     async def _open_alone(self, target: Target) -> Ledger:
         """Open a thread that is about to go: what it inherits need not be there any more."""

@@ -9,7 +9,6 @@ import msgspec
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import rollout
 from commonplace.protocol.ids import parse_time, wire_time
-from commonplace.protocol.remotes import remote_identity
 from commonplace.rollout import chain, layout, reader
 from commonplace.rollout.layout import FoundFile
 from commonplace.rollout.survey import Survey, Surveyor, glance, survey
@@ -88,6 +87,7 @@ def _survey_so_far(file: FoundFile, known: Row | None) -> Survey | None:
         offset=known["scanned"],
         preview=known["preview"],
         model=known["model"],
+        title=known["title"],
         memory_mode=None if known["memory_mode"] == "enabled" else known["memory_mode"],
         updated_at=known["updated_at"],
         tokens=known["tokens"],
@@ -117,12 +117,13 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
             "turn_state": found.turn_state,
             "source": source,
             "cwd": meta.cwd,
-            "project": (git.repository_url and remote_identity(git.repository_url)) or meta.cwd,
+            "project": meta.project(),
             "git_branch": git.branch,
             "git_commit": git.commit_hash,
-            "git_url": git.repository_url,
+            "git_url": git.repository_url or (meta.imported.project if meta.imported else None),
             "model": found.model,
             "name": None,
+            "title": found.title,
             "preview": found.preview,
             "created_at": created,
             "updated_at": updated,

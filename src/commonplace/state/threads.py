@@ -17,6 +17,7 @@ from commonplace.errors import AmbiguousThread, BadInput
 from commonplace.protocol.ids import is_uuid, parse_time
 from commonplace.rollout import decisions, layout, names
 from commonplace.rollout.layout import FoundFile
+from commonplace.state import imports
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.indexing import FileRow, read_all
 
@@ -60,6 +61,14 @@ class Page(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
+class Referred(msgspec.Struct, frozen=True):
+    """Session files elsewhere that a home lists as its own: where they are, and which of them it leaves out."""
+
+    roots: tuple[Path, ...]
+    why_not: Callable[[Row], str | None] = lambda _: None
+    """Given the values of a row, why it is left out (None: it is not)."""
+
+
 class Refreshed(msgspec.Struct, frozen=True):
     """What a refresh found."""
 
@@ -75,28 +84,35 @@ class Refreshed(msgspec.Struct, frozen=True):
 class ThreadIndex:
     """The thread table of one database, for any number of homes."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, referred: Callable[[Path], Referred | None] = lambda _: None) -> None:
         self._database = database
+        self._referred = referred
+        """What a home lists besides its own files."""
 
     async def refresh(
-        self, home: Path, *, rebuild: bool = False, complete: bool = False, progress: Progress | None = None
+        self,
+        home: Path,
+        *,
+        rebuild: bool = False,
+        complete: bool = False,
+        progress: Progress | None = None,
     ) -> Refreshed:
-        """Bring a home's rows up to date with its files.
+        """Bring a home's rows up to date with its files, and with those elsewhere that it refers to.
 
         `rebuild` forgets what was known; `complete` reads large files whole instead of looking at both ends.
         """
-        root = str(home.resolve())
+        root, referred = str(home.resolve()), self._referred(home)
         if rebuild:
             await self._database.write(lambda tx: tx.execute("threads.drop_home", home=root))
         known, threads = await self._database.read(lambda tx: _stamps(tx, root))
-        found = await anyio.to_thread.run_sync(lambda: list(layout.walk(home.resolve())))
+        found = await anyio.to_thread.run_sync(_walk, home, referred)
         stale = [file for file in found if _is_stale(file, known.get(file.name), complete=complete)]
         gone = known.keys() - {file.name for file in found}
         for start in range(0, len(stale), _BATCH):
             batch = stale[start : start + _BATCH]
-            old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, file.name) for file in batch])
+            old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, root, file.name) for file in batch])
             rows = await anyio.to_thread.run_sync(read_all, batch, old, root, complete)
-            await self._database.write(lambda tx, rows=rows: _put(tx, rows))
+            await self._database.write(lambda tx, rows=rows: _put(tx, rows, referred))
             if progress is not None:
                 progress(start + len(batch), len(stale))
         called = await anyio.to_thread.run_sync(names.read, home)
@@ -108,10 +124,15 @@ class ThreadIndex:
         skipped = len(found) - count["files"]
         return Refreshed(len(found), count["threads"], count["bytes"], skipped, len(stale))
 
+    async def stamps(self, home: Path) -> dict[str, tuple[int, int]]:
+        """Return size and time of every file that is listed, as it was when it was looked at."""
+        rows = await self._database.read(lambda tx: tx.query("threads.stamps", home=str(home.resolve())))
+        return {row["path"]: (row["size"], row["mtime_ns"]) for row in rows}
+
     async def differences(self, home: Path) -> tuple[int, int, int]:
         """Return how many files changed and how many are gone since the last refresh, and how many there are."""
         known, _ = await self._database.read(lambda tx: _stamps(tx, str(home.resolve())))
-        found = await anyio.to_thread.run_sync(lambda: list(layout.walk(home.resolve())))
+        found = await anyio.to_thread.run_sync(_walk, home, self._referred(home))
         stale = sum(_is_stale(file, known.get(file.name), complete=False) for file in found)
         return stale, len(known.keys() - {file.name for file in found}), len(found)
 
@@ -159,9 +180,9 @@ class ThreadIndex:
     async def touch(self, home: Path, path: Path) -> None:
         """Bring one file's row up to date, after it was written or moved."""
         root, resolved = str(home.resolve()), path.resolve()
-        old = await self._database.read(lambda tx: _row_of(tx, str(resolved)))
+        old = await self._database.read(lambda tx: _row_of(tx, root, str(resolved)))
         if not resolved.exists():
-            await self._database.write(lambda tx: _drop(tx, str(resolved)))
+            await self._database.write(lambda tx: _drop(tx, root, str(resolved)))
             return
         status = resolved.stat()
         archived = resolved.parent.name == layout.ARCHIVED
@@ -203,7 +224,17 @@ def _stamps(tx: Transaction, home: str) -> tuple[dict[str, tuple[int, int, bool]
     """Return what tells whether files changed, and the ids of the threads."""
     rows = tx.query("threads.stamps", home=home)
     known = {row["path"]: (row["size"], row["mtime_ns"], bool(row["is_complete"])) for row in rows}
+    for row in tx.query("imports.left_out", home=home):
+        known.setdefault(row["path"], (row["size"], row["mtime_ns"], True))
     return known, {row["thread_id"] for row in rows}
+
+
+def _walk(home: Path, referred: Referred | None) -> list[FoundFile]:
+    """Return the session files of a home, then those that it refers to; each once."""
+    found = {file.name: file for root in (referred.roots if referred else ()) for file in layout.walk_any(root)}
+    for file in layout.walk(home.resolve()):
+        found[file.name] = file
+    return list(found.values())
 
 
 def _is_stale(file: FoundFile, known: tuple[int, int, bool] | None, *, complete: bool) -> bool:
@@ -212,20 +243,35 @@ def _is_stale(file: FoundFile, known: tuple[int, int, bool] | None, *, complete:
     return complete and not known[2]
 
 
-def _row_of(tx: Transaction, path: str) -> Row | None:
-    rows = tx.query("threads.by_path", path=path)
+def _row_of(tx: Transaction, home: str, path: str) -> Row | None:
+    rows = tx.query("threads.by_path", home=home, path=path)
     return rows[0] if rows else None
 
 
-def _put(tx: Transaction, rows: list[FileRow]) -> None:
+def _put(tx: Transaction, rows: list[FileRow], referred: Referred | None = None) -> None:
+    if referred is not None:
+        rows = [row for row in rows if not _is_left_out(tx, row, referred)]
     tx.execute_many("threads.put", [row.values for row in rows])
-    tx.execute_many("threads.restore_learned_of", [{"path": row.values["path"]} for row in rows])
+    places = [{"home": row.values["home"], "path": row.values["path"]} for row in rows]
+    tx.execute_many("threads.restore_learned_of", places)
     refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
     tx.execute_many("blobs.put", refs)
 
 
-def _drop(tx: Transaction, path: str) -> None:
-    tx.execute("threads.drop", path=path)
+def _is_left_out(tx: Transaction, row: FileRow, referred: Referred) -> bool:
+    """Note a file that is referred to but not wanted, so that nobody looks at it again until it changes."""
+    values = row.values
+    if layout.is_under(values["path"], values["home"]):
+        return False
+    reason = referred.why_not(values)
+    if reason is not None:
+        imports.put(tx, values["home"], values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
+        _drop(tx, values["home"], values["path"])
+    return reason is not None
+
+
+def _drop(tx: Transaction, home: str, path: str) -> None:
+    tx.execute("threads.drop", home=home, path=path)
     tx.execute("blobs.drop", path=path)
 
 
@@ -242,7 +288,7 @@ def _decide(tx: Transaction, decided: dict[str, str]) -> None:
 
 def _settle(tx: Transaction, home: str, gone: list[str], called: dict[str, str], decided: dict[str, str]) -> None:
     for path in gone:
-        _drop(tx, path)
+        _drop(tx, home, path)
     tx.execute("blobs.drop_home")
     tx.execute("threads.unname", home=home)
     tx.execute_many("threads.rename", [{"home": home, "thread_id": key, "name": name} for key, name in called.items()])
@@ -268,7 +314,7 @@ def _listed(row: Row) -> ThreadRow:
         path=row["path"],
         cwd=row["cwd"],
         project=row["project"],
-        title=row["name"] or first_line[:80],
+        title=row["name"] or row["title"] or first_line[:80],
         preview=row["preview"],
         source=row["source"],
         created_at=row["created_at"],

@@ -25,7 +25,7 @@ DELETE FROM outputs
 -- whose file was copied counts once.
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs.rollout_summary, outputs.rollout_slug,
   outputs.generated_at, threads.path, threads.cwd, threads.git_branch, threads.project
-FROM outputs JOIN threads ON threads.path = (
+FROM outputs JOIN threads ON threads.home = :home AND threads.path = (
   SELECT file.path FROM threads AS file
   WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'
   ORDER BY file.is_archived, file.updated_at DESC, file.path LIMIT 1

@@ -1,10 +1,10 @@
 -- The whole schema as it is now, to read in one place. Nothing runs this file: databases are made by the migrations, and
 -- a test proves that both come to the same.
 
--- The index of session files: one row per file, rebuilt from the files alone.
+-- The index of session files: one row per file and listing, rebuilt from the files alone.
 CREATE TABLE threads (
-  path           TEXT PRIMARY KEY,          -- where the file is; a moved file is a new row
-  home           TEXT NOT NULL,             -- which home it stands in: ours, or a Codex home that was listed
+  path           TEXT NOT NULL,             -- where the file is; a moved file is a new row
+  home           TEXT NOT NULL,             -- whose listing it is in: ours (own, imported, referred to), or a Codex home that was listed
   thread_id      TEXT NOT NULL,             -- the conversation
   rollout_id     TEXT NOT NULL,             -- the file: differs from thread_id once a thread was reverted
   is_current     BIGINT NOT NULL DEFAULT 1, -- 0 for files that a later one of the same thread replaced
@@ -18,9 +18,10 @@ CREATE TABLE threads (
   project        TEXT NOT NULL,             -- repository identity, else the cwd
   git_branch     TEXT,                      -- as noted when the session started
   git_commit     TEXT,                      -- the same
-  git_url        TEXT,                      -- the remote that the project's identity comes from
+  git_url        TEXT,                      -- the remote or the identity that the session noted
   model          TEXT,                      -- of the newest turn
   name           TEXT,                      -- given by a person, mirrored from session_index.jsonl
+  title          TEXT,                      -- given by the agent that the session was imported from
   preview        TEXT NOT NULL,             -- the person's first words
   created_at     TEXT NOT NULL,             -- ISO-8601, so that text order is time order
   updated_at     TEXT NOT NULL,             -- time of the newest line
@@ -32,7 +33,8 @@ CREATE TABLE threads (
   turns          BIGINT,                    -- NULL until the whole file was read
   tokens         BIGINT,                    -- the server's running total
   skipped        BIGINT NOT NULL,           -- lines that could not be used
-  base_id        TEXT                       -- of a fork by reference: the rollout it continues
+  base_id        TEXT,                      -- of a fork by reference: the rollout it continues
+  PRIMARY KEY (home, path)
 );
 CREATE INDEX threads_by_time ON threads (home, is_archived, updated_at DESC, thread_id DESC);
 CREATE INDEX threads_by_id ON threads (thread_id);
@@ -47,6 +49,22 @@ CREATE TABLE blob_refs (
   sha256 TEXT NOT NULL, -- the blob
   path   TEXT NOT NULL, -- the file that refers to it
   PRIMARY KEY (path, sha256)
+);
+
+-- Files of other agents that an import has looked at: what tells that one is unchanged, and why one was left out.
+CREATE TABLE imports (
+  home         TEXT NOT NULL,   -- the home that it was imported into
+  path         TEXT NOT NULL,   -- the source's file
+  source       TEXT NOT NULL,   -- codex, claude-code, gemini, swe-agent or transcript
+  size         BIGINT NOT NULL, -- with mtime_ns: how an unchanged file is recognised
+  mtime_ns     BIGINT NOT NULL, -- the other half of that
+  thread_id    TEXT,            -- the thread that it became
+  ledger       TEXT,            -- the ledger that it was written to
+  ledger_size  BIGINT,          -- how long that was: one that was lost or cut is made again
+  first_record TEXT,            -- id of its first record: forks and copies of a session share it
+  first_answer TEXT,            -- id of the model's first answer: shared by copies whose records were renamed
+  reason       TEXT,            -- why it was left out: excluded, deleted, copy, empty, …
+  PRIMARY KEY (home, path)
 );
 
 -- Work that processes share: who does what until when.

@@ -26,8 +26,8 @@ ORDER BY thread_id LIMIT 10
 SELECT * FROM threads WHERE home = :home AND name = :name AND is_current = 1 ORDER BY updated_at DESC LIMIT 10
 
 -- name: threads.by_path
--- The row of one file.
-SELECT * FROM threads WHERE path = :path
+-- The row of one file in a home's listing.
+SELECT * FROM threads WHERE home = :home AND path = :path
 
 -- name: threads.stamps
 -- What tells whether files changed since they were indexed.
@@ -36,15 +36,15 @@ SELECT path, thread_id, size, mtime_ns, is_complete FROM threads WHERE home = :h
 -- name: threads.put
 -- Insert or renew the row of one file.
 INSERT INTO threads (path, home, thread_id, rollout_id, size, mtime_ns, scanned, is_complete, turn_state, source, cwd, project,
-  git_branch, git_commit, git_url, model, name, preview, created_at, updated_at, updated_s, is_archived, is_root, memory_mode, turns,
+  git_branch, git_commit, git_url, model, name, title, preview, created_at, updated_at, updated_s, is_archived, is_root, memory_mode, turns,
   tokens, skipped, base_id)
 VALUES (:path, :home, :thread_id, :rollout_id, :size, :mtime_ns, :scanned, :is_complete, :turn_state, :source, :cwd, :project,
-  :git_branch, :git_commit, :git_url, :model, :name, :preview, :created_at, :updated_at, :updated_s, :is_archived, :is_root, :memory_mode,
+  :git_branch, :git_commit, :git_url, :model, :name, :title, :preview, :created_at, :updated_at, :updated_s, :is_archived, :is_root, :memory_mode,
   :turns, :tokens, :skipped, :base_id)
-ON CONFLICT (path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = excluded.rollout_id, size = excluded.size,
+ON CONFLICT (home, path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = excluded.rollout_id, size = excluded.size,
   mtime_ns = excluded.mtime_ns, scanned = excluded.scanned, is_complete = excluded.is_complete, turn_state = excluded.turn_state,
   source = excluded.source, cwd = excluded.cwd, project = excluded.project, git_branch = excluded.git_branch,
-  git_commit = excluded.git_commit, git_url = excluded.git_url, model = excluded.model, name = excluded.name,
+  git_commit = excluded.git_commit, git_url = excluded.git_url, model = excluded.model, name = excluded.name, title = excluded.title,
   preview = excluded.preview, created_at = excluded.created_at, updated_at = excluded.updated_at, updated_s = excluded.updated_s,
   is_archived = excluded.is_archived, is_root = excluded.is_root, memory_mode =
     CASE WHEN threads.memory_mode = 'polluted' THEN 'polluted' ELSE excluded.memory_mode END, turns = excluded.turns,
@@ -63,8 +63,8 @@ WHERE home = :home AND thread_id IN (
 )
 
 -- name: threads.drop
--- Forget a file that is gone.
-DELETE FROM threads WHERE path = :path
+-- Forget a file that is gone from a home's listing.
+DELETE FROM threads WHERE home = :home AND path = :path
 
 -- name: threads.drop_home
 -- Forget every file of a home, before its index is built again.
@@ -110,7 +110,7 @@ UPDATE threads SET learned_s = coalesce(
     UNION ALL
     SELECT last_success_watermark FROM jobs WHERE jobs.kind = 'memory_stage1' AND jobs.job_key = threads.thread_id
   ) AS marks), -1)
-WHERE path = :path AND learned_s = -1
+WHERE home = :home AND path = :path AND learned_s = -1
 
 -- name: threads.learned
 -- A thread was extracted up to a watermark.
@@ -133,13 +133,23 @@ WHERE thread_id = :thread_id AND memory_mode <> :memory_mode AND memory_mode <> 
 -- How many threads of a home memory may learn from, and not.
 SELECT memory_mode, count(*) AS n FROM threads WHERE home = :home AND is_current = 1 GROUP BY memory_mode
 
+-- name: threads.places
+-- Where the threads of a home ran, the repository that each noted, and when that was.
+SELECT cwd, coalesce(git_url, '') AS git_url, min(updated_s) AS first_s, max(updated_s) AS last_s
+FROM threads WHERE home = :home GROUP BY cwd, coalesce(git_url, '')
+
+-- name: threads.set_project
+-- Say which project the threads belong to that ran in a folder and noted a repository.
+UPDATE threads SET project = :project
+WHERE home = :home AND cwd = :cwd AND coalesce(git_url, '') = :git_url AND project <> :project
+
 -- name: blobs.put
 -- Note that a file refers to a blob.
 INSERT INTO blob_refs (sha256, path) VALUES (:sha256, :path) ON CONFLICT DO NOTHING
 
 -- name: blobs.drop
--- Forget what a file refers to.
-DELETE FROM blob_refs WHERE path = :path
+-- Forget what a file refers to, once no listing has it.
+DELETE FROM blob_refs WHERE path = :path AND NOT EXISTS (SELECT 1 FROM threads WHERE threads.path = :path)
 
 -- name: blobs.drop_home
 -- Forget the references of all files that are no longer in the index.

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import anyio
 import click
 
+from commonplace.importers.sources import NAMES
 from commonplace.runtime import book as books
 from commonplace.runtime.sessions import Sessions
 from commonplace.surfaces.cli import output, views
@@ -82,6 +83,31 @@ def list_(
         output.print_json({"threads": page.threads, "next_cursor": page.next_cursor})
     else:
         views.threads(page)
+
+
+@command.command("import")
+@click.option("--from", "source", type=click.Choice(NAMES), help="Whose sessions; found out where it is not said.")
+@click.option(
+    "--path",
+    "paths",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
+)
+@json_option
+def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Bring in the sessions of other agents; their files are only read.
+
+    Codex sessions are referred to where they are, all others are converted into your home. Importing again takes in
+    what is new.
+    """
+    progress = output.Progress("importing sessions")
+    report = call(lambda sessions: sessions.import_(source, paths, progress=progress))
+    progress.end()
+    if as_json:
+        output.print_json(report)
+    else:
+        views.imported(report)
 
 
 @command.command()

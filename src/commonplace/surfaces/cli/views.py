@@ -8,9 +8,19 @@ from typing import Any
 import msgspec
 
 from commonplace.protocol.rollout import Skipped
+from commonplace.runtime.imports import Report
 from commonplace.runtime.inspect import Context, Shown, Verified
 from commonplace.state.threads import Page
 from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say
+
+REASONS = {
+    "excluded": "excluded by memory.exclude",
+    "deleted": "deleted here before",
+    "copy": "a copy of a session that was imported from another file",
+    "empty": "nothing was said in it",
+    "not_a_session": "not a session",
+}
+"""What the reasons for leaving a file out mean."""
 
 
 def threads(page: Page) -> None:
@@ -54,6 +64,20 @@ def thread(shown: Shown) -> None:
         for item in shown.items:
             say(f"  {item.turn:>4}  {_summary(msgspec.json.decode(item.item))}")
     _skipped(shown.skipped)
+
+
+def imported(report: Report) -> None:
+    """Print what an import did, and what it left out."""
+    for source in report.sources:
+        say(f"{source.source}: {source.found} session file(s) in {source.path}")
+        counts = f"{source.imported} new, {source.updated} continued, {source.unchanged} unchanged"
+        say(f"  {counts}, {source.skipped} left out")
+        for reason, count in sorted(source.reasons.items()):
+            say(f"    {count} × {REASONS.get(reason, reason)}")
+        for reason, count in sorted(source.lines_skipped.items()):
+            say(f"  {count} record(s) not usable: {reason}")
+    for warning in report.warnings:
+        say(f"warning: {warning}")
 
 
 def context(found: Context) -> None:

@@ -1,0 +1,291 @@
+"""One transcript of Claude Code as heads and pieces: every record in the order of the conversation.
+
+Each record that says something becomes one piece. Sub-agents that old versions wrote into the same file become threads
+of their own. A prompt that was typed on an earlier point of the conversation takes back what came after that point.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.importers import base, items, wire
+from commonplace.importers.base import Converted, Head, Payload, Piece
+from commonplace.importers.claude_code import content, kinds, records
+from commonplace.importers.claude_code.records import DROPPED, THREADED, Block, CompactMetadata, Record
+from commonplace.importers.claude_code.threading import Branches, Held, Order
+from commonplace.importers.items import SUMMARY, USER, Part, imported
+from commonplace.protocol.ids import is_uuid
+from commonplace.protocol.rollout import Origin, Skipped
+
+SOURCE: Final = "claude-code"
+_TITLES: Final = {"custom-title": 3, "ai-title": 2, "summary": 1}
+"""Records that name a session; a name that a person chose stands over one that a model made."""
+_ANSWER: Final = re.compile(rb'"id":"(msg_[\w-]{1,100})"')
+_HEAD_BYTES: Final = 256 * 1024
+_KEPT_VALUES: Final = 64
+"""How many of the newest records a compaction can still keep."""
+
+
+class _Preserved(msgspec.Struct, gc=False):
+    uuids: list[str] = []
+
+
+class _Compaction(CompactMetadata, gc=False, rename="camel"):
+    preserved_messages: _Preserved | None = None
+
+
+class _Thread:
+    """What is known of one thread while its records go by."""
+
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        self.branches = Branches()
+        self.calls = content.Calls()
+        self.settings: tuple[str, str] = ("", "")
+        self.boundary: _Compaction | None = None
+        self.recent: OrderedDict[str, list[Any]] = OrderedDict()
+
+    def keep(self, uuid: str, payloads: list[Payload]) -> None:
+        self.recent[uuid] = [payload.value for payload in payloads if payload.type == "response_item"]
+        if len(self.recent) > _KEPT_VALUES:
+            self.recent.popitem(last=False)
+
+
+def convert(path: Path) -> Converted:
+    """Read one transcript."""
+    return _Conversion(path).run()
+
+
+class _Conversion:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.order = Order()
+        self.threads: dict[str, _Thread] = {}
+        self.side_of: dict[str, str] = {}
+        """For records of sub-agents in this file: which of them."""
+        self.session_id = ""
+        self.is_agent = path.stem.startswith("agent-")
+        self.main: _Thread | None = None
+        self.title = (0, "")
+        self.titles: list[Payload] = []
+        self.side_files = path.with_suffix("") / "tool-results"
+        self.has_side_files = self.side_files.is_dir()
+        self.first_answer = _first_answer(path)
+
+    def run(self) -> Converted:
+        for line in wire.read_lines(self.path):
+            if isinstance(line, Skipped):
+                yield line
+                continue
+            offset, raw = line
+            record = _decode(offset, raw)
+            if isinstance(record, Skipped):
+                yield record
+            elif record.uuid and record.type in THREADED:
+                for held in self.order.see(Held(record, offset, len(raw))):
+                    yield from self._emit(held)
+            elif record.type in _TITLES:
+                yield from self._titled(record, offset)
+            elif record.uuid and record.type == "progress":  # threaded in some versions: others hang on it
+                for held in self.order.see(Held(record, offset, len(raw))):
+                    yield from self._emit(held)
+            elif record.type not in DROPPED:
+                yield Skipped(offset, len(raw), wire.UNKNOWN_TYPE)
+        for held in self.order.finish():
+            yield from self._emit(held)
+
+    def _emit(self, held: Held) -> Iterator[Head | Piece | Skipped]:
+        record = held.record
+        thread, head = self._thread_of(held)
+        if head is not None:
+            yield head
+            if thread is self.main and self.titles:
+                yield Piece(thread.thread_id, "title:0", head.started, self.titles)
+        uuid, parent = record.uuid, held.parent
+        origin = Origin(uuid, held.offset)
+        try:
+            payloads, prompt = self._build(thread, record, origin)
+        except (msgspec.DecodeError, RecursionError):
+            yield Skipped(held.offset, held.size, "bad_item")
+            payloads, prompt = [], False
+        if prompt:
+            taken_back = thread.branches.prompt(uuid, parent)
+            if taken_back:
+                payloads.insert(0, items.rolled_back(taken_back))
+        else:
+            thread.branches.follow(uuid, parent)
+        if payloads:
+            thread.keep(uuid, payloads)
+            yield Piece(thread.thread_id, uuid, record.timestamp, payloads)
+
+    def _build(self, thread: _Thread, record: Record, origin: Origin) -> tuple[list[Payload], bool]:
+        """Return what a record says, and whether it begins a turn."""
+        match record.type:
+            case "user":
+                return self._user(thread, record, origin)
+            case "assistant" if not kinds.is_synthetic(record):
+                return self._assistant(thread, record, origin), False
+            case "attachment":
+                payload, prompt = content.attached(record, origin)
+                return [payload] if payload is not None else [], prompt
+            case "system" if record.subtype == "compact_boundary":
+                thread.boundary = records.part(record.compact_metadata, _Compaction)
+            case _:
+                pass
+        return [], False
+
+    def _user(self, thread: _Thread, record: Record, origin: Origin) -> tuple[list[Payload], bool]:
+        found = records.blocks(record.message.content) if record.message is not None else []
+        if any(block.type == "tool_result" for block in found):
+            return self._results(thread, record, found, origin), False
+        parts: list[Part] = []
+        media: list[dict[str, Any]] = []
+        for block in found:
+            if block.type == "image":
+                media.append(content.image(block))
+            elif text := records.text_of(block.text):
+                parts.extend(kinds.parts(record, text))
+        if any(kind == SUMMARY for kind, _ in parts):
+            summary = "\n".join(str(text) for _, text in parts)
+            return [self._compacted(thread, summary)], False
+        if not parts and not media:
+            return [], False
+        if not parts and kinds.of_record(record) in (None, USER):
+            parts = [(USER, "[image]")]
+        said = any(kind == USER for kind, _ in parts)
+        memory = any(kind.startswith("memory.") for kind, _ in parts)
+        noted = Origin(origin.id, origin.offset, memory=memory)
+        return [items.message("user", parts, noted, media)], said
+
+    def _results(self, thread: _Thread, record: Record, found: list[Block], origin: Origin) -> list[Payload]:
+        """Return the outputs of tools, what a person said to them, and what the program put beside them."""
+        folder = self.side_files if self.has_side_files else None
+        made: list[Payload] = []
+        parts: list[Part] = []
+        for block in found:
+            if block.type == "tool_result":
+                made.append(content.output(block, origin, folder, thread.calls))
+                if said := content.reply(record, block):
+                    parts.append((imported("reply"), said))
+            elif text := records.text_of(block.text):
+                parts.extend(_never_user(part) for part in kinds.by_text(text))
+        return [*made, items.message("user", parts, origin)] if parts else made
+
+    def _compacted(self, thread: _Thread, summary: str) -> Payload:
+        boundary = thread.boundary or _Compaction()
+        thread.boundary = None
+        kept = boundary.preserved_messages.uuids if boundary.preserved_messages else []
+        preserved = [value for uuid in kept for value in thread.recent.get(uuid, ())]
+        made = items.compacted(summary, [items.summary_item(summary), *preserved])
+        made.value["trigger"] = boundary.trigger or "unknown"
+        return made
+
+    def _assistant(self, thread: _Thread, record: Record, origin: Origin) -> list[Payload]:
+        message = record.message
+        if message is None:
+            return []
+        made = [
+            payload
+            for block in records.blocks(message.content)
+            if (payload := content.answer(block, origin, thread.calls)) is not None
+        ]
+        settings = (message.model, record.cwd)
+        if made and settings != thread.settings and message.model:
+            thread.settings = settings
+            made.insert(0, items.settings(*settings))
+        return made
+
+    def _titled(self, record: Record, offset: int) -> Iterator[Piece]:
+        rank = _TITLES[record.type]
+        text = " ".join((record.custom_title or record.ai_title or record.summary).split())[:200]
+        if not text or rank < self.title[0] or text == self.title[1]:
+            return
+        self.title = (rank, text)
+        note = base.title_note(text, chosen=record.type == "custom-title")
+        if self.main is None:
+            self.titles = [note]
+        else:
+            yield Piece(self.main.thread_id, f"title:{offset}", "", [note])
+
+    def _thread_of(self, held: Held) -> tuple[_Thread, Head | None]:
+        """Return the thread that a record belongs to, and its head if this is its first record."""
+        record = held.record
+        if not self.session_id:
+            self.session_id = _session_id(self.path, record)
+            self.is_agent = self.is_agent or (record.is_sidechain and bool(record.agent_id))
+        if self.is_agent or not record.is_sidechain:
+            key = ""
+        else:
+            key = record.agent_id or self.side_of.get(held.parent or "") or record.uuid
+            self.side_of[record.uuid] = key
+        thread = self.threads.get(key)
+        if thread is not None:
+            return thread, None
+        head = self._head(record, key)
+        thread = self.threads[key] = _Thread(head.thread_id)
+        if not key:
+            self.main = thread
+        return thread, head
+
+    def _head(self, record: Record, side: str) -> Head:
+        parent = None
+        session, agent = self.session_id, None
+        if self.is_agent:
+            agent = record.agent_id or self.path.stem.removeprefix("agent-")
+            parent = base.thread_id_for(SOURCE, record.session_id or self.session_id)
+            session = f"{record.session_id or self.session_id}/{agent}"
+        elif side:
+            agent = side
+            parent = base.thread_id_for(SOURCE, self.session_id)
+            session = f"{self.session_id}/{side}"
+        return Head(
+            source=SOURCE,
+            thread_id=base.thread_id_for(SOURCE, session),
+            session_id=session,
+            started=record.timestamp,
+            path=str(self.path),
+            cwd=record.cwd,
+            version=record.version,
+            branch=record.git_branch or None,
+            parent=parent,
+            agent_id=agent,
+            entrypoint=record.entrypoint,
+            provider="anthropic",
+            first_record=record.uuid,
+            first_answer=self.first_answer,
+        )
+
+
+def _first_answer(path: Path) -> str:
+    """Return the id of the first answer near the beginning of a file: copies keep it even where they rename records."""
+    with path.open("rb") as file:
+        found = _ANSWER.search(file.read(_HEAD_BYTES))
+    return found[1].decode() if found else ""
+
+
+def _never_user(part: Part) -> Part:
+    return (imported("injected"), part[1]) if part[0] in (USER, SUMMARY) else part
+
+
+def _decode(offset: int, raw: bytes) -> Record | Skipped:
+    try:
+        found = records.decode(wire.repair(raw))
+    except msgspec.DecodeError:
+        return Skipped(offset, len(raw), wire.NOT_JSON)
+    except RecursionError:
+        return Skipped(offset, len(raw), "too_deep")
+    return found if found is not None else Skipped(offset, len(raw), "not_a_record")
+
+
+def _session_id(path: Path, record: Record) -> str:
+    """Return what the session is called: the file's name, unless somebody renamed the file."""
+    stem = path.name.partition(".")[0]
+    if is_uuid(stem.lower()) or not record.session_id:
+        return stem
+    return record.session_id

@@ -1,0 +1,210 @@
+"""The records of a Claude Code transcript, as far as an importer looks at them.
+
+Every version writes a little differently, so nothing here is required and a field of the wrong type is as good as
+missing. Fields that are not named (the structured twin of each tool result above all) are never built.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+THREADED: Final = frozenset({"user", "assistant", "attachment", "system"})
+DROPPED: Final = frozenset(
+    {
+        "queue-operation",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "file-history-snapshot",
+        "progress",
+        "tag",
+        "agent-color",
+        "agent-setting",
+        "agent-name",
+        "pr-link",
+        "frame-link",
+        "worktree-state",
+        "content-replacement",
+        "fork-context-ref",
+        "attribution-snapshot",
+        "speculation-accept",
+        "bridge-session",
+        "isolation-latch",
+        "marble-origami-commit",
+        "marble-origami-snapshot",
+        "marble-origami-reset",
+        "api-request",
+        "api-request-shape",
+        "api-request-blob",
+        "atis-latch",
+        "cost-state",
+        "tools-used",
+    }
+)
+"""Known records that say nothing about the conversation, or say everything again (`api-request…`)."""
+
+
+class Message(msgspec.Struct, gc=False):
+    """What went to the model or came from it."""
+
+    role: str = ""
+    id: str = ""
+    model: str = ""
+    content: msgspec.Raw = msgspec.Raw()
+
+
+class Source(msgspec.Struct, gc=False):
+    """The `origin` of a user record."""
+
+    kind: str = ""
+
+
+class Result(msgspec.Struct, gc=False):
+    """What is needed of a tool result's structured twin: a person's answers to questions."""
+
+    answers: dict[str, msgspec.Raw] = {}
+
+
+class Record(msgspec.Struct, gc=False, rename="camel"):
+    """One line."""
+
+    type: str = ""
+    uuid: str = ""
+    parent_uuid: str | None = None
+    logical_parent_uuid: str | None = None
+    timestamp: str = ""
+    session_id: str = ""
+    subtype: str = ""
+    cwd: str = ""
+    git_branch: str = ""
+    version: str = ""
+    entrypoint: str = ""
+    agent_id: str = ""
+    is_sidechain: bool = False
+    is_meta: bool = False
+    is_compact_summary: bool = False
+    is_api_error_message: bool = False
+    prompt_source: str = ""
+    origin: Source | None = None
+    message: Message | None = None
+    attachment: msgspec.Raw = msgspec.Raw()
+    tool_use_result: msgspec.Raw = msgspec.Raw()
+    compact_metadata: msgspec.Raw = msgspec.Raw()
+    custom_title: str = ""
+    ai_title: str = ""
+    summary: str = ""
+
+
+class Block(msgspec.Struct, gc=False):
+    """One block of a message's content."""
+
+    type: str = ""
+    text: msgspec.Raw = msgspec.Raw()
+    thinking: msgspec.Raw = msgspec.Raw()
+    id: str = ""
+    name: str = ""
+    input: msgspec.Raw = msgspec.Raw()
+    tool_use_id: str = ""
+    content: msgspec.Raw = msgspec.Raw()
+    is_error: bool = False
+    source: msgspec.Raw = msgspec.Raw()
+
+
+class ImageSource(msgspec.Struct, gc=False):
+    """Where an image's data stands."""
+
+    type: str = ""
+    media_type: str = ""
+    data: str = ""
+    url: str = ""
+
+
+class Attachment(msgspec.Struct, gc=False, rename="camel"):
+    """Context that was attached to the conversation."""
+
+    type: str = ""
+    prompt: msgspec.Raw = msgspec.Raw()
+    command_mode: str = ""
+    origin: Source | None = None
+    content: msgspec.Raw = msgspec.Raw()
+    stdout: msgspec.Raw = msgspec.Raw()
+    snippet: msgspec.Raw = msgspec.Raw()
+    blocking_error: msgspec.Raw = msgspec.Raw()
+    files: msgspec.Raw = msgspec.Raw()
+    rendered: msgspec.Raw = msgspec.Raw()
+
+
+class CompactMetadata(msgspec.Struct, gc=False, rename="camel"):
+    """How a compaction came about and what it kept."""
+
+    trigger: str = ""
+
+
+_record = msgspec.json.Decoder(Record)
+_blocks = msgspec.json.Decoder(list[Block])
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_raws = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def decode(raw: bytes) -> Record | None:
+    """Return a record; None for JSON that is not an object.
+
+    Raises:
+        msgspec.DecodeError, RecursionError: it is not JSON.
+    """
+    try:
+        return _record.decode(raw)
+    except msgspec.ValidationError:
+        return lenient(raw, Record)
+
+
+def blocks(content: msgspec.Raw) -> list[Block]:
+    """Return a message's content as blocks; a bare string is one text."""
+    if is_text(content):
+        return [Block("text", content)]
+    if not content or memoryview(content)[0] != ord("["):
+        return []
+    try:
+        return _blocks.decode(content)
+    except msgspec.ValidationError:
+        found = [Block("text", raw) if is_text(raw) else lenient(raw, Block) for raw in _raws.decode(content)]
+        return [block for block in found if block is not None]
+
+
+def is_text(raw: msgspec.Raw) -> bool:
+    """Say whether a raw value is a JSON string."""
+    return bool(raw) and memoryview(raw)[0] == ord('"')
+
+
+def lenient(raw: bytes | msgspec.Raw, kind: Any) -> Any:
+    """Decode field by field: one that has the wrong type is left at its default; None if it is no object."""
+    try:
+        given = _fields.decode(raw)
+    except msgspec.ValidationError:
+        return None
+    found = kind()
+    for field in msgspec.structs.fields(kind):
+        value = given.get(field.encode_name)
+        if value is not None:
+            try:
+                setattr(found, field.name, msgspec.json.decode(value, type=field.type))
+            except msgspec.ValidationError:
+                continue
+    return found
+
+
+def part(raw: msgspec.Raw, kind: Any) -> Any:
+    """Decode a nested object; one that is missing or something else gives the defaults."""
+    if not raw or memoryview(raw)[0] != ord("{"):
+        return kind()
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError:
+        return lenient(raw, kind) or kind()
+
+
+def text_of(raw: msgspec.Raw) -> str | None:
+    """Return a JSON string's text, or None for anything else."""
+    return msgspec.json.decode(raw, type=str) if is_text(raw) else None

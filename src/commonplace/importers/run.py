@@ -1,0 +1,187 @@
+"""Importing the files of one source: which changed, what became of each, what was left out and why.
+
+Runs on a thread, knows no database: what earlier imports noted comes in, what this one did goes out through `note`, a
+few files at a time, so that an import that is stopped goes on where it was. Files are taken oldest first: a session
+that continues another is read after it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from commonplace.errors import CommonplaceError, NotASession
+from commonplace.importers import ledgers
+from commonplace.importers.base import Converter
+from commonplace.importers.ledgers import LeftOut, Place, Written
+from commonplace.protocol.rollout import Skipped
+from commonplace.state.imports import Imported
+
+_NOTED_AT_ONCE: Final = 200
+_MAX_WARNINGS: Final = 50
+Progress = Callable[[int, int], None]
+
+
+class Outcome(msgspec.Struct):
+    """What an import of one source did (an entry of the JSON of `sessions import`)."""
+
+    source: str = msgspec.field(name="from")
+    path: str
+    found: int = 0
+    imported: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    reasons: dict[str, int] = {}
+    """Why files were left out, and how often."""
+    lines_skipped: dict[str, int] = {}
+    """Why records inside imported files could not be used, and how often."""
+
+    def leave_out(self, reason: str) -> None:
+        """Count a file that is left out."""
+        self.skipped += 1
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+
+class Noted(msgspec.Struct):
+    """What a few files came to."""
+
+    rows: list[Imported] = []
+    cited: list[str] = []
+
+
+class Import:
+    """One source's files on their way in."""
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        convert: Converter,
+        place: Place,
+        known: Mapping[str, Imported],
+        sync: Callable[[], None] = os.sync,
+    ) -> None:
+        self.outcome = outcome
+        self._sync = sync
+        """Makes what was written survive a loss of power, before it is noted as done."""
+        self.warnings: list[str] = []
+        self._convert = convert
+        self._place = place
+        self._known = known
+
+    def run(self, files: Iterable[Path], note: Callable[[Noted], None], progress: Progress | None = None) -> None:
+        """Import what changed."""
+        stamped = sorted(_stamps(files, self.outcome.source), key=lambda stamp: (stamp.mtime_ns, stamp.path))
+        noted = Noted()
+        self.outcome.found += len(stamped)
+        for count, stamp in enumerate(stamped, 1):
+            before = self._known.get(stamp.path)
+            if before is not None and _is_unchanged(before, stamp):
+                if before.reason is None:
+                    self.outcome.unchanged += 1
+                else:
+                    self.outcome.leave_out(before.reason)
+            else:
+                self._one(stamp, noted)
+            if len(noted.rows) >= _NOTED_AT_ONCE:
+                self._note(noted, note)
+                noted = Noted()
+            if progress is not None:
+                progress(count, len(stamped))
+        if noted.rows:
+            self._note(noted, note)
+
+    def _note(self, noted: Noted, note: Callable[[Noted], None]) -> None:
+        if any(row.ledger for row in noted.rows):
+            self._sync()
+        note(noted)
+
+    def _one(self, stamp: Imported, noted: Noted) -> None:
+        """Import one file and count what became of it."""
+        try:
+            written, skipped = ledgers.write(Path(stamp.path), self._convert, self._place)
+        except LeftOut as reason:
+            self.outcome.leave_out(str(reason))
+            noted.rows.append(_with(stamp, reason=str(reason)))
+            return
+        except NotASession as error:
+            self._failed("unreadable", error.sentence())
+            return
+        except CommonplaceError as error:
+            self._failed(error.code, error.sentence())
+            return
+        except OSError as error:
+            self._failed("unreadable", f"{stamp.path}: {error.strerror}.")
+            return
+        for entry in skipped:
+            self.outcome.lines_skipped[entry.reason] = self.outcome.lines_skipped.get(entry.reason, 0) + 1
+        if not written:
+            reason = _nothing(skipped)
+            self.outcome.leave_out(reason)
+            noted.rows.append(_with(stamp, reason=reason))
+            return
+        self._count(written)
+        noted.rows.append(_row(stamp, written))
+        noted.cited.extend(thread for each in written for thread in each.cited)
+
+    def _count(self, written: list[Written]) -> None:
+        states = {each.status for each in written}
+        if written[0].status == "imported":
+            self.outcome.imported += 1
+        elif states == {"unchanged"}:
+            self.outcome.unchanged += 1
+        else:
+            self.outcome.updated += 1
+
+    def _failed(self, reason: str, sentence: str) -> None:
+        """Count a file that may go in another time."""
+        self.outcome.leave_out(reason)
+        if len(self.warnings) < _MAX_WARNINGS:
+            self.warnings.append(sentence)
+
+
+def _nothing(skipped: list[Skipped]) -> str:
+    """Return why a file gave no thread."""
+    return "not_a_session" if any(entry.reason != "torn" for entry in skipped) else "empty"
+
+
+def _stamps(files: Iterable[Path], source: str) -> Iterable[Imported]:
+    for path in files:
+        try:
+            str(path).encode()
+            status = path.stat()
+        except (OSError, UnicodeEncodeError):
+            continue
+        yield Imported(str(path), source, status.st_size, status.st_mtime_ns)
+
+
+def _is_unchanged(before: Imported, stamp: Imported) -> bool:
+    """Say whether a file is as it was, and so is what it became: a ledger that was lost or cut is made again."""
+    if (before.size, before.mtime_ns) != (stamp.size, stamp.mtime_ns):
+        return False
+    if before.reason is not None or before.ledger is None:
+        return before.reason is not None
+    try:
+        return Path(before.ledger).stat().st_size >= (before.ledger_size or 0)
+    except OSError:
+        return False
+
+
+def _row(stamp: Imported, written: list[Written]) -> Imported:
+    first = written[0]
+    return _with(
+        stamp,
+        thread_id=first.head.thread_id,
+        ledger=str(first.path),
+        ledger_size=first.size,
+        first_record=first.head.first_record or None,
+        first_answer=first.head.first_answer or None,
+    )
+
+
+def _with(stamp: Imported, **changes: object) -> Imported:
+    return msgspec.structs.replace(stamp, **changes)

@@ -1,0 +1,123 @@
+"""The agents whose sessions can be imported, where each keeps them, and whose file a file is.
+
+Codex's files are ledgers already: they are referred to where they are. All others are converted. A converter's module
+exports `convert` and `find`, and `usual` where there is a usual place.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.errors import NotASession
+from commonplace.importers.base import Converter
+from commonplace.rollout import layout
+from commonplace.rollout.reader import is_compressed, open_session
+
+CODEX: Final = "codex"
+NAMES: Final = (CODEX, "claude-code", "gemini", "swe-agent", "transcript")
+_SNIFFED_BYTES: Final = 256 * 1024
+_ROLLOUT_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+
+
+def module(name: str) -> ModuleType:
+    """Return the converter's module of a source that is converted."""
+    return importlib.import_module("commonplace.importers." + name.replace("-", "_"))
+
+
+def converter(name: str) -> Converter:
+    """Return what reads the files of a source that is converted."""
+    return module(name).convert
+
+
+def find(name: str, path: Path) -> Iterator[Path]:
+    """Yield the files of a source at a path (of Codex, as a home's index would find them)."""
+    if name == CODEX:
+        yield from (file.path for file in layout.walk_any(path))
+    else:
+        yield from module(name).find(path)
+
+
+def usual(name: str, environment: Mapping[str, str]) -> Path | None:
+    """Return where a source keeps its sessions on this machine; None if there is no such place."""
+    if name == CODEX:
+        chosen = environment.get("CODEX_HOME")
+        return Path(chosen).expanduser() if chosen else Path("~/.codex").expanduser()
+    look = getattr(module(name), "usual", None)
+    return look(environment) if look is not None else None
+
+
+def detect(path: Path) -> str | None:
+    """Return whose sessions a file or folder holds, by names and then by content; None if nobody's that is known."""
+    if path.is_dir():
+        return _detect_folder(path)
+    if layout.parse_name(path.name) is not None:
+        return CODEX
+    if path.name.endswith((".traj", ".traj.json")):
+        return "swe-agent"
+    try:
+        with open_session(path) as file:
+            head = file.read(_SNIFFED_BYTES)
+    except NotASession:
+        return None
+    return _by_lines(head) or (None if is_compressed(path) else _by_document(head))
+
+
+def _detect_folder(path: Path) -> str | None:
+    if (path / layout.SESSIONS).is_dir() or (path / layout.ARCHIVED).is_dir():
+        return CODEX
+    if (path / "projects").is_dir():
+        return "claude-code"
+    if (path / "tmp").is_dir() or (path / "chats").is_dir():
+        return "gemini"
+    for place, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith((".jsonl", ".jsonl.zst", ".json", ".traj")) and (found := detect(Path(place, name))):
+                return found
+    return None
+
+
+def _by_lines(head: bytes) -> str | None:
+    for raw in head.split(b"\n")[:50]:
+        try:
+            record = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if isinstance(record, dict) and (found := _by_record(record)):  # pyright: ignore[reportUnknownArgumentType]
+            return found
+    return None
+
+
+def _by_record(record: dict[str, Any]) -> str | None:
+    kind = record.get("type")
+    if "projectHash" in record or "$set" in record or "$rewindTo" in record:
+        return "gemini"
+    if "trajectory" in record or "trajectory_format" in record:
+        return "swe-agent"
+    if "role" in record and "text" in record and "session" in record:
+        return "transcript"
+    if kind in _ROLLOUT_TYPES or "record_type" in record:
+        return CODEX
+    if "sessionId" in record or "parentUuid" in record or "leafUuid" in record:
+        return "claude-code"
+    if kind is None and {"id", "timestamp"} <= record.keys():
+        return CODEX  # the first line of a file of 2025
+    if kind in ("file-history-snapshot", "queue-operation", "last-prompt", "ai-title", "mode", "permission-mode"):
+        return "claude-code"
+    return None
+
+
+def _by_document(head: bytes) -> str | None:
+    """Tell a document that spans lines by the names of its keys."""
+    if b'"projectHash"' in head or (b'"sessionId"' in head and b'"messages"' in head):
+        return "gemini"
+    if b'"trajectory"' in head or (b'"messages"' in head and b'"info"' in head):
+        return "swe-agent"
+    return None

@@ -1,0 +1,213 @@
+"""Bringing in other agents' sessions: converted into our home, or (Codex) referred to where they are.
+
+Sources are only read. What is imported is decided by settings (`memory.exclude`), by what a person deleted here, and by
+what earlier imports noted; the ledgers themselves are the truth, the notes only spare reading them again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.from_thread
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import BadInput, StateError
+from commonplace.importers import sources
+from commonplace.importers.base import Head
+from commonplace.importers.forks import Origins
+from commonplace.importers.ledgers import Place
+from commonplace.importers.run import Import, Noted, Outcome
+from commonplace.memory import scope
+from commonplace.memory.repository import Repositories
+from commonplace.protocol.ids import wire_time
+from commonplace.rollout import decisions, layout, locks
+from commonplace.runtime import scopes
+from commonplace.state import imports, usage
+from commonplace.state.imports import Imported
+from commonplace.state.threads import Progress
+
+if TYPE_CHECKING:
+    from commonplace.runtime.book import Book
+
+LOCK = "imports"
+
+
+class Report(msgspec.Struct):
+    """What was imported (the JSON of `sessions import`)."""
+
+    sources: list[Outcome]
+    warnings: list[str]
+
+
+def choose(name: str | None, paths: list[Path], environment: dict[str, str]) -> list[tuple[str, Path]]:
+    """Return which sources to import from where: as told, else every usual place that exists.
+
+    Raises:
+        BadInput: a place is missing, or nobody knows what is in it.
+    """
+    if not paths:
+        names = [name] if name else list(sources.NAMES)
+        usual = [(each, place) for each in names if (place := sources.usual(each, environment)) is not None]
+        found = [(each, place) for each, place in usual if place.is_dir()]
+        if not found:
+            looked = ", ".join(str(place) for _, place in usual) or "no usual place"
+            raise BadInput(f"There are no sessions to import (looked at {looked}).", hint="Name a place with --path.")
+        return found
+    chosen: list[tuple[str, Path]] = []
+    for path in paths:
+        place = path.expanduser().absolute()
+        if not place.exists():
+            raise BadInput(f"There is no {path}.", hint="Check the path.")
+        found = name or sources.detect(place)
+        if found is None:
+            raise BadInput(f"{path} holds no sessions that are known.", hint="Say whose they are with --from.")
+        chosen.append((found, place))
+    return chosen
+
+
+async def run(book: Book, chosen: list[tuple[str, Path]], progress: Progress | None = None) -> Report:
+    """Import from each place in turn."""
+    report = Report([], [])
+    for name, path in chosen:
+        outcome = Outcome(name, str(path))
+        report.sources.append(outcome)
+        if name == sources.CODEX:
+            await _refer(book, path, outcome, progress)
+        else:
+            report.warnings.extend(await _convert(book, path, outcome, progress))
+    index = await book.index()
+    await index.refresh(book.home)
+    await scopes.settle(book)
+    return report
+
+
+async def _convert(book: Book, path: Path, outcome: Outcome, progress: Progress | None) -> list[str]:
+    root = str(book.home.resolve())
+    try:
+        database = await book.database()
+        await database.write(lambda tx: imports.forget_left_out(tx, root))
+        known = await database.read(lambda tx: imports.read(tx, root))
+    except StateError as error:
+        await book.degrade(str(error).rstrip("."))
+        known = {}
+    place = _place(book, known)
+    files = await anyio.to_thread.run_sync(lambda: list(sources.find(outcome.source, path)))
+    sync = (lambda: None) if book.settings["fsync"] == "never" else os.sync
+    running = Import(outcome, sources.converter(outcome.source), place, known, sync)
+
+    def note(noted: Noted) -> None:
+        anyio.from_thread.run(_note, book, root, noted)
+
+    def work() -> None:
+        with locks.shared(book.home, LOCK, exclusive=True):
+            running.run(files, note, progress)
+
+    await anyio.to_thread.run_sync(work)
+    return running.warnings
+
+
+async def _note(book: Book, root: str, noted: Noted) -> None:
+    """Note what became of some files; without a database they are looked at again next time."""
+    now = int(book.settings.now().timestamp())
+    try:
+        database = await book.database()
+        await database.write(lambda tx: imports.note(tx, root, noted.rows))
+        if noted.cited:
+            await database.write(lambda tx: usage.record_outputs(tx, "cited", noted.cited, now=now))
+    except StateError as error:
+        book.warn(f"What was imported could not be noted: {error}")
+
+
+def _place(book: Book, known: dict[str, Imported]) -> Place:
+    settings = book.settings
+    origins = Origins()
+    owners: dict[str, str] = {}
+    for row in known.values():
+        if row.thread_id and row.ledger:
+            owners[row.thread_id] = row.path
+            origins.note(row.thread_id, Path(row.ledger), row.first_record, row.first_answer)
+    look = Repositories()
+
+    return Place(
+        home=settings.home,
+        now=settings.now,
+        bound=settings["blob_bytes"],
+        ledgers=_ledgers(settings.home),
+        why_not=_why_not(book, look),
+        owners=owners,
+        project=lambda cwd: look(cwd).identity,
+        origins=origins,
+    )
+
+
+def _ledgers(home: Path) -> dict[str, Path]:
+    """Return the newest file of each thread of a home."""
+    newest: dict[str, tuple[bool, str, Path]] = {}
+    for file in layout.walk(home):
+        named = layout.parse_name(file.path.name)
+        if named is not None:
+            rank = (named.rollout_id != named.thread_id, named.rollout_id, file.path)
+            newest[named.thread_id] = max(newest.get(named.thread_id, rank), rank)
+    return {thread_id: path for thread_id, (_, _, path) in newest.items()}
+
+
+def _why_not(book: Book, look: Repositories) -> Callable[[Head], str | None]:
+    deleted = decisions.tombstones(book.home)
+    patterns: list[str] = book.settings["memory.exclude"]
+
+    def why_not(head: Head) -> str | None:
+        if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):
+            return "deleted"
+        project = (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
+        left_out = scope.excluded(patterns, source=head.source, project=project, cwd=head.cwd, path=head.path)
+        return "excluded" if left_out else None
+
+    return why_not
+
+
+async def _refer(book: Book, path: Path, outcome: Outcome, progress: Progress | None) -> None:
+    """List the sessions of a Codex home (or a part of one) as our own, where they are."""
+    place = path.resolve()
+    home = str(book.home.resolve())
+    if not any(place == known or known in place.parents for known in decisions.referred(book.home)):
+        moment = wire_time(book.settings.now())
+        await anyio.to_thread.run_sync(lambda: decisions.append(book.home, "refer", moment, path=str(place)))
+    index = await book.index()
+    database = await book.database()
+    await database.write(lambda tx: imports.forget_left_out(tx, home))
+    before = await index.stamps(book.home)
+    await index.refresh(book.home, progress=progress)
+    after = await index.stamps(book.home)
+    left_out = await database.read(lambda tx: imports.read(tx, home))
+    for file in await anyio.to_thread.run_sync(lambda: list(layout.walk_any(place))):
+        outcome.found += 1
+        if file.name not in after:
+            row = left_out.get(file.name)
+            outcome.leave_out((row.reason if row else None) or "not_a_session")
+        elif file.name not in before:
+            outcome.imported += 1
+        elif before[file.name] != after[file.name]:
+            outcome.updated += 1
+        else:
+            outcome.unchanged += 1
+    await _count_citations(book, before, after)
+
+
+async def _count_citations(book: Book, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
+    """Count what new answers in Codex's files cite, if there is a memory to cite."""
+    from commonplace.importers import cited
+
+    database = await book.database()
+    if not (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"]:
+        return
+    home = str(book.home.resolve())
+    changed = [path for path in after if before.get(path) != after[path] and not layout.is_under(path, home)]
+    named = await anyio.to_thread.run_sync(
+        lambda: [thread for path in changed for thread in cited.threads(Path(path), before.get(path, (0, 0))[0])]
+    )
+    now = int(book.settings.now().timestamp())
+    await database.write(lambda tx: usage.record_outputs(tx, "cited", named, now=now))
