@@ -21,7 +21,7 @@ def anyio_backend() -> str:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home that exists nowhere but in this test."""
     for name in list(os.environ):
-        if name.startswith(("COMMONPLACE_", "CODEX_", "CLAUDE_")) and name != "COMMONPLACE_ANCHORS":
+        if name.startswith(("COMMONPLACE_", "CODEX_", "CLAUDE_", "GEMINI_")) and name != "COMMONPLACE_ANCHORS":
             monkeypatch.delenv(name)
     place = tmp_path / "home"
     monkeypatch.setenv("COMMONPLACE_HOME", str(place))

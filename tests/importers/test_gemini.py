@@ -193,15 +193,13 @@ def test_a_session_is_read_as_it_happened(file: Path) -> None:
         ),
         (
             [
-                {"text": "see @a"},
+                {"text": "a"},
                 {"text": "\n--- Content from referenced files ---"},
                 {"text": "BODY"},
                 {"text": "\n--- End of content ---"},
-                {"text": "ok"},
+                {"text": "b"},
             ],
-            [
-                f"user.text: see @a | imported.file: \n{FILES} | imported.file: BODY | imported.file: \n{END} | user.text: ok"
-            ],
+            [f"user.text: a | imported.file: \n{FILES} | imported.file: BODY | imported.file: \n{END} | user.text: b"],
         ),
         (
             [{"text": "look"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}],
@@ -433,6 +431,27 @@ def test_a_list_with_a_snapshot_is_a_compaction_and_its_copies_are_not_said_agai
     ] == [_told("response_item", value) for value in compacted[0]["replacement_history"]]
 
 
+@pytest.mark.parametrize("noted", [False, True])
+def test_a_snapshot_compacts_once_though_every_later_list_repeats_it(file: Path, noted: bool) -> None:
+    found = played(
+        file,
+        header(),
+        user("u1", "one"),
+        *([user("x1", SNAPSHOT)] if noted else []),
+        listed(user("x1", SNAPSHOT), model("x2", "Got it.")),
+        user("u2", "two"),
+        listed(user("x1", SNAPSHOT), model("x2", "Got it."), user("u2", "two")),
+        listed(user("y1", SNAPSHOT), model("y2", "Got it."), user("y3", "two")),
+        listed(user("z1", SNAPSHOT + "more"), model("z2", "Got it.")),
+        user("u3", "three"),
+    )
+
+    said = ["user.text: one", f"compaction.summary: {SNAPSHOT}"] if noted else ["user.text: one"]
+    assert [*said, f"compacted {SNAPSHOT}", "user.text: two", f"compacted {SNAPSHOT}more", "user.text: three"] == told(
+        found
+    )
+
+
 def test_what_stands_only_in_a_list_is_not_lost(file: Path) -> None:
     found = played(
         file,
@@ -615,6 +634,15 @@ def test_a_file_cut_at_every_byte_gives_what_was_before_the_cut(file: Path) -> N
             found.pop()
         assert whole[: len(found)] == found, cut
     assert whole == found
+
+
+def test_every_line_names_its_record(file: Path) -> None:
+    found = [item for item in played(file, *REALISTIC) if isinstance(item, Piece)]
+
+    assert len(found) == len({piece.record for piece in found})
+    for piece in found:
+        assert {piece.record} >= {payload.origin.id for payload in piece.payloads if payload.origin}
+    assert {"g1", "g1/c1", "g1/c1/output"} <= {piece.record for piece in found}
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -155,6 +155,7 @@ def test_a_line_that_stands_twice_is_taken_once_and_another_with_its_id_is_kept(
 
     assert ["duplicate"] == skips(found)
     assert ["x", "x#3", "x"] == [piece.record for piece in pieces(found)]
+    assert ["x", "x#3", "x"] == [piece.payloads[0].origin.id for piece in pieces(found) if piece.payloads[0].origin]
 
 
 def test_a_line_without_a_time_has_that_of_the_line_before_it_in_its_session(file: Path) -> None:

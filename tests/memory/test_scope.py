@@ -1,4 +1,4 @@
-"""One project has one identity, wherever it was checked out, whatever it was called, in whatever order that is learned."""
+"""One project has one identity, wherever it is checked out, whatever it was called, in whatever order that is known."""
 
 from __future__ import annotations
 

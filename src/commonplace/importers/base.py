@@ -40,6 +40,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     """The file it was read from."""
     cwd: str = ""
+    made_from: str = ""
+    """The folder that `cwd` was made from as a second working tree."""
     version: str = ""
     branch: str | None = None
     parent: str | None = None

@@ -215,6 +215,9 @@ class _Target:
 
     def finish(self) -> Written:
         """Put the ledger in its place."""
+        if self._known is not None and (left := next(self._known, None)) and left[0].startswith(_TORN):
+            self._end = left[1]  # the line was finished, and says nothing
+            self._begin()
         if self._part is None and self._grows and self._existing is not None:
             return Written(self.head, self._existing, self._size, "unchanged")
         if self._part is None:  # a session that adds nothing to the one that it continues
@@ -261,7 +264,9 @@ class _Target:
         if self._grows:
             _copy(self._path, self._part, self._end)
             return
-        meta = base.meta(self.head, self.place.project(self.head.cwd) if self.head.cwd else None)
+        folders = [folder for folder in (self.head.cwd, self.head.made_from) if folder]
+        project = next((found for folder in folders if (found := self.place.project(folder))), None)
+        meta = base.meta(self.head, project)
         held: list[Piece] = []
         if self._match is not None:
             meta, held = self._match.meta(meta), self._match.held

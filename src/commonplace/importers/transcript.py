@@ -107,7 +107,7 @@ class _Reader:
             if record is None:
                 yield Skipped(offset, len(raw), wire.DUPLICATE)
                 return
-            origin = Origin(id=key or record, offset=offset)
+            origin = Origin(id=record, offset=offset)
             payloads = _payloads(role, word_of(said.name), text, origin)
             yield Piece(session.thread_id, record, session.time, payloads)
 

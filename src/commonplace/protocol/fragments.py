@@ -96,7 +96,9 @@ def _is_hook_feedback(text: str) -> bool:
 
 
 def _is_unknown_command(text: str) -> bool:
-    """What Claude Code answers to a command that it does not know; one line."""
+    """What Claude Code answers to a command that it does not know, or that says nothing; one line."""
+    if text == "(no content)":
+        return True
     return text.startswith(("Unknown skill: ", "Unknown slash command: ", "Unknown command: ")) and "\n" not in text
 
 
@@ -160,7 +162,7 @@ CLAUDE_FRAGMENTS: Final = (
     _claude("[Request interrupted by user", kind="interrupt"),
     _claude("<command-name>", kind="slash_command", personal=True),
     _claude("<command-message>", kind="slash_command", personal=True),
-    _claude("<user-memory-input>", kind="slash_command", personal=True, learnable=True),
+    _claude("<user-memory-input>", kind="user_memory", personal=True, learnable=True),
     _claude("<bash-input>", kind="user_shell", personal=True, learnable=True),
     _claude("<bash-stdout>"),
     _claude("<bash-stderr>"),

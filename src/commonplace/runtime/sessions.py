@@ -20,7 +20,7 @@ from commonplace.errors import BadInput, StateError, ThreadInUse
 from commonplace.importers import sources
 from commonplace.protocol import events
 from commonplace.protocol.ids import wire_time
-from commonplace.rollout import layout, names, shelf
+from commonplace.rollout import decisions, layout, names, shelf
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, open_ledger
 from commonplace.rollout.recorder import Options, Recorder
@@ -155,8 +155,14 @@ class Sessions:
         return {"thread_id": ledger.thread_id, "name": cleaned or None}
 
     async def delete(self, thread: str, home: Path | None = None) -> dict[str, Any]:
-        """Remove a thread: files, name, index rows, and payloads that nothing else refers to."""
-        target = await self._ours(thread, home, "deleted")
+        """Remove a thread: files, name, index rows, and payloads that nothing else refers to.
+
+        One that is only referred to keeps its file; it is no longer listed or learned from.
+        """
+        target = await resolve(self._book, thread, home)
+        if not target.is_ours and await (await self._book.index()).lists(self._book.home, target.path):
+            return await self._let_go(target)
+        target.must_be_ours("deleted")
         ledger = await self._open_alone(target)
         files = await anyio.to_thread.run_sync(shelf.files_of, self._book.home, ledger.thread_id)
         files = files or [target.path]
@@ -170,6 +176,8 @@ class Sessions:
                 forks=forked,
             )
         await self._forget(ledger.thread_id)
+        if ledger.meta.imported is not None:
+            await self._bury(ledger.thread_id)
         await anyio.to_thread.run_sync(shelf.delete, self._book.home, ledger.thread_id, files)
         await anyio.to_thread.run_sync(names.remove, self._book.home, ledger.thread_id)
         for path in files:
@@ -184,6 +192,22 @@ class Sessions:
             "deleted": [str(path) for path in files],
             "blobs_removed": len(collected),
         }
+
+    async def _let_go(self, target: Target) -> dict[str, Any]:
+        """Forget a thread whose file is another program's."""
+        thread_id = (await self._open_alone(target)).thread_id
+        await self._forget(thread_id)
+        await self._bury(thread_id)
+        await anyio.to_thread.run_sync(names.remove, self._book.home, thread_id)
+        await (await self._book.index()).let_go(self._book.home, target.path, "deleted")
+        return {"thread_id": thread_id, "deleted": [], "kept": str(target.path)}
+
+    async def _bury(self, thread_id: str) -> None:
+        """See to it that another agent's session does not come back with the next import."""
+        moment = wire_time(self._book.settings.now())
+        await anyio.to_thread.run_sync(
+            lambda: decisions.append(self._book.home, "tombstone", moment, thread_id=thread_id)
+        )
 
     def options(self) -> Options:
         """Return what a recorder in our home needs."""

@@ -199,6 +199,23 @@ class ThreadIndex:
 
         await self._database.write(body)
 
+    async def lists(self, home: Path, path: Path) -> bool:
+        """Say whether a file is in a home's listing."""
+        root, name = str(home.resolve()), str(path.resolve())
+        return await self._database.read(lambda tx: _row_of(tx, root, name)) is not None
+
+    async def let_go(self, home: Path, path: Path, reason: str) -> None:
+        """Take a file out of a home's listing for good, though it is still there."""
+        root, name = str(home.resolve()), str(path.resolve())
+
+        def body(tx: Transaction) -> None:
+            row = _row_of(tx, root, name)
+            if row is not None:
+                imports.put(tx, root, name, "codex", row["size"], row["mtime_ns"], reason=reason)
+                _drop(tx, root, name)
+
+        await self._database.write(body)
+
     async def set_mode(self, thread_id: str, mode: str) -> None:
         """Mirror what memory may do with a thread."""
         await self._database.write(lambda tx: tx.execute("threads.set_mode", thread_id=thread_id, memory_mode=mode))

@@ -109,8 +109,8 @@ def _output_value(content: msgspec.Raw) -> Any:
         found = found[:-1]
     if len(found) == 1 and found[0].type == "text" and records.is_text(found[0].text):
         return found[0].text
-    if not found:  # neither a string nor blocks: kept as it was written
-        return bytes(content).decode() if content and memoryview(content)[0] != ord("[") else ""
+    if not found:  # neither a string nor blocks: an object is kept as it was written
+        return bytes(content).decode() if memoryview(content)[0] == ord("{") else ""
     return [item for block in found if (item := _output_item(block)) is not None]
 
 
@@ -139,24 +139,24 @@ def _side_file(text: str, folder: Path) -> Path | None:
     return path if path is not None and path.is_file() and not path.is_symlink() else None
 
 
-def attached(record: Record, origin: Origin) -> tuple[Payload | None, bool]:
-    """Return attached context as a message, and whether it is a prompt that was typed while a turn ran."""
+def attached(record: Record, origin: Origin) -> tuple[Payload | None, str]:
+    """Return attached context as a message, and the text if it is a prompt that was typed while a turn ran."""
     found: Attachment = records.part(record.attachment, Attachment)
     if found.type == "queued_command":
         return _queued(found, origin)
     if found.type in _BOILERPLATE:
-        return None, False
+        return None, ""
     text = _attached_text(found)
     if not text.strip():
-        return None, False
+        return None, ""
     kind = "hook" if found.type in _HOOKS else "file" if found.type in ("file", "edited_text_file") else "injected"
     kind = "instructions" if found.type in ("nested_memory", "instructions") else kind
     remembered = found.type == "relevant_memories" or kinds.is_from_memory(text)
     part: Part = (f"memory.{kind}" if remembered else imported(kind), text)
-    return items.message("developer", [part], Origin(origin.id, origin.offset, memory=remembered)), False
+    return items.message("developer", [part], Origin(origin.id, origin.offset, memory=remembered)), ""
 
 
-def _queued(found: Attachment, origin: Origin) -> tuple[Payload | None, bool]:
+def _queued(found: Attachment, origin: Origin) -> tuple[Payload | None, str]:
     human = found.origin is None or found.origin.kind in ("", "human")
     typed = human and found.command_mode in ("", "prompt")
     parts: list[Part] = []
@@ -167,8 +167,9 @@ def _queued(found: Attachment, origin: Origin) -> tuple[Payload | None, bool]:
         elif text := records.text_of(block.text):
             parts.append((items.USER if typed else imported("injected"), text))
     if not parts and not media:
-        return None, False
-    return items.message("user", parts, origin, media), typed
+        return None, ""
+    said = "\n".join(str(text) for _, text in parts) or "[image]"
+    return items.message("user", parts, origin, media), said if typed else ""
 
 
 class _File(msgspec.Struct, gc=False, rename="camel"):

@@ -17,7 +17,8 @@ import msgspec
 from commonplace.importers import base, items, wire
 from commonplace.importers.base import Converted, Head, Payload, Piece
 from commonplace.importers.claude_code import content, kinds, records
-from commonplace.importers.claude_code.records import DROPPED, THREADED, Block, CompactMetadata, Record
+from commonplace.importers.claude_code.queue import Queue
+from commonplace.importers.claude_code.records import DROPPED, THREADED, Block, CompactMetadata, Record, Worktree
 from commonplace.importers.claude_code.threading import Branches, Held, Order
 from commonplace.importers.items import SUMMARY, USER, Part, imported
 from commonplace.protocol.ids import is_uuid
@@ -48,6 +49,12 @@ class _Thread:
         self.branches = Branches()
         self.calls = content.Calls()
         self.settings: tuple[str, str] = ("", "")
+        self.last = ""
+        """The record before."""
+        self.caveats: dict[str, bool] = {}
+        """Records of the program that nobody said, and whether something hangs on each already."""
+        self.command = ""
+        """The newest wrapper of a command: what hangs on it is the command's text."""
         self.boundary: _Compaction | None = None
         self.recent: OrderedDict[str, list[Any]] = OrderedDict()
 
@@ -77,28 +84,35 @@ class _Conversion:
         self.side_files = path.with_suffix("") / "tool-results"
         self.has_side_files = self.side_files.is_dir()
         self.first_answer = _first_answer(path)
+        self.queue = Queue()
+        self.made_from = ""
 
     def run(self) -> Converted:
         for line in wire.read_lines(self.path):
-            if isinstance(line, Skipped):
-                yield line
-                continue
-            offset, raw = line
-            record = _decode(offset, raw)
-            if isinstance(record, Skipped):
+            record = line if isinstance(line, Skipped) else _decode(*line)
+            if isinstance(record, Held):
+                yield from self._see(record)
+            else:
                 yield record
-            elif record.uuid and record.type in THREADED:
-                for held in self.order.see(Held(record, offset, len(raw))):
-                    yield from self._emit(held)
-            elif record.type in _TITLES:
-                yield from self._titled(record, offset)
-            elif record.uuid and record.type == "progress":  # threaded in some versions: others hang on it
-                for held in self.order.see(Held(record, offset, len(raw))):
-                    yield from self._emit(held)
-            elif record.type not in DROPPED:
-                yield Skipped(offset, len(raw), wire.UNKNOWN_TYPE)
         for held in self.order.finish():
             yield from self._emit(held)
+
+    def _see(self, held: Held) -> Iterator[Head | Piece | Skipped]:
+        record = held.record
+        match record.type:
+            case kind if record.uuid and kind in THREADED:
+                for each in self.order.see(held):
+                    yield from self._emit(each)
+            case kind if kind in _TITLES:
+                yield from self._titled(record, held.offset)
+            case "queue-operation":
+                self.queue.see(record, held.offset)
+            case "worktree-state":
+                self.made_from = self.made_from or records.part(record.worktree_session, Worktree).original_cwd
+            case kind if kind not in DROPPED:
+                yield Skipped(held.offset, held.size, wire.UNKNOWN_TYPE)
+            case _:
+                pass
 
     def _emit(self, held: Held) -> Iterator[Head | Piece | Skipped]:
         record = held.record
@@ -108,6 +122,8 @@ class _Conversion:
             if thread is self.main and self.titles:
                 yield Piece(thread.thread_id, "title:0", head.started, self.titles)
         uuid, parent = record.uuid, held.parent
+        if thread is self.main and record.type == "assistant":
+            yield from self._absorbed(thread)
         origin = Origin(uuid, held.offset)
         try:
             payloads, prompt = self._build(thread, record, origin)
@@ -118,11 +134,25 @@ class _Conversion:
             taken_back = thread.branches.prompt(uuid, parent)
             if taken_back:
                 payloads.insert(0, items.rolled_back(taken_back))
+        elif parent and parent in thread.caveats:
+            # Some versions hang every command of a person on one and the same caveat: no branch, just the next thing.
+            thread.branches.follow(uuid, None if thread.caveats[parent] else parent)
+            thread.caveats[parent] = True
         else:
-            thread.branches.follow(uuid, parent)
+            # A compaction may hang on an earlier point (what came after was summarised); it takes nothing back.
+            thread.branches.follow(uuid, None if record.subtype == "compact_boundary" else parent)
+        thread.last = uuid
         if payloads:
             thread.keep(uuid, payloads)
             yield Piece(thread.thread_id, uuid, record.timestamp, payloads)
+
+    def _absorbed(self, thread: _Thread) -> Iterator[Piece]:
+        """Yield prompts that went into the running turn and were noted nowhere else."""
+        for queued in self.queue.absorbed():
+            record = f"queue:{queued.offset}"
+            thread.branches.steer(record, thread.last)
+            payload = items.message("user", [(USER, queued.text)], Origin(record, queued.offset))
+            yield Piece(thread.thread_id, record, queued.time, [payload])
 
     def _build(self, thread: _Thread, record: Record, origin: Origin) -> tuple[list[Payload], bool]:
         """Return what a record says, and whether it begins a turn."""
@@ -132,8 +162,10 @@ class _Conversion:
             case "assistant" if not kinds.is_synthetic(record):
                 return self._assistant(thread, record, origin), False
             case "attachment":
-                payload, prompt = content.attached(record, origin)
-                return [payload] if payload is not None else [], prompt
+                payload, typed = content.attached(record, origin)
+                if typed and payload is not None:
+                    self.queue.came(typed)
+                return [payload] if payload is not None else [], bool(typed)
             case "system" if record.subtype == "compact_boundary":
                 thread.boundary = records.part(record.compact_metadata, _Compaction)
             case _:
@@ -151,6 +183,13 @@ class _Conversion:
                 media.append(content.image(block))
             elif text := records.text_of(block.text):
                 parts.extend(kinds.parts(record, text))
+                self.queue.came(text)
+        if thread.command and record.parent_uuid == thread.command and not record.prompt_source:
+            parts = [_never_user(part) for part in parts]  # copies of a session lose the mark of a command's text
+        if any(kind == imported("slash_command") for kind, _ in parts):
+            thread.command = record.uuid
+        if parts and all(kind == imported("injected") for kind, _ in parts):
+            thread.caveats[record.uuid] = False
         if any(kind == SUMMARY for kind, _ in parts):
             summary = "\n".join(str(text) for _, text in parts)
             return [self._compacted(thread, summary)], False
@@ -251,6 +290,7 @@ class _Conversion:
             started=record.timestamp,
             path=str(self.path),
             cwd=record.cwd,
+            made_from=self.made_from,
             version=record.version,
             branch=record.git_branch or None,
             parent=parent,
@@ -273,14 +313,14 @@ def _never_user(part: Part) -> Part:
     return (imported("injected"), part[1]) if part[0] in (USER, SUMMARY) else part
 
 
-def _decode(offset: int, raw: bytes) -> Record | Skipped:
+def _decode(offset: int, raw: bytes) -> Held | Skipped:
     try:
         found = records.decode(wire.repair(raw))
     except msgspec.DecodeError:
         return Skipped(offset, len(raw), wire.NOT_JSON)
     except RecursionError:
         return Skipped(offset, len(raw), "too_deep")
-    return found if found is not None else Skipped(offset, len(raw), "not_a_record")
+    return Held(found, offset, len(raw)) if found is not None else Skipped(offset, len(raw), "not_a_record")
 
 
 def _session_id(path: Path, record: Record) -> str:

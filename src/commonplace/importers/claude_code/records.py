@@ -10,14 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
-THREADED: Final = frozenset({"user", "assistant", "attachment", "system"})
+THREADED: Final = frozenset({"user", "assistant", "attachment", "system", "progress"})
+"""Records that others may hang on; of `progress` that is all there is to know."""
 DROPPED: Final = frozenset(
     {
-        "queue-operation",
         "last-prompt",
         "mode",
         "permission-mode",
         "file-history-snapshot",
+        "file-history-delta",
         "progress",
         "tag",
         "agent-color",
@@ -25,7 +26,7 @@ DROPPED: Final = frozenset(
         "agent-name",
         "pr-link",
         "frame-link",
-        "worktree-state",
+        "relocated",
         "content-replacement",
         "fork-context-ref",
         "attribution-snapshot",
@@ -77,6 +78,8 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     timestamp: str = ""
     session_id: str = ""
     subtype: str = ""
+    operation: str = ""
+    content: msgspec.Raw = msgspec.Raw()
     cwd: str = ""
     git_branch: str = ""
     version: str = ""
@@ -92,6 +95,7 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     attachment: msgspec.Raw = msgspec.Raw()
     tool_use_result: msgspec.Raw = msgspec.Raw()
     compact_metadata: msgspec.Raw = msgspec.Raw()
+    worktree_session: msgspec.Raw = msgspec.Raw()
     custom_title: str = ""
     ai_title: str = ""
     summary: str = ""
@@ -134,6 +138,12 @@ class Attachment(msgspec.Struct, gc=False, rename="camel"):
     blocking_error: msgspec.Raw = msgspec.Raw()
     files: msgspec.Raw = msgspec.Raw()
     rendered: msgspec.Raw = msgspec.Raw()
+
+
+class Worktree(msgspec.Struct, gc=False, rename="camel"):
+    """The folder that a working tree was made from."""
+
+    original_cwd: str = ""
 
 
 class CompactMetadata(msgspec.Struct, gc=False, rename="camel"):

@@ -117,6 +117,11 @@ class Branches:
         self._note(uuid, self._last)
         return taken_back
 
+    def steer(self, uuid: str, after: str) -> None:
+        """Note a prompt that nothing hangs on: what hangs on the record before it comes after it."""
+        self.prompt(uuid, after)
+        self._note(after, self._last)
+
     def _newest(self) -> int:
         return self._active[-1] if self._active else 0
 

@@ -29,6 +29,7 @@ from commonplace.importers.gemini.records import Call, Message, Record
 from commonplace.importers.items import Text
 from commonplace.importers.values import TooDense, elements_of, joined, time_of, word_of
 from commonplace.protocol.rollout import Origin, Skipped
+from commonplace.rollout.reader import open_session
 
 SOURCE: Final = "gemini"
 UNKNOWN_PARENT: Final = "00000000-0000-0000-0000-000000000000"
@@ -92,18 +93,15 @@ class _Player:
         """Ids of messages that were met, in a line or in a list."""
         self.texts: dict[int, int] = {}
         """How often each content was met."""
+        self.snapshots: dict[int, int] = {}
         self.calls: dict[int, int] = {}
         """Calls that were met: 1 if only the call was, 2 if its output was too."""
 
     def play(self) -> Converted:
-        if self.document is None:
-            self.descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
+        with open_session(self.path) as file:
+            self.descriptor = file.fileno()
             for event in self.log.events:
                 yield from self._event(event)
-        finally:
-            if self.descriptor >= 0:
-                os.close(self.descriptor)
 
     def _event(self, event: Event) -> Converted:
         at = event.at
@@ -216,7 +214,9 @@ class _Player:
             live.append(_Live(key, message.is_turn, content))
             is_reply, followed = message.snapshot is not None, is_reply
             if message.snapshot is not None:
-                summary = message.snapshot
+                # Every later list begins with the same snapshot again.
+                summary = message.snapshot if content not in self.snapshots else summary
+                _count(self.snapshots, content)
             elif hash(key) not in self.met and not (followed and word_of(record.type) == "gemini"):
                 if met[content] > self.texts.get(content, 0):
                     _count(self.texts, content)
@@ -239,6 +239,9 @@ class _Player:
         if not self.begun:
             self.begun = True
             yield self._head()
+        for payload in payloads:  # by this a ledger knows again what it has
+            if payload.origin is not None and payload.origin.id != record:
+                payload.origin = msgspec.structs.replace(payload.origin, id=record)
         yield Piece(self.thread_id, record, self.time, payloads)
 
     def _head(self) -> Head:

@@ -201,9 +201,13 @@ def rename(thread: str, name: str, home: Path | None, as_json: bool) -> None:
 @home_option
 @json_option
 def delete(thread: str, home: Path | None, as_json: bool) -> None:
-    """Remove a thread, its name, and payloads that nothing else refers to."""
+    """Remove a thread, its name, and payloads that nothing else refers to.
+
+    The file of a thread that is referred to where it is stays; the thread is no longer listed or learned from.
+    """
     result = call(lambda sessions: sessions.delete(thread, home))
-    done(result, "Deleted {thread_id}.", as_json=as_json)
+    kept = "Forgot {thread_id}; its file belongs to another program and stays: {kept}"
+    done(result, kept if "kept" in result else "Deleted {thread_id}.", as_json=as_json)
 
 
 @command.command()
