@@ -1,4 +1,4 @@
-"""Which memories the answers in a session file cite, from a byte on: files are read once, what grew from where it was."""
+"""Which memories the answers in a session file cite, from a byte on: what was read before is not counted again."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _HALVES = re.compile(
 
 def repair(raw: bytes) -> bytes:
     r"""Return JSON text in which each half of a surrogate pair that stands alone has become `\ufffd`."""
-    if (b"\\ud" not in raw and b"\\uD" not in raw) or _SUSPECT.search(raw) is None:
+    if b"\\u" not in raw or (b"\\ud" not in raw and b"\\uD" not in raw) or _SUSPECT.search(raw) is None:
         return raw
     return _HALVES.sub(lambda found: found["before"] + rb"\ufffd" if found["lone"] else found[0], raw)
 

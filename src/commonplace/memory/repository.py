@@ -1,14 +1,13 @@
 """Which repository a folder is in, as its files tell: the remote `origin`, else the first commit.
 
 The files of `.git` are read here and nothing is run, so that no hook, filter or configured program of a repository that
-somebody else prepared can come into play; for the same reason a repository of another user says nothing. Nothing is
-ever written, and whatever is damaged, unborn or cut short is no repository. Only a history without a remote is opened
-with libgit2, to follow it to its root.
+somebody else prepared can come into play. Nothing is ever written, and whatever is damaged, unborn or cut short is no
+repository. Only a history without a remote is opened with libgit2, to follow it to its root; of a repository that
+belongs to another user, libgit2 tells nothing.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from collections.abc import Iterator
@@ -64,7 +63,7 @@ def identify(cwd: Path) -> str | None:
         for place in (folder, *folder.parents):
             found = _git_folder(place)
             if found is not None:
-                return _identity(place, found) if _is_whole(found) else None
+                return _identity(found) if _is_whole(found) else None
     except (OSError, ValueError, RuntimeError):
         pass
     return None
@@ -90,19 +89,15 @@ def _is_whole(git: Path) -> bool:
     return (git / "HEAD").is_file()
 
 
-def _identity(place: Path, git: Path) -> str | None:
+def _identity(git: Path) -> str | None:
     # The files of a linked working tree name the folder that has the configuration of all of them.
     shared = _text(git / "commondir").strip()
     common = git / shared if shared else git
-    if not (common / "objects").is_dir() or not all(_is_ours(path) for path in (place, git, common)):
+    if not (common / "objects").is_dir():
         return None
     url = origin_url(_text(common / "config"))
     identity = remote_identity(url) if url else None
     return identity or (None if (common / "shallow").is_file() else _first_commit(git))
-
-
-def _is_ours(path: Path) -> bool:
-    return path.stat().st_uid == os.geteuid()
 
 
 def _first_commit(git: Path) -> str | None:

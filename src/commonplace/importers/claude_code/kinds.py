@@ -15,6 +15,9 @@ from commonplace.importers.items import SUMMARY, USER, Part, imported
 from commonplace.protocol import fragments, recalled
 
 _AGENT: Final = "claude-code"
+_LOOK: Final = 4096
+_MEMORY_LOOK: Final = 200_000
+"""How much of a text is looked at for what it begins or ends with."""
 _REMINDER: Final = "<system-reminder>"
 _REMINDER_END: Final = "</system-reminder>"
 _LAST_REMINDERS: Final = re.compile(r"(?:^|\n)\s*<system-reminder>")
@@ -53,21 +56,21 @@ def by_text(text: str) -> list[Part]:
     """Return what a text is by its leading marker, without what was put around a person's words."""
     found: list[Part] = []
     rest = text
-    while rest.lstrip().startswith(_REMINDER) and _REMINDER_END in rest:
+    while rest[:_LOOK].lstrip().startswith(_REMINDER) and _REMINDER_END in rest:
         end = rest.index(_REMINDER_END) + len(_REMINDER_END)
         found.append((_remembered(imported("injected"), rest[:end]), rest[:end]))
         rest = rest[end:]
     after: list[Part] = []
-    if rest.rstrip().endswith(_REMINDER_END) and (opening := _LAST_REMINDERS.search(rest)):
+    if rest[-_LOOK:].rstrip().endswith(_REMINDER_END) and (opening := _LAST_REMINDERS.search(rest)):
         after.append((_remembered(imported("injected"), rest[opening.start() :]), rest[opening.start() :].lstrip("\n")))
         rest = rest[: opening.start()]
-    if rest.strip() or not (found or after):
+    if (rest and not rest.isspace()) or not (found or after):
         found.append((_leading(rest), rest.strip("\n") if found or after else rest))
     return [*found, *after]
 
 
 def _leading(text: str) -> str:
-    fragment = fragments.recognise(text, "user", _AGENT)
+    fragment = fragments.recognise(text[:_LOOK], "user", _AGENT)
     if fragment is None:
         return USER
     if fragment.kind == "compact_summary":
@@ -84,7 +87,7 @@ def _remembered(kind: str, text: str) -> str:
 
 def is_from_memory(text: str) -> bool:
     """Say whether an injected text came out of a memory, also from inside a reminder or a hook's message."""
-    inner = text.strip().removeprefix(_REMINDER).lstrip()
+    inner = text[:_MEMORY_LOOK].strip().removeprefix(_REMINDER).lstrip()
     return recalled.is_memory_text(inner) or recalled.SECTION_OPENING in inner
 
 

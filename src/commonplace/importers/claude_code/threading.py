@@ -11,6 +11,7 @@ known, as it nearly always is.
 from __future__ import annotations
 
 import bisect
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
@@ -36,23 +37,44 @@ class Held(msgspec.Struct, gc=False):
         return self.record.parent_uuid or self.record.logical_parent_uuid
 
 
+class Recent:
+    """A number for each of the newest records: at least half of `_MAX_KNOWN` of them, at most all."""
+
+    def __init__(self) -> None:
+        self._new: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+        self.complete = True
+        """Whether nothing was forgotten yet."""
+
+    def put(self, uuid: str, number: int) -> None:
+        """Remember a record."""
+        if len(self._new) >= _MAX_KNOWN // 2:
+            self.complete = not self._old
+            self._old, self._new = self._new, {}
+        self._new[uuid] = number
+
+    def get(self, uuid: str) -> int | None:
+        """Return a record's number; None if it is not known, or no longer."""
+        found = self._new.get(uuid)
+        return self._old.get(uuid) if found is None else found
+
+
 class Order:
     """Puts records into the order of the conversation; a record that comes twice is given out once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, None] = {}
-        self._waiting: dict[str, list[Held]] = {}
+        self._known = Recent()
+        self._waiting: OrderedDict[str, list[Held]] = OrderedDict()
         self._held: set[str] = set()
         self._bytes = 0
 
     def see(self, held: Held) -> Iterator[Held]:
         """Take in the next record of the file; yield those whose turn has come."""
         uuid = held.record.uuid
-        if uuid in self._known or uuid in self._held:
+        if uuid in self._held or self._known.get(uuid) is not None:
             return
         parent = held.parent
-        complete = len(self._known) < _MAX_KNOWN
-        if complete and parent and parent != uuid and parent not in self._known:
+        if parent and parent != uuid and self._known.get(parent) is None and self._known.complete:
             self._waiting.setdefault(parent, []).append(held)
             self._held.add(uuid)
             self._bytes += held.size
@@ -76,9 +98,7 @@ class Order:
         ready = [held]
         while ready:
             current = ready.pop()
-            if len(self._known) >= _MAX_KNOWN:
-                del self._known[next(iter(self._known))]
-            self._known[current.record.uuid] = None
+            self._known.put(current.record.uuid, 0)
             yield current
             children = self._waiting.pop(current.record.uuid, ())
             for child in reversed(children):
@@ -94,13 +114,14 @@ class Branches:
     """Which turns count; turns are numbered as they come, so that those that count are always in order."""
 
     def __init__(self) -> None:
-        self._turn_of: dict[str, int] = {}
+        self._turn_of = Recent()
         self._active: list[int] = []
         self._last = 0
 
     def follow(self, uuid: str, parent: str | None) -> None:
         """Note a record that belongs to the turn of its parent."""
-        self._note(uuid, self._turn_of.get(parent, self._newest()) if parent else self._newest())
+        turn = self._turn_of.get(parent) if parent else None
+        self._turn_of.put(uuid, self._newest() if turn is None else turn)
 
     def prompt(self, uuid: str, parent: str | None) -> int:
         """Note a record that begins a turn; return how many turns it takes back."""
@@ -114,18 +135,13 @@ class Branches:
                 del self._active[place:]
         self._last += 1
         self._active.append(self._last)
-        self._note(uuid, self._last)
+        self._turn_of.put(uuid, self._last)
         return taken_back
 
     def steer(self, uuid: str, after: str) -> None:
         """Note a prompt that nothing hangs on: what hangs on the record before it comes after it."""
         self.prompt(uuid, after)
-        self._note(after, self._last)
+        self._turn_of.put(after, self._last)
 
     def _newest(self) -> int:
         return self._active[-1] if self._active else 0
-
-    def _note(self, uuid: str, turn: int) -> None:
-        if len(self._turn_of) >= _MAX_KNOWN:
-            del self._turn_of[next(iter(self._turn_of))]
-        self._turn_of[uuid] = turn
