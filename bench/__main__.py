@@ -6,10 +6,15 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import ledger, measure, state
+from bench import imports, ledger, measure, redact, state
 
 RESULTS = Path(__file__).parent / "results"
-RUNS = {"ledger": ("The ledger", ledger.run_all), "state": ("The shared state", state.run_all)}
+RUNS = {
+    "ledger": ("The ledger", ledger.run_all),
+    "state": ("The shared state", state.run_all),
+    "redact": ("Redaction", redact.run_all),
+    "imports": ("Importing sessions", imports.run_all),
+}
 
 
 def main(chosen: list[str]) -> None:

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from servers import postgres, postgres_server
+
+__all__ = ["postgres", "postgres_server"]
+
 # Tests get a HOME of their own; where the pinned programs are is known before that.
 os.environ.setdefault("COMMONPLACE_ANCHORS", str(Path("~/.cache/commonplace-anchors").expanduser()))
 

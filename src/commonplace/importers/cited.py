@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
@@ -18,31 +17,71 @@ _BLOCK: Final = 4 * 2**20
 _MARK: Final = citations.OPEN.encode()
 
 
-def threads(path: Path, start: int) -> Iterator[str]:
-    """Yield the threads that answers behind byte `start` cite, once for each answer."""
+def since(path: Path, start: int) -> tuple[list[str], int]:
+    """Return the threads that answers behind byte `start` cite, once for each answer, and where the last line ends.
+
+    Bytes are those of the text, whether or not the file is compressed. A line that is not finished yet is left for
+    another time; a file that cannot be read cites nothing.
+    """
+    found: list[str] = []
+    end = start
     try:
-        if not _mentions(path, start):
-            return
-        for record in reader.forward(path, start=0 if reader.is_compressed(path) else start):
-            if isinstance(record, reader.Line) and record.type == "response_item" and record.offset >= start:
-                raw = bytes(record.payload)
-                if _MARK in raw:
-                    yield from by_item(raw)
+        start = end = _line_start(path, start)
+        mentions, ends = _mentions(path, start)
+        if not mentions:
+            return [], max(ends, start)
+        for record in reader.forward(path, start=start):
+            if not isinstance(record, reader.Line):
+                continue
+            end = record.offset + record.size + 1
+            raw = bytes(record.payload)
+            if record.type == "response_item" and _MARK in raw:
+                found.extend(by_item(raw))
     except (CommonplaceError, OSError):
-        return
+        pass
+    return found, end
 
 
-def _mentions(path: Path, start: int) -> bool:
-    """Say whether a citation may be in there, without taking lines apart."""
+def _line_start(path: Path, start: int) -> int:
+    """Return where the line begins that byte `start` is in; one that was cut off there may be finished by now."""
+    if reader.is_compressed(path):
+        return start
     with open_session(path) as file:
-        if not reader.is_compressed(path):
-            file.seek(start)
-        tail = b""
+        end = start
+        while end > 0:
+            begin = max(0, end - _BLOCK)
+            file.seek(begin)
+            block = file.read(end - begin)
+            if len(block) < end - begin:  # it was shorter than it once was
+                return start
+            if (newline := block.rfind(b"\n")) >= 0:
+                return begin + newline + 1
+            end = begin
+    return 0
+
+
+def _mentions(path: Path, start: int) -> tuple[bool, int]:
+    """Say whether a citation may be behind a byte, without taking lines apart; if not, where the last line ends."""
+    with open_session(path) as file:
+        _skip(file, start, compressed=reader.is_compressed(path))
+        tail, here, end = b"", start, start
         while block := file.read(_BLOCK):
             if _MARK in tail + block:
-                return True
+                return True, start
             tail = block[-len(_MARK) :]
-    return False
+            if (newline := block.rfind(b"\n")) >= 0:
+                end = here + newline + 1
+            here += len(block)
+    return False, end
+
+
+def _skip(file: BinaryIO, start: int, *, compressed: bool) -> None:
+    if not compressed:
+        file.seek(start)
+        return
+    left = start
+    while left and (piece := file.read(min(left, _BLOCK))):
+        left -= len(piece)
 
 
 def by_item(raw: bytes) -> list[str]:

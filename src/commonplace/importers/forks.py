@@ -96,7 +96,7 @@ class Match:
 
     def take(self, piece: Piece) -> bool:
         """Say whether a record is shared so far; if not, `held` comes before it."""
-        marks = [mark for payload in piece.payloads if (mark := mark_of_payload(payload)) is not None]
+        marks = marks_of(piece)
         if not marks:
             self.held.append(piece)
             return len(self.held) < _MAX_HELD
@@ -141,6 +141,11 @@ class _Meta(msgspec.Struct):
 
 
 _meta = msgspec.json.Decoder(_Meta)
+
+
+def marks_of(piece: Piece) -> list[bytes]:
+    """Return what a copy of a record would have in common with it."""
+    return [mark for payload in piece.payloads if (mark := mark_of_payload(payload)) is not None]
 
 
 def mark_of_payload(payload: Payload) -> bytes | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,13 +22,14 @@ from typing import Final
 
 import msgspec
 
-from commonplace.errors import CommonplaceError, ThreadBusy
-from commonplace.importers import base, cited
+from commonplace.errors import ThreadBusy
+from commonplace.importers import base, cited, existing
 from commonplace.importers.base import Converter, Head, Payload, Piece
-from commonplace.importers.forks import Match, Origins, shared_records
+from commonplace.importers.existing import LeftOut, Own
+from commonplace.importers.forks import Match, Origins, marks_of
 from commonplace.protocol import ids, rollout
-from commonplace.protocol.rollout import BlobRef, Line, Origin, Skipped
-from commonplace.rollout import blobs, chain, compression, layout, locks, reader
+from commonplace.protocol.rollout import BlobRef, Origin, Skipped
+from commonplace.rollout import blobs, layout, locks
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.folders import make_private
 
@@ -68,10 +70,6 @@ class Written(msgspec.Struct):
     """`imported`, `updated` or `unchanged`."""
     cited: list[str] = []
     """Threads whose memories the new answers name."""
-
-
-class LeftOut(Exception):
-    """A session is not imported; the text is the reason."""
 
 
 class _Diverged(Exception):
@@ -127,7 +125,10 @@ class _Attempt:
             if (reason := self.place.why_not(found)) is not None:
                 self.left_out[found.thread_id] = reason
             elif found.thread_id not in self.targets:
-                self.targets[found.thread_id] = _Target(found, self.place, anew=found.thread_id in self.anew)
+                try:
+                    self.targets[found.thread_id] = _Target(found, self.place, anew=found.thread_id in self.anew)
+                except LeftOut as taken:
+                    self.left_out[found.thread_id] = str(taken)
         else:
             self.skipped.append(found)
             first = next(iter(self.targets.values()), None)
@@ -162,18 +163,21 @@ class _Target:
         self._cited: list[str] = []
         self._path: Path | None = None
         self._part: Path | None = None
-        self._existing = _usable(place.ledgers.get(head.thread_id))
+        self._existing, self._owner = existing.usable(place.ledgers.get(head.thread_id), head.source)
+        self._owner = place.owners.get(head.thread_id) or self._owner
         self._grows = self._existing is not None and not anew
         self._end = 0
         """How much of the existing ledger stands."""
         self._shared = 0
         """How many records the existing ledger leaves to the one that it continues."""
-        self._known: Iterator[tuple[str, int]] | None = None
-        """Records of the existing ledger that are still to be met, each with where its lines begin."""
+        self._known: Iterator[Own] | None = None
+        """Records of the existing ledger that are still to be met."""
+        self._is_copy = self._owner is not None and self._owner != head.path and Path(self._owner).exists()
+        """The thread was imported from another file, which is still there: equal ids do not make it the same."""
         self._match: Match | None = None
         if self._grows and self._existing is not None:
             self._size = self._end = self._existing.stat().st_size
-            self._shared, self._known = _records(self._existing)
+            self._shared, self._known = existing.records(self._existing, marked=self._is_copy)
         elif self._existing is None:
             self._match = place.origins.match(head)
 
@@ -195,30 +199,28 @@ class _Target:
     def _has(self, piece: Piece) -> bool:
         assert self._known is not None
         known = next(self._known, None)
-        if known is not None and known[0].startswith(_TORN):
-            if known[0] == piece.record:
+        if known is not None and known.record.startswith(_TORN):
+            if known.record == piece.record:
                 return True
-            self._end, known = known[1], None  # the line was finished since
+            self._end, known = known.offset, None  # the line was finished since
         if known is None:
             self._known = None
             return False
-        if known[0] != piece.record and not piece.record.startswith(_TORN):  # a source that was cut off changes nothing
-            if self._is_copy():
-                raise LeftOut("copy")
+        if piece.record.startswith(_TORN):  # a source that was cut off changes nothing
+            return True
+        if self._is_copy and (known.record != piece.record or known.marks != marks_of(piece)):
+            raise LeftOut("copy")
+        if known.record != piece.record:
             raise _Diverged(self.head.thread_id)
         return True
 
-    def _is_copy(self) -> bool:
-        """Say whether the thread was imported from another file, which is still there."""
-        owner = self.place.owners.get(self.head.thread_id)
-        return owner is not None and owner != self.head.path and Path(owner).exists()
-
     def finish(self) -> Written:
         """Put the ledger in its place."""
-        if self._known is not None and (left := next(self._known, None)) and left[0].startswith(_TORN):
-            self._end = left[1]  # the line was finished, and says nothing
+        if self._known is not None and (left := next(self._known, None)) and left.record.startswith(_TORN):
+            self._end = left.offset  # the line was finished, and says nothing
             self._begin()
         if self._part is None and self._grows and self._existing is not None:
+            self.place.origins.add(self.head, self._existing)
             return Written(self.head, self._existing, self._size, "unchanged")
         if self._part is None:  # a session that adds nothing to the one that it continues
             self._begin()
@@ -235,7 +237,13 @@ class _Target:
         self.place.owners[self.head.thread_id] = self.head.path
         self.place.ledgers[self.head.thread_id] = self._path
         status = "imported" if self._existing is None else "updated"
-        return Written(self.head, self._path, size, status, self._cited)
+        return Written(self.head, self._path, size, status, self._newly_cited())
+
+    def _newly_cited(self) -> list[str]:
+        """Return what new answers cite; in a file that was written anew, the old answers do so again."""
+        if self._existing is None or self._grows:
+            return self._cited
+        return list((Counter(self._cited) - Counter(cited.since(self._existing, 0)[0])).elements())
 
     def _claim(self, stack: contextlib.ExitStack) -> None:
         """Make sure that nobody writes to a ledger, or did since it was read."""
@@ -318,36 +326,6 @@ class _Target:
                 while view:
                     view = view[file.write(view) :]
         self._lines, self.waiting = [], 0
-
-
-def _usable(path: Path | None) -> Path | None:
-    """Return a ledger as a file that can be added to; None for one that a crash left without its first line."""
-    if path is None:
-        return None
-    try:
-        chain.read_head(path)
-    except CommonplaceError:
-        return None
-    return compression.materialise(path) if reader.is_compressed(path) else path
-
-
-def _records(path: Path) -> tuple[int, Iterator[tuple[str, int]]]:
-    """Return how many records a ledger leaves to another, and its own with the byte where each begins."""
-    records = reader.forward(path)
-    first = next((record for record in records if isinstance(record, Line)), None)
-    return shared_records(first) if first is not None else 0, _own(records)
-
-
-def _own(records: Iterator[reader.Record]) -> Iterator[tuple[str, int]]:
-    last = ""
-    for record in records:
-        if isinstance(record, Skipped):  # damaged: what comes next cannot be what the source says
-            yield f"damaged:{record.offset}", record.offset
-            continue
-        origin = record.source()
-        if origin is not None and origin.id and origin.id != last:
-            last = origin.id
-            yield last, record.offset
 
 
 def _copy(path: Path, part: Path, end: int) -> None:

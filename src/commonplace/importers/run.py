@@ -7,8 +7,9 @@ that continues another is read after it.
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -75,9 +76,8 @@ class Import:
 
     def run(self, files: Iterable[Path], note: Callable[[Noted], None], progress: Progress | None = None) -> None:
         """Import what changed."""
-        stamped = sorted(_stamps(files, self.outcome.source), key=lambda stamp: (stamp.mtime_ns, stamp.path))
+        stamped = sorted(self._stamps(files), key=lambda stamp: (stamp.mtime_ns, stamp.path))
         noted = Noted()
-        self.outcome.found += len(stamped)
         for count, stamp in enumerate(stamped, 1):
             before = self._known.get(stamp.path)
             if before is not None and _is_unchanged(before, stamp):
@@ -86,19 +86,39 @@ class Import:
                 else:
                     self.outcome.leave_out(before.reason)
             else:
-                self._one(stamp, noted)
+                try:
+                    self._one(stamp, noted)
+                except OSError:  # nothing can be written any more: what was done so far is done
+                    self._note(noted, note)
+                    raise
             if len(noted.rows) >= _NOTED_AT_ONCE:
                 self._note(noted, note)
                 noted = Noted()
             if progress is not None:
                 progress(count, len(stamped))
-        if noted.rows:
-            self._note(noted, note)
+        self._note(noted, note)
+
+    def _stamps(self, files: Iterable[Path]) -> Iterator[Imported]:
+        for path in files:
+            try:
+                status = path.stat()
+                str(path).encode()
+            except FileNotFoundError:
+                continue
+            except UnicodeEncodeError:
+                name = str(path).encode(errors="replace").decode()
+                self._failed("bad_name", f"{name} has a name that is not text.")
+            except OSError as error:
+                self._failed("unreadable", f"{path}: {error.strerror}.")
+            else:
+                yield Imported(str(path), self.outcome.source, status.st_size, status.st_mtime_ns)
+            self.outcome.found += 1
 
     def _note(self, noted: Noted, note: Callable[[Noted], None]) -> None:
         if any(row.ledger for row in noted.rows):
             self._sync()
-        note(noted)
+        if noted.rows:
+            note(noted)
 
     def _one(self, stamp: Imported, noted: Noted) -> None:
         """Import one file and count what became of it."""
@@ -115,6 +135,8 @@ class Import:
             self._failed(error.code, error.sentence())
             return
         except OSError as error:
+            if _is_at_home(error, self._place.home):
+                raise
             self._failed("unreadable", f"{stamp.path}: {error.strerror}.")
             return
         for entry in skipped:
@@ -149,19 +171,16 @@ def _nothing(skipped: list[Skipped]) -> str:
     return "not_a_session" if any(entry.reason != "torn" for entry in skipped) else "empty"
 
 
-def _stamps(files: Iterable[Path], source: str) -> Iterable[Imported]:
-    for path in files:
-        try:
-            str(path).encode()
-            status = path.stat()
-        except (OSError, UnicodeEncodeError):
-            continue
-        yield Imported(str(path), source, status.st_size, status.st_mtime_ns)
+def _is_at_home(error: OSError, home: Path) -> bool:
+    """Say whether it is our own home that cannot be written, so that the next file would fare no better."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return True
+    return error.filename is not None and Path(str(error.filename)).is_relative_to(home)
 
 
 def _is_unchanged(before: Imported, stamp: Imported) -> bool:
     """Say whether a file is as it was, and so is what it became: a ledger that was lost or cut is made again."""
-    if (before.size, before.mtime_ns) != (stamp.size, stamp.mtime_ns):
+    if (before.source, before.size, before.mtime_ns) != (stamp.source, stamp.size, stamp.mtime_ns):
         return False
     if before.reason is not None or before.ledger is None:
         return before.reason is not None

@@ -70,10 +70,13 @@ def detect(path: Path) -> str | None:
 
 
 def _detect_folder(path: Path) -> str | None:
-    if (path / layout.SESSIONS).is_dir() or (path / layout.ARCHIVED).is_dir():
+    # Claude Code has a folder `sessions` too, and Codex a folder `tmp`: first, what is in them.
+    if next(layout.walk(path), None) is not None:
         return CODEX
     if (path / "projects").is_dir():
         return "claude-code"
+    if (path / layout.SESSIONS).is_dir() or (path / layout.ARCHIVED).is_dir():
+        return CODEX
     if (path / "tmp").is_dir() or (path / "chats").is_dir():
         return "gemini"
     for place, folders, files in os.walk(path):

@@ -100,7 +100,7 @@ class _Reader:
             if session is None:
                 session = _Session(thread_id_for(SOURCE, name), time_of(said.time))
                 self._sessions[name] = session
-                yield self._head(name, session, word_of(said.cwd), key)
+                yield self._head(name, session, word_of(said.cwd))
             session.records += 1
             session.time = time_of(said.time) or session.time
             record = self._record(name, key, text, session.records)
@@ -111,7 +111,7 @@ class _Reader:
             payloads = _payloads(role, word_of(said.name), text, origin)
             yield Piece(session.thread_id, record, session.time, payloads)
 
-    def _head(self, name: str, session: _Session, cwd: str, first: str) -> Head:
+    def _head(self, name: str, session: _Session, cwd: str) -> Head:
         return Head(
             source=SOURCE,
             thread_id=session.thread_id,
@@ -119,7 +119,6 @@ class _Reader:
             started=session.time,
             path=self._path,
             cwd=cwd,
-            first_record=first or "1",
         )
 
     def _record(self, session: str, key: str, text: Text, place: int) -> str | None:

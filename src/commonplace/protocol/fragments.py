@@ -288,6 +288,13 @@ def own_words(message: items.Message) -> str:
     return (request if header else text).strip()
 
 
+def inside(text: str, tag: str) -> str:
+    """Return what stands between a tag and its end, without the space around it; nothing if it is not there."""
+    _, opened, rest = text.partition(f"<{tag}>")
+    found, closed, _ = rest.partition(f"</{tag}>")
+    return found.strip() if opened and closed else ""
+
+
 _MEDIA_LABEL = re.compile(r'<(image|audio) name=\[[^\]]*\](?: path="[^"]*")?>|</(image|audio)>')
 
 

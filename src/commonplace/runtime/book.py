@@ -6,6 +6,7 @@ used degrades the listing (it is built in memory, from the files), never the ses
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,8 +34,11 @@ def _ignore(_: str) -> None:
 class Book:
     """Settings, sessions and index of one home."""
 
-    def __init__(self, settings: Settings, warn: Warn | None = None) -> None:
+    def __init__(
+        self, settings: Settings, warn: Warn | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.settings = settings
+        self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self._warn: Warn = warn or _ignore
         self._database: Database | None = None
 
@@ -144,7 +148,7 @@ async def open(  # noqa: A001 (public as commonplace.open)
     Raises:
         BadSetting: a setting cannot be used.
     """
-    book = Book(config.load(environment, flags), warn)
+    book = Book(config.load(environment, flags), warn, environment)
     try:
         yield book
     finally:

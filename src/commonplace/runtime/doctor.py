@@ -16,6 +16,7 @@ import msgspec
 from commonplace.errors import CommonplaceError, StateError
 from commonplace.memory import inputs
 from commonplace.rollout.blobs import BlobStore
+from commonplace.runtime import scopes
 from commonplace.state import jobs, outputs
 from commonplace.state.database import Database, Transaction
 from commonplace.state.outputs import Output
@@ -117,6 +118,7 @@ async def _index(book: Book, *, repair: bool) -> Check:
     index = await book.index()
     if repair:
         found = await index.refresh(book.home, rebuild=True, complete=True)
+        await scopes.settle(book)
         return Check("index", ok=True, detail=f"built again: {found.threads} threads in {found.files} files")
     stale, gone, files = await index.differences(book.home)
     detail = f"{files} files; {stale} changed and {gone} gone since the last listing"

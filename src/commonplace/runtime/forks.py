@@ -93,4 +93,5 @@ def _copied(line: rollout.Line, fallback_time: str, ordinal: int | None) -> byte
         timestamp=line.timestamp or fallback_time,
         ordinal=ordinal,
         metadata=line.metadata if line.metadata else None,
+        origin=line.source(),
     )

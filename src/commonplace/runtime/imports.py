@@ -6,17 +6,18 @@ what earlier imports noted; the ledgers themselves are the truth, the notes only
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
 from commonplace.errors import BadInput, StateError
-from commonplace.importers import sources
+from commonplace.importers import referred, sources
 from commonplace.importers.base import Head
 from commonplace.importers.forks import Origins
 from commonplace.importers.ledgers import Place
@@ -27,6 +28,7 @@ from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions, layout, locks
 from commonplace.runtime import scopes
 from commonplace.state import imports, usage
+from commonplace.state.database import Transaction
 from commonplace.state.imports import Imported
 from commonplace.state.threads import Progress
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from commonplace.runtime.book import Book
 
 LOCK = "imports"
+T = TypeVar("T")
 
 
 class Report(msgspec.Struct):
@@ -43,7 +46,7 @@ class Report(msgspec.Struct):
     warnings: list[str]
 
 
-def choose(name: str | None, paths: list[Path], environment: dict[str, str]) -> list[tuple[str, Path]]:
+def choose(name: str | None, paths: list[Path], environment: Mapping[str, str]) -> list[tuple[str, Path]]:
     """Return which sources to import from where: as told, else every usual place that exists.
 
     Raises:
@@ -70,44 +73,55 @@ def choose(name: str | None, paths: list[Path], environment: dict[str, str]) -> 
 
 
 async def run(book: Book, chosen: list[tuple[str, Path]], progress: Progress | None = None) -> Report:
-    """Import from each place in turn."""
+    """Import from each place in turn, one process at a time."""
     report = Report([], [])
-    for name, path in chosen:
-        outcome = Outcome(name, str(path))
-        report.sources.append(outcome)
-        if name == sources.CODEX:
-            await _refer(book, path, outcome, progress)
-        else:
-            report.warnings.extend(await _convert(book, path, outcome, progress))
-    index = await book.index()
-    await index.refresh(book.home)
-    await scopes.settle(book)
+    with contextlib.ExitStack() as stack:
+        alone = locks.shared(book.home, LOCK, exclusive=True)
+        await anyio.to_thread.run_sync(lambda: stack.enter_context(alone))
+        for name, path in chosen:
+            if name == sources.CODEX:
+                report.sources.append(await _steadily(book, lambda path=path: _refer(book, path, progress)))
+            else:
+                report.sources.append(await _convert(book, name, path, report.warnings, progress))
+        await _steadily(book, lambda: _settle(book))
     return report
 
 
-async def _convert(book: Book, path: Path, outcome: Outcome, progress: Progress | None) -> list[str]:
-    root = str(book.home.resolve())
+async def _steadily(book: Book, action: Callable[[], Awaitable[T]]) -> T:
+    """Do something; if the database fails meanwhile, once more without it."""
     try:
-        database = await book.database()
-        await database.write(lambda tx: imports.forget_left_out(tx, root))
-        known = await database.read(lambda tx: imports.read(tx, root))
+        return await action()
     except StateError as error:
         await book.degrade(str(error).rstrip("."))
-        known = {}
-    place = _place(book, known)
-    files = await anyio.to_thread.run_sync(lambda: list(sources.find(outcome.source, path)))
+        return await action()
+
+
+async def _settle(book: Book) -> None:
+    await (await book.index()).refresh(book.home)
+    await scopes.settle(book)
+
+
+async def _convert(book: Book, name: str, path: Path, warnings: list[str], progress: Progress | None) -> Outcome:
+    root = str(book.home.resolve())
+    outcome = Outcome(name, str(path))
+    known = await _steadily(book, lambda: _known(book, root))
+    files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
     sync = (lambda: None) if book.settings["fsync"] == "never" else os.sync
-    running = Import(outcome, sources.converter(outcome.source), place, known, sync)
+    running = Import(outcome, sources.converter(name), _place(book, known), known, sync)
 
     def note(noted: Noted) -> None:
         anyio.from_thread.run(_note, book, root, noted)
 
-    def work() -> None:
-        with locks.shared(book.home, LOCK, exclusive=True):
-            running.run(files, note, progress)
+    await anyio.to_thread.run_sync(lambda: running.run(files, note, progress))
+    warnings.extend(running.warnings)
+    return outcome
 
-    await anyio.to_thread.run_sync(work)
-    return running.warnings
+
+async def _known(book: Book, root: str) -> dict[str, Imported]:
+    """Return what earlier imports noted, without what was left out by settings or decisions: those may have changed."""
+    database = await book.database()
+    await database.write(lambda tx: imports.forget_left_out(tx, root))
+    return await database.read(lambda tx: imports.read(tx, root))
 
 
 async def _note(book: Book, root: str, noted: Noted) -> None:
@@ -115,11 +129,14 @@ async def _note(book: Book, root: str, noted: Noted) -> None:
     now = int(book.settings.now().timestamp())
     try:
         database = await book.database()
-        await database.write(lambda tx: imports.note(tx, root, noted.rows))
-        if noted.cited:
-            await database.write(lambda tx: usage.record_outputs(tx, "cited", noted.cited, now=now))
+        await database.write(lambda tx: _store(tx, root, noted, now))
     except StateError as error:
         book.warn(f"What was imported could not be noted: {error}")
+
+
+def _store(tx: Transaction, root: str, noted: Noted, now: int) -> None:
+    imports.note(tx, root, noted.rows)
+    usage.record_outputs(tx, "cited", noted.cited, now=now)
 
 
 def _place(book: Book, known: dict[str, Imported]) -> Place:
@@ -169,45 +186,21 @@ def _why_not(book: Book, look: Repositories) -> Callable[[Head], str | None]:
     return why_not
 
 
-async def _refer(book: Book, path: Path, outcome: Outcome, progress: Progress | None) -> None:
+async def _refer(book: Book, path: Path, progress: Progress | None) -> Outcome:
     """List the sessions of a Codex home (or a part of one) as our own, where they are."""
-    place = path.resolve()
-    home = str(book.home.resolve())
+    place, home, now = path.resolve(), str(book.home.resolve()), book.settings.now()
+    outcome = Outcome(sources.CODEX, str(path))
     if not any(place == known or known in place.parents for known in decisions.referred(book.home)):
-        moment = wire_time(book.settings.now())
+        moment = wire_time(now)
         await anyio.to_thread.run_sync(lambda: decisions.append(book.home, "refer", moment, path=str(place)))
-    index = await book.index()
-    database = await book.database()
+    database, index = await book.database(), await book.index()
     await database.write(lambda tx: imports.forget_left_out(tx, home))
-    before = await index.stamps(book.home)
     await index.refresh(book.home, progress=progress)
-    after = await index.stamps(book.home)
-    left_out = await database.read(lambda tx: imports.read(tx, home))
-    for file in await anyio.to_thread.run_sync(lambda: list(layout.walk_any(place))):
-        outcome.found += 1
-        if file.name not in after:
-            row = left_out.get(file.name)
-            outcome.leave_out((row.reason if row else None) or "not_a_session")
-        elif file.name not in before:
-            outcome.imported += 1
-        elif before[file.name] != after[file.name]:
-            outcome.updated += 1
-        else:
-            outcome.unchanged += 1
-    await _count_citations(book, before, after)
-
-
-async def _count_citations(book: Book, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
-    """Count what new answers in Codex's files cite, if there is a memory to cite."""
-    from commonplace.importers import cited
-
-    database = await book.database()
-    if not (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"]:
-        return
-    home = str(book.home.resolve())
-    changed = [path for path in after if before.get(path) != after[path] and not layout.is_under(path, home)]
-    named = await anyio.to_thread.run_sync(
-        lambda: [thread for path in changed for thread in cited.threads(Path(path), before.get(path, (0, 0))[0])]
+    listed = await index.stamps(book.home)
+    known = await database.read(lambda tx: imports.read(tx, home))
+    citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
+    noted = await anyio.to_thread.run_sync(
+        lambda: referred.look(outcome, layout.walk_any(place), listed, known, citing=citing)
     )
-    now = int(book.settings.now().timestamp())
-    await database.write(lambda tx: usage.record_outputs(tx, "cited", named, now=now))
+    await database.write(lambda tx: _store(tx, home, noted, int(now.timestamp())))
+    return outcome

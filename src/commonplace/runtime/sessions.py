@@ -7,7 +7,6 @@ Ledgers are changed first, the index after: a stale index repairs itself, a lost
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -218,7 +217,7 @@ class Sessions:
         self, source: str | None = None, paths: Sequence[Path] = (), *, progress: Progress | None = None
     ) -> imports.Report:
         """Bring in other agents' sessions: as told, else from every usual place there is."""
-        chosen = imports.choose(source, [*paths], dict(os.environ))
+        chosen = imports.choose(source, [*paths], self._book.environment)
         return await imports.run(self._book, chosen, progress)
 
     async def _looking(self, target: Target, home: Path | None, look: Callable[[Opened], T]) -> T:

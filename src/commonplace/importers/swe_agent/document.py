@@ -119,5 +119,4 @@ def head(path: Path, session: str, started: float, cwd: str, version: str, progr
         cwd=cwd,
         version=version,
         entrypoint=program,
-        first_record="0",
     )

@@ -158,3 +158,8 @@ DELETE FROM blob_refs WHERE path NOT IN (SELECT path FROM threads)
 -- name: blobs.referenced
 -- Every blob that some file refers to.
 SELECT DISTINCT sha256 FROM blob_refs
+
+-- name: threads.current
+-- What tells of each thread of a home whether memory learns from it.
+SELECT thread_id, path, source, cwd, project, updated_s, learned_s, is_archived, is_root, memory_mode
+FROM threads WHERE home = :home AND is_current = 1

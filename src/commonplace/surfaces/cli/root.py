@@ -23,6 +23,7 @@ COMMANDS = {
     ),
     "demo": ("commonplace.surfaces.cli.demo", "See what works, on sample sessions in a throw-away home."),
     "memory": ("commonplace.surfaces.cli.memory", "What was learned, and the work on it."),
+    "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "doctor": ("commonplace.surfaces.cli.doctor", "Check that everything fits together, and put it right."),
     "config": ("commonplace.surfaces.cli.config", "Settings and where they come from."),
 }

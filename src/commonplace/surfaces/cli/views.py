@@ -19,6 +19,9 @@ REASONS = {
     "copy": "a copy of a session that was imported from another file",
     "empty": "nothing was said in it",
     "not_a_session": "not a session",
+    "taken": "another thread has its id",
+    "unreadable": "cannot be read",
+    "bad_name": "its name is not text",
 }
 """What the reasons for leaving a file out mean."""
 

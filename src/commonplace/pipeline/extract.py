@@ -1,0 +1,188 @@
+"""Phase 1: sessions one by one, each to what it taught.
+
+A batch of sessions is claimed, read and extracted, and what came of them is stored together. A heartbeat keeps the
+claims while the work goes on; a claim that was lost meanwhile stores nothing. What fails is noted with its reason and
+tried again later; it never stops the others. Secrets are taken out of whatever an extractor says, and what does not
+have the shape that consolidation reads is a failure, not a memory.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from commonplace.config import Settings
+from commonplace.errors import CommonplaceError
+from commonplace.pipeline import select, shape
+from commonplace.pipeline.view import View, read
+from commonplace.redact import redact
+from commonplace.state import extractions, jobs
+from commonplace.state.database import Database, Transaction
+from commonplace.state.extractions import Extraction
+from commonplace.state.jobs import Claim, Worker
+from commonplace.state.outputs import Output
+
+_BATCH: Final = 32
+Progress = Callable[[int], None]
+
+
+class Extractor(Protocol):
+    """Reads a session and says what it taught."""
+
+    name: str
+
+    async def extract(self, view: View) -> Output:
+        """Return what a session taught; empty texts if nothing."""
+        ...
+
+
+class Failed(msgspec.Struct):
+    """A session that could not be read this time."""
+
+    thread_id: str
+    reason: str
+
+
+class Extracted(msgspec.Struct):
+    """What phase 1 did."""
+
+    extracted: int = 0
+    no_output: int = 0
+    failed: list[Failed] = []
+
+
+class Phase(msgspec.Struct):
+    """What phase 1 works with."""
+
+    settings: Settings
+    database: Database
+    extractor: Extractor
+    worker: Worker
+    background: bool = False
+    current: str | None = None
+
+
+async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
+    """Extract until nothing is eligible; a background start stops at its limit."""
+    done = Extracted()
+    limit = phase.settings["memory.max_rollouts_per_start"] if phase.background else None
+    tried: set[str] = set()
+    while limit is None or limit > 0:
+        batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
+        if not batch:
+            break
+        tried.update(each.claim.job_key for each in batch)
+        await _work(phase, batch, done)
+        if limit is not None:
+            limit -= len(batch)
+        if progress is not None:
+            progress(done.extracted + done.no_output + len(done.failed))
+    return done
+
+
+async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
+    """Claim some sessions; one that failed in this run is left for the next."""
+    terms = select.terms(phase.settings, background=phase.background, max_claims=count, current=phase.current)
+    is_wanted = select.wanted(phase.settings)
+    now = _now(phase)
+
+    def body(tx: Transaction) -> list[Extraction]:
+        return extractions.claim_next(
+            tx,
+            terms,
+            phase.worker,
+            lambda: secrets.token_hex(16),
+            now=now,
+            wanted=lambda row: row["thread_id"] not in tried and is_wanted(row),
+        )
+
+    return await phase.database.write(body)
+
+
+async def _work(phase: Phase, batch: list[Extraction], done: Extracted) -> None:
+    """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
+    results: dict[str, Output | str] = {}
+    claims = [each.claim for each in batch]
+    limiter = anyio.CapacityLimiter(phase.settings["memory.extract_concurrency"])
+    try:
+        async with anyio.create_task_group() as heart:
+            heart.start_soon(_beat, phase, claims, results)
+            async with anyio.create_task_group() as group:
+                for each in batch:
+                    group.start_soon(_one, phase, each, results, limiter)
+            heart.cancel_scope.cancel()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await phase.database.write(lambda tx: jobs.release(tx, claims))
+        raise
+    await _store(phase, batch, results, done)
+
+
+async def _one(
+    phase: Phase, each: Extraction, results: dict[str, Output | str], limiter: anyio.CapacityLimiter
+) -> None:
+    async with limiter:
+        try:
+            view = await anyio.to_thread.run_sync(read, Path(each.path))
+            view.project = each.project
+            found = _clean(await phase.extractor.extract(view))
+            problem = shape.problem(found)
+            results[each.claim.job_key] = problem or found
+        except CommonplaceError as error:
+            results[each.claim.job_key] = error.sentence()
+        except OSError as error:
+            results[each.claim.job_key] = f"{each.path}: {error.strerror}."
+        except Exception as error:  # an extractor that breaks on one session must not cost the others
+            results[each.claim.job_key] = f"The extractor failed: {type(error).__name__}: {error}."
+
+
+def _clean(found: Output) -> Output:
+    slug = redact(found.rollout_slug) if found.rollout_slug else None
+    return Output(redact(found.raw_memory), redact(found.rollout_summary), slug)
+
+
+async def _beat(phase: Phase, claims: list[Claim], results: dict[str, Output | str]) -> None:
+    """Keep the claims that are still worked on."""
+    lease = phase.settings["memory.extract_lease_seconds"]
+    while True:
+        await anyio.sleep(phase.settings["memory.extract_heartbeat_seconds"])
+        now = _now(phase)
+        open_claims = [claim for claim in claims if claim.job_key not in results]
+
+        def body(tx: Transaction, now: int = now, held: list[Claim] = open_claims) -> None:
+            for claim in held:
+                jobs.heartbeat(tx, claim, lease=lease, now=now)
+
+        await phase.database.write(body)
+
+
+async def _store(phase: Phase, batch: list[Extraction], results: dict[str, Output | str], done: Extracted) -> None:
+    now, root = _now(phase), select.terms(phase.settings, background=False, max_claims=0).home
+
+    def body(tx: Transaction) -> Extracted:
+        stored = Extracted()
+        for each in batch:
+            found, claim = results[each.claim.job_key], each.claim
+            if isinstance(found, str):
+                if jobs.fail(tx, claim, found, now=now):
+                    stored.failed = [*stored.failed, Failed(claim.job_key, found)]
+            elif not found.raw_memory or not found.rollout_summary:
+                stored.no_output += extractions.succeed_without_output(tx, claim, root=root, now=now)
+            else:
+                stored.extracted += extractions.succeed(tx, claim, found, root=root, now=now)
+        return stored
+
+    stored = await phase.database.write(body)
+    done.extracted += stored.extracted
+    done.no_output += stored.no_output
+    done.failed = [*done.failed, *stored.failed]
+
+
+def _now(phase: Phase) -> int:
+    return int(phase.settings.now().timestamp())

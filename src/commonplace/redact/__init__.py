@@ -1,0 +1,26 @@
+"""Secrets out: find credentials in text and put a mark in their place.
+
+`redact` and `find` work on a whole text, `Redactor` on a stream of bytes in bounded memory. What is taken and what is
+left is described in `docs/security.md`. The rules are loaded when the first text comes.
+"""
+
+from __future__ import annotations
+
+from commonplace.redact.spans import MARK, Finding
+from commonplace.redact.stream import Redactor
+
+__all__ = ["MARK", "Finding", "Redactor", "find", "redact"]
+
+
+def redact(text: str) -> str:
+    """Return the text with its secrets replaced by the mark; the same object when there are none."""
+    from commonplace.redact import scan
+
+    return scan.redact(text)
+
+
+def find(text: str) -> list[Finding]:
+    """Return the secrets in a text, in order."""
+    from commonplace.redact import scan
+
+    return scan.find(text)

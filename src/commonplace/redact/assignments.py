@@ -1,0 +1,141 @@
+"""Names before values: shell, JSON, YAML, TOML, INI, XML, headers, flags, code, connection strings, prose.
+
+Every place where a key-like word stands is looked at once, in bounded work: the name around the word, what separates it
+from a value, the value. `names` says what the name promises, and `verdict` decides with the form between the two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from commonplace.redact import values, verdict
+from commonplace.redact.names import Rank, rank
+from commonplace.redact.spans import MARK_BYTES, Span
+from commonplace.redact.values import Value
+from commonplace.redact.verdict import Place
+
+WORDS: Final = (
+    b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
+)  # fmt: skip
+"""Parts of names that can stand before a secret; found as plain strings, which is fast."""
+
+_NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"
+_REACH: Final = 48
+_AFTER: Final = re.compile(
+    rb"""(?xs)
+    (?P<tail> [\w.\-]{0,40}+ ) (?:[ ]\#?[0-9]{1,2}(?=:))?
+    (?P<close> (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 ){0,4}+ )
+    (?:
+      (?P<pair>
+          (?: [ \t]{0,8}+ (?: [,;] | [:=][ \t]{0,4}\{ )? (?:[ \t\r\n]|\\+[nrt]){0,60}+
+              \\{0,15}["']? (?i:value|val|secret|string) \\{0,15}["']? [ \t]{0,8}+ [:=]
+            | [ \t]{1,4} --(?:body|value|secret-string|plaintext)[ =]
+            | [ \t]{0,4} \|[ \t]{0,4}default\( ) [ \t]{0,8}+ )
+    | (?P<assign> [ \t]{0,40}+
+        (?: : [ \t]{0,4} [A-Za-z_][\w.\[\]|<>?]{0,30}+ (?:[ ]\|[ ]\w{1,20}+)?
+              (?: [ \t]{1,4}=(?![=>]) | =(?=\\{0,15}["'`]) )
+          | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D | \\u003d | &\#61;
+          | (?: \|\| | \?\? | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
+        \*{0,2} [ \t]{0,40}+ (?: [|>][+\-]?(?:\r?\n|\\+n)[ \t]{1,40}+ )? )
+        (?P<below> (?<=:)(?:\r?\n|\\+n){1,2}+[ \t]{0,12} )?
+    | (?P<says> [ \t]{1,4}
+        (?: (?:\w{1,12}[ ]){0,3}? (?:is|was|are|to|equals|now|being|be) (?:[ ](?:now|set[ ]to|just))? :? | = )
+        [ \t]{1,4} (?:\r?\n[ \t]{0,8})? )
+    | (?P<comma> [ \t]{0,4} , [ \t]{0,24} (?=\\{0,15}["'`]) )
+    | (?P<call> [ \t]{0,2} \( [ \t]{0,8} (?=\\{0,15}["'`]|[^\s()]{20}) )
+    | (?P<element> (?: </key>(?:\s|\\n){0,20}<string> | (?:[ \t][^<>]{0,80})? > ) (?=[^<>\s"']{4,512}</) )
+    | (?P<cell> [ \t]{0,40}\|[ \t]{1,40} )
+    | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?![=:]) )
+    )
+    (?P<open> (?:[bBrRuUfFlL]{1,2}(?=["']))? (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); )? )
+    """
+)
+"""What may stand between the key-like word and the value. Every part is bounded, and most do not give back."""
+_FORMS: Final = ("assign", "blank", "says", "pair", "comma", "call", "element", "cell")
+_NESTED: Final = re.compile(rb"(?:\\u0026|&|&amp;)?([A-Za-z_][\w.\-]{1,40}+)(?:[=:](?![=:]?(?:[\"'\\]|\Z))|\\u003d)")
+_SAYING: Final = re.compile(rb"\b(?:is|was|are|to|equals|now|being|be|set|just)\b|\W")
+_HAS_DIGIT: Final = re.compile(rb"(?=[^\s0-9]{0,60}[0-9])\S{5}")
+_WORDS_BEFORE: Final = re.compile(rb"(?:[A-Za-z]{1,16}[ _\-]){1,2}\Z")
+_QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b";", b"#", b"%26", b"%3F")
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the values that follow key-like names; `low` is the data in lower case."""
+    seen: set[int] = set()
+    for word in WORDS:
+        at = low.find(word)
+        while at >= 0:
+            found = _AFTER.match(data, at + len(word))
+            if found is not None and found.end() not in seen:
+                seen.add(found.end())
+                if span := _examine(data, at, found):
+                    yield span
+            at = low.find(word, at + len(word))
+
+
+def _name(data: bytes, at: int) -> int:
+    """Return where the name begins that has a key-like word at this place."""
+    left = data[max(0, at - _REACH) : at]
+    start = at - (len(left) - len(left.rstrip(_NAME_BYTES)))
+    if start < at and data[start - 1 : start] == b"\\":
+        start += 1
+    if start + 2 <= at and data[start - 1 : start] == b"%":
+        start += 2
+    return start
+
+
+def _examine(data: bytes, at: int, found: re.Match[bytes]) -> Span | None:
+    start = _name(data, at)
+    name = data[start : found.end("tail")].strip(b".-_$")
+    strength = rank(name)
+    if strength is Rank.NONE or data.startswith(MARK_BYTES, start - 1 if start else 0):
+        return None
+    if (inner := _NESTED.match(data, found.end())) and rank(inner[1].strip(b".-_$")) is not Rank.NONE:
+        return None  # another name stands where the value should be; it is looked at by itself
+    form = next(group for group in _FORMS if found[group] is not None)
+    if form == "says" and rank(name + b"_" + _SAYING.sub(b"_", found["says"])) is Rank.NONE:
+        return None
+    if form in ("says", "blank", "cell") and not found["open"] and not _HAS_DIGIT.match(data, found.end()):
+        return None
+    before = data[max(0, start - 40) : start]
+    if strength is Rank.WEAK or form in ("says", "blank", "cell") or before.endswith(b" "):
+        strength = _with_words_before(before, name, strength)
+    if form == "element" and not before.endswith((b"<", b":", b'"', b"'", b" ", b">")):
+        return None
+    query = b"%3D" in found[0] or (before.endswith(_QUERY) and b"=" in found[0])
+    value = _value(data, found, query=query) if strength is not Rank.NONE else None
+    if value is None:
+        return None
+    form = "below" if found["below"] is not None else form
+    is_flag = data[start : start + 1] in (b"-", b"/") or before.endswith((b" -", b" --"))
+    place = Place(data, name, strength, form, value, before, found["assign"] or b"", is_flag)
+    return _span(value, found) if verdict.is_secret(place) else None
+
+
+def _with_words_before(before: bytes, name: bytes, strength: Rank) -> Rank:
+    """Let the words before a name speak too: `public key`, `Datadog API key`."""
+    words = _WORDS_BEFORE.search(before)
+    if words is None:
+        return strength
+    escaped = before[words.start() - 1 : words.start()] == b"\\"
+    return rank(words[0][escaped:] + name)
+
+
+def _value(data: bytes, found: re.Match[bytes], *, query: bool) -> Value | None:
+    quote = found["open"].lstrip(b"bBrRuUfFlL")
+    if quote:
+        return values.quoted(data, found.end(), quote)
+    if found["element"] is not None:
+        end = data.find(b"</", found.end())
+        return Value(found.end(), end, b"<", data[found.end() : end])
+    return values.bare(data, found.end(), query=query)
+
+
+def _span(value: Value, found: re.Match[bytes]) -> Span:
+    """Make the span; a bare value where JSON has a string or number gets quotes like those of its name."""
+    close = found["close"]
+    if not value.quote and close[-1:] == b'"' and found["assign"] is not None and b":" in found["assign"]:
+        return Span(value.start, value.end, "assignment", close + MARK_BYTES + close)
+    return Span(value.start, value.end, "assignment")

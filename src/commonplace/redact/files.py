@@ -1,0 +1,130 @@
+"""Secrets that only the form of their file shows: `.pgpass`, `.htpasswd`, `/etc/shadow`, Kubernetes secrets."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from commonplace.redact import judge
+from commonplace.redact.spans import Span
+
+_PGPASS: Final = re.compile(
+    rb"[\w.*\-]{1,80}:(?:54\d\d|6543|\*):[\w.*\-]{1,64}:[\w.*\-@]{1,64}:(?P<value>[^\s:\"'\\]{4,200}+)(?=[\s\"'\\]|\Z)"
+)
+_CRYPT: Final = re.compile(
+    rb"[\w.@\-]{1,64}:(?P<value>\$(?:apr1|2[abxy]|[156]|y|7|argon2id?|scrypt)\$[A-Za-z0-9./$=,+\-]{16,160}+|\{S?SHA\}[A-Za-z0-9+/=]{20,80}+)"
+)
+_DATA: Final = re.compile(rb"ata(?:\\{0,15}\")?:(?:[ \t\r\n]|\\{1,15}n){0,40}+\{?")
+_ENTRY: Final = re.compile(
+    rb"""(?x)
+    (?: [ \t\r\n,+\-] | \\{1,15}[nt] | \d{1,6}(?:[:|\t]|\xe2\x86\x92) ){0,80}+
+    (?: \\{0,15}["'] )? (?P<name> [\w.\-]{1,128}+ ) (?: \\{0,15}["'] )? : [ \t]{0,4}
+    (?: [|>][+\-]? (?:\r?\n|\\{1,15}n) [ \t]{1,40}+ )? (?: \\{0,15}["'] )?
+    (?P<value> [A-Za-z0-9+/=_.~\-!@\#%^&*]{4,65536}+ ) (?: \\{0,15}["'] )?
+    """
+)
+_KINDS: Final = (
+    b"kind: Secret",
+    b'"kind":"Secret"',
+    b'"kind": "Secret"',
+    b'\\"kind\\": \\"Secret\\"',
+    b'\\"kind\\":\\"Secret\\"',
+    b'kind: "Secret"',
+)
+_PHRASE: Final = re.compile(
+    rb"""(?x)
+    [\w\-]{0,12} (?: \\{0,15}["'`] )? [ \t]{0,4} (?:[:=]|is) [ \t]{0,4} (?: \\{0,15}["'`] )?
+    (?P<value> (?:[a-z]{3,8}[ ]){11,23} [a-z]{3,8} )
+    """
+)
+_WEB_KEY: Final = re.compile(
+    rb"\"(?:d|p|q|dp|dq|qi|k)\\{0,15}\":[ ]?\\{0,15}\"(?P<value>[A-Za-z0-9_\-]{20,2000}+)(?=\\{0,15}\")"
+)
+_AROUND: Final = 3000
+_NOT_DATA: Final = frozenset(
+    b"kind apiVersion metadata type immutable name namespace labels annotations creationTimestamp uid".split()
+)
+
+
+def find(data: bytes) -> Iterator[Span]:
+    """Yield the secrets that the form of a file shows."""
+    for anchor, pattern, kind, back in (
+        (b":54", _PGPASS, "pgpass", 81),
+        (b":*:", _PGPASS, "pgpass", 81),
+        (b":$", _CRYPT, "password_file", 64),
+        (b":{S", _CRYPT, "password_file", 64),
+    ):
+        at = data.find(anchor)
+        while at >= 0:
+            left = data[max(0, at - back) : at]
+            start = at - (
+                len(left) - len(left.rstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-@*"))
+            )
+            if start < at and (found := pattern.match(data, start)) and not judge.is_placeholder(found["value"]):
+                yield Span(*found.span("value"), kind)
+            at = data.find(anchor, at + len(anchor))
+    yield from _kubernetes(data)
+    for word in (b"nemonic", b"hrase"):
+        at = data.find(word)
+        while at >= 0:
+            if found := _PHRASE.match(data, at + len(word)):
+                yield Span(*found.span("value"), "seed_phrase")
+            at = data.find(word, at + len(word))
+    yield from _web_keys(data)
+
+
+def _web_keys(data: bytes) -> Iterator[Span]:
+    """Yield the private parts of JSON Web Keys."""
+    done = 0
+    at = data.find(b"kty")
+    while at >= 0:
+        for found in _WEB_KEY.finditer(data, max(done, at - 1500), at + 2500):
+            if not judge.is_placeholder(found["value"]) and not judge.is_worded(found["value"]):
+                yield Span(*found.span("value"), "json_web_key")
+        done = max(done, at)
+        at = data.find(b"kty", at + 600)
+
+
+def _kubernetes(data: bytes) -> Iterator[Span]:
+    """Yield the values under `data:` and `stringData:` that stand near the kind of a Kubernetes secret."""
+    kinds: list[int] = []
+    for anchor in _KINDS:
+        at = data.find(anchor)
+        while at >= 0:
+            kinds.append(at)
+            at = data.find(anchor, at + len(anchor))
+    if not kinds:
+        return
+    kinds.sort()
+    done = 0
+    at = data.find(b"ata")
+    while at >= 0:
+        if at >= done and (found := _DATA.match(data, at)) and _is_secret(data, at, kinds):
+            done = found.end()
+            for span, end in _entries(data, found.end()):
+                yield span
+                done = end
+        at = data.find(b"ata", at + 3)
+
+
+def _is_secret(data: bytes, at: int, kinds: list[int]) -> bool:
+    """Say whether the kind of a secret stands near a place, in the same document."""
+    after = bisect.bisect(kinds, at)
+    for kind in kinds[max(0, after - 1) : after + 1]:
+        first, last = sorted((at, kind))
+        if last - first <= _AROUND and data.find(b"\n---", first, last) < 0:
+            return True
+    return False
+
+
+def _entries(data: bytes, place: int) -> Iterator[tuple[Span, int]]:
+    for _ in range(100):
+        entry = _ENTRY.match(data, place)
+        if entry is None or entry["name"] in _NOT_DATA:
+            return
+        place = entry.end()
+        value = entry["value"]
+        if not judge.is_placeholder(value) and not judge.is_reference(value):
+            yield Span(*entry.span("value"), "kubernetes_secret"), place

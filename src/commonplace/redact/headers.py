@@ -1,0 +1,114 @@
+"""Secrets in headers: `Authorization`, bare `Bearer …`, `Cookie` and `Set-Cookie`.
+
+Headers whose name has a key-like word (`X-Api-Key`, `PRIVATE-TOKEN`) are found by `assignments`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from commonplace.redact import judge, values
+from commonplace.redact.spans import MARK_BYTES, Span
+
+_BEARER: Final = re.compile(rb"(?i)bearer(?:[ \t]{1,8}|%20|\+)(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})")
+_AUTHORIZATION: Final = re.compile(
+    rb"(?i)authorization(?:\\{0,15}[\"'`\])]{1,2})?[ \t]{0,8}(?:[:=,]|=>)[ \t]{0,8}(?:\\{0,15}[\"'`])?"
+    rb"(?:(?P<scheme>[A-Za-z][A-Za-z0-9\-]{1,20})(?:[ \t]{1,4}|%20))?(?P<value>[A-Za-z0-9._~+/\-|:=@%]{8,4096}+)"
+)
+_PARAMETER: Final = re.compile(
+    rb"(?i)\b(?:signature|response|nonce|token|mac|oauth_signature|oauth_token|oauth_consumer_key|credential|pw|sig)="
+    rb"(?:\\{0,15}\")?(?P<value>[A-Za-z0-9+/=_\-.%]{16,1024}+)"
+)
+_COOKIE: Final = re.compile(rb"(?i)cookie(?:\\{0,15}[\"'`]{1,2})?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?")
+_CRUMB: Final = re.compile(
+    rb"(?P<name>[\w.!#$%^&*+\-|~]{1,80}+)=(?:\\{0,15}\")?(?P<value>[^\s;,\"'`\\<>]{1,4096}+)"
+    rb"(?:\\{0,15}\")?(?:;[ \t]{0,4}|\Z|(?=\W))"
+)
+_SESSION: Final = re.compile(
+    rb"(?i)sess|sid\b|auth|token|jwt|remember|login|xsrf|csrf|account|ticket|identity|sapisid|__secure|li_at|cf_clearance"
+    rb"|datr|c_user|xs$|d$"
+)
+_ATTRIBUTE: Final = frozenset(
+    b"path domain expires max-age samesite priority version secure httponly partitioned".split()
+)
+_SCHEMES: Final = frozenset(
+    b"bearer basic token apikey api-key key digest negotiate ssws geniekey splunk bot oauth aws4-hmac-sha256 sharedkey "
+    b"sharedaccesskey hmac hawk jwt signature sso-key aws gitlab ntlm sharedkeylite client-id dpop dsn mac vapid "
+    b"webpush zoho-oauthtoken discogs klaviyo-api-key apitoken access pat private-token".split()
+)
+_WITH_PARAMETERS: Final = frozenset(b"digest hawk oauth signature hmac aws4-hmac-sha256 mac vapid".split())
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the secrets in headers."""
+    at = low.find(b"bearer")
+    while at >= 0:
+        if (found := _BEARER.match(data, at)) and _is_token(found["value"], 16):
+            yield Span(*found.span("value"), "bearer_token")
+        at = low.find(b"bearer", at + 6)
+    at = low.find(b"authorization")
+    while at >= 0:
+        if found := _AUTHORIZATION.match(data, at):
+            yield from _authorization(data, found)
+        at = low.find(b"authorization", at + 13)
+    at = low.find(b"cookie")
+    while at >= 0:
+        if found := _COOKIE.match(data, at):
+            yield from _crumbs(data, found.end())
+        at = low.find(b"cookie", at + 6)
+
+
+def _is_token(value: bytes, least: int) -> bool:
+    if judge.is_placeholder(value) or judge.is_reference(value):
+        return False
+    return judge.is_random(value, least) or (
+        len(value) >= 24 and any(one in b"0123456789" for one in value) and b"/" not in value[:4]
+    )
+
+
+def _authorization(data: bytes, found: re.Match[bytes]) -> Iterator[Span]:
+    scheme = (found["scheme"] or b"").lower()
+    value = found["value"]
+    if scheme in _WITH_PARAMETERS or (b"=" in value[:-2] and scheme not in (b"basic", b"bearer", b"")):
+        stop = data.find(b"\n", found.start("value"), found.start("value") + 2048)
+        stop = stop if stop >= 0 else min(len(data), found.start("value") + 2048)
+        for part in _PARAMETER.finditer(data, found.start("value"), stop):
+            if not judge.is_placeholder(part["value"]):
+                yield Span(*part.span("value"), "authorization")
+        return
+    if scheme and scheme not in _SCHEMES:
+        return
+    plain = values.plain(value)
+    if judge.is_placeholder(plain) or judge.is_reference(plain):
+        return
+    if (
+        scheme == b"basic"
+        or judge.is_random(plain, 10)
+        or (scheme and len(plain) >= 12 and judge.is_password(plain, 12))
+    ):
+        if scheme == b"basic" and plain.isalpha() and not judge.is_random(plain, 8):
+            return
+        yield Span(*found.span("value"), "authorization")
+
+
+def _crumbs(data: bytes, at: int) -> Iterator[Span]:
+    """Yield the values of cookies that name a session or look like one."""
+    for _ in range(64):
+        found = _CRUMB.match(data, at)
+        if found is None:
+            return
+        at = found.end()
+        name, value = found["name"], found["value"]
+        if (
+            name.lower() in _ATTRIBUTE
+            or value.startswith(MARK_BYTES[:10])
+            or judge.is_placeholder(value)
+            or judge.is_reference(value)
+        ):
+            continue
+        if (_SESSION.search(name) and len(value) >= 8 and judge.is_password(value, 8)) or judge.is_random(
+            values.plain(value), 16
+        ):
+            yield Span(*found.span("value"), "cookie")

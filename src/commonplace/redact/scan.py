@@ -1,0 +1,50 @@
+"""The engine: run every family of rules over bytes, join what they found.
+
+Each rule reaches a bounded distance back and ahead of a place (`stream.CONTEXT`, `stream.AHEAD`), except key blocks,
+whose end is followed as far as they go. Nothing depends on where a text is cut further away than that, which is what
+makes streaming the same as scanning the whole.
+"""
+
+from __future__ import annotations
+
+from commonplace.redact import assignments, blocks, commands, files, headers, spans, tokens, urls
+from commonplace.redact.spans import Finding, Span
+
+
+def scan(data: bytes, *, cut: bool = False) -> list[Span]:
+    """Return the secrets in the data, in order, without overlaps; `cut` says that it begins in the middle of a text."""
+    low = data.lower()
+    found: list[Span] = []
+    found.extend(blocks.find(data))
+    found.extend(tokens.find(data, cut=cut))
+    found.extend(urls.find(data, low))
+    found.extend(headers.find(data, low))
+    found.extend(commands.find(data))
+    found.extend(files.find(data))
+    found.extend(assignments.find(data, low))
+    return spans.merge(found)
+
+
+def redact(text: str) -> str:
+    """Return the text with its secrets replaced by the mark; the same object when there are none."""
+    data = text.encode("utf-8", "surrogatepass")
+    found = scan(data)
+    if not found:
+        return text
+    return spans.apply(data, found).decode("utf-8", "surrogatepass")
+
+
+def find(text: str) -> list[Finding]:
+    """Return the secrets in a text, in order."""
+    data = text.encode("utf-8", "surrogatepass")
+    found = scan(data)
+    if len(data) == len(text):
+        return [Finding(one.start, one.end, one.kind) for one in found]
+    findings: list[Finding] = []
+    at = characters = 0
+    for one in found:
+        start = characters + len(data[at : one.start].decode("utf-8", "surrogatepass"))
+        end = start + len(data[one.start : one.end].decode("utf-8", "surrogatepass"))
+        findings.append(Finding(start, end, one.kind))
+        at, characters = one.end, end
+    return findings

@@ -1,0 +1,58 @@
+"""What was found: where a secret stands and what takes its place.
+
+Scanning works on bytes, because a stream has bytes and because offsets in bytes need no decoding. A `Span` is such a
+finding; a `Finding` is the public form of it, with offsets into the text that was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+
+MARK: Final = "[REDACTED_SECRET]"
+"""What a secret becomes. It is never taken for a secret itself, so redacting twice changes nothing."""
+MARK_BYTES: Final = MARK.encode()
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A secret in a text: `text[start:end]`, and the name of the rule that found it."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class Span(NamedTuple):
+    """A secret in bytes, and its replacement (the mark, in quotes where JSON needs a string)."""
+
+    start: int
+    end: int
+    kind: str
+    fill: bytes = MARK_BYTES
+
+
+def merge(spans: Iterable[Span]) -> list[Span]:
+    """Sort spans and join those that overlap; the earliest and longest gives the name."""
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, -one.end)):
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            if span.end > last.end:
+                merged[-1] = Span(last.start, span.end, last.kind, MARK_BYTES)
+        elif span.end > span.start:
+            merged.append(span)
+    return merged
+
+
+def apply(data: bytes, spans: list[Span]) -> bytes:
+    """Return the data with every span replaced."""
+    parts: list[bytes] = []
+    done = 0
+    for span in spans:
+        parts.append(data[done : span.start])
+        parts.append(span.fill)
+        done = span.end
+    parts.append(data[done:])
+    return b"".join(parts)

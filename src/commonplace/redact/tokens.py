@@ -1,0 +1,268 @@
+"""Credentials that show by themselves: every long word of the text is looked up in the catalogue.
+
+The text is mapped to word and not-word bytes once (`translate`), long runs of word bytes are found as plain strings,
+and the first two bytes of a run say which rows of the catalogue could begin there. So the cost of a text hardly depends
+on the size of the catalogue, and a row's expression is compiled when its prefix is met. A run may begin behind an
+escape (`\n`), a percent code or the sign of a diff line, so those starts are tried as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from commonplace.redact import judge
+from commonplace.redact.catalogue import Format, formats, shape_of
+from commonplace.redact.spans import Span
+
+SHORTEST: Final = 16
+"""No format of the catalogue is shorter."""
+_WORD_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+_WIDE: Final = bytes(0x61 if one in _WORD_BYTES or one in b"+/=" else 0x20 for one in range(256))
+_WIDE_RUN: Final = b"a" * 28
+_MAP: Final = bytes(0x61 if one in _WORD_BYTES else 0x20 for one in range(256))
+_RUN: Final = b"a" * SHORTEST
+_ESCAPED: Final = re.compile(rb"(?:u[0-9a-fA-F]{4}|[nrtbf])")
+
+_WHOLE: Final = re.compile(
+    rb"""(?x)
+      (?P<terraform_token> [A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_\-=]{40,90} )
+    | (?P<discord_bot_token> [MNO][A-Za-z0-9_\-]{22,28}\.[A-Za-z0-9_\-]{5,7}\.[A-Za-z0-9_\-]{26,45}(?![A-Za-z0-9_\-]) )
+    | (?P<mailchimp_key> [0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z]) )
+    | (?P<mailgun_signing_key> [0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z\-]) )
+    | (?P<newrelic_license> [0-9a-f]{36}NRAL(?![0-9A-Za-z]) )
+    | (?P<maxmind_key> [A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![0-9A-Za-z]) )
+    | (?P<rapidapi_key> [0-9a-f]{10}msh[0-9a-f]{15}p1[0-9a-f]{6}jsn[0-9a-f]{12}(?![0-9A-Za-z]) )
+    | (?P<zhipu_key> [0-9a-f]{32}\.[A-Za-z0-9]{16}(?![0-9A-Za-z._\-]) )
+    | (?P<wallet_import_key> (?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![0-9A-Za-z_\-./+=]) )
+    | (?P<azure_key> [A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,40} )
+    | (?P<tatum_key> t-[0-9a-f]{24}-[0-9a-f]{24} )
+    """
+)
+"""Formats whose mark is not at their beginning."""
+_BEHIND: Final = {
+    0x3A: re.compile(
+        rb"""(?x)
+          (?P<telegram_bot_token> (?<![0-9])[0-9]{6,12}:[A-Za-z0-9_\-]{33,40} )
+        | (?P<asana_token> [012]/[0-9]{10,20}(?:/[0-9]{10,20})?:[0-9a-f]{28,40} )
+        | (?P<ghost_admin_key> [0-9a-f]{24}:[0-9a-f]{64} )
+        | (?P<fal_key> [0-9a-f]{8}-[0-9a-f\-]{27}:[0-9a-f]{32} )
+        | (?P<firebase_server_key> AAAA[A-Za-z0-9_\-]{7}:[A-Za-z0-9_\-]{100,200} )
+        | (?P<ably_key> [A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{6}:[A-Za-z0-9_\-]{40,50} )
+        | (?P<apollo_key> (?:service|user):[\w\-]{1,40}:[A-Za-z0-9_\-]{20,24}(?![A-Za-z0-9_\-]) )
+        """
+    ),
+    0x7E: re.compile(rb"(?P<azure_client_secret>[A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{28,38})"),
+    0x7C: re.compile(
+        rb"""(?x)
+          (?P<facebook_app_token> [0-9]{14,17}\|[A-Za-z0-9_\-]{26,40} )
+        | (?P<convex_key> (?:prod|dev|preview|project):[a-z0-9:\-]{6,60}\|[A-Za-z0-9+/=_\-]{30,200} )
+        """
+    ),
+    0x2F: re.compile(rb"(?P<google_refresh_token>1//0[A-Za-z0-9_\-]{30,200})"),
+    0x21: re.compile(rb"(?P<salesforce_token>00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,200})"),
+    0x5E: re.compile(rb"(?P<ebay_token>v\^1\.1\#i\^1\#[A-Za-z0-9\#^+/=]{40,3000})"),
+}
+"""By the byte before a run: formats that have such a byte inside, behind a part of their own."""
+_DIGEST: Final = re.compile(rb"(?i)(?:sha\d{1,3}|md5)[=:\-]-?\Z")
+_AWS_SECRET: Final = re.compile(rb"(?:[\s,:;|\"']|\\[nt]){1,6}(?P<value>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])")
+"""In lists and exports the secret key stands behind its id."""
+_LOOK_BACK: Final = 96
+_SHORTEST_UNKNOWN: Final = 26
+_DIGIT: Final = re.compile(rb"[0-9]")
+
+_GENERIC: Final = re.compile(
+    rb"[A-Za-z][A-Za-z0-9]{0,19}(?:[_\-][A-Za-z0-9]{1,14}){0,4}[_\-](?P<value>[A-Za-z0-9]{20,200})(?![A-Za-z0-9_\-])"
+)
+_GENERIC_WORDS: Final = frozenset(
+    b"sk pat live prod production sandbox secret token tok key apikey api rk access auth sat personal admin private "
+    b"svc "
+    b"service pk cred credential deploy refresh oauth bot priv pwd password".split()
+)
+
+
+_Rows = dict[bytes, list[tuple[bytes, Format]]]
+
+
+class _Index(NamedTuple):
+    """The catalogue, arranged for looking up: by the first two bytes of a run, and by the byte before it."""
+
+    starts: _Rows
+    heads: dict[int, list[tuple[bytes, bytes, Format]]]
+    wide: _Rows
+    before: frozenset[int]
+
+
+@lru_cache(maxsize=1)
+def _index() -> _Index:
+    """Arrange the catalogue. A prefix such as `oauth:` ends before a run, one such as `ghp_` begins it."""
+    starts: _Rows = {}
+    wide: _Rows = {}
+    heads: dict[int, list[tuple[bytes, bytes, Format]]] = {}
+    for row in formats():
+        for prefix in row.prefixes:
+            start = prefix.encode()
+            cut = max((at + 1 for at, one in enumerate(start) if one not in _WORD_BYTES), default=0)
+            if cut:
+                heads.setdefault(start[cut - 1], []).append((start[:cut], start[cut:], row))
+            else:
+                starts.setdefault(start[:2], []).append((start, row))
+                if "B{" in row.shape or "+/" in row.shape:
+                    wide.setdefault(start[:2], []).append((start, row))
+    return _Index(starts, heads, wide, frozenset({*heads, *_BEHIND}))
+
+
+def runs(data: bytes, table: bytes = _MAP, run: bytes = _RUN) -> Iterator[tuple[int, int]]:
+    """Yield where long runs of word bytes begin and end."""
+    mapped = data.translate(table)
+    at = mapped.find(run)
+    while at >= 0:
+        end = mapped.find(b" ", at + len(run))
+        end = end if end >= 0 else len(data)
+        yield at, end
+        at = mapped.find(run, end)
+
+
+def find(data: bytes, *, cut: bool = False) -> Iterator[Span]:
+    """Yield the credentials of the catalogue; `cut` says that the data begins in the middle of something."""
+    index = _index()
+    for begin, end in runs(data):
+        start = begin
+        while end - start >= SHORTEST and not (cut and start == 0):
+            span = _look(data, start, end, index)
+            if span is None:
+                break
+            yield span
+            if span.kind == "aws_access_key_id" and (secret := _AWS_SECRET.match(data, span.end)):
+                yield Span(*secret.span("value"), "aws_secret_access_key")
+            start = max(span.end, start + 1)  # what follows without a gap may be another one
+    for begin, end in runs(data, _WIDE, _WIDE_RUN):
+        start = begin
+        while end - start >= SHORTEST and not (cut and start == 0):
+            span = _look_wide(data, start, index)
+            if span is None:
+                break
+            yield span
+            start = max(span.end, start + 1)
+
+
+def _look_wide(data: bytes, start: int, index: _Index) -> Span | None:
+    """Look up a run that may have the signs of base64 in its first bytes; only such formats are tried."""
+    place = _starts(data, start)
+    place = data.find(b"=", place, place + 40) + 1 or place
+    if (
+        start
+        and data[start - 1] in index.before
+        and (span := _headed(data, start, index) or _behind(data, start, start + 64))
+    ):
+        return span
+    rows = index.wide.get(data[place : place + 2])
+    return _prefixed(data, place, rows) if rows else None
+
+
+def _starts(data: bytes, start: int) -> int:
+    """Return where the word of a run begins: behind an escape, a percent code, the sign of a diff line."""
+    before = data[start - 1] if start else 0
+    if before == 0x5C and (found := _ESCAPED.match(data, start)):
+        start = found.end()
+    elif before == 0x25:
+        start += 2
+    while data[start : start + 1] in (b"-", b".", b"_", b"+"):
+        start += 1
+    return start
+
+
+def _look(data: bytes, start: int, end: int, index: _Index) -> Span | None:
+    """Look up a run."""
+    place = _starts(data, start)
+    if start and data[start - 1] in index.before and (span := _headed(data, start, index) or _behind(data, start, end)):
+        return span
+    rows = index.starts.get(data[place : place + 2])
+    if rows is not None and (span := _prefixed(data, place, rows)):
+        return span
+    length = end - place
+    if length < _SHORTEST_UNKNOWN or _DIGIT.search(data, place, end) is None:
+        return None
+    if length >= 32 and (found := _WHOLE.match(data, place)) and _is_credential(found[0]):
+        return Span(found.start(), found.end(), str(found.lastgroup))
+    found = _GENERIC.match(data, place, end)
+    if found is not None and _is_generic(found) and not _is_inside(data, place):
+        return Span(found.start(), found.end(), "prefixed_token")
+    return None
+
+
+def _prefixed(data: bytes, place: int, rows: list[tuple[bytes, Format]]) -> Span | None:
+    """Return the longest credential that begins at a place."""
+    best: Span | None = None
+    for prefix, row in rows:
+        span = _match(data, place, prefix, row) if data.startswith(prefix, place) else None
+        if span is not None and (best is None or span.end > best.end):
+            best = span
+    return best
+
+
+def _headed(data: bytes, start: int, index: _Index) -> Span | None:
+    """Return a credential whose prefix stands before a run."""
+    for head, rest, row in index.heads.get(data[start - 1], ()):
+        if not (data.startswith(rest, start) and data.endswith(head, 0, start)):
+            continue
+        if data[start - len(head) - 1 : start - len(head)].isalnum() and head[:1].isalnum():
+            continue
+        if span := _match(data, start - len(head), head + rest, row):
+            return span
+    return None
+
+
+def _behind(data: bytes, start: int, end: int) -> Span | None:
+    """Return a credential whose first part stands before a run."""
+    pattern = _BEHIND.get(data[start - 1])
+    if pattern is None:
+        return None
+    for found in pattern.finditer(data, max(0, start - _LOOK_BACK), end + 300):
+        if found.start() >= start:
+            break
+        if start < found.end() and _is_credential(found[0][start - found.start() :]):
+            return Span(found.start(), found.end(), str(found.lastgroup))
+    return None
+
+
+def _is_inside(data: bytes, place: int) -> bool:
+    """Say whether a place is inside of something longer: a base64 text, or a digest with its name before it."""
+    before = data[place - 1 : place]
+    if before in (b"+", b"/"):
+        return place > 20 and data[place - 20 : place - 1].replace(b"+", b"a").replace(b"/", b"a").isalnum()
+    return before in (b"=", b"-", b":") and _DIGEST.search(data, max(0, place - 9), place) is not None
+
+
+def _match(data: bytes, place: int, prefix: bytes, row: Format) -> Span | None:
+    found = shape_of(row.shape).match(data, place + len(prefix))
+    if found is None or _is_inside(data, place):
+        return None
+    body = found[0]
+    if judge.is_placeholder(body.replace(b"\\/", b"/")) or body[:1] == b".":
+        return None
+    if not row.sure and judge.is_worded(body.replace(b"\\/", b"/").strip(b"-_.=")):
+        return None
+    if row.kind == "jwt" and body.startswith(b"hbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIi"):
+        return None  # the documented example of JSON Web Tokens
+    end = found.end()
+    while data[end - 1 : end] in (b".", b"-"):
+        end -= 1
+    return Span(place, end, row.kind)
+
+
+def _is_credential(text: bytes) -> bool:
+    return not judge.is_placeholder(text) and len(set(text)) > 9
+
+
+def _is_generic(found: re.Match[bytes]) -> bool:
+    """A word for secrets, then a long random part: a format that the catalogue does not know by name."""
+    value = found["value"]
+    if not any(0x30 <= one <= 0x39 for one in value) or value.isdigit():
+        return False
+    words = re.split(rb"[_\-]", found[0][: found.start("value") - found.start()].lower())
+    if not any(word in _GENERIC_WORDS for word in words) or b"pk" in words or b"public" in words:
+        return False
+    return judge.is_random(value, 20) and not judge.is_placeholder(value)

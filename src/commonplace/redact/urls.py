@@ -1,0 +1,120 @@
+"""Secrets in URLs: passwords before the host, tokens as user names, signatures in queries, webhook addresses.
+
+Only the secret goes; scheme, user, host and path stay. Query parameters with key-like names are found by `assignments`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from commonplace.redact import judge, values
+from commonplace.redact.spans import Span
+
+_USERINFO: Final = re.compile(
+    rb"""(?x)
+    :// (?P<user> [^\s/:@?\#"'`<>\\,]{0,128}+ )
+    (?: : (?P<password>
+        (?: [^\s/?\#"'`<>\\] | \\u0026 | [/?\#](?=[^\s/"'`<>\\]{0,40}@[\w.\-]{1,80}:\d) ){1,256} (?=@) ) )?
+    @ (?=[\w.\[$\-{%])
+    """
+)
+_SIGNATURES: Final = (b"sig=", b"signature=", b"security-token=", b"sig%3d")
+"""Ends of the names of query parameters that sign a URL. Elsewhere a signature is no secret."""
+_PARAMETER: Final = re.compile(
+    rb"(?i)(?:[?&;]|&amp;|\\u0026|%26|%3f|signature=)(?:x-(?:amz|goog|oss|cos|ms)-|q-|oss|aws|policy-)?\Z"
+)
+_SIGNED: Final = re.compile(rb"[A-Za-z0-9+/=_\-.~%]{16,1024}+")
+_ADDRESS: Final = 120
+
+
+class Hook(NamedTuple):
+    """A webhook: words of its address, the part before its secret, and the secret."""
+
+    anchor: bytes
+    pattern: re.Pattern[bytes]
+    kind: str
+
+
+def _hooks(*rows: tuple[bytes, bytes, str]) -> tuple[Hook, ...]:
+    return tuple(Hook(anchor, re.compile(pattern), kind) for anchor, pattern, kind in rows)
+
+
+_ANYWHERE: Final = _hooks(
+    (b"hooks.slack", rb"(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<value>[\w+/\-]{20,200}+)", "slack_webhook"),
+    (b"/api/webhooks/", rb"\d{15,22}/(?P<value>[A-Za-z0-9_\-]{40,100}+)", "discord_webhook"),
+    (b"api.telegram.org/", rb"(?:file/)?bot(?P<value>\d{6,12}:[A-Za-z0-9_\-]{30,60}+)", "telegram_bot_token"),
+)  # fmt: skip
+"""Looked for in every text, as they are also written without a scheme."""
+_IN_URLS: Final = _hooks(
+    (b".webhook.office.com/", rb"webhookb2/(?P<value>[^\s\"'\\<>`]{60,400}+)", "teams_webhook"),
+    (b"outlook.office.com/webhook/", rb"(?P<value>[^\s\"'\\<>`]{40,400}+)", "teams_webhook"),
+    (b"hooks.zapier.com/hooks/", rb"(?:catch|standard)/(?P<value>[\w/\-]{8,80}+)", "zapier_webhook"),
+    (b"maker.ifttt.com/", rb"(?:use|trigger/[^\s/]{1,80}/with/key)/(?P<value>[\w\-]{16,64}+)", "ifttt_webhook"),
+    (b"/open-apis/bot/", rb"(?:v2/)?hook/(?P<value>[\w\-]{16,64}+)", "feishu_webhook"),
+    (b"/webhook/send?key=", rb"(?P<value>[\w\-]{16,64}+)", "wecom_webhook"),
+    (b"/build_hooks/", rb"(?P<value>[0-9a-f]{20,40}+)", "netlify_build_hook"),
+    (b"/v1/integrations/deploy/", rb"prj_\w{10,40}/(?P<value>[A-Za-z0-9]{8,40}+)", "vercel_deploy_hook"),
+    (b"://hook.", rb"(?:(?:us|eu)\d\.)?(?:make|integromat)\.com/(?P<value>[a-z0-9]{20,50}+)", "make_webhook"),
+    (b"webhook.site/", rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", "webhook_site"),
+    (b"hc-ping.com/", rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27}|[\w\-]{22}(?=/))", "healthchecks_ping"),
+    (b"/hooks/", rb"(?P<value>[a-z0-9]{26}(?![\w\-])|\w{17}/\w{40,70}+|[0-9a-f]{32,64}+(?![\w\-]))", "chat_webhook"),
+    (b"events.pagerduty.com/integration/", rb"(?P<value>[0-9a-f]{32})", "pagerduty_integration"),
+    (b"/v1/spaces/", rb"[\w\-]{1,40}/messages\?key=[\w\-]{1,60}&token=(?P<value>[\w\-%]{20,99})", "google_chat"),
+    (b".azurewebsites.net/", rb"[\w./\-]{1,99}+\?(?:[\w=]{1,40}&)?code=(?P<value>[\w\-%/+=]{20,99})", "azure_function"),
+)  # fmt: skip
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the secrets in URLs."""
+    at = data.find(b"://")
+    while at >= 0:
+        if (found := _USERINFO.match(data, at)) and (span := _userinfo(found)):
+            yield span
+        address = data[at : at + _ADDRESS]
+        for hook in _IN_URLS:
+            place = address.find(hook.anchor)
+            if place >= 0 and (span := _hook(data, at + place, hook)):
+                yield span
+        at = data.find(b"://", at + 3)
+    for hook in _ANYWHERE:
+        at = data.find(hook.anchor)
+        while at >= 0:
+            if span := _hook(data, at, hook):
+                yield span
+            at = data.find(hook.anchor, at + len(hook.anchor))
+    yield from _signatures(data, low)
+
+
+def _hook(data: bytes, at: int, hook: Hook) -> Span | None:
+    found = hook.pattern.match(data, at + len(hook.anchor))
+    if found is None or judge.is_placeholder(found["value"]):
+        return None
+    return Span(*found.span("value"), hook.kind)
+
+
+def _signatures(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the signatures of signed URLs."""
+    for name in _SIGNATURES:
+        at = low.find(name)
+        while at >= 0:
+            end = at + len(name)
+            found = _SIGNED.match(data, end) if _PARAMETER.search(data, max(0, at - 20), at) else None
+            if found and judge.is_random(found[0], 16) and not judge.is_placeholder(found[0]):
+                yield Span(*found.span(), "url_signature")
+            at = low.find(name, end)
+
+
+def _userinfo(found: re.Match[bytes]) -> Span | None:
+    user, password = found["user"], found["password"]
+    if password is None:
+        if len(user) >= 20 and judge.is_random(user, 20) and not judge.is_placeholder(user):
+            return Span(*found.span("user"), "url_token")
+        return None
+    plain = values.plain(password)
+    if password == user or judge.is_placeholder(plain) or judge.is_reference(plain) or len(plain) < 4:
+        return None
+    if plain[:1] in b"$%{<[*" and not judge.is_password(plain, 6):
+        return None
+    return Span(*found.span("password"), "url_password")

@@ -1,0 +1,26 @@
+"""What looks like a secret and is none stays: one text on a line of `benign.txt`, with the reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from commonplace.redact import redact
+
+LINES = (Path(__file__).parent / "benign.txt").read_text("utf-8").splitlines()
+TEXTS = [line.rpartition(" ## ")[0] for line in LINES]
+
+
+def surroundings(text: str) -> list[str]:
+    return [text, f"+{text}\n", f"   12→{text}\n   13→next", json.dumps({"output": text}), f"> {text}\n\nand more"]
+
+
+def test_there_are_enough_look_alikes() -> None:
+    assert len(TEXTS) >= 300
+    assert all(TEXTS)
+
+
+def test_at_most_one_of_two_hundred_look_alikes_is_touched() -> None:
+    touched = [text for text in TEXTS if any(redact(one) != one for one in surroundings(text))]
+
+    assert len(touched) <= len(TEXTS) // 200, touched

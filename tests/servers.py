@@ -1,0 +1,48 @@
+"""A real PostgreSQL for tests: one per test process, with empty tables for each test.
+
+The server comes from the `pgserver` wheel, or is named by COMMONPLACE_TEST_POSTGRES.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running server."""
+    if address := os.environ.get("COMMONPLACE_TEST_POSTGRES"):
+        yield address
+        return
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    pgserver = pytest.importorskip("pgserver", reason="no pgserver wheel here; set COMMONPLACE_TEST_POSTGRES")
+    server = _started(pgserver, tmp_path_factory)
+    yield str(server.get_uri())
+    server.cleanup()
+
+
+def _started(pgserver: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Start a server; the wheel gives it ten seconds, which a busy machine may not have."""
+    for _ in range(4):
+        try:
+            return pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+        except (subprocess.SubprocessError, OSError):
+            continue
+    return pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> str:
+    """The address of a server whose tables are empty."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = 'commonplace' AND tablename <> 'schema_version'"
+        if names := [sql.Identifier("commonplace", name) for (name,) in connection.execute(query)]:
+            connection.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(names)))
+    return postgres_server
