@@ -164,7 +164,8 @@ class _Target:
         self._path: Path | None = None
         self._part: Path | None = None
         self._existing, self._owner = existing.usable(place.ledgers.get(head.thread_id), head.source)
-        self._owner = place.owners.get(head.thread_id) or self._owner
+        if self._owner is None or not Path(self._owner).exists():  # it was moved, or its folder was
+            self._owner = place.owners.get(head.thread_id)
         self._grows = self._existing is not None and not anew
         self._end = 0
         """How much of the existing ledger stands."""

@@ -74,11 +74,19 @@ class Import:
         self._place = place
         self._known = known
 
-    def run(self, files: Iterable[Path], note: Callable[[Noted], None], progress: Progress | None = None) -> None:
-        """Import what changed."""
+    def run(
+        self,
+        files: Iterable[Path],
+        note: Callable[[Noted], None],
+        progress: Progress | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Import what changed; if somebody stops it, the files so far."""
         stamped = sorted(self._stamps(files), key=lambda stamp: (stamp.mtime_ns, stamp.path))
         noted = Noted()
         for count, stamp in enumerate(stamped, 1):
+            if is_stopped():
+                break
             before = self._known.get(stamp.path)
             if before is not None and _is_unchanged(before, stamp):
                 if before.reason is None:

@@ -24,7 +24,7 @@ import msgspec
 OPEN: Final = "<oai-mem-citation>"
 CLOSE: Final = "</oai-mem-citation>"
 _MAX_LINE: Final = 2**32 - 1
-_NUMBER: Final = re.compile(r"\+?[0-9]+")
+_NUMBER: Final = re.compile(r"\+?0*([0-9]{1,10})")
 
 
 class Entry(msgspec.Struct, frozen=True, rename="camel"):
@@ -106,7 +106,6 @@ def _entry(line: str) -> Entry | None:
 
 
 def _line_number(text: str) -> int | None:
-    if not _NUMBER.fullmatch(text.strip()):
-        return None
-    value = int(text.strip())
-    return value if value <= _MAX_LINE else None
+    found = _NUMBER.fullmatch(text.strip())
+    value = int(found[1]) if found else None
+    return value if value is not None and value <= _MAX_LINE else None

@@ -3,7 +3,8 @@
 Only what may teach something is in a view, and whose it is is always known: the person's own words, the model's, the
 outputs of tools. What a program put into the conversation, what came out of a memory, and what a fork inherits from its
 parent are left out or marked. Each event knows the bytes of the ledger that it stands in, so that whatever is learned
-can be shown in its own words. What a view holds is bounded, whatever the session.
+can be shown in its own words. Secrets are taken out as the session is read, so that no later step can let one through
+by changing a letter. What a view holds is bounded, whatever the session.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 from commonplace.pipeline import commands
 from commonplace.protocol import events, fragments, items, recalled, rollout, turns
 from commonplace.protocol.rollout import Line, Origin
+from commonplace.redact import redact
 from commonplace.rollout import chain, reader
 from commonplace.rollout.survey import kind_of
 from commonplace.rollout.transcript import output_ok
@@ -25,6 +27,9 @@ _MAX_WORDS: Final = 16_000
 _MAX_ANSWER: Final = 8_000
 _KEPT_OUTPUT: Final = 4_000
 """How much of an output's head, and of its tail, is kept."""
+
+_MARGIN: Final = 500
+"""How far beyond a cut a secret may reach and still be seen as one."""
 
 Voice = Literal["user", "reply", "command", "shell"]
 
@@ -290,10 +295,13 @@ def _action(call: items.LocalShellCall) -> str:
 
 
 def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else text[:size]
+    """Return the beginning of a text, without secrets."""
+    return redact(text if len(text) <= size + _MARGIN else text[: size + _MARGIN])[:size]
 
 
 def _ends(text: str) -> str:
+    """Return the beginning and the end of a text, without secrets."""
     if len(text) <= 2 * _KEPT_OUTPUT:
-        return text
-    return f"{text[:_KEPT_OUTPUT]}\n…\n{text[-_KEPT_OUTPUT:]}"
+        return redact(text)
+    head, tail = text[: _KEPT_OUTPUT + _MARGIN], text[-_KEPT_OUTPUT - _MARGIN :]
+    return f"{redact(head)[:_KEPT_OUTPUT]}\n…\n{redact(tail)[-_KEPT_OUTPUT:]}"

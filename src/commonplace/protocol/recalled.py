@@ -25,6 +25,8 @@ _TOOLS: Final = re.compile(
     re.IGNORECASE,
 )
 """Tools that answer from a memory, whatever their server is called."""
+_MAX_NAME: Final = 256
+"""No tool is called by more than that; the rules above take long to tell of a name without end."""
 _NAMESPACES: Final = frozenset({"memories", "memory", "commonplace"})
 _FILES: Final = re.compile(
     r"\.(?:codex|commonplace)[\\/]+memories\b|\bmemory_summary\.md\b|\bmemories[\\/]+(?:MEMORY\.md|rollout_summaries)"
@@ -50,6 +52,8 @@ def is_memory_tool(name: str, namespace: str | None = None) -> bool:
     """Say whether a tool answers from a memory, by its name in any agent's way of writing it."""
     if namespace is not None and namespace.lower() in _NAMESPACES:
         return True
+    if len(name) > _MAX_NAME:
+        return False
     bare = name
     if name.startswith("mcp__"):
         server, _, bare = name[5:].partition("__")

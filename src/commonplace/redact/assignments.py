@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.redact import values, verdict
+from commonplace.redact import anchors, values, verdict
 from commonplace.redact.names import Rank, rank
 from commonplace.redact.spans import MARK_BYTES, Span
 from commonplace.redact.values import Value
@@ -18,6 +18,7 @@ from commonplace.redact.verdict import Place
 
 WORDS: Final = (
     b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
+    b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord",
 )  # fmt: skip
 """Parts of names that can stand before a secret; found as plain strings, which is fast."""
 
@@ -29,8 +30,14 @@ _AFTER: Final = re.compile(
     (?P<close> (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 ){0,4}+ )
     (?:
       (?P<pair>
-          (?: [ \t]{0,8}+ (?: [,;] | [:=][ \t]{0,4}\{ )? (?:[ \t\r\n]|\\+[nrt]){0,60}+
-              \\{0,15}["']? (?i:value|val|secret|string) \\{0,15}["']? [ \t]{0,8}+ [:=]
+          (?: [ \t]{0,8}+ (?: [,;] | [:=]?[ \t]{0,4}\{ )? """
+    + anchors.GAP
+    + rb"""{0,60}+
+              (?: \\{0,15}["']? type \\{0,15}["']? [ \t]{0,4}[:=][ \t]{0,4} \\{0,15}["']? \w{1,20} \\{0,15}["']? ,?
+                """
+    + anchors.GAP
+    + rb"""{0,60}+ )?
+              \\{0,15}["']? (?i:(?:parameter|default)?_?value|val|default|secret|string) \\{0,15}["']? [ \t]{0,8}+ [:=]
             | [ \t]{1,4} --(?:body|value|secret-string|plaintext)[ =]
             | [ \t]{0,4} \|[ \t]{0,4}default\( ) [ \t]{0,8}+ )
     | (?P<assign> [ \t]{0,40}+
@@ -41,11 +48,17 @@ _AFTER: Final = re.compile(
         \*{0,2} [ \t]{0,40}+ (?: [|>][+\-]?(?:\r?\n|\\+n)[ \t]{1,40}+ )? )
         (?P<below> (?<=:)(?:\r?\n|\\+n){1,2}+[ \t]{0,12} )?
     | (?P<says> [ \t]{1,4}
-        (?: (?:\w{1,12}[ ]){0,3}? (?:is|was|are|to|equals|now|being|be) (?:[ ](?:now|set[ ]to|just))? :? | = )
+        (?: (?:[\w'\-@./]{1,20}[ ]){0,6}? (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to)
+            (?:[ ](?:now|set[ ]to|just))? [ ]?:? | = )
         [ \t]{1,4} (?:\r?\n[ \t]{0,8})? )
+    | (?P<dash> [ \t]{1,3} (?:-|\xe2\x80[\x93\x94]|\\{1,15}u201[34]) [ \t]{1,3} )
     | (?P<comma> [ \t]{0,4} , [ \t]{0,24} (?=\\{0,15}["'`]) )
     | (?P<call> [ \t]{0,2} \( [ \t]{0,8} (?=\\{0,15}["'`]|[^\s()]{20}) )
-    | (?P<element> (?: </key>(?:\s|\\n){0,20}<string> | (?:[ \t][^<>]{0,80})? > ) (?=[^<>\s"']{4,512}</) )
+    | (?P<element> (?: </key>"""
+    + anchors.GAP
+    + rb"""{0,20}<string> | (?:[ \t][^<>]{0,80})? >
+        | :?</(?:td|th|dt|b|strong|label|span|code)>[ \t]{0,4}(?:<(?:td|dd|code|span|b|kbd)>){1,2} )
+        (?=[^<>\s"']{4,512}</) )
     | (?P<cell> [ \t]{0,40}\|[ \t]{1,40} )
     | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?![=:]) )
     )
@@ -53,9 +66,10 @@ _AFTER: Final = re.compile(
     """
 )
 """What may stand between the key-like word and the value. Every part is bounded, and most do not give back."""
-_FORMS: Final = ("assign", "blank", "says", "pair", "comma", "call", "element", "cell")
+_FORMS: Final = ("assign", "blank", "says", "pair", "comma", "call", "element", "cell", "dash")
+_SAID: Final = frozenset({"says", "blank", "cell", "dash"})
 _NESTED: Final = re.compile(rb"(?:\\u0026|&|&amp;)?([A-Za-z_][\w.\-]{1,40}+)(?:[=:](?![=:]?(?:[\"'\\]|\Z))|\\u003d)")
-_SAYING: Final = re.compile(rb"\b(?:is|was|are|to|equals|now|being|be|set|just)\b|\W")
+_SAYING: Final = re.compile(rb"\b(?:is|was|are|to|equals|now|being|be|set|just|lautet|ist|est|es|user|server)\b|\W")
 _HAS_DIGIT: Final = re.compile(rb"(?=[^\s0-9]{0,60}[0-9])\S{5}")
 _WORDS_BEFORE: Final = re.compile(rb"(?:[A-Za-z]{1,16}[ _\-]){1,2}\Z")
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b";", b"#", b"%26", b"%3F")
@@ -65,14 +79,12 @@ def find(data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the values that follow key-like names; `low` is the data in lower case."""
     seen: set[int] = set()
     for word in WORDS:
-        at = low.find(word)
-        while at >= 0:
+        for at in anchors.places(low, word):
             found = _AFTER.match(data, at + len(word))
             if found is not None and found.end() not in seen:
                 seen.add(found.end())
                 if span := _examine(data, at, found):
                     yield span
-            at = low.find(word, at + len(word))
 
 
 def _name(data: bytes, at: int) -> int:
@@ -97,10 +109,10 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> Span | None:
     form = next(group for group in _FORMS if found[group] is not None)
     if form == "says" and rank(name + b"_" + _SAYING.sub(b"_", found["says"])) is Rank.NONE:
         return None
-    if form in ("says", "blank", "cell") and not found["open"] and not _HAS_DIGIT.match(data, found.end()):
+    if form in _SAID and not found["open"] and not _HAS_DIGIT.match(data, found.end()) and form != "blank":
         return None
     before = data[max(0, start - 40) : start]
-    if strength is Rank.WEAK or form in ("says", "blank", "cell") or before.endswith(b" "):
+    if strength is Rank.WEAK or form in _SAID or before.endswith(b" "):
         strength = _with_words_before(before, name, strength)
     if form == "element" and not before.endswith((b"<", b":", b'"', b"'", b" ", b">")):
         return None

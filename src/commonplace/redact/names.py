@@ -29,14 +29,15 @@ def _set(words: str) -> frozenset[str]:
 
 _PASSWORDS: Final = _set(
     """
-    password passwd passwort passphrase passcode pwd pw pass passwords psk wachtwoord contrasena senha
+    password passwd passwort passphrase passcode pwd pw pass passwords psk wachtwoord contrasena senha passe
+    kennwort mdp clave parola haslo losenord salasana heslo sifre pswd psw passw passwrd authtok zugangscode
     """
 )
-_PASSWORD_ENDS: Final = ("password", "passwd", "passphrase", "passwort", "pwd")
+_PASSWORD_ENDS: Final = ("password", "passwd", "passphrase", "passwort", "kennwort", "pwd", "pass")
+_PASS_WORDS: Final = _set("compass bypass trespass surpass encompass overpass underpass multipass singlepass onepass")
 _PASS_COMPOUNDS: Final = _set(
     """
-    dbpass mysqlpass userpass rootpass smtppass ftppass adminpass keypass storepass mypass pgpass mailpass
-    authpass sqlpass redispass rabbitpass sudopass sshpass loginpass keystorepass requirepass masterauth
+    masterauth rootpw bindpw adminpw userpw dbpw ldappw keypw storepw smtppw mailpw ftppw mypw olcrootpw
     """
 )
 _TOKENS: Final = _set(
@@ -79,7 +80,8 @@ _KEY_LEADS: Final = _set(
     pexels pixabay tmdb omdb spotify lastfm nasa nytimes guardian newsapi mediastack bitly rebrandly cloudinary
     imgix imgur uploadcare filestack transloadit browserstack saucelabs lambdatest percy applitools rollbar
     bugsnag raygun airbrake logdna logzio loggly papertrail sumologic splunk elastic grafana influx influxdb
-    dynatrace appdynamics
+    dynatrace appdynamics record reporter product activation registration installation openweather owm steam
+    deployer validator bip32 rpc unseal backblaze meili meilisearch typesense mapquest sauce saucelabs
     """
 )
 _KEY_BARS: Final = _set(
@@ -87,7 +89,7 @@ _KEY_BARS: Final = _set(
     public pub publishable primary foreign cache partition sort shard object lookup idempotency row group dedup
     hash index unique map dict event order range column composite natural surrogate candidate idx etag item
     sorting grouping react list hot short arrow enter escape shift ctrl alt meta tab delete home end press
-    keyboard piano prop json xml yaml header field label translation i18n locale message msg feature flag config
+    keyboard piano prop restore restored json xml yaml header field label translation i18n locale message msg feature flag config
     setting option bucket s3 state store redux zustand registry gpg pgp gpgkey host known fingerprint dictionary
     metadata sha md5 sha256 checksum build artifact cachekey answer major minor musical house door new old prev
     next current last first same another every each any no a an missing invalid wrong duplicate expected unknown
@@ -138,15 +140,15 @@ _HASHES: Final = _set(
 def _word_rank(words: list[str], at: int) -> Rank:
     """Return what one word of a name means, given the words before it."""
     word = words[at]
-    if word in _PASSWORDS or word in _PASS_COMPOUNDS or word.endswith(_PASSWORD_ENDS):
-        return Rank.PASSWORD
     before = words[at - 1] if at else ""
+    if word in _PASSWORDS or word in _PASS_COMPOUNDS or (word.endswith(_PASSWORD_ENDS) and word not in _PASS_WORDS):
+        return Rank.NONE if word == "clave" and before in ("palabra", "palabras") else Rank.PASSWORD
     if word in _TOKENS or word.endswith(_TOKEN_ENDS):
         barred = before in _TOKEN_BARS or (word.removesuffix("token") in _TOKEN_BARS)
         return Rank.NONE if barred else Rank.TOKEN
     if word in _KEY_COMPOUNDS:
         return Rank.TOKEN
-    if word in ("key", "keys", "schluessel", "clave"):
+    if word in ("key", "keys", "schluessel"):
         if before in _KEY_BARS:
             return Rank.NONE
         return (

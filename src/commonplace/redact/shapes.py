@@ -60,6 +60,8 @@ REFERENCE: Final = re.compile(
     rb"""(?x)
       \$\{ | \$\( | ^\$[A-Za-z_]\w*$ | ^\$[A-Za-z_]\w*[.:\[\-] | ^\$\$?\w+\$$ | \{\{ | ^\{[\w.\-]*\}$ | \{[a-z_][\w.]*\}
     | ^%[A-Za-z_]\w*%?$ | %\(\w+\)s | ^%[sdrv]$ | ^%\{ | \#\{
+    | ^@@?[A-Za-z_.\-]+@@?$ | ^@[A-Za-z_]+$ | ^(__|%%|\#|~|!|\|)[A-Z_][A-Z0-9_.\-]*\1$ | ^:[A-Za-z_]+$ | ^\[\[.*\]\]$
+    | ^<< | ^\{% | ^\$\d+$
     | ^<%?[^<>]{0,80}%?>$ | ^<[A-Za-z_] | ^\[[A-Za-z_\- ]{1,60}\]$ | ^@[A-Za-z][\w.]*\( | ^&(?:\#|lt|gt|amp)
     | ^(?:op|vault|ssm|awssm|gcpsm|secretsmanager|keyring|bws|ref\+\w+|env|file|sops|sm|projects)://?
     | ^(?:env|file|vault|secret|ref|var|data|local|module|keychain|pass)[:.][A-Za-z_/\[]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from commonplace.redact import judge
-from commonplace.redact.names import Rank
+from commonplace.redact import anchors, judge, names
+from commonplace.redact.names import Rank, rank
 from commonplace.redact.values import Value
 
 _LOGIN: Final = re.compile(
@@ -24,7 +24,41 @@ _SHORT_WORD: Final = re.compile(rb"[A-Za-z]{1,5}\d{0,2}\Z|[A-Za-z]{6}\Z")
 _SCREAMING: Final = re.compile(rb"[A-Z][A-Z0-9_]*\Z")
 _WORD_VALUE: Final = re.compile(rb"[\w+/=\-]+\Z")
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_\-]{18,}={1,2}\Z")
-_LOOSE: Final = frozenset({"says", "blank", "cell", "comma", "call", "below"})
+_CHOSEN: Final = re.compile(rb"[A-Za-z]{2,16}(?:[.\-_]?[A-Za-z]{1,16}){0,5}[.\-_]?\d{2,6}[!#.?*]?\Z")
+_VERSIONED: Final = re.compile(
+    rb"(?i)(?:\A|[.\-_])(?:sha|md|base|utf|b|es|hs|rs|aes|u?int|float|str|v|py|python|x|rfc|iso|latin|cp|s|crc|ec|win|x86_|"
+    rb"amd|arm|i)\d+\Z"
+)
+_TRIAL: Final = re.compile(
+    rb"(?i)test|demo|dev|local|mock|stub|dummy|sample|my|app|user|token|secret|key|pass|cred|auth|prod|stag|name|value|"
+    rb"foo|bar|index|file|data|v\d"
+)
+_PLAIN_WORD: Final = re.compile(rb"[A-Za-z][a-z]{7,30}\Z")
+_PLAIN_STOP: Final = frozenset(
+    b"argument arguments instead supplied specified provided together requires required contains allowed disabled "
+    b"encrypted plaintext cleartext generated keychain whatever something anything yourself parameter parameters "
+    b"environment variable variables directly manually interactively authentication followed wordpress keycloak nextcloud "
+    b"homestead minioadmin symfony jenkins grafana airflow superuser rootroot adminadmin postgres username interactive "
+    b"nullable sensitive protected forgotten incorrect optional securely geheimnis firstname lastname absent".split()
+)
+_SERVICE: Final = frozenset(
+    "db database mysql postgres postgresql pg redis rabbitmq mongo mongodb root admin smtp mail email ldap sql mariadb "
+    "oracle mssql sa ftp sftp ssh vnc rdp wifi keystore truststore elastic influx grafana neo4j cassandra su sudo "
+    "become ansible backup master initdb default".split()
+)
+_COMMAND_SET: Final = re.compile(
+    rb"(?i)(?:\A|[\s>+\-]|\\n|\x92|\d:)(?:env|arg|setenv|setx|set|fastcgi_param|uwsgi_param|export|set -gx|"
+    rb"set -x)[ \t]+\Z"
+)
+_LINE_HEAD: Final = re.compile(anchors.VIEW + rb"\Z")
+_LINE_TAIL: Final = re.compile(rb"[ \t;]{0,8}(?:[\r\n]|\\{1,15}[nr\"]|\"|\Z)")
+_VERB: Final = re.compile(
+    rb"(?i)\b(?:use|using|uses|try|tried|with|enter|type|set|new|the|my|his|her|our|your|and|is|wifi|admin|root)[ ]+\Z"
+)
+_CACHED: Final = re.compile(rb"[A-Za-z][\w.]{0,30}(?:[\-_/.:][\w.]{1,30}){0,6}?[\-_/.:][0-9a-f]{8,64}\Z")
+_ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:\-]{0,40}\Z")
+_SIGNS: Final = re.compile(rb"\d.*[!@#$%^&*+=?~]|[!@#$%^&*+=?~].*\d")
+_LOOSE: Final = frozenset({"says", "blank", "cell", "comma", "call", "below", "dash"})
 
 
 class Place(NamedTuple):
@@ -45,19 +79,73 @@ def is_secret(place: Place) -> bool:
     text, quoted = place.value.text, bool(place.value.quote)
     if judge.is_placeholder(text) or judge.is_reference(text) or text.lower() == place.name.lower():
         return False
-    if text[:1] in b"{[<" or b"://" in text:
+    if text[:1] in b"{[<" or b"://" in text or _ARN.search(place.before):
         return False
-    if place.form in _LOOSE:
+    if _is_unmistakable(place):
+        return True
+    form = place.form
+    if form == "blank" and _is_set(place):
+        form = "assign"
+    if form in _LOOSE:
         return _is_loose_secret(place)
     if not quoted and not _is_data(place):
-        return False
+        return _is_weak_token(place)
     if place.strength is Rank.PASSWORD:
         return judge.is_password(text, 5 if quoted else 6)
     if b" " in text:
         return judge.is_password(text, 32)
     if place.strength is Rank.TOKEN:
-        return judge.is_random(text, 8) or _is_strong(text) or _is_mixed(text)
-    return judge.is_random(text, 16) and not _is_identity(text)
+        return judge.is_random(text, 8) or _is_strong(text) or _is_mixed(text) or _is_weak_token(place)
+    identity = _is_identity(text) and not (_SCREAMING.match(place.name) and place.name.endswith(b"KEY"))
+    return judge.is_random(text, 16) and not identity and not _CACHED.match(text)
+
+
+def _is_set(place: Place) -> bool:
+    """Say whether a command sets the name to what follows a blank: `ENV NAME value`; or a line has only the two."""
+    if _COMMAND_SET.search(place.before):
+        return True
+    if place.strength is not Rank.PASSWORD or place.is_flag or not _is_chosen(place.value.text):
+        return False
+    start = place.value.start - len(place.name) - 2
+    begin = anchors.line_start(place.data, start)
+    return (
+        _LINE_TAIL.match(place.data, place.value.end) is not None
+        and _LINE_HEAD.fullmatch(place.data, begin, max(begin, place.data.find(place.name, begin))) is not None
+    )
+
+
+def _is_chosen(text: bytes) -> bool:
+    """Say whether a value is words and a number, as people choose passwords, and no name of something."""
+    if len(text) < 8 or _CHOSEN.match(text) is None or _VERSIONED.search(text.rstrip(b"!#.?*")):
+        return False
+    return rank(text) is Rank.NONE
+
+
+def _is_weak_token(place: Place) -> bool:
+    """Say whether a person chose the value of a token in an environment, or of what signs sessions."""
+    text = place.value.text
+    signs = any(word in place.name.lower() for word in (b"jwt", b"session", b"cookie", b"signing"))
+    if place.strength is not Rank.TOKEN or not (_SCREAMING.match(place.name) or (signs and place.value.quote)):
+        return False
+    if place.form not in ("assign", "pair") or (b" " in place.assign and not place.value.quote and b"=" in place.assign):
+        return False
+    return len(text) >= 10 and _is_chosen(text) and not _TRIAL.search(text)
+
+
+def _is_unmistakable(place: Place) -> bool:
+    """Say whether a word without a digit is a password: after `DB_PASSWORD=`, after `--password`."""
+    text = place.value.text
+    if place.strength is not Rank.PASSWORD or not _PLAIN_WORD.match(text) or text.lower() in _PLAIN_STOP:
+        return False
+    if _TRIAL.search(text) or not _LINE_TAIL.match(place.data, place.value.end + len(place.value.quote)):
+        return False
+    if place.is_flag and place.form in ("blank", "assign"):
+        return b"`" not in place.before
+    words = names.split(place.name)
+    if place.form not in ("assign", "pair") or len(words) < 2 or not any(word in _SERVICE for word in words[:-1]):
+        return False
+    spaced = b" " in place.assign.partition(b"=")[0] and b"=" in place.assign
+    return bool(place.value.quote) or (not spaced and text[1:].islower())
 
 
 def _is_identity(text: bytes) -> bool:
@@ -90,14 +178,18 @@ def _is_name(text: bytes) -> bool:
 def _is_loose_secret(place: Place) -> bool:
     """Judge a value that only stands near a name: in a sentence, a table, a call, after a flag."""
     text, form, quoted = place.value.text, place.form, bool(place.value.quote)
-    if b" " in text or (form in ("says", "blank") and place.name.lower() == b"pass" and not place.is_flag):
-        return False
+    if b" " in text or (form in ("says", "blank") and place.name.lower() == b"pass" and not _is_chosen(text)):
+        return place.is_flag and b" " not in text and _is_argument(place)
+    if form == "dash":
+        return place.strength is Rank.PASSWORD and has_digit(text) and judge.is_password(text, 8)
     if form == "blank" and (place.is_flag or _is_after_login(place)):
         return _is_argument(place)
     if not has_digit(text) or (not quoted and _CODE.search(text)):
         return quoted and place.strength is Rank.TOKEN and judge.is_random(text, 16)
     if form == "blank" and not quoted and len(text) >= 18 and _is_name(text):
         return False
+    if form == "blank" and place.strength is Rank.PASSWORD and not quoted and _is_said(place):
+        return True
     if place.strength is Rank.WEAK or (form == "cell" and not quoted):
         return judge.is_random(text, 20) and not _is_identity(text)
     if place.strength is Rank.TOKEN:
@@ -106,6 +198,14 @@ def _is_loose_secret(place: Place) -> bool:
     if form in ("blank", "below"):
         return (judge.is_password(text, 6) and not judge.is_named(text)) if quoted else judge.is_random(text, 10)
     return judge.is_password(text, 6) and (quoted or not _SHORT_WORD.match(text))
+
+
+def _is_said(place: Place) -> bool:
+    """Say whether a sentence gives a password: `please use password …`."""
+    text = place.value.text
+    if not _VERB.search(place.before) or len(text) < 8 or judge.is_public(text):
+        return False
+    return _is_chosen(text) or _is_strong(text) or (judge.is_password(text, 8) and _SIGNS.search(text) is not None)
 
 
 def _is_after_login(place: Place) -> bool:
@@ -133,17 +233,21 @@ def _is_argument(place: Place) -> bool:
 def _is_data(place: Place) -> bool:
     """Say whether a value without quotes is data and not code: `password=get()`, `token: string`, `key = other.key`."""
     text = place.value.text
-    follower = place.data[place.value.end : place.value.end + 1]
-    if _CODE.search(text) is not None or follower in (b"(", b"["):
+    follower = place.data[place.value.end : place.value.end + 2]
+    if follower[:1] == b"." and not follower[1:].isalnum():
+        follower = b""
+    if _CODE.search(text) is not None or follower[:1] in (b"(", b"["):
         return judge.is_random(text, 24) and b"(" not in text and b"[" not in text and text[:1] not in b"-*&!"
     if _IDENTIFIER.match(text) is None:
         return _CHAIN.match(text) is None
+    if place.strength is Rank.PASSWORD and _is_chosen(text):
+        return True
     if b"." in text and not (has_digit(text) and judge.is_random(text, 20)):
         return False
     spaced = b" " in place.assign.partition(b"=")[0] and b"=" in place.assign
     if judge.is_random(text, 12) and (has_digit(text) or (not spaced and len(text) >= 20)):
         return True
-    if spaced or follower in (b",", b")", b"}", b"]", b".", b";", b"?"):
+    if spaced or follower[:1] in (b",", b")", b"}", b"]", b".", b";", b"?"):
         return False
     screaming = _SCREAMING.match(place.name) is not None and not _SCREAMING.match(text)
     return has_digit(text) and (screaming or len(text) >= 6)

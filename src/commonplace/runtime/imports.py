@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import anyio
 import anyio.from_thread
 import anyio.to_thread
 import msgspec
@@ -112,9 +114,29 @@ async def _convert(book: Book, name: str, path: Path, warnings: list[str], progr
     def note(noted: Noted) -> None:
         anyio.from_thread.run(_note, book, root, noted)
 
-    await anyio.to_thread.run_sync(lambda: running.run(files, note, progress))
+    stop = threading.Event()
+    await _to_its_end(lambda: running.run(files, note, progress, stop.is_set), stop)
     warnings.extend(running.warnings)
     return outcome
+
+
+async def _to_its_end(work: Callable[[], None], stop: threading.Event) -> None:
+    """Work on a thread; somebody who cancels stops it, and what it did until then is noted before anything ends."""
+    ended = threading.Event()
+
+    def inside() -> None:
+        try:
+            work()
+        finally:
+            ended.set()
+
+    try:
+        await anyio.to_thread.run_sync(inside)
+    except anyio.get_cancelled_exc_class():
+        stop.set()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(ended.wait)
+        raise
 
 
 async def _known(book: Book, root: str) -> dict[str, Imported]:

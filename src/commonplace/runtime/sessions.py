@@ -101,7 +101,9 @@ class Sessions:
                 shown.path, shown.sidechains = str(target.path), found.sidechains
             return shown
 
-        return await self._looking(target, home, tell)
+        shown = await self._looking(target, home, tell)
+        shown.project = await self._project(target) or shown.project
+        return shown
 
     async def verify(self, thread: str, home: Path | None = None) -> Verified:
         """Check every line and every spilled payload of a thread."""
@@ -118,7 +120,7 @@ class Sessions:
             found = await anyio.to_thread.run_sync(self._opened, target, home, stack)
             copy = copy or bool(found.source)
             thread_id, path = await forks.fork(found.ledger, self.options(), found.store, copy=copy, at=at)
-        await self._touch(path)
+        await self._touch(path, is_new=True)
         return Forked(thread_id, str(path), found.ledger.thread_id)
 
     async def rollback(self, thread: str, turns: int, home: Path | None = None) -> dict[str, Any]:
@@ -256,7 +258,7 @@ class Sessions:
         move = shelf.archive if archive else shelf.unarchive
         moved = await anyio.to_thread.run_sync(move, self._book.home, thread_id, files or [target.path])
         for path in [*files, *moved]:
-            await self._touch(path)
+            await self._touch(path, is_new=path in moved)
         current = next((path for path in moved if path.name == target.path.name), moved[-1])
         return {"thread_id": thread_id, "archived": archive, "path": str(current)}
 
@@ -270,10 +272,21 @@ class Sessions:
         await index.refresh(self._book.home, complete=True)
         return await index.referenced_blobs()
 
-    async def _touch(self, path: Path) -> None:
+    async def _project(self, target: Target) -> str | None:
+        """Return the project of a thread as the listing has it: others may know more than the thread noted itself."""
+        if not self._book.has_index():
+            return None
+        try:
+            return await (await self._book.index()).project_of(self._book.home, target.path)
+        except StateError:
+            return None
+
+    async def _touch(self, path: Path, *, is_new: bool = False) -> None:
         """Mirror a change that the files already have; if that fails, the next listing finds it."""
         try:
             await (await self._book.index()).touch(self._book.home, path)
+            if is_new:
+                await scopes.settle(self._book)
         except StateError as error:
             self._book.warn(f"The index was not brought up to date: {error}")
 

@@ -204,6 +204,12 @@ class ThreadIndex:
         root, name = str(home.resolve()), str(path.resolve())
         return await self._database.read(lambda tx: _row_of(tx, root, name)) is not None
 
+    async def project_of(self, home: Path, path: Path) -> str | None:
+        """Return the project that a file's thread was found to belong to, if the file is in a home's listing."""
+        root, name = str(home.resolve()), str(path.resolve())
+        row = await self._database.read(lambda tx: _row_of(tx, root, name))
+        return row["project"] if row is not None else None
+
     async def let_go(self, home: Path, path: Path, reason: str) -> None:
         """Take a file out of a home's listing for good, though it is still there."""
         root, name = str(home.resolve()), str(path.resolve())

@@ -23,6 +23,7 @@ from commonplace.importers.claude_code.threading import Branches, Held, Order
 from commonplace.importers.items import SUMMARY, USER, Part, imported
 from commonplace.protocol.ids import is_uuid
 from commonplace.protocol.rollout import Origin, Skipped
+from commonplace.rollout.reader import open_session
 
 SOURCE: Final = "claude-code"
 _TITLES: Final = {"custom-title": 3, "ai-title": 2, "summary": 1}
@@ -304,7 +305,7 @@ class _Conversion:
 
 def _first_answer(path: Path) -> str:
     """Return the id of the first answer near the beginning of a file: copies keep it even where they rename records."""
-    with path.open("rb") as file:
+    with open_session(path) as file:
         found = _ANSWER.search(file.read(_HEAD_BYTES))
     return found[1].decode() if found else ""
 

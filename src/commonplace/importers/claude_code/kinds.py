@@ -21,6 +21,8 @@ _MEMORY_LOOK: Final = 200_000
 _REMINDER: Final = "<system-reminder>"
 _REMINDER_END: Final = "</system-reminder>"
 _LAST_REMINDERS: Final = re.compile(r"(?:^|\n)\s*<system-reminder>")
+_LEFT_OVER: Final = re.compile(r"\s*</[\w-]+>\s*")
+"""The end of a wrapper inside a wrapper: nobody says only that."""
 _SYNTHETIC: Final = "<synthetic>"
 """The model that Claude Code names for words of its own, and for answers that a person cut short."""
 _OWN_WORDS: Final = re.compile(
@@ -72,7 +74,7 @@ def by_text(text: str) -> list[Part]:
 def _leading(text: str) -> str:
     fragment = fragments.recognise(text[:_LOOK], "user", _AGENT)
     if fragment is None:
-        return USER
+        return imported("injected") if _LEFT_OVER.fullmatch(text[:_LOOK]) else USER
     if fragment.kind == "compact_summary":
         return SUMMARY
     return _remembered(imported(fragment.kind), text)

@@ -43,7 +43,9 @@ VALUES (:path, :home, :thread_id, :rollout_id, :size, :mtime_ns, :scanned, :is_c
   :turns, :tokens, :skipped, :base_id)
 ON CONFLICT (home, path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = excluded.rollout_id, size = excluded.size,
   mtime_ns = excluded.mtime_ns, scanned = excluded.scanned, is_complete = excluded.is_complete, turn_state = excluded.turn_state,
-  source = excluded.source, cwd = excluded.cwd, project = excluded.project, git_branch = excluded.git_branch,
+  source = excluded.source, cwd = excluded.cwd, project =
+    CASE WHEN threads.cwd = excluded.cwd AND coalesce(threads.git_url, '') = coalesce(excluded.git_url, '')
+    THEN threads.project ELSE excluded.project END, git_branch = excluded.git_branch,
   git_commit = excluded.git_commit, git_url = excluded.git_url, model = excluded.model, name = excluded.name, title = excluded.title,
   preview = excluded.preview, created_at = excluded.created_at, updated_at = excluded.updated_at, updated_s = excluded.updated_s,
   is_archived = excluded.is_archived, is_root = excluded.is_root, memory_mode =

@@ -1,0 +1,94 @@
+"""Reading the gold set: cases with their labels, and the secrets in them made up when they are read."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+HALVES: Final = ("near", "far")
+_SECRET: Final = re.compile(r"\{\{secret:(\w+)\}\}")
+_ALNUM: Final = string.ascii_letters + string.digits
+
+
+class Wanted(msgspec.Struct):
+    """Something to be learned, or that may be."""
+
+    kind: str
+    all: list[str]
+    any: list[str] = []
+    task: int | None = None
+    session: int | None = None
+    scope: str | None = None
+    superseded: bool = False
+
+
+class Expected(msgspec.Struct):
+    """What a reader must make of a case."""
+
+    learn: list[Wanted] = []
+    allow: list[Wanted] = []
+    never: list[str] = []
+    outcomes: list[str] = []
+    processed: bool = True
+
+
+class Session(msgspec.Struct):
+    """One session, event by event."""
+
+    agent: str
+    cwd: str
+    events: list[dict[str, Any]]
+    source: str = "cli"
+    remote: str | None = None
+    days_ago: float = 1
+
+
+class Case(msgspec.Struct):
+    """Sessions of one person, and what they teach."""
+
+    id: str
+    about: str
+    sessions: list[Session]
+    expect: Expected
+    language: str = "en"
+
+
+def load(half: str) -> list[Case]:
+    """Return the cases of one half; their secrets are new each time the program is, and the same for one case."""
+    text = resources.files("commonplace.pipeline.gold").joinpath(f"{half}.jsonl").read_text("utf-8")
+    return [_case(line) for line in text.split("\n") if line.strip()]
+
+
+def _case(line: str) -> Case:
+    name = msgspec.json.decode(line, type=dict[str, Any])["id"]
+    source = random.Random(name)  # noqa: S311 (made-up secrets, not real ones)
+    made: dict[str, str] = {}
+
+    def make(found: re.Match[str]) -> str:
+        return made.setdefault(found[0], _secret(found[1], source))
+
+    case = msgspec.json.decode(_SECRET.sub(make, line), type=Case)
+    case.expect.never = [*case.expect.never, *made.values()]
+    return case
+
+
+def _secret(kind: str, source: random.Random) -> str:
+    def some(alphabet: str, count: int) -> str:
+        return "".join(source.choice(alphabet) for _ in range(count))
+
+    match kind:
+        case "github":
+            return "ghp_" + some(_ALNUM, 36)
+        case "openai":
+            return "sk-proj-" + some(_ALNUM, 48)
+        case "aws":
+            return "AKIA" + some(string.ascii_uppercase + "234567", 16)
+        case "jwt":
+            return ".".join("eyJ" + some(_ALNUM, count) for count in (30, 60)) + "." + some(_ALNUM, 43)
+        case _:
+            return some(_ALNUM, 9) + source.choice("!$%&") + some(_ALNUM, 5)
