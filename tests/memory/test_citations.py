@@ -1,4 +1,4 @@
-"""Citations: the grammar, what a person sees, what cannot be parsed; each answer counts once, however often it comes in."""
+"""Citations: the grammar, what a person sees, what cannot be parsed; an answer counts once, however often it comes."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from command import Command
 
 from ledgers import Script
 
-FILES = {
+FILES: dict[str, Callable[[Path], Path]] = {
     "codex": lambda root: next(agents.codex_home(root).rglob("rollout-*")),
     "claude-code": lambda root: agents.claude_file(root, "compact"),
     "gemini": lambda root: next(agents.gemini_home(root).rglob("session-*")),
@@ -213,4 +213,4 @@ def test_a_large_output_of_a_foreign_file_is_shown_and_forked_whole(
     assert [json.loads(line)["payload"]["output"] for line in lines if "function_call_output" in line] == [
         "é" * 100_000
     ]
-    assert os.listdir(home) and not (home / "blobs").exists()
+    assert not (home / "blobs").exists()

@@ -341,6 +341,15 @@ def test_the_words_for_a_person_say_what_was_left_out_and_why(commonplace: Comma
     assert "1 × not a session" in ran.out
 
 
+def test_our_own_home_is_nothing_to_import(commonplace: Command, home: Path, tmp_path: Path) -> None:
+    imported(commonplace, agents.claude_home(tmp_path / "claude", "simple"))
+    before = listed(commonplace)
+
+    assert imported(commonplace, home) == {}
+    assert imported(commonplace, agents.ledgers(home)[0]) == {}
+    assert listed(commonplace) == before
+
+
 # --- Sessions that go on.
 
 

@@ -40,8 +40,8 @@ def threads(commonplace: Command, *options: object) -> dict[str, Any]:
 
 def base_of(path: str) -> str | None:
     """The thread whose file a ledger continues."""
-    meta = json.loads(Path(path).read_bytes().partition(b"\n")[0])["payload"]
-    return (meta.get("history_base") or {}).get("thread_id")
+    meta: dict[str, Any] = json.loads(Path(path).read_bytes().partition(b"\n")[0])["payload"]
+    return meta["history_base"]["thread_id"] if "history_base" in meta else None
 
 
 # --- Copies and forks.
@@ -288,12 +288,17 @@ def test_what_is_excluded_stays_out_until_that_is_lifted(
     assert len(threads(commonplace)) == 1
 
 
-def test_a_project_on_disk_is_excluded_by_its_remote(commonplace: Command, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["codex", "transcript"])
+def test_a_project_on_disk_is_excluded_by_its_remote(
+    commonplace: Command, home: Path, tmp_path: Path, source: str
+) -> None:
     import pygit2
 
     repo = tmp_path / "work"
     pygit2.init_repository(str(repo)).remotes.create("origin", "https://github.com/Acme/Shop")
     path = agents.transcript_file(tmp_path / "talk.jsonl", cwd=str(repo))
+    if source == "codex":
+        path = agents.codex_home(tmp_path / "codex", agents.codex_script(cwd=str(repo)))
     home.mkdir()
     (home / "config.toml").write_text('memory.exclude = ["github.com/acme/*"]\n')
 

@@ -1,7 +1,8 @@
 """Passwords on command lines whose flags say nothing by themselves: `curl -u a:b`, `mysql -pX`, `sshpass -p X`.
 
 Flags with a telling name (`--password`, `--api-key`) are found by `assignments`. Here a flag counts only when the
-program that gives it a meaning stands before it in the same command.
+program that gives it a meaning stands before it in the same command, written for a shell or as a list of arguments.
+Flags of one letter are found in one pass and looked up by their letter.
 """
 
 from __future__ import annotations
@@ -10,94 +11,131 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact import judge
+from commonplace.redact import anchors, judge
 from commonplace.redact.spans import Span
 
 _REACH: Final = 240
 """How far before a flag its program may stand."""
 _STOP: Final = re.compile(rb"[\n;|]|&&|\\n")
-_VALUE: Final = re.compile(
-    rb"""(?x) [ \t=]{0,4}
-    (?: \\{0,15}["'] (?P<quoted> [^"'\\\n]{3,200}+ )
-      | (?P<bare> [^\s"'`\\$<>;|&(){}\-][^\s"'`\\<>;|&(){}]{2,200}+ ) )"""
-)
-_TIGHT: Final = re.compile(
-    rb"""(?x)
-    (?: \\{0,15}["'] (?P<quoted> [^"'\\\n]{3,200}+ )
-      | (?P<bare> [^\s"'`\\$<>;|&(){}=\-][^\s"'`\\<>;|&(){}]{2,200}+ ) )"""
-)
+_SEP: Final = rb"(?:\\{0,15}[\"'],[ \t]{0,4}(?=\\{0,15}[\"'])|[ \t=:]{0,4})"
+"""Between a flag and its value: blanks, or what stands between the items of a list."""
+_QUOTED: Final = rb"\\{0,15}[\"'](?P<quoted>[^\"'\\\n]{3,200}+)"
+
+
+def _value(between: bytes, first: bytes) -> re.Pattern[bytes]:
+    bare = rb"(?P<bare>[^\s\"'`\\$<>;|&(){}" + first + rb"][^\s\"'`\\<>;|&(){}]{2,200}+)"
+    return re.compile(between + rb"(?:" + _QUOTED + rb"|" + bare + rb")")
+
+
+_VALUE: Final = _value(_SEP, rb"\-")
+_APART: Final = _value(rb"(?:\\{0,15}[\"'],[ \t]{0,4}(?=\\{0,15}[\"'])|[ \t=]{1,4})", rb"\-")
+_TIGHT: Final = _value(rb"(?:\\{0,15}[\"'],[ \t]{0,4}(?=\\{0,15}[\"']))?", rb"=\-")
 _LOGIN: Final = re.compile(
-    rb"[ \t=]{0,4}(?:\\{0,15}[\"'])?(?P<user>[^\s:\"'`\\$<>{}]{0,100}+):(?P<bare>[^\s\"'`\\<>]{3,200}+)"
+    _SEP + rb"(?:\\{0,15}[\"'])?(?P<user>[^\s:,\"'`\\$<>{}]{0,100}+)[:,](?P<bare>[^\s\"'`\\<>]{3,200}+)"
 )
-_SHARE: Final = re.compile(rb"[ \t]{0,4}(?:\\{0,15}[\"'])?[^\s%\"'\\]{1,80}+%(?P<bare>[^\s\"'\\]{3,200}+)")
-_IDENTIFIED: Final = re.compile(
-    rb"""(?xi) (?:with[ \t][\w'"]{1,40}[ \t])? by [ \t]{0,4} (?:password[ \t]{1,4})?
-    \\{0,15}["'] (?P<bare> [^"'\\\n]{3,200}+ )"""
+_SHARE: Final = re.compile(_SEP + rb"(?:\\{0,15}[\"'])?[^\s%\"']{1,80}+%(?P<bare>[^\s\"'\\]{3,200}+)")
+_CRUMB: Final = re.compile(
+    rb"[ \t=]{0,4}(?:\\{0,15}[\"'])?(?:[\w.\-]{1,40}=[\w.\-]{0,40};[ ]?){0,4}[\w.\-]{1,60}=(?P<bare>[^\s\"'\\;]{12,400}+)"
 )
-_SECURE: Final = re.compile(rb"(?:-String[ \t]{1,4})?\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)")
-_ECHO: Final = re.compile(
-    rb"""(?x) (?:echo|printf)[ \t]{1,4} (?:-n[ \t]{1,4})? (?:\\{0,15}["'])?
-    (?: (?P<user> [\w.\-]{1,40} ) : )? (?P<bare> [^\s"'\\|$<>]{3,120}+ ) ["'\\ \t]{1,6} \| [^|]{0,60}\Z"""
-)
-_BEFORE_USER: Final = re.compile(rb"[ \t](?P<bare>[^\s/\"'\\:*]{6,100}+)[ \t]{1,4}\Z")
-_AFTER_USER: Final = re.compile(rb"[ \t]{1,4}[\w.\-]{1,40}+[ \t]{1,4}(?P<bare>[^\s/\"'\\*]{6,100}+)")
 
 
 class Flag(NamedTuple):
-    """A flag, the programs that take a password after it, and the form of what follows."""
+    """The programs that take a password after a flag, the form of what follows, and the kind of finding."""
 
-    flag: bytes
     programs: re.Pattern[bytes]
     form: re.Pattern[bytes]
     kind: str = "command_password"
 
 
 def _programs(names: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?:^|[\s/\"'`$(&n+\-])(?:" + names + rb")(?:[\w.\-]{0,12})?(?=[ \t]|\Z)")
+    return re.compile(rb"(?:(?<![\w.\-])|(?<=\\n)|(?<=\\t))(?:" + names + rb")(?:[\w.\-]{0,12})?(?=[ \t\"'\\]|\Z)")
 
 
-_HTTP: Final = _programs(rb"curl|http|https|xh")
-_FLAGS: Final = (
-    Flag(b" -u", _HTTP, _LOGIN, "basic_login"),
-    Flag(b" --user", _HTTP, _LOGIN, "basic_login"),
-    Flag(b" --proxy-user", _HTTP, _LOGIN, "basic_login"),
-    Flag(b" -U", _HTTP, _LOGIN, "basic_login"),
-    Flag(b" -U", _programs(rb"smbclient|rpcclient"), _SHARE),
-    Flag(b" -a", _HTTP, _LOGIN, "basic_login"),
-    Flag(b" -a", _programs(rb"redis-cli"), _VALUE),
-    Flag(b" -p", _programs(rb"mysql|mariadb|mysqldump|mysqladmin|7z"), _TIGHT),
-    Flag(b" -p", _programs(rb"sshpass|mongo|login"), _VALUE),
-    Flag(b" -P", _programs(rb"sqlcmd|zip|unzip|ssh-keygen"), _VALUE),
-    Flag(b" -w", _programs(rb"ldap"), _VALUE),
-    Flag(b" -k ", _programs(rb"openssl"), _VALUE),
-    Flag(b" -N ", _programs(rb"ssh-keygen"), _VALUE),
-    Flag(b"pass:", _programs(rb"openssl"), _TIGHT),
-    Flag(b" /p:", re.compile(rb"freerdp"), _VALUE),
-    Flag(b"SecureString ", re.compile(rb"ConvertTo-\Z"), _SECURE),
-    Flag(b"sonar.login", re.compile(rb""), _VALUE),
-    Flag(b"IDENTIFIED ", re.compile(rb""), _IDENTIFIED, "sql_password"),
-    Flag(b"identified ", re.compile(rb""), _IDENTIFIED, "sql_password"),
-    Flag(b"net user", re.compile(rb""), _AFTER_USER),
+_HTTP: Final = _programs(rb"curl|http|https|xh|wget|lftp")
+_LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
+    b"p": (
+        Flag(_programs(rb"mysql|mariadb|7z|7za|unrar|rar|sshpass|mycli|xtrabackup|mongo"), _TIGHT),
+        Flag(
+            _programs(
+                rb"sshpass|mongo|login|twine|[Pp]s[Ee]xec|evil-winrm|crackmapexec|netexec|nxc|cme|hydra|medusa|rdesktop|cqlsh|"
+                rb"snowsql|beeline|steghide|rabbitmqadmin|ncftp|nuget|xcrun|altool|notarytool|usermod|useradd|certutil|"
+                rb"unlock-keychain|winrs|influx|wmiexec|smbmap|docker-login|set-key-partition-list|create-keychain|gsql|"
+                rb"exaplus|sqoop|denodo|dsmadmc|nodetool|vncdo|bcftp|kinit|weblogic"
+            ),
+            _APART,
+        ),
+        Flag(_programs(rb"winrs"), _VALUE),
+    ),
+    b"P": (
+        Flag(
+            _programs(rb"sqlcmd|zip|unzip|ssh-keygen|bcp|osql|isql|tsql|mosquitto|ipmitool|security|freebcp|mssql-cli|impdp"),
+            _VALUE,
+        ),
+    ),
+    b"w": (Flag(_programs(rb"ldap|add-generic-password|add-internet-password|dsidm|wbinfo"), _APART),),
+    b"s": (Flag(_programs(rb"ldappasswd|ldapp"), _APART),),
+    b"k": (Flag(_programs(rb"openssl|nuget"), _APART),),
+    b"K": (Flag(_programs(rb"openssl"), _APART),),
+    b"a": (Flag(_HTTP, _LOGIN, "basic_login"), Flag(_programs(rb"redis-cli|keydb-cli|valkey-cli|redis-benchmark"), _APART)),
+    b"A": (Flag(_programs(rb"ab"), _LOGIN, "basic_login"), Flag(_programs(rb"snmp"), _APART)),
+    b"X": (Flag(_programs(rb"snmp"), _APART),),
+    b"c": (Flag(_programs(rb"snmp|onesixtyone"), _APART),),
+    b"u": (Flag(_HTTP, _LOGIN, "basic_login"),),
+    b"U": (
+        Flag(_HTTP, _LOGIN, "basic_login"),
+        Flag(_programs(rb"smb|rpcclient|winexe|net|samba|nmblookup|wmic"), _SHARE),
+    ),
+    b"b": (Flag(_HTTP, _CRUMB, "cookie"), Flag(re.compile(rb"secret[ ]set"), _VALUE)),
+    b"t": (Flag(_programs(rb"codecov|doctl|codacy|snyk|surge|netlify"), _APART),),
+    b"N": (Flag(_programs(rb"ssh-keygen"), _APART),),
+}
+"""By their letter: flags of programs."""
+_LETTER: Final = tuple(re.compile(start + rb"-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" + b"".join(_LETTERS) + rb"])") for start in (b" ", b'"', b"'"))
+_ANY: Final = re.compile(rb"")
+_SECURE: Final = re.compile(rb"(?:-String[ \t]{1,4})?\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)")
+_WORDS: Final = (
+    (b" --user", Flag(_programs(rb"curl|http|https|xh|wget|lftp|etcdctl"), _LOGIN, "basic_login")),
+    (b"creds", Flag(_programs(rb"skopeo|buildah|podman|crane|oras"), _LOGIN, "basic_login")),
+    (b"-user ", Flag(_HTTP, _LOGIN, "basic_login")),
+    (b" --cookie", Flag(_HTTP, _CRUMB, "cookie")),
+    (b" --key", Flag(_programs(rb"cypress|meilisearch|sentry-cli"), _APART)),
+    (b" --value", Flag(re.compile(rb"put-parameter|keyvault|secret"), _APART)),
+    (b"secret-string", Flag(re.compile(rb"secretsmanager"), _APART)),
+    (b"pass:", Flag(_programs(rb"openssl|apksigner|zipalign"), _TIGHT)),
+    (b" /p:", Flag(re.compile(rb"freerdp"), _VALUE)),
+    (b" /p ", Flag(re.compile(rb"signtool"), _VALUE)),
+    (b" /rp", Flag(re.compile(rb"schtasks"), _APART)),
+    (b"SecureString ", Flag(re.compile(rb"ConvertTo-\Z"), _SECURE)),
+    (b"sonar.login", Flag(_ANY, _VALUE)),
 )  # fmt: skip
-_BACKWARD: Final = ((b"chpasswd", _ECHO), (b"-stdin", _ECHO), (b"/user:", _BEFORE_USER))
-"""Words behind a password, and what stands before them."""
+"""Flags of more than one letter that say nothing by themselves."""
 
 
 def find(data: bytes) -> Iterator[Span]:
     """Yield the passwords on command lines."""
-    for flag in _FLAGS:
-        at = data.find(flag.flag)
-        while at >= 0:
-            found = flag.form.match(data, at + len(flag.flag))
-            if found and _is_given_to(data, at, flag.programs) and (span := _span(found, flag.kind)):
+    for pattern in _LETTER:
+        for found in pattern.finditer(data):
+            for flag in _flags(found[1]):
+                if span := _given(data, found.start(), found.end(), flag):
+                    yield span
+    for word, flag in _WORDS:
+        for at in anchors.places(data, word):
+            if span := _given(data, at, at + len(word), flag):
                 yield span
-            at = data.find(flag.flag, at + len(flag.flag))
-    for word, form in _BACKWARD:
-        at = data.find(word)
-        while at >= 0:
-            if (found := form.search(data, max(0, at - 200), at)) and (span := _span(found, "command_password")):
-                yield span
-            at = data.find(word, at + 40)
+
+
+def _flags(letters: bytes) -> tuple[Flag, ...]:
+    """Return what letters behind a dash may mean; of several (`-sSu`), only the last one takes a value."""
+    if len(letters) > 1:
+        return tuple(flag for flag in _LETTERS[letters[-1:]] if flag.kind == "basic_login")
+    return _LETTERS[letters]
+
+
+def _given(data: bytes, at: int, end: int, flag: Flag) -> Span | None:
+    found = flag.form.match(data, end)
+    if found is None or (span := span_of(found, flag.kind)) is None or not _is_given_to(data, at, flag.programs):
+        return None
+    return span
 
 
 def _is_given_to(data: bytes, at: int, programs: re.Pattern[bytes]) -> bool:
@@ -105,11 +143,11 @@ def _is_given_to(data: bytes, at: int, programs: re.Pattern[bytes]) -> bool:
     if not programs.pattern:
         return True
     before = data[max(0, at - _REACH) : at]
-    found = programs.search(before)
-    return found is not None and _STOP.search(before, found.end()) is None
+    return any(_STOP.search(before, found.end()) is None for found in programs.finditer(before))
 
 
-def _span(found: re.Match[bytes], kind: str) -> Span | None:
+def span_of(found: re.Match[bytes], kind: str) -> Span | None:
+    """Return the span of what a rule took for a password, unless it stands for one or is something else."""
     groups = found.groupdict()
     group = "quoted" if groups.get("quoted") else "bare"
     text = found[group]

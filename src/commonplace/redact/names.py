@@ -52,7 +52,7 @@ _KEY_COMPOUNDS: Final = _set(
     apikey secretkey accesskey privatekey authkey appkey masterkey signingkey encryptionkey licensekey sshkey
     clientkey sharedkey servicekey accountkey sharedaccesskey storagekey rootkey subscriptionkey adminkey
     writekey deploykey sessionkey userkey apikeys secretaccesskey privkey serverkey functionkey hostkey skey
-    consumerkey ingestkey
+    consumerkey ingestkey keymaterial
     """
 )
 _KEY_LEADS: Final = _set(

@@ -7,7 +7,7 @@ makes streaming the same as scanning the whole.
 
 from __future__ import annotations
 
-from commonplace.redact import assignments, blocks, commands, files, headers, spans, tokens, urls
+from commonplace.redact import assignments, blocks, calls, commands, files, headers, positions, spans, tokens, urls
 from commonplace.redact.spans import Finding, Span
 
 
@@ -19,7 +19,9 @@ def scan(data: bytes, *, cut: bool = False) -> list[Span]:
     found.extend(tokens.find(data, cut=cut))
     found.extend(urls.find(data, low))
     found.extend(headers.find(data, low))
+    found.extend(calls.find(data, low))
     found.extend(commands.find(data))
+    found.extend(positions.find(data))
     found.extend(files.find(data))
     found.extend(assignments.find(data, low))
     return spans.merge(found)

@@ -10,7 +10,7 @@ import re
 from typing import Final, NamedTuple
 
 from commonplace.redact import anchors, judge, names
-from commonplace.redact.names import Rank, rank
+from commonplace.redact.names import Rank
 from commonplace.redact.values import Value
 
 _LOGIN: Final = re.compile(
@@ -29,6 +29,7 @@ _VERSIONED: Final = re.compile(
     rb"(?i)(?:\A|[.\-_])(?:sha|md|base|utf|b|es|hs|rs|aes|u?int|float|str|v|py|python|x|rfc|iso|latin|cp|s|crc|ec|win|x86_|"
     rb"amd|arm|i)\d+\Z"
 )
+_KEYED: Final = re.compile(rb"(?i)passw|pwd|secret|token|key(?!s?[a-z]{3})|auth|cred")
 _TRIAL: Final = re.compile(
     rb"(?i)test|demo|dev|local|mock|stub|dummy|sample|my|app|user|token|secret|key|pass|cred|auth|prod|stag|name|value|"
     rb"foo|bar|index|file|data|v\d"
@@ -48,7 +49,8 @@ _SERVICE: Final = frozenset(
 )
 _COMMAND_SET: Final = re.compile(
     rb"(?i)(?:\A|[\s>+\-]|\\n|\x92|\d:)(?:env|arg|setenv|setx|set|fastcgi_param|uwsgi_param|export|set -gx|"
-    rb"set -x)[ \t]+\Z"
+    rb"set -x)[ \t]+\Z|[ ]put[ ][\w/.\-]{0,30}\Z"
+    rb"|(?:config|configure|secrets?|user-secrets)[ ]set[ ](?:--\w{1,12}[ ])?[\"']?[\w:./@\-]{0,24}\Z"
 )
 _LINE_HEAD: Final = re.compile(anchors.VIEW + rb"\Z")
 _LINE_TAIL: Final = re.compile(rb"[ \t;]{0,8}(?:[\r\n]|\\{1,15}[nr\"]|\"|\Z)")
@@ -118,7 +120,7 @@ def _is_chosen(text: bytes) -> bool:
     """Say whether a value is words and a number, as people choose passwords, and no name of something."""
     if len(text) < 8 or _CHOSEN.match(text) is None or _VERSIONED.search(text.rstrip(b"!#.?*")):
         return False
-    return rank(text) is Rank.NONE
+    return _KEYED.search(text) is None
 
 
 def _is_weak_token(place: Place) -> bool:

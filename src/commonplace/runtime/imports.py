@@ -221,8 +221,7 @@ async def _refer(book: Book, path: Path, progress: Progress | None) -> Outcome:
     listed = await index.stamps(book.home)
     known = await database.read(lambda tx: imports.read(tx, home))
     citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
-    noted = await anyio.to_thread.run_sync(
-        lambda: referred.look(outcome, layout.walk_any(place), listed, known, citing=citing)
-    )
+    files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home))
+    noted = await anyio.to_thread.run_sync(lambda: referred.look(outcome, files, listed, known, citing=citing))
     await database.write(lambda tx: _store(tx, home, noted, int(now.timestamp())))
     return outcome

@@ -74,13 +74,14 @@ async def run(book: Book, *, background: bool = False, progress: Callable[[int],
     await index.refresh(book.home)
     await scopes.settle(book)
     database = await book.database()
-    phase = Phase(book.settings, database, extractor(book), jobs.this_process(), background=background)
-    done = await extract.run(phase, progress)
-    report.extracted, report.no_output, report.failed = done.extracted, done.no_output, done.failed
+    reader = extractor(book)
     terms = select.terms(book.settings, background=False, max_claims=0)
     now = int(book.settings.now().timestamp())
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
     report.skipped = select.left_out(rows, terms, select.wanted(book.settings), now)
+    phase = Phase(book.settings, database, reader, jobs.this_process(), background=background)
+    done = await extract.run(phase, progress)
+    report.extracted, report.no_output, report.failed = done.extracted, done.no_output, done.failed
     return report
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from commonplace.errors import BadInput
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions
 from commonplace.rollout.chain import read_head
+from commonplace.runtime import learning
 from commonplace.runtime.resolve import resolve
 from commonplace.state import usage
 from commonplace.state.database import Transaction
@@ -57,6 +59,10 @@ class Memory:
 
     def __init__(self, book: Book) -> None:
         self._book = book
+
+    async def run(self, *, progress: Callable[[int], None] | None = None) -> learning.Report:
+        """Learn from every session that is eligible, and wait until that is done."""
+        return await learning.run(self._book, progress=progress)
 
     async def status(self) -> Status:
         """Count threads, work, results and cost, as of now."""

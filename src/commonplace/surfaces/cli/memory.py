@@ -9,10 +9,22 @@ import anyio
 import click
 
 from commonplace.runtime import book as books
+from commonplace.runtime.learning import Report
 from commonplace.runtime.memory import MODES, Memory, Status
 from commonplace.surfaces.cli import output
 
 T = TypeVar("T")
+REASONS = {
+    "already_learned": "nothing new since they were last read",
+    "archived": "archived",
+    "disabled": "memory is turned off for them",
+    "excluded": "excluded by memory.exclude",
+    "not_a_persons_session": "sub-agents and internal sessions",
+    "polluted": "they read from outside",
+    "too_old": "older than memory.max_rollout_age_days",
+    "too_recent": "still going on (memory.min_rollout_idle_hours)",
+}
+"""What the reasons for not reading a session mean."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -56,6 +68,33 @@ def _show(found: Status) -> None:
         output.say(f"working     {lock.worker} on {lock.kind} {lock.key} until {lock.until}")
     for job in found.failed:
         output.say(f"failed      {job.thread_id}: {output.one_line(job.reason, 100)}")
+
+
+@command.command()
+@click.option("--phase", type=click.Choice(["1"]), help="Only this phase: 1 reads sessions one by one.")
+@json_option
+def run(phase: str | None, as_json: bool) -> None:
+    """Learn from every session that is eligible, wait, and say what came of it."""
+    progress = output.Count("reading sessions")
+    report = call(lambda memory: memory.run(progress=progress))
+    progress.end()
+    if as_json:
+        output.print_json(report)
+    else:
+        learned(report)
+
+
+def learned(report: Report) -> None:
+    """Print what a run of learning did."""
+    output.say(
+        f"{report.extracted} session(s) taught something, {report.no_output} nothing, {len(report.failed)} failed"
+    )
+    for job in report.failed:
+        output.say(f"failed  {job.thread_id}: {output.one_line(job.reason, 120)}")
+    for reason, count in sorted(report.skipped.items()):
+        output.say(f"  {count} not read: {REASONS.get(reason, reason)}")
+    for warning in report.warnings:
+        output.say(f"warning: {warning}")
 
 
 @command.command()

@@ -75,6 +75,21 @@ def human_bytes(size: int) -> str:
     return ""
 
 
+class Count:
+    """A line on stderr that counts up to no known end, shown as `Progress` is."""
+
+    def __init__(self, what: str) -> None:
+        self._line = Progress(what)
+
+    def __call__(self, done: int) -> None:
+        """Show how much is done."""
+        self._line.show(f"{done}")
+
+    def end(self) -> None:
+        """Take the line away."""
+        self._line.end()
+
+
 class Progress:
     """A line on stderr that counts, shown only in a terminal and only when work takes longer than a second."""
 
@@ -85,10 +100,14 @@ class Progress:
 
     def __call__(self, done: int, total: int) -> None:
         """Show how far the work is."""
+        self.show(f"{done} of {total}")
+
+    def show(self, text: str) -> None:
+        """Show a few words."""
         if not sys.stderr.isatty() or time.monotonic() - self._begun < 1:
             return
         self._shown = True
-        sys.stderr.write(f"\r{self._what}: {done} of {total}\x1b[K")
+        sys.stderr.write(f"\r{self._what}: {text}\x1b[K")
         sys.stderr.flush()
 
     def end(self) -> None:

@@ -1,0 +1,162 @@
+"""Secrets that are arguments: `jwt.sign(data, '…')`, `HTTPBasicAuth("kim", "…")`, `auth=("kim", "…")`.
+
+A table names functions and which of their arguments is secret; -1 is the last one. The arguments are read from the
+bracket on: strings at any depth of escaping, everything else as one piece, nested brackets included, in bounded work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from commonplace.redact import anchors, judge
+from commonplace.redact.spans import Span
+
+_STRING: Final = re.compile(
+    rb"(?:@|N|[bBrRuUfF]{1,2}|\[\]byte\(|new[ ]String\(|Encoding\.\w{1,8}\.GetBytes\()?"
+    rb"(?P<open>\\{0,15}[\"'`])(?P<value>(?:(?!(?P=open))[^\n]){0,400}?)(?P=open)"
+)
+_OTHER: Final = re.compile(rb"[^\"'`,()\[\]{}\n\\]{1,120}+")
+_SPACE: Final = re.compile(rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,40}")
+_DEPTH: Final = 6
+_PIECES: Final = 40
+
+
+class Call(NamedTuple):
+    """A word of a function's name, the name from there to the bracket, the secret's place, and how weak it may be."""
+
+    word: bytes
+    name: re.Pattern[bytes]
+    place: int
+    chosen: bool = True
+
+
+def _calls(*rows: tuple[bytes, bytes, int] | tuple[bytes, bytes, int, bool]) -> tuple[Call, ...]:
+    return tuple(
+        Call(row[0], re.compile(row[1] + rb"[ ]?[(\[ ]"), row[2], row[3] if len(row) == 4 else True) for row in rows
+    )
+
+
+_CALLS: Final = _calls(
+    (b"login", rb"login(?=\()", -1),
+    (b"uth", rb"uth(?:entication)?(?=\()", -1),
+    (b"uth", rb"uth(?:=|[ ]=[ ]|\\{0,15}[\"']?[ ]?(?:=>|:)[ ]?)(?=[(\[])", 1),
+    (b"asic_auth", rb"asic_auth(?=[( ])", 1),
+    (b"asic", rb"asic(?=\(\\{0,15}[\"'])", 1),
+    (b"redential", rb"redentials?(?:Provider)?(?:\.create(?:Credential)?)?(?=\()", -1),
+    (b"jwt.", rb"jwt\.(?:sign|verify|encode|decode)(?=\()", 1),
+    (b"jwt.", rb"jwt\.(?:encode|decode)(?= )", 1),
+    (b"jwt::", rb"jwt::(?:encode|decode)(?=\()", 1),
+    (b"jsonwebtoken", rb"jsonwebtoken\.(?:sign|verify)(?=\()", 1),
+    (b"signwith", rb"signwith(?=\()", -1),
+    (b"setsigningkey", rb"setsigningkey(?=\()", 0),
+    (b"signedstring", rb"signedstring(?=\()", 0),
+    (b"hmac", rb"hmac(?:256|384|512|shakeyfor|sha\d{1,3})?\.?(?:new)?(?=\()", 0),
+    (b"hmac", rb"hmac(?:\.hexdigest|\.digest|\.base64digest)?(?=\()", 1),
+    (b"hmac", rb"hmac(?:sha|md)\d{1,3}(?=\()", 1),
+    (b"hmac", rb"hmac(?=\()", 2),
+    (b".encrypt", rb"\.(?:en|de)crypt(?=\()", 1, False),
+    (b".decrypt", rb"\.decrypt(?=\()", 1, False),
+    (b"_encrypt", rb"_encrypt(?=\()", -1, False),
+    (b"_decrypt", rb"_decrypt(?=\()", -1, False),
+    (b"fernet", rb"fernet(?=\()", 0, False),
+    (b"cookieparser", rb"cookieparser(?=\()", 0),
+    (b"connection", rb"connection(?=\(\\{0,15}[\"']jdbc|\([\w.]{1,40},)", 2),
+    (b"mysqli", rb"mysqli(?:_connect|_real_connect)?(?=\()", 2),
+    (b"mysql_connect", rb"mysql_connect(?=\()", 2),
+    (b"mysqldb.connect", rb"mysqldb\.connect(?=\()", 2),
+    (b"pdo", rb"pdo(?=\()", 2),
+    (b"dbi->connect", rb"dbi->connect(?=\()", 2),
+    (b"oracle.connect", rb"oracle\.connect(?=\()", 1),
+    (b"ssh.connect", rb"ssh\.connect(?=\()", 3),
+    (b"bind", rb"bind(?:_s)?(?=\()", -1),
+    (b"ssh2_auth_password", rb"ssh2_auth_password(?=\()", 2),
+    (b"set_password", rb"set_password(?=\()", -1),
+    (b"create_user", rb"create_user(?=\()", -1),
+    (b"create_superuser", rb"create_superuser(?=\()", -1),
+    (b"andpassword", rb"andpassword(?=\()", -1),
+    (b".run(", rb"\.run(?=\(\\{0,15}[\"'][\w.\-]{50})", 0, False),
+    (b"wallet(", rb"wallet(?=\()", 0, False),
+    (b"stripe(", rb"stripe(?=\()", 0, False),
+    (b"from_key", rb"from_key(?=\()", 0, False),
+    (b"keytoaccount", rb"keytoaccount(?=\()", 0, False),
+    (b"bcrypt(", rb"bcrypt(?=\()", 0),
+    (b"securitykey(", rb"securitykey(?=\()", 0),
+    (b".fill(", rb"\.fill(?=\()", -1),
+    (b".type(", rb"\.type(?=\()", -1),
+    (b"send_keys", rb"send_keys(?=\()", -1),
+    (b"sendkeys", rb"sendkeys(?=\()", -1),
+)  # fmt: skip
+_TYPING: Final = frozenset({b".fill(", b".type(", b"send_keys", b"sendkeys"})
+_FIELD: Final = re.compile(rb"(?i)passw|pwd|secret|token")
+_HASH_NAME: Final = re.compile(rb"(?i)(?:sha|md|aes|hs|rs|es|des)[\-_]?\d{1,4}[\w\-]{0,12}\Z|text/|utf-?8")
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the secrets that are arguments of known functions; `low` is the data in lower case."""
+    for call in _CALLS:
+        for at in anchors.places(low, call.word):
+            found = call.name.match(low, at)
+            if found is None:
+                continue
+            if call.word in _TYPING and not _FIELD.search(data, max(0, at - 60), at + 60):
+                continue
+            if span := _argument(data, found.end(), call):
+                yield span
+
+
+def _argument(data: bytes, at: int, call: Call) -> Span | None:
+    """Return the secret argument of a call whose arguments begin at a place."""
+    strings = _strings(data, at)
+    if not strings:
+        return None
+    if call.place >= 0:
+        chosen = next((one for number, one in strings if number == call.place), None)
+    else:
+        chosen = strings[-1][1] if strings[-1][0] or call.word in (b"login", b"uth", b"set_password", *_TYPING) or len(strings) > 1 else None
+    if chosen is None or not _is_secret(chosen["value"], call):
+        return None
+    return Span(*chosen.span("value"), "call_argument")
+
+
+def _strings(data: bytes, at: int) -> list[tuple[int, re.Match[bytes]]]:
+    """Return the arguments that are strings, with their numbers."""
+    found: list[tuple[int, re.Match[bytes]]] = []
+    number = depth = 0
+    for _ in range(_PIECES):
+        at = _SPACE.match(data, at).end()  # pyright: ignore[reportOptionalMemberAccess]
+        if string := _STRING.match(data, at):
+            if depth == 0:
+                found.append((number, string))
+            at = string.end()
+            continue
+        sign = data[at : at + 1]
+        if not sign:
+            break
+        if sign in b"([{":
+            depth += 1
+            if depth > _DEPTH:
+                break
+        elif sign in b")]}":
+            depth -= 1
+            if depth < 0 and data[at : at + 2] != b").":
+                break
+            depth = max(depth, 0)
+        elif sign == b"," and depth == 0:
+            number += 1
+        elif sign in b";\n":
+            break
+        elif other := _OTHER.match(data, at):
+            at = other.end()
+            continue
+        at += 1
+    return found
+
+
+def _is_secret(text: bytes, call: Call) -> bool:
+    if judge.is_placeholder(text) or judge.is_reference(text) or b" " in text or b"://" in text:
+        return False
+    if _HASH_NAME.match(text) or judge.is_public(text):
+        return False
+    return judge.is_random(text, 16) or (call.chosen and judge.is_password(text, 6) and not judge.is_named(text + b" "))

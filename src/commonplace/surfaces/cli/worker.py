@@ -1,0 +1,35 @@
+"""`commonplace worker`: learn again and again, in the background of a machine or a team."""
+
+from __future__ import annotations
+
+import anyio
+import click
+
+from commonplace.runtime import book as books
+from commonplace.runtime import learning
+from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.memory import learned
+
+
+@click.command("worker")
+@click.option("--once", is_flag=True, help="One cycle, then end.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (with --once).")
+def command(once: bool, as_json: bool) -> None:
+    """Import what is new in the usual places and learn from it, until told to stop.
+
+    Any number of workers, on any number of hosts that share a PostgreSQL database, share the work.
+    """
+    if as_json and not once:
+        raise click.UsageError("--json needs --once.")
+
+    def tell(report: learning.Report) -> None:
+        if as_json:
+            output.print_json(report)
+        elif once or report.extracted or report.failed:
+            learned(report)
+
+    async def inside() -> None:
+        async with books.open(warn=output.warn) as book:
+            await learning.work(book, tell, once=once)
+
+    anyio.run(inside)

@@ -1,0 +1,65 @@
+"""Many learners at once: every session is read once, whoever dies meanwhile, and the result is that of a quiet run."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from learners import environment, many, outputs, program, run
+
+
+def quiet(tmp_path: Path, home: Path) -> dict[str, tuple[object, ...]]:
+    """What one learner makes of the sessions, alone, on SQLite."""
+    variables = environment(tmp_path / "quiet", "sqlite")
+    run(variables, "sessions", "import", "--from", "codex", "--path", str(home))
+    run(variables, "memory", "run")
+    return outputs(variables)
+
+
+def contend(tmp_path: Path, database: str, sessions: int, learners: int, killed: int) -> None:
+    home = many(tmp_path / "sources", sessions)
+    expected = quiet(tmp_path, home)
+    variables = environment(tmp_path / "busy", database)
+    run(variables, "sessions", "import", "--from", "codex", "--path", str(home))
+    started = [
+        subprocess.Popen(
+            program("memory", "run", "--json"), env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(learners)
+    ]
+    for victim in random.Random(sessions).sample(started, killed):
+        while victim.poll() is None and not outputs(variables):  # in the middle of the work, not before it
+            pass
+        victim.send_signal(signal.SIGKILL)
+    for each in started:
+        out, err = each.communicate(timeout=600)
+        assert each.returncode in (0, -signal.SIGKILL), err.decode()
+        del out
+    run(variables, "memory", "run")
+
+    assert expected
+    assert expected == outputs(variables)
+
+
+def test_a_few_learners_share_the_work(tmp_path: Path, database_address: str) -> None:
+    contend(tmp_path, database_address, sessions=40, learners=3, killed=1)
+
+
+@pytest.mark.soak
+def test_eight_learners_share_five_hundred_sessions(tmp_path: Path, database_address: str) -> None:
+    contend(tmp_path, database_address, sessions=500, learners=8, killed=3)
+
+
+def test_order_of_arrival_does_not_matter(tmp_path: Path, database_address: str) -> None:
+    home = many(tmp_path / "sources", 12)
+    expected = quiet(tmp_path, home)
+    variables = environment(tmp_path / "one by one", database_address)
+    paths = sorted((home / "sessions").rglob("*.jsonl"))
+    for path in random.Random(3).sample(paths, len(paths)):
+        run(variables, "sessions", "import", "--from", "codex", "--path", str(path))
+    run(variables, "memory", "run")
+
+    assert expected == outputs(variables)
