@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import imports, ledger, measure, redact, state
+from bench import imports, learning, ledger, measure, redact, state
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = {
@@ -14,6 +14,7 @@ RUNS = {
     "state": ("The shared state", state.run_all),
     "redact": ("Redaction", redact.run_all),
     "imports": ("Importing sessions", imports.run_all),
+    "learning": ("Learning from sessions", learning.run_all),
 }
 
 

@@ -29,8 +29,8 @@ WHOSE: Final = frozenset(
     {"injected", "slash_command", "user_shell", "interrupt", "subagent_prompt", "demo", "hook", "file", "instructions"}
     | {"reply", "user_memory"}
 )
-"""`reply` is what a person answered to a tool: to a question, or in refusing a call; `user_memory` what they asked to have
-remembered."""
+"""`reply` is what a person answered to a tool: to a question, or in refusing a call; `user_memory` what they asked to
+have remembered."""
 
 
 def imported(kind: str) -> str:

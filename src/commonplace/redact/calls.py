@@ -40,11 +40,17 @@ def _calls(*rows: tuple[bytes, bytes, int] | tuple[bytes, bytes, int, bool]) -> 
 
 _CALLS: Final = _calls(
     (b"login", rb"login(?=\()", -1),
-    (b"uth", rb"uth(?:entication)?(?=\()", -1),
-    (b"uth", rb"uth(?:=|[ ]=[ ]|\\{0,15}[\"']?[ ]?(?:=>|:)[ ]?)(?=[(\[])", 1),
+    (b"auth", rb"auth(?:entication)?(?=\()", -1),
+    (b"auth", rb"auth(?:=|[ ]=[ ]|\\{0,15}[\"']?[ ]?(?:=>|:)[ ]?)(?=[(\[])", 1),
     (b"asic_auth", rb"asic_auth(?=[( ])", 1),
     (b"asic", rb"asic(?=\(\\{0,15}[\"'])", 1),
-    (b"redential", rb"redentials?(?:Provider)?(?:\.create(?:Credential)?)?(?=\()", -1),
+    (b"networkcredential", rb"networkcredential(?=\()", 1),
+    (b"passwordcredential", rb"passwordcredentials?(?=\()", 1),
+    (b"credentials", rb"credentials(?:provider)?(?:\.create)?(?=\()", 1),
+    (b"createcredential", rb"createcredential(?=\()", 2),
+    (b"secretcredential", rb"secretcredential(?=\()", 2),
+    (b"keycredential", rb"(?<=azure)keycredential(?=\()", 0),
+    (b"sharedkeycredential", rb"sharedkeycredential(?=\()", 1),
     (b"jwt.", rb"jwt\.(?:sign|verify|encode|decode)(?=\()", 1),
     (b"jwt.", rb"jwt\.(?:encode|decode)(?= )", 1),
     (b"jwt::", rb"jwt::(?:encode|decode)(?=\()", 1),
@@ -114,7 +120,7 @@ def _argument(data: bytes, at: int, call: Call) -> Span | None:
     if call.place >= 0:
         chosen = next((one for number, one in strings if number == call.place), None)
     else:
-        chosen = strings[-1][1] if strings[-1][0] or call.word in (b"login", b"uth", b"set_password", *_TYPING) or len(strings) > 1 else None
+        chosen = strings[-1][1] if strings[-1][0] or call.word in (b"login", b"auth", b"set_password", *_TYPING) or len(strings) > 1 else None
     if chosen is None or not _is_secret(chosen["value"], call):
         return None
     return Span(*chosen.span("value"), "call_argument")
@@ -159,4 +165,4 @@ def _is_secret(text: bytes, call: Call) -> bool:
         return False
     if _HASH_NAME.match(text) or judge.is_public(text):
         return False
-    return judge.is_random(text, 16) or (call.chosen and judge.is_password(text, 6) and not judge.is_named(text + b" "))
+    return judge.is_random(text, 16) or (call.chosen and judge.is_password(text, 6))

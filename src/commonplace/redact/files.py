@@ -33,12 +33,6 @@ _KINDS: Final = (
     b'\\"kind\\":\\"Secret\\"',
     b'kind: "Secret"',
 )
-_PHRASE: Final = re.compile(
-    rb"""(?x)
-    [\w\-]{0,12} (?: \\{0,15}["'`] )? [ \t]{0,4} (?:[:=]|is) [ \t]{0,4} (?: \\{0,15}["'`] )?
-    (?P<value> (?:[a-z]{3,8}[ ]){11,23} [a-z]{3,8} )
-    """
-)
 _WEB_KEY: Final = re.compile(
     rb"\"(?:d|p|q|dp|dq|qi|k)\\{0,15}\":[ ]?\\{0,15}\"(?P<value>[A-Za-z0-9_\-]{20,2000}+)(?=\\{0,15}\")"
 )
@@ -66,12 +60,6 @@ def find(data: bytes) -> Iterator[Span]:
                 yield Span(*found.span("value"), kind)
             at = data.find(anchor, at + len(anchor))
     yield from _kubernetes(data)
-    for word in (b"nemonic", b"hrase"):
-        at = data.find(word)
-        while at >= 0:
-            if found := _PHRASE.match(data, at + len(word)):
-                yield Span(*found.span("value"), "seed_phrase")
-            at = data.find(word, at + len(word))
     yield from _web_keys(data)
 
 

@@ -7,7 +7,20 @@ makes streaming the same as scanning the whole.
 
 from __future__ import annotations
 
-from commonplace.redact import assignments, blocks, calls, commands, files, headers, positions, spans, tokens, urls
+from commonplace.redact import (
+    assignments,
+    blocks,
+    calls,
+    commands,
+    files,
+    headers,
+    known,
+    positions,
+    spans,
+    tokens,
+    urls,
+    wallets,
+)
 from commonplace.redact.spans import Finding, Span
 
 
@@ -23,6 +36,8 @@ def scan(data: bytes, *, cut: bool = False) -> list[Span]:
     found.extend(commands.find(data))
     found.extend(positions.find(data))
     found.extend(files.find(data))
+    found.extend(known.find(data, low))
+    found.extend(wallets.find(data, low))
     found.extend(assignments.find(data, low))
     return spans.merge(found)
 

@@ -114,16 +114,20 @@ class Book:
         if home.resolve() != self.home.resolve():
             return None
         from commonplace.memory import scope
+        from commonplace.memory.repository import Repositories
         from commonplace.rollout import decisions
         from commonplace.state.threads import Referred
 
+        look = Repositories()
         deleted = decisions.tombstones(self.home)
         patterns: list[str] = self.settings["memory.exclude"]
 
         def why_not(row: Row) -> str | None:
             if row["thread_id"] in deleted:
                 return "deleted"
-            named = {"project": row["project"], "cwd": row["cwd"], "path": row["path"]}
+            noted = row["project"] != row["cwd"] or not patterns
+            project = row["project"] if noted else look(row["cwd"]).identity or row["project"]
+            named = {"project": project, "cwd": row["cwd"], "path": row["path"]}
             left_out = any(scope.excluded(patterns, source=source, **named) for source in ("codex", row["source"]))
             return "excluded" if left_out else None
 

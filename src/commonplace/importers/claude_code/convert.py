@@ -31,7 +31,8 @@ _TITLES: Final = {"custom-title": 3, "ai-title": 2, "summary": 1}
 _ANSWER: Final = re.compile(rb'"id":"(msg_[\w-]{1,100})"')
 _HEAD_BYTES: Final = 256 * 1024
 _KEPT_VALUES: Final = 64
-"""How many of the newest records a compaction can still keep."""
+_KEPT_BYTES: Final = 65536
+"""How many of the newest records a compaction can still keep, and how large each may be."""
 
 
 class _Preserved(msgspec.Struct, gc=False):
@@ -144,7 +145,8 @@ class _Conversion:
             thread.branches.follow(uuid, None if record.subtype == "compact_boundary" else parent)
         thread.last = uuid
         if payloads:
-            thread.keep(uuid, payloads)
+            if held.size <= _KEPT_BYTES:
+                thread.keep(uuid, payloads)
             yield Piece(thread.thread_id, uuid, record.timestamp, payloads)
 
     def _absorbed(self, thread: _Thread) -> Iterator[Piece]:

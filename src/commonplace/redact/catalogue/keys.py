@@ -10,6 +10,14 @@ FORMATS: Final[tuple[Format, ...]] = rows("""
 jwt eyJ | !W{8,4000}\\.(?:eyJ)?W{4,8000}\\.W{4,2000}(?:\\.W{4,4000}\\.W{4,400})?
 jwt_unsigned eyJhbGciOiJub25l | !W{0,4000}\\.W{8,8000}\\.?
 age_secret_key AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1 | !U{40,4000}
+sui_private_key suiprivkey1 | !L{50,70}(?![A-Za-z0-9])
+near_private_key ed25519: secp256k1: | [1-9A-HJ-NP-Za-km-z]{80,90}(?![A-Za-z0-9])
+tezos_secret_key edsk spsk p2sk | [1-9A-HJ-NP-Za-km-z]{50,100}(?![A-Za-z0-9])
+aleo_private_key APrivateKey1 | A{40,60}(?![A-Za-z0-9])
+avalanche_private_key PrivateKey- | [1-9A-HJ-NP-Za-km-z]{44,56}(?![A-Za-z0-9])
+zcash_secret_key secret-extended-key-main1 secret-spending-key-main1 | !L{60,400}
+wallet_encrypted_key 6P | [1-9A-HJ-NP-Za-km-z]{56}(?![A-Za-z0-9])
+stellar_secret_seed S | [A-Z2-7]{55}(?![A-Za-z0-9])
 nostr_secret_key nsec1 | [02-9ac-hj-np-z]{58}(?![A-Za-z0-9])
 wallet_extended_key xprv yprv zprv tprv uprv vprv | [1-9A-HJ-NP-Za-km-z]{100,112}(?![A-Za-z0-9])
 base64_private_key LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVk LS0tLS1CRUdJTiBQUklWQVRFIEtFWS | !B{20,60000}={0,2}

@@ -1,0 +1,90 @@
+"""What reading sessions costs, and how well the embedded reader does on the gold set."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench import measure
+from bench.ledger import Table
+from commonplace.importers import claude_code, ledgers
+from commonplace.pipeline import embedded, view
+from commonplace.pipeline.gold import cases, files, score
+from commonplace.pipeline.gold.cases import Case, Expected, Session
+from commonplace.redact import redact
+from commonplace.state.outputs import Output
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+TASKSET = shutil.which("taskset")
+PROGRAM = [sys.executable, "-m", "commonplace"]
+
+
+def gold() -> Table:
+    """Precision and recall on both halves, by kind of finding."""
+    header = ("half", "cases", "recall", "precision", "leaks", "talkative no-ops", "outcomes", "recall by kind")
+    table = Table("The gold set, read by the embedded extractor", header)
+    for half in cases.HALVES:
+        known = cases.load(half)
+        result = score.Score([_scored(case) for case in known])
+        kinds = sorted({kind for case in result.cases for kind in case.wanted})
+        noisy = sum(case.noise for case in result.cases)
+        table.add(
+            half,
+            len(known),
+            f"{result.recall():.1%}",
+            f"{result.precision():.1%}",
+            result.leaks(),
+            noisy,
+            f"{result.outcome_accuracy():.1%}",
+            ", ".join(f"{kind} {result.recall(kind):.0%}" for kind in kinds),
+        )
+    return table
+
+
+def _scored(case: Case) -> score.CaseScore:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        place = ledgers.Place(folder / "home", lambda: NOW, 65536)
+        outputs: list[Output] = []
+        for session, _, path in files.write(case, folder, NOW):
+            if session.source in ("subagent", "ephemeral"):
+                outputs.append(Output("", ""))
+                continue
+            is_ledger = session.agent == "codex"
+            ledger = path if is_ledger else ledgers.write(path, claude_code.convert, place)[0][0].path
+            found = embedded.extract(view.read(ledger))
+            outputs.append(Output(redact(found.raw_memory), redact(found.rollout_summary), found.rollout_slug))
+        return score.score(case, outputs)
+
+
+def speed(folder: Path) -> Table:
+    """Sessions per second of the whole command on one core, and how the cost grows with size."""
+    table = Table(
+        "memory run, one core, process start to end", ("sessions", "events each", "time", "speed", "peak memory")
+    )
+    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    for count, times in ((1000, 1), (250, 4), (60, 16), (15, 64)):
+        source, home = folder / f"source{count}", folder / f"home{count}"
+        events = 0
+        for number in range(count):
+            session = known[number % len(known)]
+            again = Session("codex", session.cwd, session.events * times, days_ago=1 + number / 1000)
+            events += len(again.events)
+            files.write(Case(f"{count}-{number}", "", [again], Expected()), source, NOW)
+        environment = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat()}
+        pinned = [TASKSET, "-c", "0", *PROGRAM] if TASKSET else PROGRAM
+        measure.run([*pinned, "sessions", "import", "--from", "codex", "--path", str(source / "codex")], environment)
+        run = measure.run([*pinned, "memory", "run"], environment)
+        speed = f"{count / run.seconds:.0f} sessions/s, {events / run.seconds:.0f} events/s"
+        table.add(count, events // count, f"{run.seconds:.2f} s", speed, f"{run.megabytes:.0f} MB")
+    return table
+
+
+def run_all() -> list[Table]:
+    """Measure everything."""
+    with tempfile.TemporaryDirectory(prefix="bench-learning-") as name:
+        return [gold(), speed(Path(name))]

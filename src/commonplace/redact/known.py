@@ -1,0 +1,160 @@
+"""Secrets with a form of their own after a word of their own: session cookies, recovery codes, reset links, word diffs.
+
+These words are no key-like names (`appid`, `PHPSESSID`, `SAMLResponse`), or what follows is no usual value, so each row
+says what must stand there. A row is a word, how far before it the phrase may begin, the phrase, and what is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from commonplace.redact import anchors, judge, names, values
+from commonplace.redact.anchors import BREAK, GAP, OPEN, VIEW
+from commonplace.redact.names import Rank
+from commonplace.redact.spans import Span
+
+_IS: Final = rb"(?:" + OPEN + rb"{0,1}[ \t]{0,4}(?:[:=]|=>|,)[ \t]{0,4}" + OPEN + rb"?)"
+
+
+class Row(NamedTuple):
+    """A word in lower case, how far before it the phrase may begin, the phrase, the least random length, the kind."""
+
+    word: bytes
+    back: int
+    form: re.Pattern[bytes]
+    least: int
+    kind: str
+
+
+def _rows(*rows: tuple[bytes, int, bytes, int, str]) -> tuple[Row, ...]:
+    return tuple(Row(word, back, re.compile(rb"(?i)" + form), least, kind) for word, back, form, least, kind in rows)
+
+
+_ROWS: Final = _rows(
+    (b"appid", 0, rb"appid" + _IS + rb"(?P<value>[0-9a-f]{32})(?![0-9a-z])", 16, "query_key"),
+    (b"reporter_id", 0, rb"reporter_id" + _IS + rb"(?P<value>[0-9a-f]{64})", 16, "reporter_id"),
+    (b"app_certificate", 0, rb"app_certificate" + _IS + rb"(?P<value>[0-9a-f]{32})", 16, "app_certificate"),
+    (b"_session", 4, rb"(?:bw|op)_session(?:_\w{1,20})?" + _IS + rb"(?P<value>[\w+/=\-]{24,200})", 20, "vault_session"),
+    (b"sessid", 0, rb"sessid" + _IS + rb"(?P<value>[A-Za-z0-9,\-]{20,64})", 20, "session_cookie"),
+    (b"jsessionid", 0, rb"jsessionid" + _IS + rb"(?P<value>[A-Za-z0-9.!\-]{20,80})", 20, "session_cookie"),
+    (b"net_sessionid", 0, rb"net_sessionid" + _IS + rb"(?P<value>[a-z0-9]{20,40})", 20, "session_cookie"),
+    (b"sessionid", 0, rb"sessionid" + _IS + rb"(?P<value>[a-z0-9]{32})(?![\w\-])", 24, "session_cookie"),
+    (b"__host-", 0, rb"__host-[\w\-]{1,40}" + _IS + rb"(?P<value>[\w.%+/=\-]{20,400})", 20, "session_cookie"),
+    (b"connect.sid", 0, rb"connect\.sid" + _IS + rb"(?P<value>s(?:%3A|:)[\w.%+/=\-]{30,200})", 0, "session_cookie"),
+    (b"xsrf-token", 0, rb"xsrf-token" + _IS + rb"(?P<value>[\w.%+/=\-]{40,400})", 30, "session_cookie"),
+    (b"csrfmiddlewaretoken", 0, rb"csrfmiddlewaretoken" + _IS + rb"(?P<value>[A-Za-z0-9]{64})", 30, "session_cookie"),
+    (b"samlresponse", 0, rb"samlresponse" + OPEN + rb"?(?:[ ]value)?" + _IS + rb"(?P<value>[\w+/=%\-]{80,65536}+)", 0, "saml_response"),
+    (b"signaturevalue", 0, rb"signaturevalue>(?P<value>[\w+/=\s]{80,2000}+)</", 0, "saml_response"),
+    (b"\ttrue\t", 0, rb"\ttrue\t[^\t\n]{1,200}\t(?:true|false)\t\d{1,20}\t[^\t\n]{1,80}\t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
+    (b"\\ttrue\\t", 0, rb"\\ttrue\\t[^\\\n]{1,200}\\t(?:true|false)\\t\d{1,20}\\t[^\\\n]{1,80}\\t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
+    (b"token", 0, rb"token(?:" + OPEN + rb"?[ \t:=]{1,4}" + OPEN + rb"?)(?P<value>[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])", 0, "kubeadm_token"),
+    (b"secret_id", 0, rb"secret_id" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
+    (b"secretid", 0, rb"secretid" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
+    (b"reset", 0, rb"reset(?:[\-_]?passw(?:or)?d)?/(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
+    (b"/verify", 0, rb"/verify(?:[\-_]?e?mail)?/(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
+    (b"/invite/", 0, rb"/invite/(?P<value>[A-Za-z0-9_\-]{20,200})(?![\w.])", 20, "reset_link"),
+    (b"/activate/", 0, rb"/activate/(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
+    (b"magic", 0, rb"magic[\-_]?(?:link|login)?(?:/|\?\w{1,12}=)(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
+    (b"callback?", 0, rb"callback\?(?:[\w=.\-]{1,60}&){0,3}code=(?P<value>[\w.%/\-]{16,400})", 16, "oauth_code"),
+    (b".infura.io/", 0, rb"\.infura\.io/(?:ws/)?v3/(?P<value>[0-9a-f]{32})", 16, "rpc_key"),
+    (b".alchemy.com/", 0, rb"\.alchemy\.com/(?:nft/)?v[23]/(?P<value>[\w\-]{20,64})", 16, "rpc_key"),
+    (b".ankr.com/", 0, rb"\.ankr\.com/[\w\-]{2,40}/(?P<value>[0-9a-f]{64})", 16, "rpc_key"),
+    (b".quiknode.pro/", 0, rb"\.quiknode\.pro/(?P<value>[0-9a-f]{40})", 16, "rpc_key"),
+    (b".render.com/deploy/", 0, rb"\.render\.com/deploy/srv-\w{1,40}\?key=(?P<value>[\w\-]{8,40})", 8, "deploy_hook"),
+    (b"following password", 0, rb"following password[^\n\\]{0,60}:(?:" + GAP + rb"){1,40}(?P<value>[0-9a-f]{32})", 16, "initial_password"),
+    (b"new value:", 0, rb"new value:[ ](?P<value>[A-Za-z0-9_*+=\-]{20})(?![\w])", 16, "initial_password"),
+    (b"ssword for", 0, rb"ssword for [^\n\\]{1,110}:[ ]{0,2}" + BREAK + VIEW + rb"(?P<value>[\w*+=\-!@#%.]{12,64})(?=[\s\\\"]|\Z)", 12, "initial_password"),
+    (b"thin:", 0, rb"thin:[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)@", 0, "oracle_password"),
+    (b"@tcp(", 240, rb"(?:\A|[\s\"'`=:(+>]|\\{1,15}[n\"]|\x92)[\w.\-]{1,60}:(?P<value>[^\s\"'`@/\\]{4,120}+)@tcp\(", 0, "dsn_password"),
+    (b"@unix(", 240, rb"(?:\A|[\s\"'`=:(+>]|\\{1,15}[n\"]|\x92)[\w.\-]{1,60}:(?P<value>[^\s\"'`@/\\]{4,120}+)@unix\(", 0, "dsn_password"),
+    (b"sqlplus", 0, rb"sqlplus[ ](?:-\w{1,3}[ ]){0,3}" + OPEN + rb"?[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)", 0, "oracle_password"),
+    (b".connect(", 0, rb"\.connect\(" + OPEN + rb"[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)@", 0, "oracle_password"),
+    (b"psexec", 0, rb"psexec(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+", 0, "command_password"),
+    (b"secretsdump", 0, rb"secretsdump(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+", 0, "command_password"),
+    (b"keymaterial", 0, rb"keymaterial" + rb"[=>]" + OPEN + rb"?(?P<value>[^\s\"'\\<]{8,64})", 0, "wifi_password"),
+    (b"preshared", 0, rb"preshared-?key[ \t:=]{1,4}(?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
+    (b"private-key", 0, rb"private-key[ ]<\(echo[ ](?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
+)  # fmt: skip
+_CODES: Final = (b"recovery code", b"backup code", b"recovery key", b"scratch code", b"rettungscode", b"ecovery_code", b"ackup_code",
+                 b"recoverycode", b"backupcode", b"product key", b"license key", b"unlock code", b"codes de secours")  # fmt: skip
+_TO_CODES: Final = re.compile(
+    rb"s?(?:[ ](?:is|are|for|\w{1,16}(?=:|[ ](?:is|are)))){0,3}(?:[ \t:=\"'\[\\`(*]|\xe2\x80\x94|" + GAP + rb"){1,40}?(?=\\{0,15}[\"']?[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
+)
+_CODE: Final = re.compile(
+    rb"(?:(?:" + GAP + rb"|[,;\"'*`\]\[]|\d{1,2}[.):][ ]|(?<=[ ])(?:and|und)[ ]){1,40}?)?"
+    rb"(?P<value>(?:[0-9A-Za-z]{4,8}(?:-[0-9A-Za-z]{4,8}){1,7}|\d{4}[ ]\d{4}|\d{6,10}|(?=[a-z]{0,9}\d)[a-z0-9]{8,10}))(?![\w\-])"
+)
+_DIFF: Final = re.compile(
+    rb"(?P<name>[\w.\-]{2,60})" + OPEN + rb"?[ \t]{0,4}[:=][ \t]{0,4}" + OPEN + rb"?"
+    rb"(?:\[-(?P<old>[^\n]{1,200}?)-\])?(?:\{\+(?P<new>[^\n]{1,200}?)\+\})?"
+)
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the secrets that follow known words; `low` is the data in lower case."""
+    for row in _ROWS:
+        for at in anchors.places(low, row.word):
+            if span := _at(data, at, row):
+                yield span
+    for word in _CODES:
+        done = 0
+        for at in anchors.places(low, word):
+            if at >= done:
+                for span in _codes(data, at + len(word)):
+                    yield span
+                    done = span.end
+    for sign in (b"[-", b"{+"):
+        for at in anchors.places(data, sign):
+            yield from _word_diff(data, at)
+
+
+def _at(data: bytes, at: int, row: Row) -> Span | None:
+    if row.back:
+        found = row.form.search(data, max(0, at - row.back), at + len(row.word) + 420)
+        if found is not None and not found.start() <= at <= found.end():
+            return None
+    else:
+        found = row.form.match(data, at)
+    if found is None:
+        return None
+    text = values.plain(found["value"])
+    if judge.is_placeholder(text) or judge.is_reference(text):
+        return None
+    if row.least and not judge.is_random(text, row.least):
+        return None
+    return Span(*found.span("value"), row.kind)
+
+
+def _codes(data: bytes, at: int) -> Iterator[Span]:
+    """Yield the codes of a list that follows a telling word."""
+    lead = _TO_CODES.match(data, at)
+    if lead is None:
+        return
+    at = lead.end()
+    for _ in range(20):
+        found = _CODE.match(data, at)
+        if found is None or found.end() == at:
+            return
+        at = found.end()
+        text = found["value"]
+        if any(0x30 <= one <= 0x39 for one in text) and not judge.is_placeholder(text) and not judge.is_public(text):
+            yield Span(*found.span("value"), "recovery_code")
+
+
+def _word_diff(data: bytes, at: int) -> Iterator[Span]:
+    """Yield the secrets of a diff by words: `password=[-old-]{+new+}`."""
+    begin = anchors.line_start(data, at, 80)
+    for found in _DIFF.finditer(data, begin, at + 420):
+        if found.start() > at:
+            return
+        strength = names.rank(found["name"].strip(b".-_"))
+        if found.end() <= at or strength is Rank.NONE:
+            continue
+        for group in ("old", "new"):
+            text = found[group]
+            if not text or judge.is_placeholder(text) or judge.is_reference(text):
+                continue
+            if judge.is_password(text, 6) if strength is Rank.PASSWORD else judge.is_random(text, 12):
+                yield Span(*found.span(group), "assignment")

@@ -1,0 +1,105 @@
+"""Wallets: phrases of words, keys as lists of bytes, and private keys whose name stands behind them.
+
+A phrase of 12, 15, 18, 21, 24 or 25 short words is taken after a telling word; a phrase in which one of the commonest
+words of English occurs is prose. A list of 64 bytes is a key when it stands on its own or a telling word is before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from commonplace.redact import anchors, judge
+from commonplace.redact.anchors import ARROW, BREAK
+from commonplace.redact.spans import Span
+
+_BETWEEN: Final = (
+    rb"(?:[ \t,\r\n\"'`|+>]|\\{1,15}[nrt\"]|-(?= ?[a-z\d])|\d{1,6}" + ARROW + rb"|\d{1,2}[.):]?(?=[ \t]?[a-z]))"
+)
+_ITEM: Final = rb"[a-z]{3,8}(?![A-Za-z0-9_])"
+_WORDS: Final = re.compile(_ITEM + rb"(?:" + _BETWEEN + rb"{1,24}+" + _ITEM + rb"){11,24}")
+_WORD: Final = re.compile(_ITEM)
+_TO_WORDS: Final = re.compile(
+    rb"[\w\-]{0,16}+(?:[ ](?:is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}"
+    rb"(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|" + BREAK + rb"|[+|*#\-]|\d{1,6}" + ARROW + rb"|\d{1,2}[.):]){1,40}+"
+)
+_COUNTS: Final = (25, 24, 21, 18, 15, 12)
+_PROSE: Final = frozenset(
+    b"the and for are was your with from has have not but its which must should used using uses can will been being into "
+    b"than then their they these those does did our were would could may all any how who why lets get gets may also "
+    b"because where while after before cannot never always please".split()
+)
+_TELLING: Final = (
+    b"mnemonic", b"phrase", b"seed", b"wallet", b"recovery words", b"bip39", b"ganache",
+    "助记词".encode(), b"u52a9\\u8bb0\\u8bcd", b"u52a9\\\\u8bb0\\\\u8bcd",
+)  # fmt: skip
+_BYTES: Final = re.compile(
+    rb"\[(?P<value>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+\d{1,3}"
+    rb"(?:(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+,"
+    rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+\d{1,3}){31,63}+)(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,20}+\]"
+)
+_OF_KEY: Final = re.compile(rb"(?i)secret|keypair|private|priv_?key|uint8array|solana|id\.json|wallet|seed")
+_ALONE: Final = re.compile(rb"(?:\A|" + BREAK + rb"|\")" + anchors.VIEW + rb"\Z")
+_HEX: Final = re.compile(rb"(?<![0-9a-zA-Z])(?:0x)?(?P<value>[0-9a-fA-F]{64})(?![0-9a-zA-Z])")
+_PUBLIC: Final = re.compile(rb"(?i)hash|block|sha256|commit|digest|topic|root|address|public|tx|fingerprint|checksum")
+_KEY_WORDS: Final = (b"private key", b"privatekey", b"private_key", b"deployer", b"accounts:", b"account import", b"validator key")
+_LINE: Final = 160
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the secrets of wallets; `low` is the data in lower case."""
+    done = 0
+    for word in _TELLING:
+        done = 0
+        for at in anchors.places(low, word):
+            if at >= done and (span := _phrase(data, at + len(word))):
+                yield span
+                done = span.end
+    for found in _BYTES.finditer(data):
+        if _is_key(data, found):
+            yield Span(*found.span("value"), "key_bytes")
+    for word in _KEY_WORDS:
+        for at in anchors.places(low, word):
+            yield from _hex_keys(data, at, len(word))
+
+
+def _phrase(data: bytes, at: int) -> Span | None:
+    """Return the words that follow a telling word."""
+    lead = _TO_WORDS.match(data, at)
+    if lead is None:
+        return None
+    found = _WORDS.match(data, lead.end())
+    if found is None:
+        return None
+    words = list(_WORD.finditer(data, found.start(), found.end()))
+    count = next(one for one in _COUNTS if one <= len(words))
+    chosen = words[:count]
+    if any(one[0] in _PROSE for one in chosen) or len({one[0] for one in chosen}) < count // 2:
+        return None
+    return Span(chosen[0].start(), chosen[-1].end(), "seed_phrase")
+
+
+def _is_key(data: bytes, found: re.Match[bytes]) -> bool:
+    """Say whether a list of numbers is a key: 64 bytes that look drawn, or 32 after a telling word."""
+    text = re.sub(rb"\d{1,6}" + ARROW, b"", found["value"])
+    numbers = [int(one) for one in re.findall(rb"\d+", text)]
+    if len(numbers) not in (32, 64) or max(numbers) > 255 or max(numbers) < 180:
+        return False
+    if len(set(numbers)) < len(numbers) * 0.6:
+        return False
+    if _OF_KEY.search(data, max(0, found.start() - 120), found.start()):
+        return True
+    return len(numbers) == 64 and _ALONE.search(data[max(0, found.start() - 40) : found.start()]) is not None
+
+
+def _hex_keys(data: bytes, at: int, length: int) -> Iterator[Span]:
+    """Yield the keys of 64 digits on the line of a telling word."""
+    begin = anchors.line_start(data, at, _LINE)
+    for found in _HEX.finditer(data, begin, at + length + _LINE):
+        first, last = sorted((at, found.start()))
+        between = data[first:last]
+        if b"\n" in between or b"\\n" in between or _PUBLIC.search(data, max(begin, found.start() - 24), found.start()):
+            continue
+        if not judge.is_placeholder(found["value"]):
+            yield Span(*found.span("value"), "wallet_private_key")
