@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from commonplace.redact import anchors
 from commonplace.redact.spans import Span
 
 _BEGIN: Final = re.compile(
@@ -44,12 +45,12 @@ class Block(NamedTuple):
     open: bool
 
 
-def body_end(data: bytes, at: int) -> tuple[int, bool]:
+def body_end(data: bytes, at: int, line: int = _LINE) -> tuple[int, bool]:
     """Follow the pieces of a key from a place in a block; return where they end, and whether the data ended first."""
     end = at
     while found := _PIECE.match(data, end):
         body = found["body"]
-        if body is not None and len(body) < _LINE and not (body.endswith(b"=") or END.match(data, found.end())):
+        if body is not None and len(body) < line and not (body.endswith(b"=") or END.match(data, found.end())):
             is_last = found.end() == len(data) and end > at
             return (len(data), True) if is_last and len(body) >= 12 else (end, found.end() >= len(data) - 16)
         end = found.end()
@@ -75,22 +76,21 @@ def find_blocks(data: bytes) -> Iterator[Block]:
         (b"Private-Lines:", _PUTTY, "putty_private_key"),
         (b"OpenVPN Static", _OPENVPN, "openvpn_static_key"),
     ):
-        at = data.find(anchor)
         done = 0
-        while at >= 0:
+        for at in anchors.places(data, anchor):
+            if at < done:
+                continue
             found = pattern.search(data, max(done, at - 64), at + 64)
             if found is None or found.end() < at:
-                at = data.find(anchor, at + len(anchor))
                 continue
             first = _PIECE.match(data, found.end())
             done = found.end()
             if first is not None and len(first["body"] or first["header"]) >= 8:
-                end, is_open = body_end(data, found.end())
+                end, is_open = body_end(data, found.end(), 30 if kind == "openvpn_static_key" else _LINE)
                 start = found.end() + len(first["gap"])
                 if end - start >= 24:
                     yield Block(start, end, kind, is_open)
                     done = end
-            at = data.find(anchor, max(done, at + len(anchor)))
 
 
 def find(data: bytes) -> Iterator[Span]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.redact import judge, values
+from commonplace.redact import anchors, judge, values
 from commonplace.redact.spans import MARK_BYTES, Span
 
 _BEARER: Final = re.compile(rb"(?i)bearer(?:[ \t]{1,8}|%20|\+)(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})")
@@ -22,6 +22,10 @@ _PARAMETER: Final = re.compile(
     rb"(?:\\{0,15}\")?(?P<value>[A-Za-z0-9+/=_\-.%]{16,1024}+)"
 )
 _COOKIE: Final = re.compile(rb"(?i)cookie(?:\\{0,15}[\"'`]{1,2})?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?")
+_JAR: Final = re.compile(rb"(?i)cookies?\\{0,15}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\{[ \t]{0,4}")
+_ENTRY: Final = re.compile(
+    rb"\\{0,15}[\"'](?P<name>[\w.\-]{1,80}+)\\{0,15}[\"'][ ]?:[ ]?\\{0,15}[\"'](?P<value>[^\s\"'\\]{1,4096}+)\\{0,15}[\"'],?[ ]?"
+)
 _CRUMB: Final = re.compile(
     rb"(?P<name>[\w.!#$%^&*+\-|~]{1,80}+)=(?:\\{0,15}\")?(?P<value>[^\s;,\"'`\\<>]{1,4096}+)"
     rb"(?:\\{0,15}\")?(?:;[ \t]{0,4}|\Z|(?=\W))"
@@ -43,21 +47,17 @@ _WITH_PARAMETERS: Final = frozenset(b"digest hawk oauth signature hmac aws4-hmac
 
 def find(data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the secrets in headers."""
-    at = low.find(b"bearer")
-    while at >= 0:
+    for at in anchors.places(low, b"bearer"):
         if (found := _BEARER.match(data, at)) and _is_token(found["value"], 16):
             yield Span(*found.span("value"), "bearer_token")
-        at = low.find(b"bearer", at + 6)
-    at = low.find(b"authorization")
-    while at >= 0:
+    for at in anchors.places(low, b"authorization"):
         if found := _AUTHORIZATION.match(data, at):
             yield from _authorization(data, found)
-        at = low.find(b"authorization", at + 13)
-    at = low.find(b"cookie")
-    while at >= 0:
-        if found := _COOKIE.match(data, at):
-            yield from _crumbs(data, found.end())
-        at = low.find(b"cookie", at + 6)
+    for at in anchors.places(low, b"cookie"):
+        if found := _JAR.match(data, at):
+            yield from _crumbs(data, found.end(), _ENTRY)
+        elif found := _COOKIE.match(data, at):
+            yield from _crumbs(data, found.end(), _CRUMB)
 
 
 def _is_token(value: bytes, least: int) -> bool:
@@ -93,10 +93,10 @@ def _authorization(data: bytes, found: re.Match[bytes]) -> Iterator[Span]:
         yield Span(*found.span("value"), "authorization")
 
 
-def _crumbs(data: bytes, at: int) -> Iterator[Span]:
+def _crumbs(data: bytes, at: int, form: re.Pattern[bytes]) -> Iterator[Span]:
     """Yield the values of cookies that name a session or look like one."""
     for _ in range(64):
-        found = _CRUMB.match(data, at)
+        found = form.match(data, at)
         if found is None:
             return
         at = found.end()

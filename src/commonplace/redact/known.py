@@ -48,7 +48,7 @@ _ROWS: Final = _rows(
     (b"samlresponse", 0, rb"samlresponse" + OPEN + rb"?(?:[ ]value)?" + _IS + rb"(?P<value>[\w+/=%\-]{80,65536}+)", 0, "saml_response"),
     (b"signaturevalue", 0, rb"signaturevalue>(?P<value>[\w+/=\s]{80,2000}+)</", 0, "saml_response"),
     (b"\ttrue\t", 0, rb"\ttrue\t[^\t\n]{1,200}\t(?:true|false)\t\d{1,20}\t[^\t\n]{1,80}\t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
-    (b"\\ttrue\\t", 0, rb"\\ttrue\\t[^\\\n]{1,200}\\t(?:true|false)\\t\d{1,20}\\t[^\\\n]{1,80}\\t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
+    (b"\\ttrue\\", 0, rb"\\ttrue\\+t[^\\\n]{1,200}\\+t(?:true|false)\\+t\d{1,20}\\+t[^\\\n]{1,80}\\+t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
     (b"token", 0, rb"token(?:" + OPEN + rb"?[ \t:=]{1,4}" + OPEN + rb"?)(?P<value>[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])", 0, "kubeadm_token"),
     (b"secret_id", 0, rb"secret_id" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
     (b"secretid", 0, rb"secretid" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),

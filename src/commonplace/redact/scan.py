@@ -16,7 +16,9 @@ from commonplace.redact import (
     headers,
     known,
     positions,
+    prose,
     spans,
+    tables,
     tokens,
     urls,
     wallets,
@@ -38,6 +40,8 @@ def scan(data: bytes, *, cut: bool = False) -> list[Span]:
     found.extend(files.find(data))
     found.extend(known.find(data, low))
     found.extend(wallets.find(data, low))
+    found.extend(prose.find(data, low))
+    found.extend(tables.find(data, low))
     found.extend(assignments.find(data, low))
     return spans.merge(found)
 

@@ -37,6 +37,7 @@ _WHOLE: Final = re.compile(
     | (?P<rapidapi_key> [0-9a-f]{10}msh[0-9a-f]{15}p1[0-9a-f]{6}jsn[0-9a-f]{12}(?![0-9A-Za-z]) )
     | (?P<zhipu_key> [0-9a-f]{32}\.[A-Za-z0-9]{16}(?![0-9A-Za-z._\-]) )
     | (?P<wallet_import_key> (?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![0-9A-Za-z_\-./+=]) )
+    | (?P<stellar_secret_seed> S[A-Z2-7]{55}(?![A-Za-z0-9]) )
     | (?P<azure_key> [A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,40} )
     | (?P<tatum_key> t-[0-9a-f]{24}-[0-9a-f]{24} )
     """

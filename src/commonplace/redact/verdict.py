@@ -244,7 +244,7 @@ def _is_data(place: Place) -> bool:
         return _CHAIN.match(text) is None
     if place.strength is Rank.PASSWORD and _is_chosen(text):
         return True
-    if b"." in text and not (has_digit(text) and judge.is_random(text, 20)):
+    if b"." in text and not (has_digit(text) and judge.is_random(text, 10 if place.strength is Rank.PASSWORD else 20)):
         return False
     spaced = b" " in place.assign.partition(b"=")[0] and b"=" in place.assign
     if judge.is_random(text, 12) and (has_digit(text) or (not spaced and len(text) >= 20)):

@@ -21,15 +21,15 @@ _ITEM: Final = rb"[a-z]{3,8}(?![A-Za-z0-9_])"
 _WORDS: Final = re.compile(_ITEM + rb"(?:" + _BETWEEN + rb"{1,24}+" + _ITEM + rb"){11,24}")
 _WORD: Final = re.compile(_ITEM)
 _TO_WORDS: Final = re.compile(
-    rb"[\w\-]{0,16}+(?:[ ](?:is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}"
+    rb"[\w.\-]{0,16}+(?:[ ](?:-\w|--[\w.\-]{1,20}|is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}"
     rb"(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|" + BREAK + rb"|[+|*#\-]|\d{1,6}" + ARROW + rb"|\d{1,2}[.):]){1,40}+"
 )
 _COUNTS: Final = (25, 24, 21, 18, 15, 12)
 _PROSE: Final = frozenset(
-    b"the and for are was your with from has have not but its which must should used using uses can will been being into "
-    b"than then their they these those does did our were would could may all any how who why lets get gets may also "
-    b"because where while after before cannot never always please".split()
+    b"the and for are was your with from has its which should using uses been being than these those does did our were "
+    b"would could cannot please lets gets words phrase seed wallet backup store".split()
 )
+"""Words of prose that are not in the list of 2048 words of which phrases are made."""
 _TELLING: Final = (
     b"mnemonic", b"phrase", b"seed", b"wallet", b"recovery words", b"bip39", b"ganache",
     "助记词".encode(), b"u52a9\\u8bb0\\u8bcd", b"u52a9\\\\u8bb0\\\\u8bcd",

@@ -17,7 +17,6 @@ aleo_private_key APrivateKey1 | A{40,60}(?![A-Za-z0-9])
 avalanche_private_key PrivateKey- | [1-9A-HJ-NP-Za-km-z]{44,56}(?![A-Za-z0-9])
 zcash_secret_key secret-extended-key-main1 secret-spending-key-main1 | !L{60,400}
 wallet_encrypted_key 6P | [1-9A-HJ-NP-Za-km-z]{56}(?![A-Za-z0-9])
-stellar_secret_seed S | [A-Z2-7]{55}(?![A-Za-z0-9])
 nostr_secret_key nsec1 | [02-9ac-hj-np-z]{58}(?![A-Za-z0-9])
 wallet_extended_key xprv yprv zprv tprv uprv vprv | [1-9A-HJ-NP-Za-km-z]{100,112}(?![A-Za-z0-9])
 base64_private_key LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVk LS0tLS1CRUdJTiBQUklWQVRFIEtFWS | !B{20,60000}={0,2}

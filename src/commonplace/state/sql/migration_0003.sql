@@ -55,7 +55,7 @@ CREATE TABLE imports (
   mtime_ns     BIGINT NOT NULL, -- the other half of that
   thread_id    TEXT,            -- the thread that it became
   ledger       TEXT,            -- the ledger that it was written to
-  ledger_size  BIGINT,          -- how long that was: one that was lost or cut is made again
+  ledger_size  BIGINT,          -- how long that was (a lost one is made again); of a Codex file, up to where citations were counted
   first_record TEXT,            -- id of its first record: forks and copies of a session share it
   first_answer TEXT,            -- id of the model's first answer: shared by copies whose records were renamed
   reason       TEXT,            -- why it was left out: excluded, deleted, copy, empty, …

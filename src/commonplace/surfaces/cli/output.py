@@ -26,7 +26,7 @@ def print_error(code: str, message: str, hint: str) -> None:
 
 def warn(text: str) -> None:
     """Write a warning to stderr."""
-    sys.stderr.write(f"commonplace: {text}\n")
+    sys.stderr.write(safe(f"commonplace: {text}") + "\n")
 
 
 def say(text: str = "") -> None:

@@ -88,7 +88,7 @@ def run(arguments: list[str]) -> int:
 
 def fail(code: str, message: str, hint: str, *, as_json: bool) -> int:
     """Print an error and return the exit code for it."""
-    sys.stderr.write(f"commonplace: {message} {hint}".rstrip() + "\n")
+    sys.stderr.write(output.safe(f"commonplace: {message} {hint}".rstrip()) + "\n")
     if as_json:
         output.print_error(code, message, hint)
     return 1

@@ -15,9 +15,9 @@ from commonplace.surfaces.cli.memory import learned
 @click.option("--once", is_flag=True, help="One cycle, then end.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document (with --once).")
 def command(once: bool, as_json: bool) -> None:
-    """Import what is new in the usual places and learn from it, until told to stop.
+    """Import and learn again and again, alone or with others.
 
-    Any number of workers, on any number of hosts that share a PostgreSQL database, share the work.
+    Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of workers, on any number of hosts that share a PostgreSQL database, share the work.
     """
     if as_json and not once:
         raise click.UsageError("--json needs --once.")

@@ -1,0 +1,136 @@
+"""Sentences: a password in another language, `use … as the password`, a user and a password side by side.
+
+`assignments` knows `the password is …`. Here are names that are not ASCII (also as JSON escapes them), values that stand
+before their name, and pairs after words such as `login`, `creds` or `user/pass`. Nothing but the value is taken, and it
+must have letters and digits or signs, because sentences have many words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from commonplace.redact import anchors, judge
+from commonplace.redact.anchors import OPEN, VIEW
+from commonplace.redact.spans import Span
+
+_FOREIGN: Final = (
+    "contraseña", "密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "пароля", "пароли", "hasło", "lösenord", "şifre", "Şifre", "clé",
+    "Schlüssel", "schlüssel", "Пароль", "Contraseña", "Hasło", "Lösenord", "暗証番号", "秘密鍵", "mật khẩu", "Mật khẩu", "סיסמה",
+    "كلمة المرور", "κωδικός", "jelszó", "Jelszó", "heslo", "密钥", "令牌",
+)  # fmt: skip
+_TAIL: Final = re.compile(
+    rb"(?P<tail>[ ](?:API|api|pour|de|del|da|do|der|des|f(?:\xc3\xbc|\\{1,15}u00fc)r|is|[\w.\-]{1,16}(?=[ ]?[:=]))){0,3}?"
+    rb"(?:[ \t]{0,4}(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a|est|es|\xc3\xa9|\xc3\xa8|ist|lautet|\xe6\x98\xaf|\\{1,15}u662f|\xe4\xb8\xba|"
+    rb"\\{1,15}u4e3a|\xe3\x81\xaf|\\{1,15}u306f|\xe2\x80\x94|-|\xeb\x8a\x94|\\{1,15}ub294)){0,2}[ \t]{0,4}"
+    + OPEN + rb"?(?P<value>[!-~]{6,120}+)"
+)
+_ESCAPED: Final = re.compile(rb"\\u[0-9a-f]{4}")
+_NAME: Final = rb"(?:(?:[\w\-]{1,16}[ ]){0,3}?)(?P<name>password|passwort|kennwort|passphrase|pw|pwd|passcode|api[ \-]?key|token|secret|key)"
+_AS: Final = re.compile(
+    rb"(?i)[ (]" + OPEN + rb"?(?P<value>[!-~]{6,120}+)[ ](?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la)[ ]" + _NAME + rb"\b"
+)
+_PAIR: Final = re.compile(
+    rb"""(?xi)
+    (?: (?: [ ](?:is|are|with|as|for[ ][\w.\-]{1,30}|lautet|lauten|sind) )? [ \t]{0,2}[:=]? [ \t]{1,4} | [:=] | [ ]?[:=][ ]? )
+    (?: (?:user|username|login|benutzer)[ ] )?
+    """ + OPEN + rb"""? (?P<user> [\w.@\\+\-]{1,80}? ) """ + OPEN + rb"""?
+    (?P<between> [ ]?/[ ]?(?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})? | : | ,[ ](?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})? | [ ](?:and|with|und)[ ](?:password[ ])? | [ ]\|[ ] )
+    """ + OPEN + rb"""? (?P<value> [!-~]{6,120}+ )
+    """
+)  # fmt: skip
+_LOGINS: Final = (
+    b"login", b"creds", b"credentials", b"zugangsdaten", b"user/pass", b"username/password", b"user/password", b"login/password",
+    b"benutzer/passwort", b"user:pass", b"identifiant", b"identifiants", b"log in", b"logged in", b"wifi", b"wi-fi", b"wlan", b"ssh",
+    b"username:password", b"anmeldedaten", b"account", b"acceso", b"credenciales", b"admin access", b"log in with", b"log in as",
+)  # fmt: skip
+_MAIL: Final = re.compile(
+    rb"(?:\A|[\s\"'(>+]|\\{1,15}[nt\"]|\x92)[\w.+\-]{1,60}@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?P<between>[ ]?[/|][ ]|:)" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
+)
+_HOST: Final = re.compile(rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)")
+_FIRST: Final = re.compile(
+    rb"(?:\A|" + anchors.BREAK + rb")" + VIEW + rb"[\w.\-]{2,30}[:/](?P<value>[!-~]{8,60}+)[ ](?:is|are|was)[ ](?:the|my|our)[ ](?:login|creds|credentials)"
+)
+_FROM_TO: Final = re.compile(rb"(?i)[ ](?:from[ ]" + OPEN + rb"?(?P<old>[!-~]{6,80}?)" + OPEN + rb"?[ ])?to[ ]" + OPEN + rb"?(?P<value>[!-~]{6,80}+)")
+_MIXED: Final = re.compile(rb"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])")
+_SIGN: Final = re.compile(rb"[!@#$%^&*+=?~]")
+_PATH: Final = re.compile(rb"[\w.\-]*/[\w.\-/]*\Z|.*\.(?:com|org|net|io|py|js|ts|md|txt|json|ya?ml|git|sh|html?|go|rs)\Z|\d+(?:[.,:]\d+)*[a-z%]{0,3}\Z")
+_DOMAINS: Final = re.compile(rb"\d{2}")
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the passwords of sentences; `low` is the data in lower case."""
+    yield from _foreign(data)
+    for at in anchors.places(low, b" as "):
+        yield from _before(data, at)
+    for word in _LOGINS:
+        for at in anchors.places(low, word):
+            if (found := _PAIR.match(data, at + len(word))) and (span := _span(found, data)):
+                yield span
+    for at in anchors.places(data, b"@"):
+        found = _MAIL.search(data, max(0, at - 62), at + 220)
+        if found and found.start() < at < found.start("between") and (span := _mail(found, data)):
+            yield span
+        found = _HOST.search(data, max(0, at - 41), at + 120)
+        if found and found.start() < at and (span := _span(found, data)):
+            yield span
+    for word in (b"assword changed", b"password", b"changed it"):
+        for at in anchors.places(low, word):
+            if found := _FROM_TO.match(data, at + len(word)):
+                for group in ("old", "value"):
+                    if found[group] and (span := _span(found, data, group)):
+                        yield span
+
+
+def _foreign(data: bytes) -> Iterator[Span]:
+    is_escaped = _ESCAPED.search(data) is not None
+    if data.isascii() and not is_escaped:
+        return
+    for name in _FOREIGN:
+        for written in (name.encode(), *_escapes(name, is_escaped)):
+            for at in anchors.places(data, written):
+                if (found := _TAIL.match(data, at + len(written))) and (span := _span(found, data)):
+                    yield span
+
+
+def _escapes(name: str, is_escaped: bool) -> Iterator[bytes]:
+    """Yield a name as JSON escapes it, once and twice."""
+    if is_escaped:
+        text = "".join(one if one.isascii() else f"\\u{ord(one):04x}" for one in name).encode()
+        yield text.removeprefix(b"\\")
+        yield text.replace(b"\\", b"\\\\").removeprefix(b"\\\\")
+
+
+def _before(data: bytes, at: int) -> Iterator[Span]:
+    begin = max(0, at - 124)
+    found = _AS.search(data, data.rfind(b" ", begin, at), at + 60)
+    if found and found.start("value") < at and (span := _span(found, data)):
+        yield span
+
+
+def _mail(found: re.Match[bytes], data: bytes) -> Span | None:
+    """A mail address and a password; after a colon only what no path and no port is."""
+    text = found["value"]
+    if found["between"] == b":" and (b"/" in text or b"." in text.strip(b".") or not _DOMAINS.search(text)):
+        return None
+    return _span(found, data)
+
+
+def _span(found: re.Match[bytes], data: bytes, group: str = "value") -> Span | None:
+    """Return the span of a value that a sentence gives, without what belongs to the sentence."""
+    start = found.start(group)
+    text = re.split(rb"[\"'`<>\\]", found[group], maxsplit=1)[0]
+    text = text.rstrip(b",;:)]}|")
+    if text.endswith(b".") and data[start + len(text) : start + len(text) + 1] in (b"", b" ", b"\n", b"\\", b'"'):
+        text = text[:-1]
+    user = found.groupdict().get("user") or b""
+    if len(text) < 6 or text.lower() == user.lower() or b"://" in text or text[:1] in b"$-{[<(":
+        return None
+    if judge.is_placeholder(text) or judge.is_reference(text) or judge.is_public(text) or _PATH.match(text):
+        return None
+    if not _MIXED.match(text) or not (_DOMAINS.search(text) or _SIGN.search(text) or judge.is_random(text, 8)):
+        return None
+    if not (len(text) >= 8 or _SIGN.search(text)):
+        return None
+    return Span(start, start + len(text), "prose_password")

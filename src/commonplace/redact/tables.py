@@ -1,0 +1,159 @@
+"""Tables: a column whose head is key-like holds secrets. Comma, semicolon, tab, bar, aligned columns, SQL inserts.
+
+The head is a line with such a word in one of its cells; the rows are the lines below it with the same separator, as far
+as they go, at most `_REACH` bytes (a stream looks no further back).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from commonplace.redact import anchors, judge, names
+from commonplace.redact.names import Rank
+from commonplace.redact.spans import Span
+
+_REACH: Final = 6 * 1024
+_ROWS: Final = 200
+_WORDS: Final = (b"passw", b"pwd", b"secret", b"token", b"key", b"passphrase", b"kennwort")
+_BREAK: Final = re.compile(rb"\r?\n|(?:\\{1,15}r)?\\{1,15}n")
+_VIEW: Final = re.compile(rb"(?:[ \t]{0,8}L?\d{1,6}(?:" + anchors.ARROW + rb"|:[ ]?)|[+>](?![+\-])[ ]?|-(?![+\-]))?")
+_RULE: Final = re.compile(rb"[ |+:=\-\t]{3,}\Z")
+_HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*[A-Za-z][\w .\-/()]{0,40}[ \t\"'`*_]*\Z")
+_INSERT: Final = re.compile(
+    rb"(?i)insert[ ]into[ ][\w.`\"\[\]\\]{1,80}[ ]?\((?P<columns>[^()\n]{3,400})\)[ \n\\n]{1,8}values[ \n\\n]{0,8}(?P<rows>\()"
+)
+_FIELD: Final = re.compile(rb"[ ]?(?:[NEe]?'(?P<value>[^'\n]{0,400})'|[^,'()\n]{0,200}(?:\([^()\n]{0,100}\))?)[ ]?")
+
+
+class Head(NamedTuple):
+    """A head of a table: its separator, the numbers of its key-like columns, how many there are, where it ends."""
+
+    separator: bytes
+    columns: dict[int, Rank]
+    count: int
+    end: int
+
+
+def find(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the secrets in tables; `low` is the data in lower case."""
+    done = -1
+    lines = 0
+    seen: set[int] = set()
+    for word in _WORDS:
+        done = -1
+        for at in anchors.places(low, word):
+            if at < done:
+                continue
+            begin = anchors.line_start(data, at, 400)
+            found = _BREAK.search(data, at, at + 400)
+            done = found.start() if found else at + 1
+            if found is None or begin in seen:
+                continue
+            seen.add(begin)
+            lines += 1
+            head = _head(data, begin, found.start(), found.end())
+            if head is not None:
+                yield from _rows(data, head)
+    for at in anchors.places(low, b"insert into"):
+        yield from _inserts(data, at)
+
+
+def _content(data: bytes, begin: int, end: int) -> int:
+    """Return where a line begins behind what a view put before it."""
+    found = _VIEW.match(data, begin, end)
+    return found.end() if found else begin
+
+
+def _head(data: bytes, begin: int, end: int, after: int) -> Head | None:
+    begin = _content(data, begin, end)
+    line = data[begin:end]
+    for separator in (b"|", b"\t", b"\\t", b";", b","):
+        if separator not in line:
+            continue
+        cells = line.split(separator)
+        if len(cells) > 40 or not all(not cell.strip() or _HEAD_CELL.match(cell) for cell in cells):
+            return None
+        return _heads(separator, cells, after)
+    cells = re.split(rb"[ ]{2,}", line.strip())
+    if len(cells) >= 2 and all(_HEAD_CELL.match(cell) for cell in cells):
+        return _heads(b"  ", cells, after)
+    return None
+
+
+def _heads(separator: bytes, cells: list[bytes], after: int) -> Head | None:
+    ranks = {number: names.rank(cell.strip(b" \t\"'`*_")) for number, cell in enumerate(cells)}
+    columns = {number: rank for number, rank in ranks.items() if rank in (Rank.PASSWORD, Rank.TOKEN)}
+    if not columns or len([cell for cell in cells if cell.strip()]) < 2:
+        return None
+    return Head(separator, columns, len(cells), after)
+
+
+def _rows(data: bytes, head: Head) -> Iterator[Span]:
+    begin = head.end
+    for _ in range(_ROWS):
+        found = _BREAK.search(data, begin, begin + 1200)
+        end = found.start() if found else min(len(data), begin + 1200)
+        after = found.end() if found else end
+        if end > head.end + _REACH:
+            return
+        start = _content(data, begin, end)
+        line = data[start:end]
+        if not _RULE.match(line):
+            cells = _cells(line, start, head.separator)
+            if len(cells) != head.count:
+                return
+            yield from _secrets(data, cells, head)
+        if found is None:
+            return
+        begin = after
+
+
+def _cells(line: bytes, start: int, separator: bytes) -> list[tuple[int, int]]:
+    """Return where the cells of a line begin and end."""
+    if separator == b"  ":
+        return [(start + one.start(), start + one.end()) for one in re.finditer(rb"\S+(?:[ ]\S+){0,20}", line)]
+    cells: list[tuple[int, int]] = []
+    for cell in line.split(separator):
+        cells.append((start, start + len(cell)))
+        start += len(cell) + len(separator)
+    return cells
+
+
+def _secrets(data: bytes, cells: list[tuple[int, int]], head: Head) -> Iterator[Span]:
+    for number, rank in head.columns.items():
+        start, end = cells[number]
+        text = data[start:end]
+        left = len(text) - len(text.lstrip(b" \t\"'`*\\"))
+        value = text.strip(b" \t\r\"'`*\\")
+        if not value or b" " in value or judge.is_placeholder(value) or judge.is_reference(value) or b"\\" in value:
+            continue
+        if judge.is_public(value):
+            continue
+        if judge.is_password(value, 6) if rank is Rank.PASSWORD else judge.is_random(value, 12):
+            yield Span(start + left, start + left + len(value), "table_cell")
+
+
+def _inserts(data: bytes, at: int) -> Iterator[Span]:
+    """Yield the secrets of rows that SQL inserts."""
+    found = _INSERT.match(data, at)
+    if found is None:
+        return
+    columns = [names.rank(one.strip(b" `\"[]\\")) for one in found["columns"].split(b",")]
+    if not any(rank is Rank.PASSWORD or rank is Rank.TOKEN for rank in columns):
+        return
+    place = found.start("rows") + 1
+    for _ in range(_ROWS):
+        for rank in columns:
+            field = _FIELD.match(data, place)
+            if field is None:
+                return
+            text = field["value"]
+            if text and rank in (Rank.PASSWORD, Rank.TOKEN) and not judge.is_placeholder(text) and judge.is_password(text, 6):
+                yield Span(*field.span("value"), "table_cell")
+            place = field.end() + 1
+        following = re.compile(rb"[ ]?,[ \n\\n]{0,6}\(").match(data, place)
+        if following is None or place > at + _REACH:
+            return
+        place = following.end()
