@@ -196,6 +196,16 @@ def test_the_sub_agents_of_a_deleted_thread_do_not_come_back_either(commonplace:
 
 
 @pytest.mark.usefixtures("database")
+def test_with_an_imported_thread_go_the_ledgers_of_its_sub_agents(commonplace: Command, home: Path) -> None:
+    commonplace.ok("sessions", "import", "--path", agents.CLAUDE / "subagent")
+    assert 2 == len(list((home / "sessions").rglob("*.jsonl")))
+    gone = commonplace.ok("sessions", "delete", "71319f14")["deleted"]
+
+    assert 2 == len(gone)
+    assert [] == list((home / "sessions").rglob("*.jsonl"))
+
+
+@pytest.mark.usefixtures("database")
 def test_deleting_a_codex_thread_forgets_what_it_taught_and_leaves_its_file(
     commonplace: Command, home: Path, tmp_path: Path
 ) -> None:

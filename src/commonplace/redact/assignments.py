@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.redact import anchors, values, verdict
+from commonplace.redact.anchors import Text
 from commonplace.redact.names import Rank, rank
 from commonplace.redact.spans import MARK_BYTES, Span
 from commonplace.redact.values import Value
@@ -75,11 +76,12 @@ _WORDS_BEFORE: Final = re.compile(rb"(?:[A-Za-z]{1,16}[ _\-]){1,2}\Z")
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b";", b"#", b"%26", b"%3F")
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the values that follow key-like names; `low` is the data in lower case."""
+def find(text: Text) -> Iterator[Span]:
+    """Yield the values that follow key-like names"""
+    data = text.data
     seen: set[int] = set()
     for word in WORDS:
-        for at in anchors.places(low, word):
+        for at in text.places(word):
             found = _AFTER.match(data, at + len(word))
             if found is not None and found.end() not in seen:
                 seen.add(found.end())

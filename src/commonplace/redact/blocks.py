@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact import anchors
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Span
 
 _BEGIN: Final = re.compile(
@@ -67,9 +67,9 @@ def resume(data: bytes) -> bytes:
     return tail
 
 
-def find_blocks(data: bytes) -> Iterator[Block]:
+def find_blocks(text: Text) -> Iterator[Block]:
     """Yield the key blocks in the data."""
-    done = 0
+    data = text.data
     for anchor, pattern, kind in (
         (b"PRIVATE KEY", _BEGIN, "private_key"),
         (b"SECRET KEY", _BEGIN, "private_key"),
@@ -77,7 +77,7 @@ def find_blocks(data: bytes) -> Iterator[Block]:
         (b"OpenVPN Static", _OPENVPN, "openvpn_static_key"),
     ):
         done = 0
-        for at in anchors.places(data, anchor):
+        for at in text.exact(anchor):
             if at < done:
                 continue
             found = pattern.search(data, max(done, at - 64), at + 64)
@@ -93,7 +93,7 @@ def find_blocks(data: bytes) -> Iterator[Block]:
                     done = end
 
 
-def find(data: bytes) -> Iterator[Span]:
+def find(text: Text) -> Iterator[Span]:
     """Yield the secrets of key blocks."""
-    for block in find_blocks(data):
+    for block in find_blocks(text):
         yield Span(block.start, block.end, block.kind)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import anchors, judge
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Span
 
 _STRING: Final = re.compile(
@@ -99,11 +100,12 @@ _FIELD: Final = re.compile(rb"(?i)passw|pwd|secret|token")
 _HASH_NAME: Final = re.compile(rb"(?i)(?:sha|md|aes|hs|rs|es|des)[\-_]?\d{1,4}[\w\-]{0,12}\Z|text/|utf-?8")
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the secrets that are arguments of known functions; `low` is the data in lower case."""
+def find(text: Text) -> Iterator[Span]:
+    """Yield the secrets that are arguments of known functions"""
+    data = text.data
     for call in _CALLS:
-        for at in anchors.places(low, call.word):
-            found = call.name.match(low, at)
+        for at in text.places(call.word):
+            found = call.name.match(text.low, at)
             if found is None:
                 continue
             if call.word in _TYPING and not _FIELD.search(data, max(0, at - 60), at + 60):

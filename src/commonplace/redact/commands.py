@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact import anchors, judge
+from commonplace.redact import judge
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Span
 
 _REACH: Final = 240
@@ -111,15 +112,16 @@ _WORDS: Final = (
 """Flags of more than one letter that say nothing by themselves."""
 
 
-def find(data: bytes) -> Iterator[Span]:
+def find(text: Text) -> Iterator[Span]:
     """Yield the passwords on command lines."""
+    data = text.data
     for pattern in _LETTER:
         for found in pattern.finditer(data):
             for flag in _flags(found[1]):
                 if span := _given(data, found.start(), found.end(), flag):
                     yield span
     for word, flag in _WORDS:
-        for at in anchors.places(data, word):
+        for at in text.exact(word):
             if span := _given(data, at, at + len(word), flag):
                 yield span
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.redact import judge
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Span
 
 _PGPASS: Final = re.compile(
@@ -42,59 +43,54 @@ _NOT_DATA: Final = frozenset(
 )
 
 
-def find(data: bytes) -> Iterator[Span]:
+def find(text: Text) -> Iterator[Span]:
     """Yield the secrets that the form of a file shows."""
+    data = text.data
     for anchor, pattern, kind, back in (
         (b":54", _PGPASS, "pgpass", 81),
         (b":*:", _PGPASS, "pgpass", 81),
         (b":$", _CRYPT, "password_file", 64),
         (b":{S", _CRYPT, "password_file", 64),
     ):
-        at = data.find(anchor)
-        while at >= 0:
+        for at in text.exact(anchor):
             left = data[max(0, at - back) : at]
             start = at - (
                 len(left) - len(left.rstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-@*"))
             )
             if start < at and (found := pattern.match(data, start)) and not judge.is_placeholder(found["value"]):
                 yield Span(*found.span("value"), kind)
-            at = data.find(anchor, at + len(anchor))
-    yield from _kubernetes(data)
-    yield from _web_keys(data)
+    yield from _kubernetes(text)
+    yield from _web_keys(text)
 
 
-def _web_keys(data: bytes) -> Iterator[Span]:
+def _web_keys(text: Text) -> Iterator[Span]:
     """Yield the private parts of JSON Web Keys."""
-    done = 0
-    at = data.find(b"kty")
-    while at >= 0:
+    data = text.data
+    done = after = 0
+    for at in text.exact(b"kty"):
+        if at < after:
+            continue
         for found in _WEB_KEY.finditer(data, max(done, at - 1500), at + 2500):
             if not judge.is_placeholder(found["value"]) and not judge.is_worded(found["value"]):
                 yield Span(*found.span("value"), "json_web_key")
         done = max(done, at)
-        at = data.find(b"kty", at + 600)
+        after = at + 600
 
 
-def _kubernetes(data: bytes) -> Iterator[Span]:
+def _kubernetes(text: Text) -> Iterator[Span]:
     """Yield the values under `data:` and `stringData:` that stand near the kind of a Kubernetes secret."""
-    kinds: list[int] = []
-    for anchor in _KINDS:
-        at = data.find(anchor)
-        while at >= 0:
-            kinds.append(at)
-            at = data.find(anchor, at + len(anchor))
+    data = text.data
+    kinds = [at for anchor in _KINDS if text.has(b"secret") for at in text.exact(anchor)]
     if not kinds:
         return
     kinds.sort()
     done = 0
-    at = data.find(b"ata")
-    while at >= 0:
+    for at in text.exact(b"ata"):
         if at >= done and (found := _DATA.match(data, at)) and _is_secret(data, at, kinds):
             done = found.end()
             for span, end in _entries(data, found.end()):
                 yield span
                 done = end
-        at = data.find(b"ata", at + 3)
 
 
 def _is_secret(data: bytes, at: int, kinds: list[int]) -> bool:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.redact import anchors, judge, values
+from commonplace.redact import judge, values
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import MARK_BYTES, Span
 
 _BEARER: Final = re.compile(rb"(?i)bearer(?:[ \t]{1,8}|%20|\+)(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})")
@@ -45,15 +46,16 @@ _SCHEMES: Final = frozenset(
 _WITH_PARAMETERS: Final = frozenset(b"digest hawk oauth signature hmac aws4-hmac-sha256 mac vapid".split())
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
+def find(text: Text) -> Iterator[Span]:
     """Yield the secrets in headers."""
-    for at in anchors.places(low, b"bearer"):
+    data = text.data
+    for at in text.places(b"bearer"):
         if (found := _BEARER.match(data, at)) and _is_token(found["value"], 16):
             yield Span(*found.span("value"), "bearer_token")
-    for at in anchors.places(low, b"authorization"):
+    for at in text.places(b"authorization"):
         if found := _AUTHORIZATION.match(data, at):
             yield from _authorization(data, found)
-    for at in anchors.places(low, b"cookie"):
+    for at in text.places(b"cookie"):
         if found := _JAR.match(data, at):
             yield from _crumbs(data, found.end(), _ENTRY)
         elif found := _COOKIE.match(data, at):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import anchors, judge, names, values
-from commonplace.redact.anchors import BREAK, GAP, OPEN, VIEW
+from commonplace.redact.anchors import BREAK, GAP, OPEN, VIEW, Text
 from commonplace.redact.names import Rank
 from commonplace.redact.spans import Span
 
@@ -49,7 +49,7 @@ _ROWS: Final = _rows(
     (b"signaturevalue", 0, rb"signaturevalue>(?P<value>[\w+/=\s]{80,2000}+)</", 0, "saml_response"),
     (b"\ttrue\t", 0, rb"\ttrue\t[^\t\n]{1,200}\t(?:true|false)\t\d{1,20}\t[^\t\n]{1,80}\t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
     (b"\\ttrue\\", 0, rb"\\ttrue\\+t[^\\\n]{1,200}\\+t(?:true|false)\\+t\d{1,20}\\+t[^\\\n]{1,80}\\+t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
-    (b"token", 0, rb"token(?:" + OPEN + rb"?[ \t:=]{1,4}" + OPEN + rb"?)(?P<value>[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])", 0, "kubeadm_token"),
+    (b"kubeadm", 0, rb"kubeadm[^\n\\]{0,120}?token(?:" + OPEN + rb"?[ \t:=]{1,4}" + OPEN + rb"?)(?P<value>[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])", 0, "kubeadm_token"),
     (b"secret_id", 0, rb"secret_id" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
     (b"secretid", 0, rb"secretid" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
     (b"reset", 0, rb"reset(?:[\-_]?passw(?:or)?d)?/(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
@@ -92,21 +92,22 @@ _DIFF: Final = re.compile(
 )
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the secrets that follow known words; `low` is the data in lower case."""
+def find(text: Text) -> Iterator[Span]:
+    """Yield the secrets that follow known words"""
+    data = text.data
     for row in _ROWS:
-        for at in anchors.places(low, row.word):
+        for at in text.places(row.word):
             if span := _at(data, at, row):
                 yield span
     for word in _CODES:
         done = 0
-        for at in anchors.places(low, word):
+        for at in text.places(word):
             if at >= done:
                 for span in _codes(data, at + len(word)):
                     yield span
                     done = span.end
     for sign in (b"[-", b"{+"):
-        for at in anchors.places(data, sign):
+        for at in text.exact(sign):
             yield from _word_diff(data, at)
 
 

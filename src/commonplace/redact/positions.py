@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact import anchors
-from commonplace.redact.anchors import BREAK, OPEN, VIEW
+from commonplace.redact.anchors import BREAK, OPEN, VIEW, Text
 from commonplace.redact.commands import span_of
 from commonplace.redact.spans import Span
 
@@ -111,10 +110,11 @@ _PHRASES: Final = _phrases(
 )  # fmt: skip
 
 
-def find(data: bytes) -> Iterator[Span]:
+def find(text: Text) -> Iterator[Span]:
     """Yield the secrets of phrases."""
+    data = text.data
     for phrase in _PHRASES:
-        for at in anchors.places(data, phrase.word):
+        for at in text.exact(phrase.word):
             if span := _at(data, at, phrase):
                 yield span
 

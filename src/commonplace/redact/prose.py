@@ -12,21 +12,37 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.redact import anchors, judge
-from commonplace.redact.anchors import OPEN, VIEW
+from commonplace.redact.anchors import OPEN, VIEW, Text
 from commonplace.redact.spans import Span
 
 _FOREIGN: Final = (
-    "contraseña", "密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "пароля", "пароли", "hasło", "lösenord", "şifre", "Şifre", "clé",
-    "Schlüssel", "schlüssel", "Пароль", "Contraseña", "Hasło", "Lösenord", "暗証番号", "秘密鍵", "mật khẩu", "Mật khẩu", "סיסמה",
-    "كلمة المرور", "κωδικός", "jelszó", "Jelszó", "heslo", "密钥", "令牌",
+    "contraseña", "密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "пароля", "hasło", "lösenord", "şifre", "clé", "schlüssel",
+    "暗証番号", "秘密鍵", "mật khẩu", "סיסמה", "كلمة المرور", "κωδικός", "jelszó", "密钥", "令牌", "Пароль", "CONTRASEÑA", "Şifre",
 )  # fmt: skip
+
+
+def _cut(name: str) -> tuple[bytes, str]:
+    """Cut a name before its first letter that is not ASCII."""
+    at = next(at for at, one in enumerate(name) if not one.isascii())
+    return name[:at].lower().encode(), name[at:]
+
+
+def _escape(text: str) -> bytes:
+    """Return how JSON writes the rest of a name, at any depth, without its first backslash and `u`."""
+    parts = [re.escape(one.encode()) if one.isascii() else rb"\\{1,15}u%04x" % ord(one) for one in text]
+    return b"".join(parts).removeprefix(rb"\\{1,15}u")
+
+
+_PREFIXES: Final = tuple(_cut(name)[0] for name in _FOREIGN)
+_LEAD: Final = re.compile(b"[" + b"".join({re.escape(_cut(name)[1].encode()[:1]) for name in _FOREIGN}) + b"]")
+_RAW: Final = re.compile(b"|".join(b"(" + re.escape(_cut(name)[1].encode()) + b")" for name in _FOREIGN))
+_ESCAPED: Final = re.compile(rb"\\u(?:" + b"|".join(b"(" + _escape(_cut(name)[1]) + b")" for name in _FOREIGN) + b")")
 _TAIL: Final = re.compile(
     rb"(?P<tail>[ ](?:API|api|pour|de|del|da|do|der|des|f(?:\xc3\xbc|\\{1,15}u00fc)r|is|[\w.\-]{1,16}(?=[ ]?[:=]))){0,3}?"
     rb"(?:[ \t]{0,4}(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a|est|es|\xc3\xa9|\xc3\xa8|ist|lautet|\xe6\x98\xaf|\\{1,15}u662f|\xe4\xb8\xba|"
     rb"\\{1,15}u4e3a|\xe3\x81\xaf|\\{1,15}u306f|\xe2\x80\x94|-|\xeb\x8a\x94|\\{1,15}ub294)){0,2}[ \t]{0,4}"
     + OPEN + rb"?(?P<value>[!-~]{6,120}+)"
 )
-_ESCAPED: Final = re.compile(rb"\\u[0-9a-f]{4}")
 _NAME: Final = rb"(?:(?:[\w\-]{1,16}[ ]){0,3}?)(?P<name>password|passwort|kennwort|passphrase|pw|pwd|passcode|api[ \-]?key|token|secret|key)"
 _AS: Final = re.compile(
     rb"(?i)[ (]" + OPEN + rb"?(?P<value>[!-~]{6,120}+)[ ](?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la)[ ]" + _NAME + rb"\b"
@@ -59,16 +75,17 @@ _PATH: Final = re.compile(rb"[\w.\-]*/[\w.\-/]*\Z|.*\.(?:com|org|net|io|py|js|ts
 _DOMAINS: Final = re.compile(rb"\d{2}")
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the passwords of sentences; `low` is the data in lower case."""
+def find(text: Text) -> Iterator[Span]:
+    """Yield the passwords of sentences"""
+    data = text.data
     yield from _foreign(data)
-    for at in anchors.places(low, b" as "):
+    for at in text.places(b" as "):
         yield from _before(data, at)
     for word in _LOGINS:
-        for at in anchors.places(low, word):
+        for at in text.places(word):
             if (found := _PAIR.match(data, at + len(word))) and (span := _span(found, data)):
                 yield span
-    for at in anchors.places(data, b"@"):
+    for at in text.exact(b"@"):
         found = _MAIL.search(data, max(0, at - 62), at + 220)
         if found and found.start() < at < found.start("between") and (span := _mail(found, data)):
             yield span
@@ -76,7 +93,7 @@ def find(data: bytes, low: bytes) -> Iterator[Span]:
         if found and found.start() < at and (span := _span(found, data)):
             yield span
     for word in (b"assword changed", b"password", b"changed it"):
-        for at in anchors.places(low, word):
+        for at in text.places(word):
             if found := _FROM_TO.match(data, at + len(word)):
                 for group in ("old", "value"):
                     if found[group] and (span := _span(found, data, group)):
@@ -84,22 +101,15 @@ def find(data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def _foreign(data: bytes) -> Iterator[Span]:
-    is_escaped = _ESCAPED.search(data) is not None
-    if data.isascii() and not is_escaped:
-        return
-    for name in _FOREIGN:
-        for written in (name.encode(), *_escapes(name, is_escaped)):
-            for at in anchors.places(data, written):
-                if (found := _TAIL.match(data, at + len(written))) and (span := _span(found, data)):
-                    yield span
-
-
-def _escapes(name: str, is_escaped: bool) -> Iterator[bytes]:
-    """Yield a name as JSON escapes it, once and twice."""
-    if is_escaped:
-        text = "".join(one if one.isascii() else f"\\u{ord(one):04x}" for one in name).encode()
-        yield text.removeprefix(b"\\")
-        yield text.replace(b"\\", b"\\\\").removeprefix(b"\\\\")
+    """Yield what follows names that are not ASCII."""
+    raw = () if data.isascii() else (_RAW.match(data, lead.start()) for lead in _LEAD.finditer(data))
+    for found in (*_ESCAPED.finditer(data), *(one for one in raw if one)):
+        prefix = _PREFIXES[(found.lastindex or 1) - 1]
+        before = data[max(0, found.start() - 24) : found.start()].rstrip(b"\\")
+        if before.lower().endswith(prefix) and (value := _TAIL.match(data, found.end())):
+            span = _span(value, data)
+            if span is not None:
+                yield span
 
 
 def _before(data: bytes, at: int) -> Iterator[Span]:

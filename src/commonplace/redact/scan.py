@@ -7,6 +7,8 @@ makes streaming the same as scanning the whole.
 
 from __future__ import annotations
 
+from typing import Final
+
 from commonplace.redact import (
     assignments,
     blocks,
@@ -23,26 +25,31 @@ from commonplace.redact import (
     urls,
     wallets,
 )
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Finding, Span
+
+_FAMILIES: Final = (
+    blocks,
+    urls,
+    headers,
+    calls,
+    commands,
+    positions,
+    files,
+    known,
+    wallets,
+    prose,
+    tables,
+    assignments,
+)
 
 
 def scan(data: bytes, *, cut: bool = False) -> list[Span]:
     """Return the secrets in the data, in order, without overlaps; `cut` says that it begins in the middle of a text."""
-    low = data.lower()
-    found: list[Span] = []
-    found.extend(blocks.find(data))
-    found.extend(tokens.find(data, cut=cut))
-    found.extend(urls.find(data, low))
-    found.extend(headers.find(data, low))
-    found.extend(calls.find(data, low))
-    found.extend(commands.find(data))
-    found.extend(positions.find(data))
-    found.extend(files.find(data))
-    found.extend(known.find(data, low))
-    found.extend(wallets.find(data, low))
-    found.extend(prose.find(data, low))
-    found.extend(tables.find(data, low))
-    found.extend(assignments.find(data, low))
+    text = Text(data)
+    found: list[Span] = [*tokens.find(data, cut=cut)]
+    for family in _FAMILIES:
+        found.extend(family.find(text))
     return spans.merge(found)
 
 

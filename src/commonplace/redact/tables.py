@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from commonplace.redact import anchors, judge, names
 from commonplace.redact.names import Rank
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Span
 
 _REACH: Final = 6 * 1024
@@ -19,6 +20,7 @@ _ROWS: Final = 200
 _WORDS: Final = (b"passw", b"pwd", b"secret", b"token", b"key", b"passphrase", b"kennwort")
 _BREAK: Final = re.compile(rb"\r?\n|(?:\\{1,15}r)?\\{1,15}n")
 _VIEW: Final = re.compile(rb"(?:[ \t]{0,8}L?\d{1,6}(?:" + anchors.ARROW + rb"|:[ ]?)|[+>](?![+\-])[ ]?|-(?![+\-]))?")
+_NEAR: Final = re.compile(rb"[\w .\-/()]{3,40}?[\"'`*_\\]{0,4}[ \t]{0,40}(?:[|,;\t\r\n]|\\{1,15}[tnr]|(?<=  ))|[\w.\-]{3,40}[ ]{2}")
 _RULE: Final = re.compile(rb"[ |+:=\-\t]{3,}\Z")
 _HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*[A-Za-z][\w .\-/()]{0,40}[ \t\"'`*_]*\Z")
 _INSERT: Final = re.compile(
@@ -36,15 +38,15 @@ class Head(NamedTuple):
     end: int
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the secrets in tables; `low` is the data in lower case."""
+def find(text: Text) -> Iterator[Span]:
+    """Yield the secrets in tables"""
+    data = text.data
     done = -1
-    lines = 0
     seen: set[int] = set()
     for word in _WORDS:
         done = -1
-        for at in anchors.places(low, word):
-            if at < done:
+        for at in text.places(word):
+            if at < done or _NEAR.match(data, at) is None:
                 continue
             begin = anchors.line_start(data, at, 400)
             found = _BREAK.search(data, at, at + 400)
@@ -52,11 +54,10 @@ def find(data: bytes, low: bytes) -> Iterator[Span]:
             if found is None or begin in seen:
                 continue
             seen.add(begin)
-            lines += 1
             head = _head(data, begin, found.start(), found.end())
             if head is not None:
                 yield from _rows(data, head)
-    for at in anchors.places(low, b"insert into"):
+    for at in text.places(b"insert into"):
         yield from _inserts(data, at)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge, values
+from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Span
 
 _USERINFO: Final = re.compile(
@@ -67,10 +68,10 @@ _IN_URLS: Final = _hooks(
 )  # fmt: skip
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
+def find(text: Text) -> Iterator[Span]:
     """Yield the secrets in URLs."""
-    at = data.find(b"://")
-    while at >= 0:
+    data = text.data
+    for at in text.exact(b"://"):
         if (found := _USERINFO.match(data, at)) and (span := _userinfo(found)):
             yield span
         address = data[at : at + _ADDRESS]
@@ -78,14 +79,11 @@ def find(data: bytes, low: bytes) -> Iterator[Span]:
             place = address.find(hook.anchor)
             if place >= 0 and (span := _hook(data, at + place, hook)):
                 yield span
-        at = data.find(b"://", at + 3)
     for hook in _ANYWHERE:
-        at = data.find(hook.anchor)
-        while at >= 0:
+        for at in text.exact(hook.anchor):
             if span := _hook(data, at, hook):
                 yield span
-            at = data.find(hook.anchor, at + len(hook.anchor))
-    yield from _signatures(data, low)
+    yield from _signatures(text)
 
 
 def _hook(data: bytes, at: int, hook: Hook) -> Span | None:
@@ -95,16 +93,15 @@ def _hook(data: bytes, at: int, hook: Hook) -> Span | None:
     return Span(*found.span("value"), hook.kind)
 
 
-def _signatures(data: bytes, low: bytes) -> Iterator[Span]:
+def _signatures(text: Text) -> Iterator[Span]:
     """Yield the signatures of signed URLs."""
+    data = text.data
     for name in _SIGNATURES:
-        at = low.find(name)
-        while at >= 0:
+        for at in text.places(name):
             end = at + len(name)
             found = _SIGNED.match(data, end) if _PARAMETER.search(data, max(0, at - 20), at) else None
             if found and judge.is_random(found[0], 16) and not judge.is_placeholder(found[0]):
                 yield Span(*found.span(), "url_signature")
-            at = low.find(name, end)
 
 
 def _userinfo(found: re.Match[bytes]) -> Span | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.redact import anchors, judge
-from commonplace.redact.anchors import ARROW, BREAK
+from commonplace.redact.anchors import ARROW, BREAK, Text
 from commonplace.redact.spans import Span
 
 _BETWEEN: Final = (
@@ -47,12 +47,13 @@ _KEY_WORDS: Final = (b"private key", b"privatekey", b"private_key", b"deployer",
 _LINE: Final = 160
 
 
-def find(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the secrets of wallets; `low` is the data in lower case."""
+def find(text: Text) -> Iterator[Span]:
+    """Yield the secrets of wallets"""
+    data = text.data
     done = 0
     for word in _TELLING:
         done = 0
-        for at in anchors.places(low, word):
+        for at in text.places(word):
             if at >= done and (span := _phrase(data, at + len(word))):
                 yield span
                 done = span.end
@@ -60,7 +61,7 @@ def find(data: bytes, low: bytes) -> Iterator[Span]:
         if _is_key(data, found):
             yield Span(*found.span("value"), "key_bytes")
     for word in _KEY_WORDS:
-        for at in anchors.places(low, word):
+        for at in text.places(word):
             yield from _hex_keys(data, at, len(word))
 
 

@@ -19,7 +19,7 @@ from commonplace.errors import BadInput, StateError, ThreadInUse
 from commonplace.importers import sources
 from commonplace.protocol import events
 from commonplace.protocol.ids import wire_time
-from commonplace.rollout import decisions, layout, names, shelf
+from commonplace.rollout import decisions, layout, names, shelf, sidechains
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, open_ledger
 from commonplace.rollout.recorder import Options, Recorder
@@ -158,7 +158,8 @@ class Sessions:
     async def delete(self, thread: str, home: Path | None = None) -> dict[str, Any]:
         """Remove a thread: files, name, index rows, and payloads that nothing else refers to.
 
-        One that is only referred to keeps its file; it is no longer listed or learned from.
+        With an imported thread go its sub-agents. One that is only referred to keeps its file; it is no longer listed
+        or learned from.
         """
         target = await resolve(self._book, thread, home)
         if not target.is_ours and await (await self._book.index()).lists(self._book.home, target.path):
@@ -176,13 +177,12 @@ class Sessions:
                 hint="Delete those first, or make copies of them: commonplace sessions fork ID --copy",
                 forks=forked,
             )
-        await self._forget(ledger.thread_id)
+        gone: list[Path] = []
         if ledger.meta.imported is not None:
             await self._bury(ledger.thread_id)
-        await anyio.to_thread.run_sync(shelf.delete, self._book.home, ledger.thread_id, files)
-        await anyio.to_thread.run_sync(names.remove, self._book.home, ledger.thread_id)
-        for path in files:
-            await self._touch(path)
+            for child in await anyio.to_thread.run_sync(self._sub_agents, ledger):
+                gone.extend(await self._remove(child))
+        gone.extend(await self._remove(ledger.thread_id, files))
 
         def referenced() -> set[str]:  # asked while no writer can add a reference, of the files as they are then
             return anyio.from_thread.run(self._referenced, index)
@@ -190,9 +190,26 @@ class Sessions:
         collected = await anyio.to_thread.run_sync(self._store().collect, referenced)
         return {
             "thread_id": ledger.thread_id,
-            "deleted": [str(path) for path in files],
+            "deleted": [str(path) for path in gone],
             "blobs_removed": len(collected),
         }
+
+    def _sub_agents(self, ledger: Ledger) -> list[str]:
+        """Return the threads of a thread's sub-agents in our home."""
+        found = sidechains.find(ledger, wire_time(self._book.settings.now()))
+        home = str(self._book.home.resolve())
+        return [each.thread_id for each in found if layout.is_under(str(Path(each.path).resolve()), home)]
+
+    async def _remove(self, thread_id: str, files: list[Path] | None = None) -> list[Path]:
+        """Remove a thread and what it taught; return the files that were its."""
+        home = self._book.home
+        files = files or await anyio.to_thread.run_sync(shelf.files_of, home, thread_id)
+        await self._forget(thread_id)
+        await anyio.to_thread.run_sync(shelf.delete, home, thread_id, files)
+        await anyio.to_thread.run_sync(names.remove, home, thread_id)
+        for path in files:
+            await self._touch(path)
+        return files
 
     async def _let_go(self, target: Target) -> dict[str, Any]:
         """Forget a thread whose file is another program's."""
