@@ -8,7 +8,7 @@ so that rules about lines hold for shown lines as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -60,7 +60,8 @@ class Text:
 
     def has(self, word: bytes) -> bool:
         """Say whether the text may have a word."""
-        return all(part in self._words for part in _gate(word))
+        words = self._words
+        return not [part for part in _gate(word) if part not in words]
 
     def places(self, word: bytes) -> list[int]:
         """Return where a word stands, in whatever case; it is given in lower case."""
@@ -70,11 +71,11 @@ class Text:
             self._places[word] = found
         return found
 
-    def exact(self, word: bytes) -> Iterator[int]:
-        """Yield where a word stands as it is given."""
-        if self.has(word):
-            for found in _literal(word).finditer(self.data):
-                yield found.start()
+    def exact(self, word: bytes) -> Iterable[int]:
+        """Return where a word stands as it is given."""
+        if not self.has(word):
+            return ()
+        return (found.start() for found in _literal(word).finditer(self.data))
 
 
 def line_start(data: bytes, at: int, reach: int = 200) -> int:

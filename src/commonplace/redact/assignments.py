@@ -19,7 +19,8 @@ from commonplace.redact.verdict import Place
 
 WORDS: Final = (
     b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
-    b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord",
+    b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord", b"zugangscode", b"contrasena", b"salasana", b"parola", b"haslo",
+    b"heslo",
 )  # fmt: skip
 """Parts of names that can stand before a secret; found as plain strings, which is fast."""
 
@@ -44,15 +45,23 @@ _AFTER: Final = re.compile(
     | (?P<assign> [ \t]{0,40}+
         (?: : [ \t]{0,4} [A-Za-z_][\w.\[\]|<>?]{0,30}+ (?:[ ]\|[ ]\w{1,20}+)?
               (?: [ \t]{1,4}=(?![=>]) | =(?=\\{0,15}["'`]) )
-          | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D | \\u003d | &\#61;
+          | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\{1,15}u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D | \\u003d | &\#61;
           | (?: \|\| | \?\? | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
-        \*{0,2} [ \t]{0,40}+ (?: [|>][+\-]?(?:\r?\n|\\+n)[ \t]{1,40}+ )? )
-        (?P<below> (?<=:)(?:\r?\n|\\+n){1,2}+[ \t]{0,12} )?
+        \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? [ \t]{0,40}+ (?: [|>][+\-]?(?:\r?\n|\\+n)[ \t]{1,40}+ )? )
+        (?P<below> (?<=:)(?:\r?\n|\\+n){1,2}+"""
+    + anchors.VIEW
+    + rb""")?
     | (?P<says> [ \t]{1,4}
-        (?: (?:[\w'\-@./]{1,20}[ ]){0,6}? (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to)
+        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de)[ ] (?:[\w.'\-@/]{1,30}[ ]){0,3}? [\w.'\-@/]{1,30} [ ]?:
+          | (?:[\w'\-@./\\\x80-\xff]{1,24}+[ ]){0,6}?
+              (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to|\xc3[\xa8\xa9]|\\{1,15}u00e[89])
             (?:[ ](?:now|set[ ]to|just))? [ ]?:? | = )
         [ \t]{1,4} (?:\r?\n[ \t]{0,8})? )
     | (?P<dash> [ \t]{1,3} (?:-|\xe2\x80[\x93\x94]|\\{1,15}u201[34]) [ \t]{1,3} )
+    | (?P<under> """
+    + anchors.BREAK
+    + anchors.VIEW
+    + rb""" (?=[!-~]{8}) )
     | (?P<comma> [ \t]{0,4} , [ \t]{0,24} (?=\\{0,15}["'`]) )
     | (?P<call> [ \t]{0,2} \( [ \t]{0,8} (?=\\{0,15}["'`]|[^\s()]{20}) )
     | (?P<element> (?: </key>"""
@@ -61,19 +70,24 @@ _AFTER: Final = re.compile(
         | :?</(?:td|th|dt|b|strong|label|span|code)>[ \t]{0,4}(?:<(?:td|dd|code|span|b|kbd)>){1,2} )
         (?=[^<>\s"']{4,512}</) )
     | (?P<cell> [ \t]{0,40}\|[ \t]{1,40} )
-    | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?![=:]) )
+    | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?:(?P<typed>[0-9]|ENC)[ ](?=\S{6}))? (?![=:]) )
     )
-    (?P<open> (?:[bBrRuUfFlL]{1,2}(?=["']))? (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); )? )
+    (?P<open> (?:[bBrRuUfFlLN]{1,2}(?=["']))? (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); )? )
     """
 )
 """What may stand between the key-like word and the value. Every part is bounded, and most do not give back."""
-_FORMS: Final = ("assign", "blank", "says", "pair", "comma", "call", "element", "cell", "dash")
-_SAID: Final = frozenset({"says", "blank", "cell", "dash"})
+_FORMS: Final = ("assign", "blank", "says", "pair", "comma", "call", "element", "cell", "dash", "under")
+_SAID: Final = frozenset({"says", "blank", "cell", "dash", "under"})
 _NESTED: Final = re.compile(rb"(?:\\u0026|&|&amp;)?([A-Za-z_][\w.\-]{1,40}+)(?:[=:](?![=:]?(?:[\"'\\]|\Z))|\\u003d)")
-_SAYING: Final = re.compile(rb"\b(?:is|was|are|to|equals|now|being|be|set|just|lautet|ist|est|es|user|server)\b|\W")
+_SAYING: Final = re.compile(
+    rb"\b(?:is|was|are|to|equals|now|being|be|set|just|lautet|ist|est|es|user|server|reset|changed|updated|"
+    rb"generated|for|of|pour|para|de|root|admin|localhost)\b|\W"
+)
 _HAS_DIGIT: Final = re.compile(rb"(?=[^\s0-9]{0,60}[0-9])\S{5}")
 _WORDS_BEFORE: Final = re.compile(rb"(?:[A-Za-z]{1,16}[ _\-]){1,2}\Z")
-_QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b";", b"#", b"%26", b"%3F")
+_PAIRS: Final = re.compile(rb"[\w.\-]{2,40}+=[^\s;\"']{1,200}+;[\w.\-]{2,40}+=")
+_ARTICLE: Final = re.compile(rb"(?i)\b(?:here|is|the|my|your|our|this|s)[ ]")
+_QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b"#", b"%26", b"%3F")
 
 
 def find(text: Text) -> Iterator[Span]:
@@ -106,23 +120,29 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> Span | None:
     strength = rank(name)
     if strength is Rank.NONE or data.startswith(MARK_BYTES, start - 1 if start else 0):
         return None
+    if data[start - 2 : start] == b"//" and found["assign"] == b":":
+        return None  # the user of a URL
+    if found["open"] and _PAIRS.match(data, found.end()):
+        return None  # names and values of their own
     if (inner := _NESTED.match(data, found.end())) and rank(inner[1].strip(b".-_$")) is not Rank.NONE:
         return None  # another name stands where the value should be; it is looked at by itself
     form = next(group for group in _FORMS if found[group] is not None)
     if form == "says" and rank(name + b"_" + _SAYING.sub(b"_", found["says"])) is Rank.NONE:
         return None
-    if form in _SAID and not found["open"] and not _HAS_DIGIT.match(data, found.end()) and form != "blank":
-        return None
+    if form in _SAID and not found["open"] and not _HAS_DIGIT.match(data, found.end()):
+        if form != "blank" or data[start : start + 1] != b"-":
+            return None
     before = data[max(0, start - 40) : start]
     if strength is Rank.WEAK or form in _SAID or before.endswith(b" "):
         strength = _with_words_before(before, name, strength)
     if form == "element" and not before.endswith((b"<", b":", b'"', b"'", b" ", b">")):
         return None
     query = b"%3D" in found[0] or (before.endswith(_QUERY) and b"=" in found[0])
-    value = _value(data, found, query=query) if strength is not Rank.NONE else None
+    listed = before.endswith(b";") and b"=" in found[0]
+    value = _value(data, found, query=query, listed=listed) if strength is not Rank.NONE else None
     if value is None:
         return None
-    form = "below" if found["below"] is not None else form
+    form = "below" if found["below"] is not None else "typed" if found["typed"] is not None else form
     is_flag = data[start : start + 1] in (b"-", b"/") or before.endswith((b" -", b" --"))
     place = Place(data, name, strength, form, value, before, found["assign"] or b"", is_flag)
     return _span(value, found) if verdict.is_secret(place) else None
@@ -134,17 +154,17 @@ def _with_words_before(before: bytes, name: bytes, strength: Rank) -> Rank:
     if words is None:
         return strength
     escaped = before[words.start() - 1 : words.start()] == b"\\"
-    return rank(words[0][escaped:] + name)
+    return rank(_ARTICLE.sub(b"", words[0][escaped:]) + name)
 
 
-def _value(data: bytes, found: re.Match[bytes], *, query: bool) -> Value | None:
-    quote = found["open"].lstrip(b"bBrRuUfFlL")
+def _value(data: bytes, found: re.Match[bytes], *, query: bool, listed: bool) -> Value | None:
+    quote = found["open"].lstrip(b"bBrRuUfFlLN")
     if quote:
         return values.quoted(data, found.end(), quote)
     if found["element"] is not None:
         end = data.find(b"</", found.end())
         return Value(found.end(), end, b"<", data[found.end() : end])
-    return values.bare(data, found.end(), query=query)
+    return values.bare(data, found.end(), query=query, listed=listed)
 
 
 def _span(value: Value, found: re.Match[bytes]) -> Span:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact import anchors, judge
+from commonplace.redact import judge
 from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Span
 
@@ -20,8 +20,9 @@ _STRING: Final = re.compile(
 )
 _OTHER: Final = re.compile(rb"[^\"'`,()\[\]{}\n\\]{1,120}+")
 _SPACE: Final = re.compile(rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,40}")
-_DEPTH: Final = 6
-_PIECES: Final = 40
+_DEPTH: Final = 3
+_PIECES: Final = 32
+_ARGUMENTS: Final = 5
 
 
 class Call(NamedTuple):
@@ -77,7 +78,7 @@ _CALLS: Final = _calls(
     (b"dbi->connect", rb"dbi->connect(?=\()", 2),
     (b"oracle.connect", rb"oracle\.connect(?=\()", 1),
     (b"ssh.connect", rb"ssh\.connect(?=\()", 3),
-    (b"bind", rb"bind(?:_s)?(?=\()", -1),
+    (b"bind", rb"bind(?:_s)?(?=\((?:\$?\w{1,20},[ ]?)?\\{0,15}[\"'](?:cn|uid|dc|ou)=)", -1),
     (b"ssh2_auth_password", rb"ssh2_auth_password(?=\()", 2),
     (b"set_password", rb"set_password(?=\()", -1),
     (b"create_user", rb"create_user(?=\()", -1),
@@ -96,13 +97,16 @@ _CALLS: Final = _calls(
     (b"sendkeys", rb"sendkeys(?=\()", -1),
 )  # fmt: skip
 _TYPING: Final = frozenset({b".fill(", b".type(", b"send_keys", b"sendkeys"})
+_ALONE: Final = frozenset({b"login", b"auth", b"set_password", *_TYPING})
 _FIELD: Final = re.compile(rb"(?i)passw|pwd|secret|token")
+_NAME: Final = re.compile(rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z|(?i:.*(?:password|username))")
 _HASH_NAME: Final = re.compile(rb"(?i)(?:sha|md|aes|hs|rs|es|des)[\-_]?\d{1,4}[\w\-]{0,12}\Z|text/|utf-?8")
 
 
 def find(text: Text) -> Iterator[Span]:
     """Yield the secrets that are arguments of known functions"""
     data = text.data
+    read: dict[int, list[tuple[int, re.Match[bytes]]]] = {}
     for call in _CALLS:
         for at in text.places(call.word):
             found = call.name.match(text.low, at)
@@ -110,19 +114,24 @@ def find(text: Text) -> Iterator[Span]:
                 continue
             if call.word in _TYPING and not _FIELD.search(data, max(0, at - 60), at + 60):
                 continue
-            if span := _argument(data, found.end(), call):
+            strings = read.get(found.end())
+            if strings is None:
+                strings = read[found.end()] = _strings(data, found.end())
+            if span := _argument(strings, call):
                 yield span
 
 
-def _argument(data: bytes, at: int, call: Call) -> Span | None:
-    """Return the secret argument of a call whose arguments begin at a place."""
-    strings = _strings(data, at)
+def _argument(strings: list[tuple[int, re.Match[bytes]]], call: Call) -> Span | None:
+    """Return the secret argument of a call."""
     if not strings:
         return None
+    number, last = strings[-1]
     if call.place >= 0:
-        chosen = next((one for number, one in strings if number == call.place), None)
+        chosen = next((one for at, one in strings if at == call.place), None)
     else:
-        chosen = strings[-1][1] if strings[-1][0] or call.word in (b"login", b"auth", b"set_password", *_TYPING) or len(strings) > 1 else None
+        chosen = last if number or call.word in _ALONE or len(strings) > 1 else None
+    if call.word == b"auth" and len(strings) == 1 and len(last["value"]) < 10:
+        return None
     if chosen is None or not _is_secret(chosen["value"], call):
         return None
     return Span(*chosen.span("value"), "call_argument")
@@ -153,6 +162,8 @@ def _strings(data: bytes, at: int) -> list[tuple[int, re.Match[bytes]]]:
             depth = max(depth, 0)
         elif sign == b"," and depth == 0:
             number += 1
+            if number == _ARGUMENTS:
+                break
         elif sign in b";\n":
             break
         elif other := _OTHER.match(data, at):
@@ -165,6 +176,6 @@ def _strings(data: bytes, at: int) -> list[tuple[int, re.Match[bytes]]]:
 def _is_secret(text: bytes, call: Call) -> bool:
     if judge.is_placeholder(text) or judge.is_reference(text) or b" " in text or b"://" in text:
         return False
-    if _HASH_NAME.match(text) or judge.is_public(text):
+    if _HASH_NAME.match(text) or judge.is_public(text) or _NAME.match(text):
         return False
     return judge.is_random(text, 16) or (call.chosen and judge.is_password(text, 6))

@@ -36,7 +36,8 @@ _LOGIN: Final = re.compile(
 )
 _SHARE: Final = re.compile(_SEP + rb"(?:\\{0,15}[\"'])?[^\s%\"']{1,80}+%(?P<bare>[^\s\"'\\]{3,200}+)")
 _CRUMB: Final = re.compile(
-    rb"[ \t=]{0,4}(?:\\{0,15}[\"'])?(?:[\w.\-]{1,40}=[\w.\-]{0,40};[ ]?){0,4}[\w.\-]{1,60}=(?P<bare>[^\s\"'\\;]{12,400}+)"
+    rb"[ \t=]{0,4}(?:\\{0,15}[\"'])?(?:[\w.\-]{1,40}=[\w.\-]{0,40};[ ]?){0,4}[\w.\-]{1,60}=(?P<bare>[^\s\"'\\;]{12,4"
+    rb"00}+)"
 )
 
 
@@ -58,9 +59,11 @@ _LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
         Flag(_programs(rb"mysql|mariadb|7z|7za|unrar|rar|sshpass|mycli|xtrabackup|mongo"), _TIGHT),
         Flag(
             _programs(
-                rb"sshpass|mongo|login|twine|[Pp]s[Ee]xec|evil-winrm|crackmapexec|netexec|nxc|cme|hydra|medusa|rdesktop|cqlsh|"
+                rb"sshpass|mongo|login|twine|[Pp]s[Ee]xec|evil-winrm|crackmapexec|netexec|nxc|cme|hydra|medusa|rdesk"
+                rb"top|cqlsh|"
                 rb"snowsql|beeline|steghide|rabbitmqadmin|ncftp|nuget|xcrun|altool|notarytool|usermod|useradd|certutil|"
-                rb"unlock-keychain|winrs|influx|wmiexec|smbmap|docker-login|set-key-partition-list|create-keychain|gsql|"
+                rb"unlock-keychain|winrs|influx|wmiexec|smbmap|docker-login|set-key-partition-list|create-keychain|g"
+                rb"sql|"
                 rb"exaplus|sqoop|denodo|dsmadmc|nodetool|vncdo|bcftp|kinit|weblogic"
             ),
             _APART,
@@ -69,7 +72,9 @@ _LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
     ),
     b"P": (
         Flag(
-            _programs(rb"sqlcmd|zip|unzip|ssh-keygen|bcp|osql|isql|tsql|mosquitto|ipmitool|security|freebcp|mssql-cli|impdp"),
+            _programs(
+                rb"sqlcmd|zip|unzip|ssh-keygen|bcp|osql|isql|tsql|mosquitto|ipmitool|security|freebcp|mssql-cli|impdp"
+            ),
             _VALUE,
         ),
     ),
@@ -77,7 +82,10 @@ _LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
     b"s": (Flag(_programs(rb"ldappasswd|ldapp"), _APART),),
     b"k": (Flag(_programs(rb"openssl|nuget"), _APART),),
     b"K": (Flag(_programs(rb"openssl"), _APART),),
-    b"a": (Flag(_HTTP, _LOGIN, "basic_login"), Flag(_programs(rb"redis-cli|keydb-cli|valkey-cli|redis-benchmark"), _APART)),
+    b"a": (
+        Flag(_HTTP, _LOGIN, "basic_login"),
+        Flag(_programs(rb"redis-cli|keydb-cli|valkey-cli|redis-benchmark"), _APART),
+    ),
     b"A": (Flag(_programs(rb"ab"), _LOGIN, "basic_login"), Flag(_programs(rb"snmp"), _APART)),
     b"X": (Flag(_programs(rb"snmp"), _APART),),
     b"c": (Flag(_programs(rb"snmp|onesixtyone"), _APART),),
@@ -91,7 +99,10 @@ _LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
     b"N": (Flag(_programs(rb"ssh-keygen"), _APART),),
 }
 """By their letter: flags of programs."""
-_LETTER: Final = tuple(re.compile(start + rb"-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" + b"".join(_LETTERS) + rb"])") for start in (b" ", b'"', b"'"))
+_LETTER: Final = tuple(
+    re.compile(start + rb"-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" + b"".join(_LETTERS) + rb"])")
+    for start in (b" ", b'"', b"'")
+)
 _ANY: Final = re.compile(rb"")
 _SECURE: Final = re.compile(rb"(?:-String[ \t]{1,4})?\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)")
 _WORDS: Final = (

@@ -57,7 +57,12 @@ def find(text: Text) -> Iterator[Span]:
             start = at - (
                 len(left) - len(left.rstrip(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-@*"))
             )
-            if start < at and (found := pattern.match(data, start)) and not judge.is_placeholder(found["value"]):
+            if (
+                start < at
+                and data[start - 1 : start] != b":"
+                and (found := pattern.match(data, start))
+                and not judge.is_placeholder(found["value"])
+            ):
                 yield Span(*found.span("value"), kind)
     yield from _kubernetes(text)
     yield from _web_keys(text)

@@ -25,14 +25,16 @@ _PARAMETER: Final = re.compile(
 _COOKIE: Final = re.compile(rb"(?i)cookie(?:\\{0,15}[\"'`]{1,2})?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?")
 _JAR: Final = re.compile(rb"(?i)cookies?\\{0,15}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\{[ \t]{0,4}")
 _ENTRY: Final = re.compile(
-    rb"\\{0,15}[\"'](?P<name>[\w.\-]{1,80}+)\\{0,15}[\"'][ ]?:[ ]?\\{0,15}[\"'](?P<value>[^\s\"'\\]{1,4096}+)\\{0,15}[\"'],?[ ]?"
+    rb"\\{0,15}[\"'](?P<name>[\w.\-]{1,80}+)\\{0,15}[\"'][ ]?:[ ]?\\{0,15}[\"'](?P<value>[^\s\"'\\]{1,4096}+)\\{0,15"
+    rb"}[\"'],?[ ]?"
 )
 _CRUMB: Final = re.compile(
     rb"(?P<name>[\w.!#$%^&*+\-|~]{1,80}+)=(?:\\{0,15}\")?(?P<value>[^\s;,\"'`\\<>]{1,4096}+)"
     rb"(?:\\{0,15}\")?(?:;[ \t]{0,4}|\Z|(?=\W))"
 )
 _SESSION: Final = re.compile(
-    rb"(?i)sess|sid\b|auth|token|jwt|remember|login|xsrf|csrf|account|ticket|identity|sapisid|__secure|li_at|cf_clearance"
+    rb"(?i)sess|sid\b|auth|logged_in|token|jwt|remember|login|xsrf|csrf|account|ticket|identity|sapisid|__secure|li_"
+    rb"at|cf_clearance"
     rb"|datr|c_user|xs$|d$"
 )
 _ATTRIBUTE: Final = frozenset(

@@ -86,6 +86,11 @@ def _changes(value: bytes) -> float:
     return sum(1 for _ in _CHANGE.finditer(value)) / max(len(_ALNUM.findall(value)), 1)
 
 
+def is_drawn(value: bytes) -> bool:
+    """Say whether the kind of character changes so often that the value is no name in code."""
+    return _changes(value) >= 0.3
+
+
 def is_uuid(value: bytes) -> bool:
     """Say whether the value is a UUID and nothing else."""
     return _UUID.match(value) is not None
@@ -116,7 +121,9 @@ def is_placeholder(value: bytes) -> bool:
 
 def is_reference(value: bytes) -> bool:
     """Say whether the value says where a secret is kept: a variable, a template, a path, a vault."""
-    return shapes.REFERENCE.search(value) is not None
+    if shapes.REFERENCE.match(value):
+        return True
+    return shapes.REFERENCE_SIGNS.search(value) is not None and shapes.REFERENCE_WITHIN.search(value) is not None
 
 
 def is_public(value: bytes) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact import anchors, judge, names, values
+from commonplace.redact import judge, names, values
 from commonplace.redact.anchors import BREAK, GAP, OPEN, VIEW, Text
 from commonplace.redact.names import Rank
 from commonplace.redact.spans import Span
@@ -45,34 +45,58 @@ _ROWS: Final = _rows(
     (b"connect.sid", 0, rb"connect\.sid" + _IS + rb"(?P<value>s(?:%3A|:)[\w.%+/=\-]{30,200})", 0, "session_cookie"),
     (b"xsrf-token", 0, rb"xsrf-token" + _IS + rb"(?P<value>[\w.%+/=\-]{40,400})", 30, "session_cookie"),
     (b"csrfmiddlewaretoken", 0, rb"csrfmiddlewaretoken" + _IS + rb"(?P<value>[A-Za-z0-9]{64})", 30, "session_cookie"),
-    (b"samlresponse", 0, rb"samlresponse" + OPEN + rb"?(?:[ ]value)?" + _IS + rb"(?P<value>[\w+/=%\-]{80,65536}+)", 0, "saml_response"),
-    (b"signaturevalue", 0, rb"signaturevalue>(?P<value>[\w+/=\s]{80,2000}+)</", 0, "saml_response"),
-    (b"\ttrue\t", 0, rb"\ttrue\t[^\t\n]{1,200}\t(?:true|false)\t\d{1,20}\t[^\t\n]{1,80}\t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
-    (b"\\ttrue\\", 0, rb"\\ttrue\\+t[^\\\n]{1,200}\\+t(?:true|false)\\+t\d{1,20}\\+t[^\\\n]{1,80}\\+t(?P<value>[^\s\"'\\]{16,4096}+)", 16, "cookie_jar"),
-    (b"kubeadm", 0, rb"kubeadm[^\n\\]{0,120}?token(?:" + OPEN + rb"?[ \t:=]{1,4}" + OPEN + rb"?)(?P<value>[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])", 0, "kubeadm_token"),
+    (b"samlresponse", 0, rb"samlresponse" + OPEN + rb"?(?:[ ]value)?" + _IS + rb"(?P<value>[\w+/=%\-]{80,40000}+)",
+     0, "saml_response"),
+    (b"\ttrue\t", 0, rb"\ttrue\t[^\t\n]{1,200}\t(?:true|false)\t\d{1,20}\t[^\t\n]{1,80}\t(?P<value>[^\s\"'\\]{16,409"
+     rb"6}+)", 16, "cookie_jar"),
+    (b"\\ttrue\\", 0, rb"\\ttrue\\+t[^\\\n]{1,200}\\+t(?:true|false)\\+t\d{1,20}\\+t[^\\\n]{1,80}\\+t(?P<value>[^\s"
+     rb"\"'\\]{16,4096}+)", 16, "cookie_jar"),
+    (b"kubeadm", 0, rb"kubeadm[^\n\\]{0,120}?token(?:" + OPEN + rb"?[ \t:=]{1,4}" + OPEN
+     + rb"?)(?P<value>[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])", 0, "kubeadm_token"),
     (b"secret_id", 0, rb"secret_id" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
     (b"secretid", 0, rb"secretid" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
     (b"reset", 0, rb"reset(?:[\-_]?passw(?:or)?d)?/(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
     (b"/verify", 0, rb"/verify(?:[\-_]?e?mail)?/(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
     (b"/invite/", 0, rb"/invite/(?P<value>[A-Za-z0-9_\-]{20,200})(?![\w.])", 20, "reset_link"),
     (b"/activate/", 0, rb"/activate/(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
-    (b"magic", 0, rb"magic[\-_]?(?:link|login)?(?:/|\?\w{1,12}=)(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20, "reset_link"),
+    (b"magic", 0, rb"magic[\-_]?(?:link|login)?(?:/|\?\w{1,12}=)(?P<value>[A-Za-z0-9_\-]{24,200})(?![\w.])", 20,
+     "reset_link"),
     (b"callback?", 0, rb"callback\?(?:[\w=.\-]{1,60}&){0,3}code=(?P<value>[\w.%/\-]{16,400})", 16, "oauth_code"),
     (b".infura.io/", 0, rb"\.infura\.io/(?:ws/)?v3/(?P<value>[0-9a-f]{32})", 16, "rpc_key"),
     (b".alchemy.com/", 0, rb"\.alchemy\.com/(?:nft/)?v[23]/(?P<value>[\w\-]{20,64})", 16, "rpc_key"),
     (b".ankr.com/", 0, rb"\.ankr\.com/[\w\-]{2,40}/(?P<value>[0-9a-f]{64})", 16, "rpc_key"),
     (b".quiknode.pro/", 0, rb"\.quiknode\.pro/(?P<value>[0-9a-f]{40})", 16, "rpc_key"),
     (b".render.com/deploy/", 0, rb"\.render\.com/deploy/srv-\w{1,40}\?key=(?P<value>[\w\-]{8,40})", 8, "deploy_hook"),
-    (b"following password", 0, rb"following password[^\n\\]{0,60}:(?:" + GAP + rb"){1,40}(?P<value>[0-9a-f]{32})", 16, "initial_password"),
+    (b"following password", 0, rb"following password[^\n\\]{0,60}:(?:" + GAP + rb"){1,40}(?P<value>[0-9a-f]{32})",
+     16, "initial_password"),
     (b"new value:", 0, rb"new value:[ ](?P<value>[A-Za-z0-9_*+=\-]{20})(?![\w])", 16, "initial_password"),
-    (b"ssword for", 0, rb"ssword for [^\n\\]{1,110}:[ ]{0,2}" + BREAK + VIEW + rb"(?P<value>[\w*+=\-!@#%.]{12,64})(?=[\s\\\"]|\Z)", 12, "initial_password"),
+    (b"ssword for", 0, rb"ssword for [^\n\\]{1,110}:[ ]{0,2}" + BREAK + VIEW
+     + rb"(?P<value>[\w*+=\-!@#%.]{12,64})(?=[\s\\\"]|\Z)", 12, "initial_password"),
     (b"thin:", 0, rb"thin:[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)@", 0, "oracle_password"),
-    (b"@tcp(", 240, rb"(?:\A|[\s\"'`=:(+>]|\\{1,15}[n\"]|\x92)[\w.\-]{1,60}:(?P<value>[^\s\"'`@/\\]{4,120}+)@tcp\(", 0, "dsn_password"),
-    (b"@unix(", 240, rb"(?:\A|[\s\"'`=:(+>]|\\{1,15}[n\"]|\x92)[\w.\-]{1,60}:(?P<value>[^\s\"'`@/\\]{4,120}+)@unix\(", 0, "dsn_password"),
-    (b"sqlplus", 0, rb"sqlplus[ ](?:-\w{1,3}[ ]){0,3}" + OPEN + rb"?[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)", 0, "oracle_password"),
+    (b"sqlplus", 0, rb"sqlplus[ ](?:-\w{1,3}[ ]){0,3}" + OPEN + rb"?[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)", 0,
+     "oracle_password"),
     (b".connect(", 0, rb"\.connect\(" + OPEN + rb"[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)@", 0, "oracle_password"),
-    (b"psexec", 0, rb"psexec(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+", 0, "command_password"),
-    (b"secretsdump", 0, rb"secretsdump(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+", 0, "command_password"),
+    (b"psexec", 0, rb"psexec(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+", 0,
+     "command_password"),
+    (b"secretsdump", 0, rb"secretsdump(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w."
+     rb"\-]+", 0, "command_password"),
+    (b"rootpw", 0, rb"rootpw:?[ \t]{1,8}(?P<value>\{[A-Z0-9\-]{3,12}\}[\w+/=$.]{16,200})", 0, "password_file"),
+    (b"password ", 0, rb"password[ ][a-z_]{2,24}[ ]=[ ](?P<value>[A-Za-z0-9]{12,64})(?![\w.(])", 12,
+     "initial_password"),
+    (b"arykey", 0, rb"arykey" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20, "account_key"),
+    (b"keyname", 0, rb"keyname" + _IS + rb"[^\n]{1,80}?value" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20,
+     "account_key"),
+    (b"secret_text", 0, rb"secret_text" + _IS + rb"(?P<value>[\w+/=\-]{16,200})", 16, "assignment"),
+    (b"value", 0, rb"value\\{0,15}\"[ ]?:[ ]?\\{0,15}\"(?P<value>[^\s\"\\]{6,200}+)\\{0,15}\",(?:" + GAP
+     + rb"){0,12}\\{0,15}\"(?:name|key)\\{0,15}\"[ ]?:[ ]?"
+     rb"\\{0,15}\"[\w/.\-]{0,80}(?:password|passwd|secret|token|api[_\-]?key)\\{0,15}\"", 0, "assignment"),
+    (b"fill_in", 0, rb"fill_in[ (]['\"][^'\"]{0,30}passw[^'\"]{0,20}['\"],[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,100})"
+     rb"", 0, "assignment"),
+    (b"passcode", 0, rb"passcode(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
+    (b"door code", 0, rb"door code(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
+    (b"passphrase", 0, rb"passphrase(?:[ ]is|:|[ ]?=)[ ]?\\{0,15}[\"'`](?P<value>(?:[a-z]{3,10}[ \-]){3,7}[a-z]{3,10"
+     rb"})\\{0,15}[\"'`]", 0, "passphrase"),
+    (b"u: ", 0, rb"u: [\w.@\-]{1,60}(?:,|" + GAP + rb"){1,12}p: (?P<value>[^\s\"'\\]{6,100}+)", 0, "prose_password"),
     (b"keymaterial", 0, rb"keymaterial" + rb"[=>]" + OPEN + rb"?(?P<value>[^\s\"'\\<]{8,64})", 0, "wifi_password"),
     (b"preshared", 0, rb"preshared-?key[ \t:=]{1,4}(?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
     (b"private-key", 0, rb"private-key[ ]<\(echo[ ](?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
@@ -80,16 +104,18 @@ _ROWS: Final = _rows(
 _CODES: Final = (b"recovery code", b"backup code", b"recovery key", b"scratch code", b"rettungscode", b"ecovery_code", b"ackup_code",
                  b"recoverycode", b"backupcode", b"product key", b"license key", b"unlock code", b"codes de secours")  # fmt: skip
 _TO_CODES: Final = re.compile(
-    rb"s?(?:[ ](?:is|are|for|\w{1,16}(?=:|[ ](?:is|are)))){0,3}(?:[ \t:=\"'\[\\`(*]|\xe2\x80\x94|" + GAP + rb"){1,40}?(?=\\{0,15}[\"']?[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
+    rb"s?(?:[ ](?:is|are|for|\w{1,16}(?=:|[ ](?:is|are)))){0,3}(?:[ \t:=\"'\[\\`(*]|\xe2\x80\x94|"
+    + GAP
+    + rb"){1,40}?(?=\\{0,15}[\"']?[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
 )
 _CODE: Final = re.compile(
     rb"(?:(?:" + GAP + rb"|[,;\"'*`\]\[]|\d{1,2}[.):][ ]|(?<=[ ])(?:and|und)[ ]){1,40}?)?"
-    rb"(?P<value>(?:[0-9A-Za-z]{4,8}(?:-[0-9A-Za-z]{4,8}){1,7}|\d{4}[ ]\d{4}|\d{6,10}|(?=[a-z]{0,9}\d)[a-z0-9]{8,10}))(?![\w\-])"
+    rb"(?P<value>(?:[0-9A-Za-z]{4,8}(?:-[0-9A-Za-z]{4,8}){1,7}|\d{4}[ ]\d{4}|\d{6,10}|(?=[a-z]{0,9}\d)[a-z0-9]{8,10}"
+    rb"))(?![\w\-])"
 )
-_DIFF: Final = re.compile(
-    rb"(?P<name>[\w.\-]{2,60})" + OPEN + rb"?[ \t]{0,4}[:=][ \t]{0,4}" + OPEN + rb"?"
-    rb"(?:\[-(?P<old>[^\n]{1,200}?)-\])?(?:\{\+(?P<new>[^\n]{1,200}?)\+\})?"
-)
+_NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+_DIFF: Final = re.compile(rb"(?:\[-(?P<old>[^\n\[\]]{1,200}?)-\])?(?:\{\+(?P<new>[^\n{}]{1,200}?)\+\})?")
+_DSN: Final = re.compile(rb"[\s\"'`=(>+\\]+n?|\x92")
 
 
 def find(text: Text) -> Iterator[Span]:
@@ -109,6 +135,10 @@ def find(text: Text) -> Iterator[Span]:
     for sign in (b"[-", b"{+"):
         for at in text.exact(sign):
             yield from _word_diff(data, at)
+    for sign in (b"@tcp(", b"@unix("):
+        for at in text.exact(sign):
+            if span := _dsn(data, at):
+                yield span
 
 
 def _at(data: bytes, at: int, row: Row) -> Span | None:
@@ -146,16 +176,27 @@ def _codes(data: bytes, at: int) -> Iterator[Span]:
 
 def _word_diff(data: bytes, at: int) -> Iterator[Span]:
     """Yield the secrets of a diff by words: `password=[-old-]{+new+}`."""
-    begin = anchors.line_start(data, at, 80)
-    for found in _DIFF.finditer(data, begin, at + 420):
-        if found.start() > at:
-            return
-        strength = names.rank(found["name"].strip(b".-_"))
-        if found.end() <= at or strength is Rank.NONE:
+    head = data[max(0, at - 80) : at].rstrip(b" \t\"'`\\")
+    if head[-1:] not in (b":", b"="):
+        return
+    head = head[:-1].rstrip(b" \t\"'`\\")
+    name = head[len(head.rstrip(_NAME_BYTES)) :].strip(b".-_")
+    found = _DIFF.match(data, at)
+    strength = names.rank(name)
+    if found is None or strength is Rank.NONE:
+        return
+    for group in ("old", "new"):
+        text = found[group]
+        if not text or judge.is_placeholder(text) or judge.is_reference(text):
             continue
-        for group in ("old", "new"):
-            text = found[group]
-            if not text or judge.is_placeholder(text) or judge.is_reference(text):
-                continue
-            if judge.is_password(text, 6) if strength is Rank.PASSWORD else judge.is_random(text, 12):
-                yield Span(*found.span(group), "assignment")
+        if judge.is_password(text, 6) if strength is Rank.PASSWORD else judge.is_random(text, 12):
+            yield Span(*found.span(group), "assignment")
+
+
+def _dsn(data: bytes, at: int) -> Span | None:
+    """Return the password before the address of a Go data source: `user:password@tcp(host)`."""
+    head = _DSN.split(data[max(0, at - 180) : at])[-1]
+    user, colon, password = head.partition(b":")
+    if not colon or not user or len(password) < 4 or judge.is_placeholder(password) or judge.is_reference(password):
+        return None
+    return Span(at - len(password), at, "dsn_password")

@@ -101,7 +101,8 @@ _TOKEN_BARS: Final = _set(
     next page continuation sync cancellation cancel csrf xsrf csrfmiddleware max min total num input output
     prompt completion cached reasoning eos bos pad unk sep cls mask special stop start end design syntax lexer
     previous prev pagination nextpage nextpagetoken pagetoken cursor resume sub subword first last per generated
-    remaining used count antiforgery visual image audio text color parser current unexpected invalid
+    remaining used count antiforgery visual image audio text color parser current unexpected invalid change sequence
+    action idempotency request lock update forward backward starting unit export import
     """
 )
 _TAILS: Final = _set(
@@ -128,6 +129,7 @@ _TAILS: Final = _set(
     encryption backend backends json yaml yml xml html css js ts py encode decode encoding from parse split
     strip join replace startswith endswith lower upper find test exec contains includes equals compare bag item
     items oid nid const safe detect detection scanner scan scanning detector redact redacted redaction
+    hasher hashers locker attachment verifier verifiers collection collections spec specs
     """
 )
 _HASHES: Final = _set(
@@ -174,6 +176,8 @@ def rank(name: bytes) -> Rank:
             continue
         after = words[at + 1 :]
         if any(word in _TAILS for word in after) or any(word in _HASHES for word in words):
+            return Rank.NONE
+        if "public" in words and found is not Rank.PASSWORD:
             return Rank.NONE
         if words[0] in ("is", "has", "should", "no", "without", "num", "max", "min", "count") and at:
             return Rank.NONE

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact.anchors import BREAK, OPEN, VIEW, Text
+from commonplace.redact import anchors
+from commonplace.redact.anchors import OPEN, VIEW, Text
 from commonplace.redact.commands import span_of
 from commonplace.redact.spans import Span
 
@@ -18,11 +19,11 @@ _WORD: Final = rb"[^\s\"'`\\<>|;&$*]"
 _ARG: Final = rb"(?:\\{0,15}[\"'](?P<quoted>[^\"'\\\n]{3,200}+)\\{0,15}[\"']|(?P<bare>" + _WORD + rb"{5,200}+))"
 _USER: Final = rb"[\w.@\\+\-]{1,80}"
 _START: Final = rb"(?:(?<![\w.\-])|(?<=\\n))"
-_LINE: Final = rb"(?:\A|" + BREAK + rb")" + VIEW
+_HEAD: Final = re.compile(VIEW + rb"(?:[\w.:\-]{0,40}[>$][ ])?\Z")
 
 
 class Phrase(NamedTuple):
-    """A word, how far before it the phrase may begin, the phrase, and the kind of finding."""
+    """A word, how far before it the phrase may begin (-1: with its line), the phrase, and the kind of finding."""
 
     word: bytes
     back: int
@@ -37,22 +38,22 @@ def _phrases(*rows: tuple[bytes, int, bytes] | tuple[bytes, int, bytes, str]) ->
     )
 
 
-_PIPED: Final = (
-    rb"""[ \t]{1,4} (?: -[neE]{1,3}[ \t]{1,4} | \\{0,15}["']%s(?:\\{1,15}n)?\\{0,15}["'][ \t]{1,4} ){0,2}
+_PIPED: Final = rb"""[ \t]{1,4} (?: -[neE]{1,3}[ \t]{1,4} | \\{0,15}["']%s(?:\\{1,15}n)?\\{0,15}["'][ \t]{1,4} ){0,2}
     (?P<open>\\{0,15}["'])? (?: (?P<user> [\w.\-]{1,40} ) : )? (?P<bare> [^\s"'\\|$<>:]{5,200}+ )
     (?: \\{1,15}n [^\s"'\\|$<>]{1,200}+ )? (?: \\{1,15}n )? (?: \\{0,15}["'] )? [ \t]{0,4} \| [ \t]{0,4}
     (?: sudo[ ]-\w{0,4}S | (?:sudo[ ])?(?:chpasswd|passwd) | [^|\n\\]{0,100}?
         (?: -stdin | --with-token | secrets?[ ](?:set|put|create|add) | passphrase-fd | luks | --data-file=- | login ) )"""
-)
 _PHRASES: Final = _phrases(
     (b"echo", 0, rb"echo" + _PIPED),
     (b"printf", 0, rb"printf" + _PIPED),
-    (b"<<<", 120, rb"(?:login|token|secret|passw|pass[ ]insert|luks|keepassxc|unlock|sudo[ ]-S|env[ ]add|secrets[ ]create)"
+    (b"<<<", 120, rb"(?:login|token|secret|passw|pass[ ]insert|luks|keepassxc|unlock|sudo[ ]-S|env[ ]add|secrets[ ]c"
+     rb"reate)"
                   rb"[^|;\n\\<]{0,80}<<<[ \t]{0,4}" + _ARG),
     (b"/user:", 0, rb"/user:" + _USER + rb"[ \t]{1,4}(?P<bare>[^\s/\"'\\*]{6,100}+)"),
     (b"/user:", 101, rb"[ \t](?P<bare>[^\s/\"'\\:*]{6,100}+)[ \t]{1,4}/user:"),
     (b"net user", 0, rb"net[ ]user[ \t]{1,4}" + _USER + rb"[ \t]{1,4}(?P<bare>[^\s/\"'\\*]{6,100}+)"),
-    (b"htpasswd", 0, rb"htpasswd[ \t]{1,4}(?:-\w{1,6}[ \t]{1,4}){1,3}(?:[\w./~\-]{1,80}[ \t]{1,4})?" + _USER
+    (b"htpasswd", 0, rb"htpasswd[ \t]{1,4}(?:-[a-zA-Z]{0,4}b\w{0,3}[ \t]{1,4})(?:-\w{1,3}[ \t]{1,4}){0,3}(?:[\w./~\-"
+     rb"]{1,80}[ \t]{1,4})?" + _USER
                      + rb"[ \t]{1,4}" + _ARG),
     (b"_passwd -b", 0, rb"_passwd[ ]-b[ \t]{1,4}[\w./~\-]{1,80}[ \t]{1,4}" + _USER + rb"[ \t]{1,4}" + _ARG),
     (b"add_user", 0, rb"add_user[ \t]{1,4}" + _USER + rb"[ \t]{1,4}" + _ARG),
@@ -61,7 +62,8 @@ _PHRASES: Final = _phrases(
     (b"password ", 60, rb"(?:connect|wifi|login|user|add)[ ][^\n\\]{1,50}?[ ]password[ ]{1,4}" + _ARG),
     (b"airportnetwork", 0, rb"airportnetwork[ ]\w{1,8}[ ][^\s]{1,40}[ ]" + _ARG),
     (b"http-basic", 0, rb"http-basic\.[\w\-]{1,40}[ ]" + _USER + rb"[ ]" + _ARG),
-    (b"login ", 24, _START + rb"(?:vault|wandb|semgrep|huggingface-cli|hf[ ]auth|snyk|railway|modal|replicate)[ ]login[ ]"
+    (b"login ", 24, _START + rb"(?:vault|wandb|semgrep|huggingface-cli|hf[ ]auth|snyk|railway|modal|replicate)[ ]log"
+     rb"in[ ]"
                     rb"(?:-\w{1,20}[ ])?(?P<bare>[A-Za-z0-9._\-]{20,200})"),
     (b"bw ", 0, rb"bw[ ](?:unlock|login[ ]" + _USER + rb")[ ]" + _ARG),
     (b"snyk auth", 0, rb"snyk[ ]auth[ ](?P<bare>[0-9a-f\-]{36})"),
@@ -85,15 +87,17 @@ _PHRASES: Final = _phrases(
     (b"openssl passwd", 0, rb"openssl[ ]passwd[ ](?:-\w{1,6}[ ]){0,3}" + _ARG),
     (b"mysqladmin", 0, rb"mysqladmin[^|;\n\\]{0,80}?[ ]password[ ]" + _ARG),
     (b"walletpassphrase", 0, rb"walletpassphrase(?:change)?[ ]" + _ARG),
-    (b"IDENTIFIED ", 0, rb"IDENTIFIED[ ](?:WITH[ ][\w'\"]{1,40}[ ])?(?:BY|AS)[ ](?:PASSWORD[ ])?" + _ARG, "sql_password"),
-    (b"identified ", 0, rb"identified[ ](?:with[ ][\w'\"]{1,40}[ ])?(?:by|as)[ ](?:password[ ])?" + _ARG, "sql_password"),
+    (b"IDENTIFIED ", 0, rb"IDENTIFIED[ ](?:WITH[ ][\w'\"]{1,40}[ ])?(?:BY|AS)[ ](?:PASSWORD[ ])?" + _ARG,
+     "sql_password"),
+    (b"identified ", 0, rb"identified[ ](?:with[ ][\w'\"]{1,40}[ ])?by[ ](?:password[ ])?\\{0,15}[\"'](?P<bare>[^\"'"
+     rb"\\\n]{4,200})", "sql_password"),
     (b"PASSWORD FOR", 0, rb"PASSWORD[ ]FOR[ ][^=\n]{1,90}=[ ]?(?:PASSWORD\()?\\{0,15}[\"'](?P<bare>[^\"'\\\n]{4,200})",
      "sql_password"),
     (b"password for", 0, rb"password[ ]for[ ][^=\n]{1,90}=[ ]?(?:password\()?\\{0,15}'(?P<bare>[^\"'\\\n]{4,200})",
      "sql_password"),
     (b"SECRET '", 0, rb"SECRET[ ]'(?P<bare>[^'\n]{8,200})'", "sql_password"),
-    (b"PASS ", 24, _LINE + rb"(?:[>$][ ])?PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)(?=\\{1,15}[rn\"]|[\r\n\"]|\Z)"),
-    (b"AUTH ", 40, rb"(?:" + _LINE + rb"|[>$][ ])AUTH[ ](?:\w{1,20}[ ])?(?P<bare>[^\s\"'\\<>]{8,400}+)"
+    (b"PASS ", -1, rb"PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)(?=\\{1,15}[rn\"]|[\r\n\"]|\Z)"),
+    (b"AUTH ", -1, rb"AUTH[ ](?:\w{1,20}[ ])?(?P<bare>[^\s\"'\\<>]{8,400}+)"
                    rb"(?=\\{1,15}[rn\"]|[\r\n\"]|\Z)"),
     (b"LOGIN ", 0, rb"LOGIN[ ][\w.+\-]{1,60}@[\w.\-]{3,60}[ ]" + _ARG),
     (b"dentify ", 16, rb"(?i:nickserv)[ ]:?(?i:identify)[ ]" + _ARG),
@@ -120,7 +124,9 @@ def find(text: Text) -> Iterator[Span]:
 
 
 def _at(data: bytes, at: int, phrase: Phrase) -> Span | None:
-    if not phrase.back:
+    if phrase.back < 0 and not _HEAD.fullmatch(data, anchors.line_start(data, at, 64), at):
+        return None
+    if phrase.back <= 0:
         found = phrase.form.match(data, at)
     else:
         found = phrase.form.search(data, max(0, at - phrase.back), at + len(phrase.word) + 420)

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.redact import anchors, judge
-from commonplace.redact.anchors import OPEN, VIEW, Text
+from commonplace.redact import judge, names
+from commonplace.redact.anchors import OPEN, Text
+from commonplace.redact.names import Rank
 from commonplace.redact.spans import Span
 
 _FOREIGN: Final = (
@@ -38,40 +39,66 @@ _LEAD: Final = re.compile(b"[" + b"".join({re.escape(_cut(name)[1].encode()[:1])
 _RAW: Final = re.compile(b"|".join(b"(" + re.escape(_cut(name)[1].encode()) + b")" for name in _FOREIGN))
 _ESCAPED: Final = re.compile(rb"\\u(?:" + b"|".join(b"(" + _escape(_cut(name)[1]) + b")" for name in _FOREIGN) + b")")
 _TAIL: Final = re.compile(
-    rb"(?P<tail>[ ](?:API|api|pour|de|del|da|do|der|des|f(?:\xc3\xbc|\\{1,15}u00fc)r|is|[\w.\-]{1,16}(?=[ ]?[:=]))){0,3}?"
-    rb"(?:[ \t]{0,4}(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a|est|es|\xc3\xa9|\xc3\xa8|ist|lautet|\xe6\x98\xaf|\\{1,15}u662f|\xe4\xb8\xba|"
+    rb"(?P<tail>[ ](?:API|api|pour|de|del|da|do|der|des|f(?:\xc3\xbc|\\{1,15}u00fc)r|is|[\w.\-]{1,16}(?=[ ]?[:=]))){"
+    rb"0,3}?"
+    rb"(?:[ \t]{0,4}(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a|est|es|\xc3\xa9|\xc3\xa8|ist|lautet|\xe6\x98\xaf|\\{1,15}u662"
+    rb"f|\xe4\xb8\xba|"
     rb"\\{1,15}u4e3a|\xe3\x81\xaf|\\{1,15}u306f|\xe2\x80\x94|-|\xeb\x8a\x94|\\{1,15}ub294)){0,2}[ \t]{0,4}"
-    + OPEN + rb"?(?P<value>[!-~]{6,120}+)"
+    + OPEN
+    + rb"?(?P<value>[!-~]{6,120}+)"
 )
-_NAME: Final = rb"(?:(?:[\w\-]{1,16}[ ]){0,3}?)(?P<name>password|passwort|kennwort|passphrase|pw|pwd|passcode|api[ \-]?key|token|secret|key)"
 _AS: Final = re.compile(
-    rb"(?i)[ (]" + OPEN + rb"?(?P<value>[!-~]{6,120}+)[ ](?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la)[ ]" + _NAME + rb"\b"
+    rb"(?i)[ (]"
+    + OPEN
+    + rb"?(?P<value>[!-~]{6,120}+)[ ](?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la)[ ]"
+    + rb"(?P<name>(?:[\w\-]{1,16}[ ]){0,3}?(?:password|passwort|kennwort|passphrase|pwd?|passcode|token|secret|key))\b"
 )
+_PW: Final = rb"(?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})"
 _PAIR: Final = re.compile(
     rb"""(?xi)
-    (?: (?: [ ](?:is|are|with|as|for[ ][\w.\-]{1,30}|lautet|lauten|sind) )? [ \t]{0,2}[:=]? [ \t]{1,4} | [:=] | [ ]?[:=][ ]? )
+    (?: [ ](?:is|are|with|as|for[ ][\w.\-]{1,30}|lautet|lauten|sind) [ ]?:? [ ]{1,4}
+      | [ \t]{0,2}[:=][ \t]{0,4} | (?P<loose> [ ]{1,4} ) )
     (?: (?:user|username|login|benutzer)[ ] )?
-    """ + OPEN + rb"""? (?P<user> [\w.@\\+\-]{1,80}? ) """ + OPEN + rb"""?
-    (?P<between> [ ]?/[ ]?(?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})? | : | ,[ ](?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})? | [ ](?:and|with|und)[ ](?:password[ ])? | [ ]\|[ ] )
-    """ + OPEN + rb"""? (?P<value> [!-~]{6,120}+ )
     """
-)  # fmt: skip
+    + OPEN
+    + rb"? (?P<user> [\w.@\\+\-]{1,80}? )"
+    + OPEN
+    + rb"? (?P<between> [ ]?/[ ]?"
+    + _PW
+    + rb"? | : | ,[ ]"
+    + _PW
+    + rb"? | [ ](?:and|with|und)[ ](?:password[ ])? )"
+    + OPEN
+    + rb"? (?P<value> [!-~]{6,120}+ )"
+)
+_PAIRED: Final = re.compile(rb"(?i)p|:|with|and|und")
 _LOGINS: Final = (
     b"login", b"creds", b"credentials", b"zugangsdaten", b"user/pass", b"username/password", b"user/password", b"login/password",
     b"benutzer/passwort", b"user:pass", b"identifiant", b"identifiants", b"log in", b"logged in", b"wifi", b"wi-fi", b"wlan", b"ssh",
     b"username:password", b"anmeldedaten", b"account", b"acceso", b"credenciales", b"admin access", b"log in with", b"log in as",
 )  # fmt: skip
 _MAIL: Final = re.compile(
-    rb"(?:\A|[\s\"'(>+]|\\{1,15}[nt\"]|\x92)[\w.+\-]{1,60}@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?P<between>[ ]?[/|][ ]|:)" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
+    rb"(?:\A|[\s\"'(>+]|\\{1,15}[nt\"]|\x92)[\w.+\-]{1,60}@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?P<between>[ ]?[/|][ "
+    rb"]|:)" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
 )
-_HOST: Final = re.compile(rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)")
-_FIRST: Final = re.compile(
-    rb"(?:\A|" + anchors.BREAK + rb")" + VIEW + rb"[\w.\-]{2,30}[:/](?P<value>[!-~]{8,60}+)[ ](?:is|are|was)[ ](?:the|my|our)[ ](?:login|creds|credentials)"
+_HOST: Final = re.compile(
+    rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)"
 )
-_FROM_TO: Final = re.compile(rb"(?i)[ ](?:from[ ]" + OPEN + rb"?(?P<old>[!-~]{6,80}?)" + OPEN + rb"?[ ])?to[ ]" + OPEN + rb"?(?P<value>[!-~]{6,80}+)")
+_FROM_TO: Final = re.compile(
+    rb"(?i)[ ](?:from[ ]"
+    + OPEN
+    + rb"?(?P<old>[!-~]{6,80}?)"
+    + OPEN
+    + rb"?[ ])?to[ ]"
+    + OPEN
+    + rb"?(?P<value>[!-~]{6,80}+)"
+)
 _MIXED: Final = re.compile(rb"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SIGN: Final = re.compile(rb"[!@#$%^&*+=?~]")
-_PATH: Final = re.compile(rb"[\w.\-]*/[\w.\-/]*\Z|.*\.(?:com|org|net|io|py|js|ts|md|txt|json|ya?ml|git|sh|html?|go|rs)\Z|\d+(?:[.,:]\d+)*[a-z%]{0,3}\Z")
+_PATH: Final = re.compile(
+    rb"[\w.\-]*/[\w.\-/]*\Z|.*\.(?:com|org|net|io|py|js|ts|md|txt|json|ya?ml|git|sh|html?|go|rs)\Z|\d+(?:[.,:]\d+)*["
+    rb"a-z%]{0,3}\Z"
+)
 _DOMAINS: Final = re.compile(rb"\d{2}")
 
 
@@ -83,7 +110,8 @@ def find(text: Text) -> Iterator[Span]:
         yield from _before(data, at)
     for word in _LOGINS:
         for at in text.places(word):
-            if (found := _PAIR.match(data, at + len(word))) and (span := _span(found, data)):
+            found = _PAIR.match(data, at + len(word))
+            if found and (not found["loose"] or _PAIRED.search(found["between"])) and (span := _span(found, data)):
                 yield span
     for at in text.exact(b"@"):
         found = _MAIL.search(data, max(0, at - 62), at + 220)
@@ -115,7 +143,12 @@ def _foreign(data: bytes) -> Iterator[Span]:
 def _before(data: bytes, at: int) -> Iterator[Span]:
     begin = max(0, at - 124)
     found = _AS.search(data, data.rfind(b" ", begin, at), at + 60)
-    if found and found.start("value") < at and (span := _span(found, data)):
+    if (
+        found
+        and found.start("value") < at
+        and names.rank(found["name"]) is not Rank.NONE
+        and (span := _span(found, data))
+    ):
         yield span
 
 

@@ -47,7 +47,7 @@ _STOCK: Final = """
     bearer auth oauth abc abc123 123 1234 12345 123456 letmein mysecret mytoken mykey mypassword testing123 test123
     testpass testpassword test-token test-key test_token test_key test-secret test_secret testtoken testkey testsecret
     some-token sometoken base64 utf8 utf-8 latin1 latin-1 ascii hex utf16 utf-16 unicode cp1252 sha1 sha256 sha512 md5
-    bcrypt argon2 scrypt pbkdf2 a b c x y z foo bar baz qux env file prompt ask stdin input output type name id
+    bcrypt argon2 scrypt pbkdf2 tiger a b c x y z foo bar baz qux env file prompt ask stdin input output type name id
 """
 STOCK_WORDS: Final = frozenset(word.encode() for word in _STOCK.split())
 """Words that are written where a secret would stand."""
@@ -58,22 +58,28 @@ _FILE_ENDS: Final = (
 )
 REFERENCE: Final = re.compile(
     rb"""(?x)
-      \$\{ | \$\( | ^\$[A-Za-z_]\w*$ | ^\$[A-Za-z_]\w*[.:\[\-] | ^\$\$?\w+\$$ | \{\{ | ^\{[\w.\-]*\}$ | \{[a-z_][\w.]*\}
-    | ^%[A-Za-z_]\w*%?$ | %\(\w+\)s | ^%[sdrv]$ | ^%\{ | \#\{
-    | ^@@?[A-Za-z_.\-]+@@?$ | ^@[A-Za-z_]+$ | ^(__|%%|\#|~|!|\|)[A-Z_][A-Z0-9_.\-]*\1$ | ^:[A-Za-z_]+$ | ^\[\[.*\]\]$
-    | ^<< | ^\{% | ^\$\d+$
-    | ^<%?[^<>]{0,80}%?>$ | ^<[A-Za-z_] | ^\[[A-Za-z_\- ]{1,60}\]$ | ^@[A-Za-z][\w.]*\( | ^&(?:\#|lt|gt|amp)
-    | ^(?:op|vault|ssm|awssm|gcpsm|secretsmanager|keyring|bws|ref\+\w+|env|file|sops|sm|projects)://?
-    | ^(?:env|file|vault|secret|ref|var|data|local|module|keychain|pass)[:.][A-Za-z_/\[]
-    | ^arn:aws | ^projects/[^/]+/secrets/ | ^ENC[\[(] | ^!vault | ^!Ref | ^!Sub | ^!secret | ^AQICAH | ^urn:
-    | ^(?:https?|s3|gs|file)://[^@]*$ | ^/(?:run|etc|var|home|usr|opt|tmp|mnt|secrets|root|dev)/
-    | ^~?/?\.?/?[\w.\-]+/[\w./\-]*\."""
+      \$[A-Za-z_]\w*(?:$|[.:\[\-]) | \$\$?\w+\$$ | \$\d+$ | \{[\w.\-]*\}$ | \{%
+    | %[A-Za-z_]\w*%?$ | %[sdrv]$ | %\{
+    | @@?[A-Za-z_.\-]+@@?$ | @[A-Za-z_]+$ | (__|%%|\#|~|!|\|)[A-Z_][A-Z0-9_.\-]*\1$ | :[A-Za-z_]+$ | \[\[.*\]\]$
+    | << | <%?[^<>]{0,80}%?>$ | <[A-Za-z_] | \[[A-Za-z_\- ]{1,60}\]$ | @[A-Za-z][\w.]*\( | &(?:\#|lt|gt|amp)
+    | (?:op|vault|ssm|awssm|gcpsm|secretsmanager|keyring|bws|ref\+\w+|env|file|sops|sm|projects)://?
+    | (?:env|file|vault|secret|ref|var|data|local|module|keychain|pass)[:.][A-Za-z_/\[]
+    | arn:aws | projects/[^/]+/secrets/ | ENC[\[(] | !vault | !Ref | !Sub | !secret | AQICAH | urn:
+    | (?:https?|s3|gs|file)://[^@]*$ | /(?:run|etc|var|home|usr|opt|tmp|mnt|secrets|root|dev)/
+    | ~?/?\.?/?[\w.\-]+/[\w./\-]*\."""
     + _FILE_ENDS
-    + rb"""$ | ^\.{1,2}/ | ^[A-Z]:\\
-    | \\x[0-9a-fA-F]{2} | \(\?[:=!P<] | \[\^ | \\[dwsDWSb]
+    + rb"""$ | \.{1,2}/ | [A-Z]:\\
     """
 )
-"""Where a secret is kept (a variable, a template, a vault, a path), or an expression that describes one."""
+"""Where a secret is kept: the value is a variable, a template, a vault, a path."""
+REFERENCE_SIGNS: Final = re.compile(rb"[${%#\\(\[]")
+"""Without one of these, `REFERENCE_WITHIN` need not be tried."""
+REFERENCE_WITHIN: Final = re.compile(
+    rb"""(?x)
+      \$\{ | \$\( | \{\{ | \{[a-z_][\w.]*\} | %\(\w+\)s | \#\{ | \\x[0-9a-fA-F]{2} | \(\?[:=!P<] | \[\^ | \\[dwsDWSb]
+    """
+)
+"""A variable or a template within the value, or an expression that describes a secret."""
 
 PUBLIC: Final = re.compile(
     rb"""(?x)
@@ -81,13 +87,14 @@ PUBLIC: Final = re.compile(
     | \d+(?:\.\d+)?\s?(?:[kKMGTP]i?[bB]?|ms|s|m|h|d|w|px|em|rem|%|x|bits?|bytes|B|days?|hours?|minutes?|seconds?|years?|
         chars?)
     | (?:\d{1,3}\.){3}\d{1,3}(?:[:/]\d+)? | (?:[0-9a-fA-F]{2}:){5,}[0-9a-fA-F]{2} | \#[0-9a-fA-F]{3,8}
-    | [\w.+\-]+@[\w\-]+\.[\w.\-]+ | (?:sha(?:1|224|256|384|512)|md5|blake2b)[:\-][A-Za-z0-9+/=]+
+    | [\w.+\-]+@[\w\-]+(?:\.[\w\-]+)*\.[A-Za-z]{2,12} | (?:sha(?:1|224|256|384|512)|md5|blake2b)[:\-][A-Za-z0-9+/=]+
     | (?:AES|RSA|HS|RS|ES|PS|SHA|MD|EC|DES|RC|HMAC|aes|sha|rsa|hmac)[\-_]?\d{1,5}(?:[\-_/]?[A-Za-z]{2,8}\d{0,4}){0,3}
     | P-?(?:224|256|384|521) | (?i:ed25519|ed448|x25519|x448|secp\d{3}[kr]1|pkcs\d{1,2}|rfc\d{3,5})
     | ssh-(?:rsa|dss|ed25519).* | ecdsa-sha2.* | [\w\-]+\."""
     + _FILE_ENDS
     + rb"""
     | (?:[a-z]{2}-)?(?:us|eu|ap|sa|ca|me|af)-(?:gov-)?(?:north|south|east|west|central)+-?\d?\w?
+    | (?i:string|n?varchar|char|u?int|text|binary|float)\(?\d{1,4}\)?
     | \d{1,5} | 0x[0-9a-fA-F]{1,16}[uUlL]{0,3}(?:[,;].*)? | [a-z]{2}[_\-][A-Z]{2}(?:\.[\w\-]+)?
     | (?:gpt|claude|gemini|llama|mistral|o\d|text|qwen|deepseek)-[\w.\-]+
     """

@@ -11,20 +11,25 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import anchors, judge, names
-from commonplace.redact.names import Rank
 from commonplace.redact.anchors import Text
+from commonplace.redact.names import Rank
 from commonplace.redact.spans import Span
 
 _REACH: Final = 6 * 1024
 _ROWS: Final = 200
+_LONGEST: Final = 400
 _WORDS: Final = (b"passw", b"pwd", b"secret", b"token", b"key", b"passphrase", b"kennwort")
 _BREAK: Final = re.compile(rb"\r?\n|(?:\\{1,15}r)?\\{1,15}n")
 _VIEW: Final = re.compile(rb"(?:[ \t]{0,8}L?\d{1,6}(?:" + anchors.ARROW + rb"|:[ ]?)|[+>](?![+\-])[ ]?|-(?![+\-]))?")
-_NEAR: Final = re.compile(rb"[\w .\-/()]{3,40}?[\"'`*_\\]{0,4}[ \t]{0,40}(?:[|,;\t\r\n]|\\{1,15}[tnr]|(?<=  ))|[\w.\-]{3,40}[ ]{2}")
+_NEAR: Final = re.compile(
+    rb"[\w .\-/()]{3,40}?[\"'`*_\\]{0,4}[ \t]{0,40}(?:[|,;\t\r\n]|\\{1,15}[tnr]|(?<=  ))|[\w.\-]{3,40}[ ]{2}"
+)
 _RULE: Final = re.compile(rb"[ |+:=\-\t]{3,}\Z")
 _HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*[A-Za-z][\w .\-/()]{0,40}[ \t\"'`*_]*\Z")
+_CODE: Final = re.compile(rb"[().']|[ ]{4}|\bself\b|\bimport\b|\bdef\b|,[ ]\w+[ ]\w+[ ]\w+")
 _INSERT: Final = re.compile(
-    rb"(?i)insert[ ]into[ ][\w.`\"\[\]\\]{1,80}[ ]?\((?P<columns>[^()\n]{3,400})\)[ \n\\n]{1,8}values[ \n\\n]{0,8}(?P<rows>\()"
+    rb"(?i)insert[ ]into[ ][\w.`\"\[\]\\]{1,80}[ ]?\((?P<columns>[^()\n]{3,400})\)[ \n\\n]{1,8}values[ \n\\n]{0,8}(?"
+    rb"P<rows>\()"
 )
 _FIELD: Final = re.compile(rb"[ ]?(?:[NEe]?'(?P<value>[^'\n]{0,400})'|[^,'()\n]{0,200}(?:\([^()\n]{0,100}\))?)[ ]?")
 
@@ -41,24 +46,29 @@ class Head(NamedTuple):
 def find(text: Text) -> Iterator[Span]:
     """Yield the secrets in tables"""
     data = text.data
-    done = -1
     seen: set[int] = set()
     for word in _WORDS:
         done = -1
         for at in text.places(word):
             if at < done or _NEAR.match(data, at) is None:
                 continue
-            begin = anchors.line_start(data, at, 400)
-            found = _BREAK.search(data, at, at + 400)
-            done = found.start() if found else at + 1
-            if found is None or begin in seen:
+            begin = _line(data, at)
+            if begin < 0 or begin in seen:
                 continue
             seen.add(begin)
-            head = _head(data, begin, found.start(), found.end())
+            found = _BREAK.search(data, at, begin + _LONGEST)
+            done = found.start() if found else begin + _LONGEST
+            head = _head(data, begin, found.start(), found.end()) if found else None
             if head is not None:
                 yield from _rows(data, head)
     for at in text.places(b"insert into"):
         yield from _inserts(data, at)
+
+
+def _line(data: bytes, at: int) -> int:
+    """Return where the line of a place begins, or -1 when that is too far away."""
+    begin = anchors.line_start(data, at, _LONGEST)
+    return begin if begin == 0 or at - begin < _LONGEST else -1
 
 
 def _content(data: bytes, begin: int, end: int) -> int:
@@ -70,11 +80,13 @@ def _content(data: bytes, begin: int, end: int) -> int:
 def _head(data: bytes, begin: int, end: int, after: int) -> Head | None:
     begin = _content(data, begin, end)
     line = data[begin:end]
-    for separator in (b"|", b"\t", b"\\t", b";", b","):
+    for separator in (b"|", b"\t", b"\\\\t", b"\\t", b";", b","):
         if separator not in line:
             continue
         cells = line.split(separator)
         if len(cells) > 40 or not all(not cell.strip() or _HEAD_CELL.match(cell) for cell in cells):
+            return None
+        if separator in (b",", b";") and (_CODE.search(line) or not all(cell.strip() for cell in cells)):
             return None
         return _heads(separator, cells, after)
     cells = re.split(rb"[ ]{2,}", line.strip())
@@ -103,12 +115,20 @@ def _rows(data: bytes, head: Head) -> Iterator[Span]:
         line = data[start:end]
         if not _RULE.match(line):
             cells = _cells(line, start, head.separator)
-            if len(cells) != head.count:
+            last = head.count - 1
+            if len(cells) > head.count and last in head.columns and head.separator in b",;":
+                cells = [*cells[:last], (cells[last][0], cells[-1][1])]  # a comma that belongs to the secret
+            if len(cells) != head.count or _is_head(data, cells, head):
                 return
             yield from _secrets(data, cells, head)
         if found is None:
             return
         begin = after
+
+
+def _is_head(data: bytes, cells: list[tuple[int, int]], head: Head) -> bool:
+    """Say whether a line is a head again; so no line is looked at for more than one table."""
+    return any(names.rank(data[start:end][:60].strip(b" \t\"'`*_")) is not Rank.NONE for start, end in cells)
 
 
 def _cells(line: bytes, start: int, separator: bytes) -> list[tuple[int, int]]:
@@ -130,7 +150,7 @@ def _secrets(data: bytes, cells: list[tuple[int, int]], head: Head) -> Iterator[
         value = text.strip(b" \t\r\"'`*\\")
         if not value or b" " in value or judge.is_placeholder(value) or judge.is_reference(value) or b"\\" in value:
             continue
-        if judge.is_public(value):
+        if judge.is_public(value) or (value[-1:] in b")]" and (b"(" in value or b"[" in value)) or value[:1] in b"&<":
             continue
         if judge.is_password(value, 6) if rank is Rank.PASSWORD else judge.is_random(value, 12):
             yield Span(start + left, start + left + len(value), "table_cell")
@@ -141,7 +161,7 @@ def _inserts(data: bytes, at: int) -> Iterator[Span]:
     found = _INSERT.match(data, at)
     if found is None:
         return
-    columns = [names.rank(one.strip(b" `\"[]\\")) for one in found["columns"].split(b",")]
+    columns = [names.rank(one.strip(b' `"[]\\')) for one in found["columns"].split(b",")]
     if not any(rank is Rank.PASSWORD or rank is Rank.TOKEN for rank in columns):
         return
     place = found.start("rows") + 1
@@ -151,7 +171,12 @@ def _inserts(data: bytes, at: int) -> Iterator[Span]:
             if field is None:
                 return
             text = field["value"]
-            if text and rank in (Rank.PASSWORD, Rank.TOKEN) and not judge.is_placeholder(text) and judge.is_password(text, 6):
+            if (
+                text
+                and rank in (Rank.PASSWORD, Rank.TOKEN)
+                and not judge.is_placeholder(text)
+                and judge.is_password(text, 6)
+            ):
                 yield Span(*field.span("value"), "table_cell")
             place = field.end() + 1
         following = re.compile(rb"[ ]?,[ \n\\n]{0,6}\(").match(data, place)

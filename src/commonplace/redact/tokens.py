@@ -46,7 +46,7 @@ _WHOLE: Final = re.compile(
 _BEHIND: Final = {
     0x3A: re.compile(
         rb"""(?x)
-          (?P<telegram_bot_token> (?<![0-9])[0-9]{6,12}:[A-Za-z0-9_\-]{33,40} )
+          (?P<telegram_bot_token> (?<![0-9:])[0-9]{6,12}:[A-Za-z0-9_\-]{33,40} )
         | (?P<asana_token> [012]/[0-9]{10,20}(?:/[0-9]{10,20})?:[0-9a-f]{28,40} )
         | (?P<ghost_admin_key> [0-9a-f]{24}:[0-9a-f]{64} )
         | (?P<fal_key> [0-9a-f]{8}-[0-9a-f\-]{27}:[0-9a-f]{32} )

@@ -75,8 +75,10 @@ def quoted(data: bytes, start: int, quote: bytes) -> Value | None:
     return _without_scheme(data, start, end, quote)
 
 
-def bare(data: bytes, start: int, *, query: bool = False) -> Value | None:
+def bare(data: bytes, start: int, *, query: bool = False, listed: bool = False) -> Value | None:
     """Read a value without quotes: up to a blank, a quote, an escape, or what separates it from the next name."""
+    if data[start : start + 1] in (b"{", b"[", b"<"):
+        return None  # an object, a list, a placeholder
     if grouped := _GROUPED.match(data, start):
         return Value(start, grouped.end(), b"", grouped[0])
     found = _BARE.match(data, start)
@@ -88,6 +90,8 @@ def bare(data: bytes, start: int, *, query: bool = False) -> Value | None:
         raw = raw[: cut.start()]
     if query:
         raw = re.split(rb"[&#;,)\]}|]|%26", raw, maxsplit=1)[0]
+    if listed:
+        raw = raw.partition(b";")[0]
     raw = _trimmed(raw)
     return _without_scheme(data, start, start + len(raw), b"") if raw else None
 

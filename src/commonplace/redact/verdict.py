@@ -14,7 +14,7 @@ from commonplace.redact.names import Rank
 from commonplace.redact.values import Value
 
 _LOGIN: Final = re.compile(
-    rb"(?i)\b(?:login|user|username|account|machine|admin|root)[ \t\r\n,]+"
+    rb"(?i)(?:\b|(?<=\\n))(?:login|user|username|account|machine|admin|root)[ \t\r\n,]+"
     rb"(?:\S{1,80}[ \t\r\n,\\n]+)?(?:and[ ])?(?:the[ ])?\Z"
 )
 _IDENTIFIER: Final = re.compile(rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_][\w$]*)*[!?]?\Z")
@@ -26,13 +26,15 @@ _WORD_VALUE: Final = re.compile(rb"[\w+/=\-]+\Z")
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_\-]{18,}={1,2}\Z")
 _CHOSEN: Final = re.compile(rb"[A-Za-z]{2,16}(?:[.\-_]?[A-Za-z]{1,16}){0,5}[.\-_]?\d{2,6}[!#.?*]?\Z")
 _VERSIONED: Final = re.compile(
-    rb"(?i)(?:\A|[.\-_])(?:sha|md|base|utf|b|es|hs|rs|aes|u?int|float|str|v|py|python|x|rfc|iso|latin|cp|s|crc|ec|win|x86_|"
+    rb"(?i)(?:\A|[.\-_])(?:sha|md|base|utf|b|es|hs|rs|aes|u?int|float|str|v|py|python|x|rfc|iso|latin|cp|s|crc|ec|wi"
+    rb"n|x86_|"
     rb"amd|arm|i)\d+\Z"
 )
 _KEYED: Final = re.compile(rb"(?i)passw|pwd|secret|token|key(?!s?[a-z]{3})|auth|cred")
 _TRIAL: Final = re.compile(
     rb"(?i)test|demo|dev|local|mock|stub|dummy|sample|my|app|user|token|secret|key|pass|cred|auth|prod|stag|name|value|"
-    rb"foo|bar|index|file|data|v\d"
+    rb"foo|bar|index|file|data|doesnot|wordpress|admin|root|default|postgres|mysql|redis|mongo|"
+    rb"maria|rabbit|v\d"
 )
 _PLAIN_WORD: Final = re.compile(rb"[A-Za-z][a-z]{7,30}\Z")
 _PLAIN_STOP: Final = frozenset(
@@ -43,9 +45,7 @@ _PLAIN_STOP: Final = frozenset(
     b"nullable sensitive protected forgotten incorrect optional securely geheimnis firstname lastname absent".split()
 )
 _SERVICE: Final = frozenset(
-    "db database mysql postgres postgresql pg redis rabbitmq mongo mongodb root admin smtp mail email ldap sql mariadb "
-    "oracle mssql sa ftp sftp ssh vnc rdp wifi keystore truststore elastic influx grafana neo4j cassandra su sudo "
-    "become ansible backup master initdb default".split()
+    ["db", "database", "mysql", "postgres", "postgresql", "pg", "redis", "rabbitmq", "mongo", "mongodb", "root", "admin", "smtp", "mail", "email", "ldap", "sql", "mariadb", "oracle", "mssql", "sa", "ftp", "sftp", "ssh", "vnc", "rdp", "wifi", "keystore", "truststore", "elastic", "influx", "grafana", "neo4j", "cassandra", "su", "sudo", "become", "ansible", "backup", "master", "initdb", "default"]
 )
 _COMMAND_SET: Final = re.compile(
     rb"(?i)(?:\A|[\s>+\-]|\\n|\x92|\d:)(?:env|arg|setenv|setx|set|fastcgi_param|uwsgi_param|export|set -gx|"
@@ -55,12 +55,18 @@ _COMMAND_SET: Final = re.compile(
 _LINE_HEAD: Final = re.compile(anchors.VIEW + rb"\Z")
 _LINE_TAIL: Final = re.compile(rb"[ \t;]{0,8}(?:[\r\n]|\\{1,15}[nr\"]|\"|\Z)")
 _VERB: Final = re.compile(
-    rb"(?i)\b(?:use|using|uses|try|tried|with|enter|type|set|new|the|my|his|her|our|your|and|is|wifi|admin|root)[ ]+\Z"
+    rb"(?i)(?:\b|(?<=\\n))(?:use|using|uses|try|tried|with|enter|type|set|new|the|my|his|her|our|your|and|is|wifi|ad"
+    rb"min|root)[ ]+\Z"
 )
 _CACHED: Final = re.compile(rb"[A-Za-z][\w.]{0,30}(?:[\-_/.:][\w.]{1,30}){0,6}?[\-_/.:][0-9a-f]{8,64}\Z")
-_ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:\-]{0,40}\Z")
+_ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:\-]{0,40}\Z|[A-Za-z]::\Z")
 _SIGNS: Final = re.compile(rb"\d.*[!@#$%^&*+=?~]|[!@#$%^&*+=?~].*\d")
-_LOOSE: Final = frozenset({"says", "blank", "cell", "comma", "call", "below", "dash"})
+_LOOKUP: Final = re.compile(
+    rb"(?:\A|[._])(?i:get|fetch|load|read|find|has|is|forgot|reset|delete|remove)(?:_|(?=[A-Z]))"
+)
+_LEAST: Final = {Rank.NONE: 99999, Rank.WEAK: 16, Rank.TOKEN: 8, Rank.PASSWORD: 5}
+"""Nothing shorter is taken after such a name, in whatever form."""
+_LOOSE: Final = frozenset({"says", "blank", "cell", "comma", "call", "below", "dash", "typed", "under"})
 
 
 class Place(NamedTuple):
@@ -79,10 +85,14 @@ class Place(NamedTuple):
 def is_secret(place: Place) -> bool:
     """Decide about a value."""
     text, quoted = place.value.text, bool(place.value.quote)
+    if len(text) < _LEAST[place.strength] or text[:1] in b"{[<" or b"://" in text:
+        return False
     if judge.is_placeholder(text) or judge.is_reference(text) or text.lower() == place.name.lower():
         return False
-    if text[:1] in b"{[<" or b"://" in text or _ARN.search(place.before):
+    if _ARN.search(place.before):
         return False
+    if judge.is_uuid(text) and place.name.lower().endswith((b"client_token", b"client-token", b"clienttoken")):
+        return False  # it makes a request idempotent
     if _is_unmistakable(place):
         return True
     form = place.form
@@ -106,14 +116,32 @@ def _is_set(place: Place) -> bool:
     """Say whether a command sets the name to what follows a blank: `ENV NAME value`; or a line has only the two."""
     if _COMMAND_SET.search(place.before):
         return True
-    if place.strength is not Rank.PASSWORD or place.is_flag or not _is_chosen(place.value.text):
+    if (
+        place.strength is not Rank.PASSWORD
+        or place.is_flag
+        or not (_is_chosen(place.value.text) or judge.is_random(place.value.text, 8))
+    ):
         return False
-    start = place.value.start - len(place.name) - 2
-    begin = anchors.line_start(place.data, start)
+    start = place.data.rfind(place.name, max(0, place.value.start - 120), place.value.start)
+    begin = anchors.line_start(place.data, max(start, 0))
     return (
         _LINE_TAIL.match(place.data, place.value.end) is not None
-        and _LINE_HEAD.fullmatch(place.data, begin, max(begin, place.data.find(place.name, begin))) is not None
+        and _LINE_HEAD.fullmatch(place.data, begin, max(begin, start)) is not None
     )
+
+
+def _is_under(place: Place) -> bool:
+    """Say whether a line has only the name, and the next one only the value."""
+    text = place.value.text
+    if not _SCREAMING.match(place.name) or not _LINE_TAIL.match(
+        place.data, place.value.end + place.data.startswith(b".", place.value.end)
+    ):
+        return False
+    start = place.data.rfind(place.name, max(0, place.value.start - 120), place.value.start)
+    begin = anchors.line_start(place.data, max(start, 0))
+    if start < 0 or not _LINE_HEAD.fullmatch(place.data, begin, start):
+        return False
+    return judge.is_random(text, 16) or (place.strength is Rank.PASSWORD and _is_chosen(text))
 
 
 def _is_chosen(text: bytes) -> bool:
@@ -126,10 +154,13 @@ def _is_chosen(text: bytes) -> bool:
 def _is_weak_token(place: Place) -> bool:
     """Say whether a person chose the value of a token in an environment, or of what signs sessions."""
     text = place.value.text
-    signs = any(word in place.name.lower() for word in (b"jwt", b"session", b"cookie", b"signing"))
+    signs = any(word in place.name.lower() for word in (b"jwt", b"session", b"cookie", b"signing", b"secretstring"))
+    signs = signs or b"session(" in place.before
     if place.strength is not Rank.TOKEN or not (_SCREAMING.match(place.name) or (signs and place.value.quote)):
         return False
-    if place.form not in ("assign", "pair") or (b" " in place.assign and not place.value.quote and b"=" in place.assign):
+    if place.form not in ("assign", "pair") or (
+        b" " in place.assign and not place.value.quote and b"=" in place.assign
+    ):
         return False
     return len(text) >= 10 and _is_chosen(text) and not _TRIAL.search(text)
 
@@ -139,7 +170,9 @@ def _is_unmistakable(place: Place) -> bool:
     text = place.value.text
     if place.strength is not Rank.PASSWORD or not _PLAIN_WORD.match(text) or text.lower() in _PLAIN_STOP:
         return False
-    if _TRIAL.search(text) or not _LINE_TAIL.match(place.data, place.value.end + len(place.value.quote)):
+    end = place.value.end + len(place.value.quote)
+    shell = place.assign == b"=" and place.data[end : end + 1] == b" "
+    if _TRIAL.search(text) or not (shell or _LINE_TAIL.match(place.data, end)):
         return False
     if place.is_flag and place.form in ("blank", "assign"):
         return b"`" not in place.before
@@ -182,13 +215,21 @@ def _is_loose_secret(place: Place) -> bool:
     text, form, quoted = place.value.text, place.form, bool(place.value.quote)
     if b" " in text or (form in ("says", "blank") and place.name.lower() == b"pass" and not _is_chosen(text)):
         return place.is_flag and b" " not in text and _is_argument(place)
+    if form == "call" and _LOOKUP.search(place.name):
+        return False
+    if form == "typed":
+        return judge.is_password(text, 5)
+    if form == "under":
+        return _is_under(place)
+    if form == "comma" and text[:1] == b"-":
+        return False
     if form == "dash":
         return place.strength is Rank.PASSWORD and has_digit(text) and judge.is_password(text, 8)
     if form == "blank" and (place.is_flag or _is_after_login(place)):
         return _is_argument(place)
     if not has_digit(text) or (not quoted and _CODE.search(text)):
         return quoted and place.strength is Rank.TOKEN and judge.is_random(text, 16)
-    if form == "blank" and not quoted and len(text) >= 18 and _is_name(text):
+    if form == "blank" and not quoted and len(text) >= 18 and _is_name(text) and not judge.is_drawn(text):
         return False
     if form == "blank" and place.strength is Rank.PASSWORD and not quoted and _is_said(place):
         return True
@@ -198,16 +239,22 @@ def _is_loose_secret(place: Place) -> bool:
         least = 10 if quoted else 14
         return judge.is_random(text, least) or (quoted and _is_strong(text)) or (len(text) >= 20 and _is_mixed(text))
     if form in ("blank", "below"):
-        return (judge.is_password(text, 6) and not judge.is_named(text)) if quoted else judge.is_random(text, 10)
+        if quoted:
+            return judge.is_password(text, 6) and (not judge.is_named(text) or (_is_chosen(text) and _is_said(place)))
+        return judge.is_random(text, 10) or (form == "below" and _is_chosen(text))
     return judge.is_password(text, 6) and (quoted or not _SHORT_WORD.match(text))
 
 
 def _is_said(place: Place) -> bool:
     """Say whether a sentence gives a password: `please use password …`."""
     text = place.value.text
-    if not _VERB.search(place.before) or len(text) < 8 or judge.is_public(text):
+    if len(text) < 8 or judge.is_public(text):
         return False
-    return _is_chosen(text) or _is_strong(text) or (judge.is_password(text, 8) and _SIGNS.search(text) is not None)
+    if _is_chosen(text):
+        return True
+    if not _VERB.search(place.before):
+        return False
+    return _is_strong(text) or (judge.is_password(text, 8) and _SIGNS.search(text) is not None)
 
 
 def _is_after_login(place: Place) -> bool:

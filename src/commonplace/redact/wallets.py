@@ -21,9 +21,15 @@ _ITEM: Final = rb"[a-z]{3,8}(?![A-Za-z0-9_])"
 _WORDS: Final = re.compile(_ITEM + rb"(?:" + _BETWEEN + rb"{1,24}+" + _ITEM + rb"){11,24}")
 _WORD: Final = re.compile(_ITEM)
 _TO_WORDS: Final = re.compile(
-    rb"[\w.\-]{0,16}+(?:[ ](?:-\w|--[\w.\-]{1,20}|is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}"
-    rb"(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|" + BREAK + rb"|[+|*#\-]|\d{1,6}" + ARROW + rb"|\d{1,2}[.):]){1,40}+"
+    rb"[\w.\-]{0,16}+(?:[ ](?:-\w|--[\w.\-]{1,20}|is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|"
+    rb"\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}"
+    rb"(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|"
+    + BREAK
+    + rb"|[+|*#\-]|\d{1,6}"
+    + ARROW
+    + rb"|\d{1,2}[.):]){1,40}+"
 )
+_TOLD: Final = re.compile(rb"[\"'`:=(\[{]|\\|\n|[ ](?:is|ist|est|es|lautet)[ ]|\xef\xbc\x9a")
 _COUNTS: Final = (25, 24, 21, 18, 15, 12)
 _PROSE: Final = frozenset(
     b"the and for are was your with from has its which should using uses been being than these those does did our were "
@@ -37,13 +43,23 @@ _TELLING: Final = (
 _BYTES: Final = re.compile(
     rb"\[(?P<value>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+\d{1,3}"
     rb"(?:(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+,"
-    rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+\d{1,3}){31,63}+)(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,20}+\]"
+    rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}"
+    + ARROW
+    + rb"){0,20}+\d{1,3}){31,63}+)(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,20}+\]"
 )
 _OF_KEY: Final = re.compile(rb"(?i)secret|keypair|private|priv_?key|uint8array|solana|id\.json|wallet|seed")
 _ALONE: Final = re.compile(rb"(?:\A|" + BREAK + rb"|\")" + anchors.VIEW + rb"\Z")
 _HEX: Final = re.compile(rb"(?<![0-9a-zA-Z])(?:0x)?(?P<value>[0-9a-fA-F]{64})(?![0-9a-zA-Z])")
 _PUBLIC: Final = re.compile(rb"(?i)hash|block|sha256|commit|digest|topic|root|address|public|tx|fingerprint|checksum")
-_KEY_WORDS: Final = (b"private key", b"privatekey", b"private_key", b"deployer", b"accounts:", b"account import", b"validator key")
+_KEY_WORDS: Final = (
+    b"private key",
+    b"privatekey",
+    b"private_key",
+    b"deployer",
+    b"accounts:",
+    b"account import",
+    b"validator key",
+)
 _LINE: Final = 160
 
 
@@ -68,7 +84,7 @@ def find(text: Text) -> Iterator[Span]:
 def _phrase(data: bytes, at: int) -> Span | None:
     """Return the words that follow a telling word."""
     lead = _TO_WORDS.match(data, at)
-    if lead is None:
+    if lead is None or not _TOLD.search(lead[0]):
         return None
     found = _WORDS.match(data, lead.end())
     if found is None:

@@ -1,6 +1,7 @@
 """The embedded extractor: reads a session without a model, and says less rather than guess.
 
-    view → tasks (cut, judged) → detectors (preferences, repeated, fixes, knowledge) → merged findings → texts
+    view → tasks (cut, judged) → detectors (preferences, statements, repeated, fixes, failures, verify, procedure)
+         → withdrawn and repeated findings out → texts
 
 Each detector is a plain function over tasks; each finding carries the words it rests on. The same session always gives
 the same bytes.
@@ -10,7 +11,20 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from commonplace.pipeline.embedded import fixes, knowledge, merge, preferences, render, repeated, tasks
+from commonplace.pipeline.embedded import (
+    failures,
+    fixes,
+    merge,
+    outcomes,
+    preferences,
+    procedure,
+    render,
+    repeated,
+    retractions,
+    statements,
+    tasks,
+    verify,
+)
 from commonplace.pipeline.embedded.findings import Finding, Task
 from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
@@ -35,11 +49,14 @@ def extract(view: View) -> Output:
 def findings_of(view: View) -> tuple[list[Task], list[Finding]]:
     """Return the tasks of a session and what each taught."""
     found = tasks.cut(view)
-    tasks.judge(found)
+    outcomes.judge(found)
     findings: list[Finding] = []
     for place, task in enumerate(found):
         findings.extend(preferences.of_task(task, place))
+        findings.extend(statements.of_task(task, place))
         findings.extend(fixes.of_task(task, place))
-        findings.extend(knowledge.of_task(task, place))
+        findings.extend(failures.of_task(task, place))
     findings.extend(repeated.of_tasks(found))
-    return found, merge.once(findings)
+    findings.extend(verify.of_tasks(found))
+    findings.extend(procedure.of_tasks(found))
+    return found, merge.once(retractions.without(findings, found))

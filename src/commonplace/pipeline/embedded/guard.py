@@ -5,18 +5,20 @@ A sentence passes if it is the person's, is meant, and is meant to last. When in
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final
 
-from commonplace.pipeline.embedded import cues as languages
-from commonplace.pipeline.embedded import tables
-from commonplace.pipeline.embedded.cues import Cues
+from commonplace.pipeline.embedded import sentences, tables
+from commonplace.pipeline.embedded.cues import Heard
 from commonplace.pipeline.embedded.sentences import Sentence
 
 _INJECTION: Final = tables.pattern("injection")
 _STATE: Final = tables.pattern("state")
-
 _OUTLASTS: Final = tables.pattern("outlasts")
 _INSISTS: Final = tables.pattern("insists")
+_POLITELY: Final = tables.pattern("asks_politely", r"^(?:", r"\b[ ,]*)+")
+_DICTATED: Final = re.compile(r"[^:]{0,70}: \S")
 
 
 def is_injection(text: str) -> bool:
@@ -24,24 +26,42 @@ def is_injection(text: str) -> bool:
     return bool(_INJECTION.search(text))
 
 
-def is_meant_to_last(sentence: Sentence, cues: Cues) -> bool:
-    """Say whether a sentence may tell a wish that holds beyond the moment."""
-    text = sentence.text
-    if is_injection(text) or _STATE.search(text):
+def is_meant_to_last(sentence: Sentence) -> bool:
+    """Say whether a sentence may tell something that holds beyond the moment."""
+    heard = sentence.heard
+    if is_injection(sentence.text) or heard.any("others", "retraction"):
         return False
-    if cues.once.search(text) and not _OUTLASTS.search(text):
+    if heard.says("once") and not _OUTLASTS.search(heard.lower):
         return False
-    if cues.unreal.search(cues.polite.sub("", text)) and not insists(text):
-        return False
-    return not cues.others.search(text)
+    return not heard.says("unreal") or insists(heard)
 
 
-def insists(text: str) -> bool:
+def is_state(heard: Heard) -> bool:
+    """Say whether always and never only tell what a thing does."""
+    return bool(_STATE.search(heard.lower))
+
+
+def insists(heard: Heard) -> bool:
     """Say whether a question is none (why do you keep doing this?), or a condition only says when a wish applies."""
-    return bool(_INSISTS.search(text))
+    return bool(_INSISTS.search(heard.lower))
 
 
+def is_dictated(heard: Heard) -> bool:
+    """Say whether a sentence asks for something to be written, and then says what."""
+    return heard.says("request") and bool(_DICTATED.match(heard.bare)) and not heard.any("lasting", "mine")
+
+
+@lru_cache(maxsize=512)
 def is_text_work(message: str) -> bool:
-    """Say whether a message asks, in any language, for work on a text: what it holds is the text."""
-    head = message[:600]
-    return any(languages.of(language).text_work.search(head) for language in languages.LANGUAGES)
+    """Say whether a message asks for work on a text: what it holds is the text."""
+    return any(_asks_for_text(each.heard) for each in sentences.of_text(message)[:3])
+
+
+def _asks_for_text(heard: Heard) -> bool:
+    """Say whether a sentence asks for it: the words must open a clause, where a language puts its verbs first."""
+    if not heard.says("text_work"):
+        return False
+    if heard.languages[0] in ("de", "zh"):
+        return True
+    clauses = re.split(r"[,;:.] ", heard.lower)
+    return any(Heard(_POLITELY.sub("", clause), heard.languages).opens("text_work") for clause in clauses)

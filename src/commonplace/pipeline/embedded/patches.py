@@ -12,6 +12,7 @@ from commonplace.pipeline.embedded.findings import quote
 from commonplace.pipeline.view import Called
 
 _FILE: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)
+_EDITS: Final = tables.words("edit_tools")
 _CONFIGURATION: Final = tables.pattern("configuration", "(?:^|/)", "$", re.NOFLAG)
 
 
@@ -20,6 +21,11 @@ class _Edit(msgspec.Struct):
     patch: str = ""
     new_string: str = ""
     content: str = ""
+
+
+def is_edit(call: Called) -> bool:
+    """Say whether a call changed files."""
+    return call.name.lower().rpartition("__")[2] in _EDITS or "*** Begin Patch" in call.command
 
 
 def files(call: Called) -> list[str]:

@@ -1,117 +1,260 @@
 """What a person wants by default, and what holds in their project: in their own words.
 
-Looked for in every sentence that is theirs and meant to last (`guard`): standing wishes, norms of a project, habits to
-keep or drop, corrections that name what is wanted instead; then what they refused or stopped a turn for, and what they
-had to ask for more than once.
+Where a sentence stands decides how much it must say. In a request, most of what sounds like a rule is a requirement of
+the thing to be built: only words that outlast it count (always, by default, we, in this repo). Once work was shown, a
+few words about how it was done are a wish (smaller diffs; tests next to the code; you added comments again). After a
+refusal or a stop, all that is said is about what is wanted instead.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
-from commonplace.pipeline.embedded import cues as languages
+import msgspec
+
 from commonplace.pipeline.embedded import guard, sentences, tables
-from commonplace.pipeline.embedded.cues import Cues
+from commonplace.pipeline.embedded.cues import Heard
 from commonplace.pipeline.embedded.findings import Evidence, Finding, Kind, Task, quote
 from commonplace.pipeline.embedded.sentences import Sentence
-from commonplace.pipeline.view import Called, Said, Stopped
+from commonplace.pipeline.view import Answered, Called, Said, Stopped
 
+Where = Literal["opening", "answering"]
+"""In a request, or after something was shown."""
+
+_SPECIFIC: Final = tables.pattern("specific", flags=re.NOFLAG)
+_CODE: Final = tables.pattern("code", flags=re.NOFLAG)
+_TOOLS: Final = tables.pattern("tools", r"\b", r"\b")
+_BROAD: Final = tables.pattern("broad")
+_HABIT: Final = tables.pattern("habit")
 _THING: Final = tables.pattern("thing")
-_INSTEAD: Final = tables.pattern("instead")
-_NOT_A_NORM: Final = tables.pattern("not_a_norm")
+_AT_HAND: Final = tables.pattern("at_hand")
+_UNTIL: Final = tables.pattern("until")
+_NO_NOTE: Final = tables.pattern("no_note")
+_LONG: Final = re.compile(r"\w{4,}")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _MAX_AFTER_STOP: Final = 300
+_MAX_JOINED: Final = 12
 _MIN_CHARS: Final = 8
+_MIN_HAN: Final = 4
 
 
 def of_task(task: Task, place: int) -> Iterator[Finding]:
     """Yield what a task tells about the person's wishes."""
     stopped: Called | Stopped | None = None
+    where: Where = "opening" if place == 0 else "answering"
     for event in task.events:
         if isinstance(event, Stopped) or (isinstance(event, Called) and event.refused):
             stopped = event
+            where = "answering"
+        elif isinstance(event, Answered | Called):
+            where = "answering"
         elif isinstance(event, Said):
-            if stopped is not None and (found := _after_stop(event, stopped, place)) is not None:
-                yield found
-            else:
-                yield from _said(event, place)
+            if event.voice != "shell" and not guard.is_text_work(event.text):
+                whole = _after_stop(event, stopped, place) if stopped is not None else None
+                yield from [whole] if whole is not None else _said(event, where, place)
             stopped = None
 
 
 def _after_stop(said: Said, stopped: Called | Stopped, place: int) -> Finding | None:
     """Return what a person wants instead of what they stopped or refused: all they said about it."""
-    if said.voice == "shell" or guard.is_text_work(said.text):
-        return None
-    cues = languages.of(languages.language_of(said.text))
-    own = [sentence for sentence in sentences.of_message(said) if not sentence.is_question]
-    meant = [sentence for sentence in own if not guard.is_injection(sentence.text)]
+    own = [each for each in sentences.of_text(said.text) if not each.is_question and not guard.is_injection(each.text)]
+    meant = [each for each in own if not _is_aside(each)]
     text = " ".join(sentence.text for sentence in meant)
-    if not meant or len(text) > _MAX_AFTER_STOP or not (_INSTEAD.search(text) or kind_of(meant[0], cues) is not None):
+    if not meant or len(text) > _MAX_AFTER_STOP or _NO_NOTE.fullmatch(text.strip().lower()):
         return None
-    if cues.once.search(text) and not cues.standing.search(text):
+    refused = isinstance(stopped, Called)
+    if not any(_says_how(each.heard) or kind_of(each, "answering") for each in meant) and not (
+        refused and len(text.split()) >= 3
+    ):
+        return None
+    if any(each.heard.any("once", "retraction") and not each.heard.any("lasting", "command") for each in meant):
         return None
     what = f"`{quote(stopped.command or stopped.name, 120)}`" if isinstance(stopped, Called) else "the turn"
-    how = f"said by the user after {'refusing' if isinstance(stopped, Called) else 'stopping'} {what}"
-    evidence = Evidence(said.at, quote(text), how)
-    return Finding("preference", f'{how}: "{quote(text)}"', [evidence], place)
+    how = f"said by the user after {'refusing' if refused else 'stopping'} {what}"
+    return Finding("preference", f'{how}: "{quote(text)}"', [Evidence(said.at, quote(text), how)], place)
 
 
-def _said(said: Said, place: int) -> Iterator[Finding]:
-    if said.voice == "shell" or guard.is_text_work(said.text):
-        return
-    cues = languages.of(languages.language_of(said.text))
-    for sentence in sentences.of_message(said):
-        kind = kind_of(sentence, cues)
-        if kind is not None:
-            evidence = Evidence(said.at, quote(sentence.text), "said by the user")
-            yield Finding(kind, _bullet(sentence, cues), [evidence], place)
+def _is_aside(sentence: Sentence) -> bool:
+    return len(sentence.text.split()) <= 2 and not sentence.heard.any("forbid", "contrast", "work", "manner")
 
 
-def kind_of(sentence: Sentence, cues: Cues) -> Kind | None:
-    """Return what kind of wish a sentence tells; None for none."""
-    text = sentence.text
-    if (len(text) < _MIN_CHARS and not _has_han(text)) or text.endswith((":", "：")):
-        return None
-    if sentence.is_question and not guard.insists(text):
-        return None
-    if not guard.is_meant_to_last(sentence, cues):
-        return None
-    if sentence.is_listed and not cues.transient.search(text):
-        return "rule"
-    if is_decision(text, cues):
-        return None
-    if cues.norm.search(text) and not cues.transient.search(text) and _is_norm(text):
-        return "rule"
-    if cues.standing.search(text) or cues.practice.search(text):
-        return "preference"
-    if cues.correction.search(text) and not _is_about_a_thing(text):
-        return "preference"
-    return None
+def _says_how(heard: Heard) -> bool:
+    """Say whether a sentence tells how something is to be done, or not to be done."""
+    if heard.any("consent", "command", "mine", "blame", "we", "scope"):
+        return True
+    return heard.any("forbid", "contrast", "lasting", "manner") and (is_about_work(heard) or heard.says("contrast"))
 
 
-def is_decision(text: str, cues: Cues) -> bool:
-    """Say whether a sentence decides something and says why."""
-    bare = cues.decision.search(text)
+class _Group(msgspec.Struct):
+    """Sentences of one message that tell one wish."""
+
+    kind: Kind
+    parts: list[Sentence]
+
+
+def _said(said: Said, where: Where, place: int) -> Iterator[Finding]:
+    """Yield the wishes of a message, sentences that go on with one in one finding."""
+    groups: list[_Group] = []
+    open_group: _Group | None = None
+    for sentence in sentences.of_text(said.text):
+        kind = kind_of(sentence, where)
+        if kind is not None and (open_group is None or not _goes_on(open_group, sentence)):
+            open_group = _Group(kind, [sentence])
+            groups.append(open_group)
+        elif open_group is not None and (kind is not None or _tells_instead(open_group, sentence, where)):
+            open_group.parts.append(sentence)
+        else:
+            open_group = None
+    for group in groups:
+        text = " ".join(part.text for part in group.parts)
+        default = group.parts[0].heard.bare.rstrip(".!。！ ")
+        evidence = Evidence(said.at, quote(text), "said by the user")
+        yield Finding(group.kind, f'said by the user: "{quote(text)}" -> {quote(default, 200)}', [evidence], place)
+
+
+def _goes_on(group: _Group, sentence: Sentence) -> bool:
+    """Say whether a wish only goes on with the one before it."""
+    if sentence.is_listed or len(group.parts) > 2:
+        return False
+    words, before = set(_LONG.findall(sentence.heard.lower)), set(_LONG.findall(group.parts[-1].heard.lower))
+    return len(sentence.text.split()) <= 8 or bool(words & before)
+
+
+def _tells_instead(group: _Group, sentence: Sentence, where: Where) -> bool:
+    """Say whether a sentence after a complaint or a ban tells what is wanted instead."""
+    heard = sentence.heard
+    first = group.parts[0].heard
     return (
-        bool(bare) and bool(cues.reason.search(text) or re.search(r"\w: \w", text)) and not cues.standing.search(text)
+        where == "answering"
+        and len(group.parts) <= 2
+        and first.any("blame", "forbid", "mine")
+        and not sentence.is_question
+        and len(sentence.text.split()) <= _MAX_JOINED
+        and guard.is_meant_to_last(sentence)
+        and not heard.any("praise", "rejection", "moving_on", "transient")
+        and not _AT_HAND.search(heard.lower)
     )
 
 
-def _is_norm(text: str) -> bool:
-    """A norm says what is done; a sentence about what is the case does not."""
-    return not _NOT_A_NORM.search(text)
+def kind_of(sentence: Sentence, where: Where) -> Kind | None:
+    """Return what kind of wish a sentence tells; None for none."""
+    heard = sentence.heard
+    if not _is_sayable(sentence, where) or not guard.is_meant_to_last(sentence) or guard.is_dictated(heard):
+        return None
+    if sentence.is_listed:
+        return None if heard.says("transient") else "rule"
+    if is_decision(heard) or is_fact(sentence, where):
+        return None
+    if heard.says("consent"):
+        return "preference"
+    if _is_norm(heard, where):
+        return "rule"
+    return "preference" if _is_wish(heard, where) else None
 
 
-def _is_about_a_thing(text: str) -> bool:
-    """A correction of the thing that is made, not of how things are made."""
-    return bool(_THING.search(text))
+def _is_sayable(sentence: Sentence, where: Where) -> bool:
+    """Say whether a sentence has the form of a statement or a demand."""
+    text = sentence.text
+    if (len(text) < _MIN_CHARS and len(_HAN.findall(text)) < _MIN_HAN) or text.endswith((":", "：")):
+        return False
+    if sentence.is_question and not guard.insists(sentence.heard):
+        return where == "answering" and sentence.heard.says("blame")
+    return True
 
 
-def _has_han(text: str) -> bool:
-    return bool(re.search(r"[\u3400-\u9fff]", text))
+def _is_norm(heard: Heard, where: Where) -> bool:
+    """Say whether a sentence states what a team does or what holds in a project."""
+    if not heard.any("we", "scope") or heard.any("transient", "past"):
+        return False
+    normative = heard.any("command", "forbid", "contrast") or _outlasts(heard)
+    if heard.says("product") and not normative and not heard.says("scope"):
+        return False
+    if heard.says("rejection") and not heard.any("command", "forbid"):
+        return False
+    if heard.head.says("problem") and not normative:
+        return False
+    if heard.says("request") and not normative and not heard.says("we"):
+        return False
+    if guard.is_state(heard) and not heard.any("forbid", "contrast", "scope"):
+        return False
+    return normative or is_about_work(heard) or (where == "answering" and not heard.says("praise"))
 
 
-def _bullet(sentence: Sentence, cues: Cues) -> str:
-    default = cues.polite.sub("", sentence.text).strip().rstrip(".!。！ ")
-    return f'said by the user: "{quote(sentence.text)}" -> {quote(default, 200)}'
+def _is_wish(heard: Heard, where: Where) -> bool:
+    """Say whether a sentence tells what this person wants by default."""
+    about_work = is_about_work(heard)
+    if heard.says("transient") or (guard.is_state(heard) and not heard.any("mine", "forbid", "blame")):
+        return False
+    if heard.says("praise") and not heard.any("mine", "blame", "command", "contrast"):
+        return False
+    if heard.says("mine"):
+        return about_work or heard.any("command", "contrast") or _outlasts(heard)
+    if heard.says("blame"):
+        return where == "answering" or (about_work and not heard.says("request"))
+    if heard.says("product"):
+        return False
+    if heard.says("command"):
+        return where == "answering" or about_work or heard.says("contrast")
+    if (_outlasts(heard) if where == "opening" else heard.says("lasting")) and not heard.head.says("problem"):
+        return about_work or heard.any("contrast", "forbid")
+    if where == "opening":
+        return heard.says("forbid") and bool(_HABIT.search(heard.lower)) and not heard.says("request")
+    return about_work and _is_remark_on_manner(heard)
+
+
+def _is_remark_on_manner(heard: Heard) -> bool:
+    """Say whether a few words after shown work tell how such work is to be done, not what is wrong with this one."""
+    if (
+        heard.head.says("problem")
+        or heard.any("rejection", "moving_on")
+        or _THING.search(heard.lower)
+        or len(heard.text.split()) > 24
+    ):
+        return False
+    if heard.says("request"):
+        return heard.any("contrast", "lasting") and not _AT_HAND.search(heard.lower)
+    if heard.any("forbid", "contrast"):
+        return not _AT_HAND.search(heard.lower)
+    return heard.says("manner") and not heard.says("praise") and not _AT_HAND.search(heard.lower)
+
+
+def is_about_work(heard: Heard) -> bool:
+    """Say whether a sentence is about the way of working: history, tests, names, answers, tools."""
+    return heard.says("work") or bool(_TOOLS.search(heard.lower)) or bool(_CODE.search(heard.text))
+
+
+def _outlasts(heard: Heard) -> bool:
+    """Say whether a sentence says that it holds later too; where a request begins, `every` and `all` are not enough."""
+    if not heard.says("lasting"):
+        return False
+    if not heard.says("request") or not _BROAD.search(heard.lower):
+        return True
+    return Heard(_BROAD.sub(" ", heard.text), heard.languages).says("lasting")
+
+
+def is_decision(heard: Heard) -> bool:
+    """Say whether a sentence decides something and says why."""
+    return heard.says("decision") and heard.says("reason") and not heard.any("lasting", "command", "consent", "blame")
+
+
+def is_fact(sentence: Sentence, where: Where) -> bool:
+    """Say whether a sentence tells how a project or a machine durably is: it names the thing, and something exact.
+
+    A request may open with what is broken, which is no fact; what is said once work was shown rather is one.
+    """
+    heard = sentence.heard
+    if sentence.is_question or not _SPECIFIC.search(heard.text) or not (heard.says("infra") and heard.says("fact")):
+        return False
+    if heard.any(
+        "transient", "request", "forbid", "command", "consent", "mine", "blame", "retraction", "others", "unreal"
+    ):
+        return False
+    if (heard.says("once") and not _UNTIL.search(heard.lower)) or (
+        heard.says("scope") and not heard.head.says("infra")
+    ):
+        return False
+    if where == "opening":
+        return not sentence.is_alone and not heard.any("problem", "product")
+    return not heard.head.says("problem") or heard.any("scope", "reason") or bool(_UNTIL.search(heard.lower))

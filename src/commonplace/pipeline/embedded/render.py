@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.pipeline.embedded import commands, words
+from commonplace.pipeline.embedded import commands, patches, words
 from commonplace.pipeline.embedded.findings import (
     FAILURES,
     KNOWLEDGE,
@@ -19,7 +19,6 @@ from commonplace.pipeline.embedded.findings import (
     Task,
     quote,
 )
-from commonplace.pipeline.embedded.tasks import is_edit
 from commonplace.pipeline.view import Called, View
 from commonplace.state.outputs import Output
 
@@ -50,7 +49,7 @@ def _kept(tasks: list[Task], findings: list[Finding]) -> list[tuple[Task, list[F
 
 
 def _is_work(call: Called) -> bool:
-    return not call.is_memory and (is_edit(call) or not commands.is_looking(commands.parse(call.command)))
+    return not call.is_memory and (patches.is_edit(call) or not commands.is_looking(commands.parse(call.command)))
 
 
 def _group(view: View) -> str:

@@ -1,84 +1,117 @@
 """The person's own sentences: a message without what was pasted into it, cut where thoughts end.
 
 People paste logs, code, mails, issues and documents into prompts; those are somebody else's words, however imperative
-they sound. Left out are fenced and quoted blocks, lines that look like output or code, and what follows an announcement
-of a quotation. What is left is cut into sentences, in any language.
+they sound. Left out are fenced, ruled-off and quoted blocks, transcripts, lines that look like output or code, what
+follows an announcement, and quotations within a line. What is left is cut into sentences, in any language.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from commonplace.pipeline.embedded import cues as languages
 from commonplace.pipeline.embedded import tables
-from commonplace.pipeline.view import Said
+from commonplace.pipeline.embedded.cues import Heard
 
 MAX_SENTENCE: Final = 400
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _TAGGED: Final = re.compile(r"<([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,200})?>.*?</\1>", re.DOTALL)
-_END: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=[^\s])|(?<=[。！？；])|\n+")
-_ABBREVIATION: Final = re.compile(r"\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)\.$", re.IGNORECASE)
+_RULED: Final = re.compile(r"^[-=_*]{3,} *$.*?(?:^[-=_*]{3,} *$|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTED: Final = re.compile(
+    r"“[^”]{20,}”|„[^“”]{20,}[“”]|«[^»]{20,}»|「[^」]{8,}」|“[^”]*[，。；][^”]*”"
+    r"|\"[^\"]{24,}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){4,}'(?!\w)"
+)
+_MIN_QUOTED: Final = 5
+"""Fewer words in single quotes are a name or an example."""
+_END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]*\s+(?=[^\s])|(?<=[。！？；])|\n+")
+_ABBREVIATION: Final = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)|(?:^|[\s:])\d{1,2})\.$", re.IGNORECASE
+)
 _OUTPUT: Final = tables.pattern("output", r"^\s*", flags=re.NOFLAG)
 _ANNOUNCED: Final = tables.pattern("announced")
-
-
+_SPEAKER: Final = re.compile(r"\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?<?@?[A-Za-zÀ-ÿ][\w .@-]{0,18}>?:\s+\S")
+_HEADING: Final = re.compile(r"#{1,6} \S")
 _BULLET: Final = re.compile(r"\s*(?:[-*•·]|\d{1,2}[.)])\s+")
-_RULES: Final = re.compile(
-    r"\b(?:rules?|conventions?|guidelines?|standards?|preferences|requirements|regeln|konventionen|vorgaben|reglas|normas"
-    r"|convenciones|règles|conventions|consignes)\b[^.!?\n]{0,80}[:：]\s*$|(?:规则|规范|约定|要求)[^。！？\n]{0,20}[:：]\s*$",
-    re.IGNORECASE,
-)
+_RULES: Final = tables.pattern("rules_follow")
 
 
 class Sentence(msgspec.Struct, frozen=True):
     """One thought of a person."""
 
     text: str
-    said: Said
+    heard: Heard
     first: bool
     """It opens its message."""
     is_question: bool
     is_listed: bool = False
     """It stands in a list that the person announced as rules."""
+    is_alone: bool = False
+    """Its message says nothing else."""
 
 
-def of_message(said: Said) -> list[Sentence]:
+@lru_cache(maxsize=512)
+def of_text(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a message that are the person's own."""
     found: list[Sentence] = []
     listing = False
-    for line in own_lines(said.text):
+    lines = own_lines(text)
+    language = languages.language_of("\n".join(lines)) or "en"
+    for line in lines:
         bullet = _BULLET.match(line)
         listing = listing and bullet is not None
-        for text in split(line[bullet.end() :] if bullet else line):
-            is_question = text.rstrip("\"')] ").endswith(("?", "？"))
-            found.append(Sentence(text, said, not found, is_question, listing))
+        for part in split(line[bullet.end() :] if bullet else line):
+            own = languages.language_of(part) or language
+            heard = Heard(part, (own,) if own == language else (own, language))
+            is_question = part.rstrip("\"')] ").endswith(("?", "？"))
+            found.append(Sentence(part, heard, not found, is_question, listing))
         listing = listing or bool(_RULES.search(line))
-    return found
+    if len(found) == 1:
+        found = [msgspec.structs.replace(found[0], is_alone=True)]
+    return tuple(found)
 
 
-def own_lines(text: str) -> list[str]:
+@lru_cache(maxsize=512)
+def own_lines(text: str) -> tuple[str, ...]:
     """Return the lines of a message that the person wrote, as far as that can be told."""
-    text = _TAGGED.sub("\n", _FENCE.sub("\n", text))
+    text = _RULED.sub("\n", _TAGGED.sub("\n", _FENCE.sub("\n", text)))
+    text = _QUOTED.sub(_cut_quotation, text)
+    raw = text.split("\n")
+    speakers = {line.split(":", 1)[0].strip() for line in raw if _SPEAKER.match(line) and not _ANNOUNCED.search(line)}
     lines: list[str] = []
-    quoting = False
-    for line in text.split("\n"):
+    pasting = False
+    pasted = 0
+    for line in raw:
         stripped = line.strip()
         if not stripped:
-            quoting = False
+            pasting = pasting and not pasted
             continue
-        if (
-            stripped.startswith((">", "|", "│", "//", "/*", "*/"))
-            or _OUTPUT.match(line)
-            or line.startswith(("    ", "\t"))
-        ):
+        if _is_others(line, stripped, speakers):
+            pasting, pasted = pasting or bool(_HEADING.match(stripped)), pasted + 1
             continue
-        if quoting:
+        if pasting:
+            pasted += 1
             continue
         lines.append(stripped)
-        quoting = bool(_ANNOUNCED.search(stripped))
-    return lines
+        if _ANNOUNCED.search(stripped) and not _RULES.search(stripped):
+            pasting, pasted = True, 0
+    return tuple(lines)
+
+
+def _cut_quotation(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("'") and len(found[0].split()) < _MIN_QUOTED else "“…”"
+
+
+def _is_others(line: str, stripped: str, speakers: set[str]) -> bool:
+    """Say whether a line looks like output, code, a quotation or a transcript."""
+    if stripped.startswith((">", "|", "│", "//", "/*", "*/")) or _OUTPUT.match(line) or _HEADING.match(stripped):
+        return True
+    if line.startswith(("    ", "\t")) and not _BULLET.match(line):
+        return True
+    return len(speakers) > 1 and bool(_SPEAKER.match(line))
 
 
 def split(line: str) -> list[str]:

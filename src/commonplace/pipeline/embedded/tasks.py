@@ -1,8 +1,7 @@
-"""Cutting a session into tasks, and how each ended: by what happened, not by what the model claims.
+"""Cutting a session into tasks: from asking for something to leaving it.
 
-A prompt begins a new task if it asks for something and is not about what was just done: feedback, a correction, an
-answer and a short follow-up belong to the task before. The outcome rests on what the person said about it and on what
-commands showed; where neither speaks, it is uncertain.
+A prompt begins a new task if it asks for something and is not about what was just done. Feedback, wishes about how to
+work, answers, refinements and questions that lead to nothing belong to the task before.
 """
 
 from __future__ import annotations
@@ -10,71 +9,119 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.pipeline.embedded import commands, sentences, tables
-from commonplace.pipeline.embedded import cues as languages
-from commonplace.pipeline.embedded.cues import Cues
-from commonplace.pipeline.embedded.findings import Outcome, Task, quote
+from commonplace.pipeline.embedded import errors, guard, patches, sentences, tables
+from commonplace.pipeline.embedded.cues import Heard
+from commonplace.pipeline.embedded.findings import Task, quote
 from commonplace.pipeline.embedded.preferences import kind_of
-from commonplace.pipeline.view import Answered, Called, Event, Said, Span, Stopped, View
+from commonplace.pipeline.embedded.sentences import Sentence
+from commonplace.pipeline.view import Answered, Called, Event, Said, Stopped, View
 
-_WORD: Final = re.compile(r"[A-Za-z_][\w./-]{2,}|[\u3400-\u9fff]{2}")
+_WORD: Final = re.compile(r"[A-Za-zÀ-ÿ_][\wÀ-ÿ./-]{2,}|[\u3400-\u9fff]{2}")
 _STOP: Final = tables.words("dull_in_tasks")
 _FOLLOW_UP: Final = tables.pattern("follow_up")
-_EDITS: Final = tables.words("edit_tools")
+_AND: Final = re.compile(r"(?:and|und|y|et)\s.*[?？]$", re.IGNORECASE)
+_SHARED: Final = 0.34
+_FEW: Final = 3
 
 
 def cut(view: View) -> list[Task]:
     """Return the tasks of a session, in order."""
+    events = [event for turn in view.turns if not turn.taken_back for event in turn.events]
     found: list[Task] = []
-    for turn in view.turns:
-        if turn.taken_back:
-            continue
-        for event in turn.events:
-            if (
-                isinstance(event, Said)
-                and event.voice in ("user", "command")
-                and (not found or _begins(event, found[-1]))
-            ):
+    for number, event in enumerate(events):
+        if isinstance(event, Said) and event.voice in ("user", "command"):
+            if not found or _begins(event, found[-1], _acts_after(events, number)):
                 found.append(Task(_name(event), quote(event.text), event.at))
-            elif not found:
-                found.append(Task("", "", event.at))
-            found[-1].events.append(event)
+        elif not found:
+            found.append(Task("", "", event.at))
+        found[-1].events.append(event)
     return _joined([task for task in found if task.request or task.calls()])
 
 
+def _acts_after(events: list[Event], number: int) -> bool:
+    """Say whether files were changed or commands run before the person spoke again."""
+    for event in events[number + 1 :]:
+        if isinstance(event, Said) and event.voice == "user":
+            return False
+        if isinstance(event, Called) and (patches.is_edit(event) or event.command):
+            return True
+    return False
+
+
 def _joined(tasks: list[Task]) -> list[Task]:
-    """Let a question that led to nothing belong to the task before it."""
+    """Let what led to nothing belong to the task before it: questions, remarks, small talk."""
     kept: list[Task] = []
     for task in tasks:
-        if kept and not task.calls() and (task.request.rstrip().endswith(("?", "？")) or _is_remark(task)):
+        if kept and not task.calls():
             kept[-1].events.extend(task.events)
+        elif kept and not kept[-1].calls() and len(kept) == 1 and not _asks(kept[-1]):
+            task.events[:0] = kept.pop().events
+            kept.append(task)
         else:
             kept.append(task)
     return kept
 
 
-def _is_remark(task: Task) -> bool:
-    """Say whether a prompt asked for nothing: few words, and nothing came of it."""
-    return len(task.request.split()) <= 8 and not any(isinstance(event, Called) for event in task.events)
+def _asks(task: Task) -> bool:
+    return any(each.heard.any("request", "problem") or each.is_question for each in sentences.of_text(task.request))
 
 
-def _begins(said: Said, current: Task) -> bool:
+def _begins(said: Said, current: Task, acts: bool) -> bool:
     """Say whether a prompt begins something new."""
-    text = said.text.strip()
-    cues = languages.of(languages.language_of(text))
-    first = next(iter(sentences.of_message(said)), None)
-    if first is None or not any(isinstance(event, Answered | Called) for event in current.events):
+    own = sentences.of_text(said.text)
+    if not own or not any(isinstance(event, Answered | Called) for event in current.events):
         return False  # nothing was done yet: it goes on with what was asked
-    if cues.moving_on.search(first.text) and len(text.split()) >= 3:
-        return True
-    if _is_interrupted(current) or kind_of(first, cues) is not None or cues.rejection.search(first.text):
+    if _is_interrupted(current) or (_is_broken(current) and not any(each.heard.says("moving_on") for each in own[:2])):
+        return False
+    asking = [each for each in own if not _is_feedback(each)]
+    if not asking:
+        return False
+    rejected = any(each.heard.says("rejection") for each in own)
+    if any(each.heard.says("moving_on") for each in own[:2]) and not (rejected and not own[0].heard.says("praise")):
+        return acts or len(said.text.split()) >= _FEW
+    if rejected or (acts and _AND.match(said.text.strip())):
+        return not rejected
+    first = asking[0]
+    if kind_of(first, "answering") is not None and not (first is not own[0] and _has_request(asking)):
         return False  # it says how the thing at hand is to be done
-    if not _without_feedback(first.text, cues) or (is_feedback(text, cues) and len(text.split()) < 14):
+    if first is own[0] and _FOLLOW_UP.match(first.text.lower()):
         return False
-    if _FOLLOW_UP.match(first.text) or len(_words(text)) < 3:
+    return _is_elsewhere(asking, current, praised=first is not own[0])
+
+
+def _has_request(asking: list[Sentence]) -> bool:
+    return any(each.heard.says("request") for each in asking)
+
+
+def _is_broken(task: Task) -> bool:
+    """Say whether the last command of a task failed: what is said next is about that."""
+    calls = [call for call in task.calls() if call.command or patches.is_edit(call)]
+    last = calls[-1] if calls else None
+    return last is not None and last.ok is False and not errors.is_nothing(last)
+
+
+def _is_feedback(sentence: Sentence) -> bool:
+    """Say whether a sentence is only about what was done, or how."""
+    heard = sentence.heard
+    if heard.any("praise", "rejection"):
+        rest = heard.without("praise", heard.bare.lower())
+        return not heard.says("request") and len(_WORD.findall(rest)) < 4
+    return False
+
+
+def _is_elsewhere(asking: list[Sentence], current: Task, *, praised: bool) -> bool:
+    """Say whether what is asked for is something else than the task at hand."""
+    wanted = [each for each in asking if _wants(each.heard) or each.is_question]
+    if not wanted:
         return False
-    shared = _words(text) & _task_words(current)
-    return len(shared) / max(1, len(_words(text))) < 0.34
+    words = words_of(" ".join(each.text for each in wanted))
+    if len(words) < (2 if praised else _FEW):
+        return False
+    return len(words & _task_words(current)) / len(words) < _SHARED
+
+
+def _wants(heard: Heard) -> bool:
+    return heard.any("request", "problem", "product") or not heard.any("mine", "blame", "we", "scope", "forbid")
 
 
 def _is_interrupted(task: Task) -> bool:
@@ -82,138 +129,25 @@ def _is_interrupted(task: Task) -> bool:
     return isinstance(last, Stopped) or (isinstance(last, Called) and last.refused)
 
 
-def is_feedback(text: str, cues: Cues) -> bool:
-    """Say whether a message is about what was done."""
-    return bool(cues.praise.search(text) or cues.rejection.search(text))
-
-
-def _without_feedback(text: str, cues: Cues) -> str:
-    """Return what a sentence says besides thanks or blame."""
-    rest = cues.polite.sub("", text)
-    rest = cues.praise.sub("", rest)
-    return rest.strip(" ,.!-")
-
-
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
+    """Return the words of a text that tell one task from another."""
     return {word.lower().strip("./-") for word in _WORD.findall(text)} - _STOP
 
 
 def _task_words(task: Task) -> set[str]:
     found: set[str] = set()
     for event in task.events:
-        if isinstance(event, Said):
-            found |= _words(event.text[:2000])
+        if isinstance(event, Said | Answered):
+            found |= words_of(event.text[:1000])
         elif isinstance(event, Called):
-            found |= _words((event.command or event.arguments)[:500])
+            found |= words_of((event.command or event.arguments)[:500])
     return found
 
 
 def _name(said: Said) -> str:
-    """Return a short name: the person's first own sentence."""
-    cues = languages.of(languages.language_of(said.text))
-    first = next((text for line in sentences.own_lines(said.text) for text in sentences.split(line)), "")
-    bare = cues.polite.sub("", first).strip()
-    return quote(bare or first or said.text, 80).rstrip(".!?。！？ ")
-
-
-def judge(tasks: list[Task]) -> None:
-    """Set the outcome of every task."""
-    for place, task in enumerate(tasks):
-        following = tasks[place + 1] if place + 1 < len(tasks) else None
-        task.outcome, task.why = _outcome(task, following)
-
-
-def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
-    worked = task.calls()
-    feedback = _feedback(task, following)
-    checks = [
-        call for call in worked if call.ok is not None and not call.is_memory and commands.is_verifying(call.command)
-    ]
-    last_check = checks[-1] if checks else None
-    edited_after = last_check is not None and any(
-        is_edit(call) and call.ok for call in worked[worked.index(last_check) + 1 :]
-    )
-    stopped = bool(task.events) and isinstance(task.events[-1], Stopped)
-    if feedback == "praise":
-        return "success", "the user confirmed it"
-    if feedback == "rejection":
-        return (
-            "partial" if last_check is not None and last_check.ok and not edited_after else "fail"
-        ), "the user rejected it"
-    if last_check is not None and not edited_after:
-        if last_check.ok:
-            return ("success" if not stopped else "partial"), f"`{quote(last_check.command, 120)}` succeeded"
-        return (
-            "fail" if following is None or _is_about(following, task) else "partial"
-        ), f"`{quote(last_check.command, 120)}` failed"
-    if stopped:
-        return "partial", "the user stopped it"
-    acted = [
-        call
-        for call in worked
-        if (call.ok is not None and not commands.is_looking(commands.parse(call.command))) or is_edit(call)
-    ]
-    last = acted[-1] if acted else None
-    if following is not None:
-        if last is not None and last.ok is False:
-            return "partial", "the user moved on with an error open"
-        return "success", "the user moved on"
-    if last is not None and last.ok is False:
-        return "fail", f"`{quote(last.command or last.name, 120)}` failed and nothing followed"
-    if acted and last is not None and last.command and last.code == 0 and not is_edit(last):
-        return "success" if _is_the_point(task, last) else "uncertain", f"`{quote(last.command, 120)}` succeeded"
-    return "uncertain", "nobody confirmed it and nothing verified it"
-
-
-def _is_the_point(task: Task, call: Called) -> bool:
-    """Say whether a command is what was asked for: its words stand in the request."""
-    return bool(_words(call.command) & _words(task.request))
-
-
-def _is_about(following: Task, task: Task) -> bool:
-    return bool(_words(following.request) & _words(task.request))
-
-
-def _feedback(task: Task, following: Task | None) -> str:
-    """Return what the person said last about a task: inside it, or in the first words of the next."""
-    said = [event for event in task.events if isinstance(event, Said) and event.voice == "user"][1:]
-    if following is not None:
-        opening = next((event for event in following.events if isinstance(event, Said)), None)
-        if opening is not None:
-            head = Said(opening.at, " ".join(sentences.split(next(iter(sentences.own_lines(opening.text)), ""))[:1]))
-            said.append(head)
-    done = False
-    verdict = ""
-    seen = {id(event) for event in said}
-    for event in [*task.events, *said[len(said) - 1 :]]:
-        if isinstance(event, Called | Answered):
-            done = True
-            if (
-                isinstance(event, Called)
-                and not event.is_memory
-                and (is_edit(event) or commands.is_verifying(event.command))
-            ):
-                verdict = "" if verdict == "rejection" else verdict  # something was done about it since
-        elif isinstance(event, Said) and done and id(event) in seen:
-            cues = languages.of(languages.language_of(event.text))
-            own = " ".join(sentences.own_lines(event.text))
-            if cues.rejection.search(own):
-                verdict = "rejection"
-            elif cues.praise.search(own):
-                verdict = "praise"
-    return verdict
-
-
-def is_edit(call: Called) -> bool:
-    """Say whether a call changed files."""
-    return call.name.lower().rpartition("__")[2] in _EDITS or "*** Begin Patch" in call.command
-
-
-def place_of(tasks: list[Task], at: Span) -> int:
-    """Return the task that an event belongs to."""
-    return max((place for place, task in enumerate(tasks) if task.at.start <= at.start), default=0)
-
-
-def said_in(events: list[Event]) -> list[Said]:
-    """Return what the person said, in order."""
-    return [event for event in events if isinstance(event, Said)]
+    """Return a short name: the person's first own sentence that says something."""
+    own = [each for each in sentences.of_text(said.text) if not guard.is_injection(each.text)]
+    asking = next((each for each in own if not _is_feedback(each)), own[0] if own else None)
+    if asking is None:
+        return ""
+    return quote(asking.heard.bare, 80).rstrip(".!?。！？: ")

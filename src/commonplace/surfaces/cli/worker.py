@@ -17,7 +17,8 @@ from commonplace.surfaces.cli.memory import learned
 def command(once: bool, as_json: bool) -> None:
     """Import and learn again and again, alone or with others.
 
-    Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of workers, on any number of hosts that share a PostgreSQL database, share the work.
+    Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of
+    workers, on any number of hosts that share a PostgreSQL database, share the work.
     """
     if as_json and not once:
         raise click.UsageError("--json needs --once.")
