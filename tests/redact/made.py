@@ -24,11 +24,19 @@ CLASSES = {
     "L": ascii_lowercase + digits,
     "N": digits,
     "P": ascii_letters + digits + "!@#%^*-_=+",
+    "Q": ascii_uppercase + "234567",
     "U": ascii_uppercase + digits,
     "W": ascii_letters + digits + "_-",
     "X": "0123456789ABCDEF",
 }
 _PART = re.compile(r"<([A-Z])(\d*)>")
+_NOUNS = """
+    pepper forest ember orchid marble cactus violin walnut engine saffron willow tundra velvet beacon falcon
+"""
+_SEEDS = """
+    abandon ability absorb abstract accident acid acoustic action actor adapt adjust admit advance afford agent airport
+    album alien amateur amused anchor ankle antenna apple arctic arena armor arrow zone young yellow wrist wolf
+"""
 
 
 class Row(NamedTuple):
@@ -66,6 +74,12 @@ def make(shape: str, draw: random.Random) -> str:
         kind, count = found[1], int(found[2] or 0)
         if kind == "V":
             return str(uuid.UUID(int=draw.getrandbits(128), version=4))
+        if kind == "J":
+            return chosen(draw)
+        if kind == "M":
+            return " ".join(draw.sample(_SEEDS.split(), count))
+        if kind == "Z":
+            return ",".join(str(draw.randrange(256)) for _ in range(count))
         while True:
             text = "".join(draw.choice(CLASSES[kind]) for _ in range(count))
             mixed = any(one.isdigit() for one in text) and not text.isdigit() and any(one.isalpha() for one in text)
@@ -74,6 +88,34 @@ def make(shape: str, draw: random.Random) -> str:
                 return text
 
     return _PART.sub(part, shape)
+
+
+def chosen(draw: random.Random) -> str:
+    """Return a password as people choose them: words, a number, perhaps a sign."""
+    one, two = draw.choice(_NOUNS.split()), draw.choice(_NOUNS.split())
+    short, long = draw.randrange(10, 99), draw.randrange(1000, 9999)
+    return draw.choice(
+        [
+            f"{one.capitalize()}.{two}{short}",
+            f"{one.capitalize()}-{two}-{short}",
+            f"{one.capitalize()}{long}.",
+            f"{one}{two}{long}",
+            f"{one.capitalize()}{two.capitalize()}{short}#",
+            f"{one}.{two}.{long}",
+            f"{one[:3]}{two.capitalize()}{long}!",
+        ]
+    )
+
+
+def fill(row: str, draw: random.Random) -> tuple[list[str], str]:
+    """Fill every shape in a row; return what was made, and the row."""
+    values: list[str] = []
+
+    def part(found: re.Match[str]) -> str:
+        values.append(make(found[0], draw))
+        return values[-1]
+
+    return values, _PART.sub(part, row)
 
 
 def _json(depth: int, name: str, value: str) -> str:

@@ -8,15 +8,24 @@ from pathlib import Path
 from commonplace.redact import redact
 
 LINES = (Path(__file__).parent / "benign.txt").read_text("utf-8").splitlines()
-TEXTS = [line.rpartition(" ## ")[0] for line in LINES]
+TEXTS = [line.rpartition(" ## ")[0].replace("⏎", "\n").replace("⇥", "\t") for line in LINES]
 
 
 def surroundings(text: str) -> list[str]:
-    return [text, f"+{text}\n", f"   12→{text}\n   13→next", json.dumps({"output": text}), f"> {text}\n\nand more"]
+    lines = text.split("\n")
+    return [
+        text,
+        "".join(f"+{line}\n" for line in lines),
+        "".join(f"{number:5}→{line}\n" for number, line in enumerate(lines, 12)),
+        json.dumps({"output": f"one\n{text}\nthree"}),
+        json.dumps([json.dumps({"output": text})]),
+        "".join(f"> {line}\n" for line in lines) + "\nand more",
+        f"I looked through it and found {text} in there.",
+    ]
 
 
 def test_there_are_enough_look_alikes() -> None:
-    assert len(TEXTS) >= 300
+    assert len(TEXTS) >= 700
     assert all(TEXTS)
 
 

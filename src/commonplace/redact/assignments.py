@@ -19,8 +19,8 @@ from commonplace.redact.verdict import Place
 
 WORDS: Final = (
     b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
-    b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord", b"zugangscode", b"contrasena", b"salasana", b"parola", b"haslo",
-    b"heslo",
+    b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord", b"zugangscode", b"contrasena", b"salasana",
+    b"parola", b"haslo", b"heslo", b"pepper",
 )  # fmt: skip
 """Parts of names that can stand before a secret; found as plain strings, which is fast."""
 
@@ -29,7 +29,7 @@ _REACH: Final = 48
 _AFTER: Final = re.compile(
     rb"""(?xs)
     (?P<tail> [\w.\-]{0,40}+ ) (?:[ ]\#?[0-9]{1,2}(?=:))?
-    (?P<close> (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 ){0,4}+ )
+    (?P<close> (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 | \[\d{0,4}\] ){0,4}+ )
     (?:
       (?P<pair>
           (?: [ \t]{0,8}+ (?: [,;] | [:=]?[ \t]{0,4}\{ )? """
@@ -43,16 +43,23 @@ _AFTER: Final = re.compile(
             | [ \t]{1,4} --(?:body|value|secret-string|plaintext)[ =]
             | [ \t]{0,4} \|[ \t]{0,4}default\( ) [ \t]{0,8}+ )
     | (?P<assign> [ \t]{0,40}+
-        (?: : [ \t]{0,4} [A-Za-z_][\w.\[\]|<>?]{0,30}+ (?:[ ]\|[ ]\w{1,20}+)?
+        (?: : [ \t]{0,4} (?:&(?:'\w{1,12}[ ])?)? [A-Za-z_][\w.\[\]|<>?]{0,30}+ (?:[ ]\|[ ]\w{1,20}+)?
               (?: [ \t]{1,4}=(?![=>]) | =(?=\\{0,15}["'`]) )
-          | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\{1,15}u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D | \\u003d | &\#61;
+          | As[ ]\w{1,12}[ ]= | \.{4,40}(?:[ ]?:)? | <- | &\#61;
+          | := | :- | =>{1,2} | -> | \xe2\x86\x92 | \\{1,15}u2192 | [?+|]= | ={1,3} | :{1,2}(?!/) | %3D
+          | \\u003d
           | (?: \|\| | \?\? | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
-        \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? [ \t]{0,40}+ (?: [|>][+\-]?(?:\r?\n|\\+n)[ \t]{1,40}+ )? )
+        \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?:[ \t]|\\{1,15}t){0,40}+
+        (?: [|>][+\-]? """
+    + anchors.BREAK
+    + anchors.VIEW
+    + rb""" )? )
         (?P<below> (?<=:)(?:\r?\n|\\+n){1,2}+"""
     + anchors.VIEW
     + rb""")?
     | (?P<says> [ \t]{1,4}
-        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de)[ ] (?:[\w.'\-@/]{1,30}[ ]){0,3}? [\w.'\-@/]{1,30} [ ]?:
+        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de)[ ]
+            (?:[\w.'\-@/]{1,30}[ ]){0,3}? (?:[\w.'\-@/]{1,30}|'[^'\n\\]{1,80}') [ ]?:
           | (?:[\w'\-@./\\\x80-\xff]{1,24}+[ ]){0,6}?
               (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to|\xc3[\xa8\xa9]|\\{1,15}u00e[89])
             (?:[ ](?:now|set[ ]to|just))? [ ]?:? | = )
@@ -66,13 +73,19 @@ _AFTER: Final = re.compile(
     | (?P<call> [ \t]{0,2} \( [ \t]{0,8} (?=\\{0,15}["'`]|[^\s()]{20}) )
     | (?P<element> (?: </key>"""
     + anchors.GAP
-    + rb"""{0,20}<string> | (?:[ \t][^<>]{0,80})? >
+    + rb"""{0,20}<string> | </(?i:name|param-name|key)>"""
+    + anchors.GAP
+    + rb"""{0,20}<(?i:value|param-value)> | (?:[ \t][^<>]{0,80})? > (?: """
+    + anchors.GAP
+    + rb"""{0,20}<(?i:value)> )?
         | :?</(?:td|th|dt|b|strong|label|span|code)>[ \t]{0,4}(?:<(?:td|dd|code|span|b|kbd)>){1,2} )
         (?=[^<>\s"']{4,512}</) )
     | (?P<cell> [ \t]{0,40}\|[ \t]{1,40} )
     | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?:(?P<typed>[0-9]|ENC)[ ](?=\S{6}))? (?![=:]) )
     )
-    (?P<open> (?:[bBrRuUfFlLN]{1,2}(?=["']))? (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); )? )
+    (?P<open> (?:[bBrRuUfFlLN@$]{1,2}(?=\\{0,15}["']))?
+        (?:(?:\\{0,15}["']){2}(?=\\{0,15}["'](?!\\{0,15}["'])))?
+        (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); )? )
     """
 )
 """What may stand between the key-like word and the value. Every part is bounded, and most do not give back."""
@@ -86,7 +99,13 @@ _SAYING: Final = re.compile(
 _HAS_DIGIT: Final = re.compile(rb"(?=[^\s0-9]{0,60}[0-9])\S{5}")
 _WORDS_BEFORE: Final = re.compile(rb"(?:[A-Za-z]{1,16}[ _\-]){1,2}\Z")
 _PAIRS: Final = re.compile(rb"[\w.\-]{2,40}+=[^\s;\"']{1,200}+;[\w.\-]{2,40}+=")
-_ARTICLE: Final = re.compile(rb"(?i)\b(?:here|is|the|my|your|our|this|s)[ ]")
+_QUOTE: Final = re.compile(rb"(?:\\{0,15}[\"'`]|&quot;|&\#\d\d;)\Z")
+_QUOTED: Final = re.compile(rb"'[^']{1,80}'")
+_ARTICLE: Final = re.compile(
+    rb"(?i)\b(?:here|is|the|my|your|our|this|s|export|import|update|change|request|lock|set|add|use|using|with|and|e"
+    rb"cho|local|"
+    rb"readonly|declare|let|const|var|final|static)[ ]"
+)
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b"#", b"%26", b"%3F")
 
 
@@ -127,11 +146,11 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> Span | None:
     if (inner := _NESTED.match(data, found.end())) and rank(inner[1].strip(b".-_$")) is not Rank.NONE:
         return None  # another name stands where the value should be; it is looked at by itself
     form = next(group for group in _FORMS if found[group] is not None)
-    if form == "says" and rank(name + b"_" + _SAYING.sub(b"_", found["says"])) is Rank.NONE:
+    if form == "says" and rank(name + b"_" + _SAYING.sub(b"_", _QUOTED.sub(b"", found["says"]))) is Rank.NONE:
         return None
-    if form in _SAID and not found["open"] and not _HAS_DIGIT.match(data, found.end()):
-        if form != "blank" or data[start : start + 1] != b"-":
-            return None
+    is_word = form in _SAID and not found["open"] and not _HAS_DIGIT.match(data, found.end())
+    if is_word and (form != "blank" or data[start : start + 1] != b"-"):
+        return None
     before = data[max(0, start - 40) : start]
     if strength is Rank.WEAK or form in _SAID or before.endswith(b" "):
         strength = _with_words_before(before, name, strength)
@@ -158,7 +177,8 @@ def _with_words_before(before: bytes, name: bytes, strength: Rank) -> Rank:
 
 
 def _value(data: bytes, found: re.Match[bytes], *, query: bool, listed: bool) -> Value | None:
-    quote = found["open"].lstrip(b"bBrRuUfFlLN")
+    quote = _QUOTE.search(found["open"])
+    quote = quote[0] if quote else b""
     if quote:
         return values.quoted(data, found.end(), quote)
     if found["element"] is not None:

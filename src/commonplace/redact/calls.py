@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge
-from commonplace.redact.anchors import Text
+from commonplace.redact.anchors import Gated, Text, gated
 from commonplace.redact.spans import Span
 
 _STRING: Final = re.compile(
     rb"(?:@|N|[bBrRuUfF]{1,2}|\[\]byte\(|new[ ]String\(|Encoding\.\w{1,8}\.GetBytes\()?"
     rb"(?P<open>\\{0,15}[\"'`])(?P<value>(?:(?!(?P=open))[^\n]){0,400}?)(?P=open)"
 )
-_OTHER: Final = re.compile(rb"[^\"'`,()\[\]{}\n\\]{1,120}+")
+_OTHER: Final = re.compile(rb"[^\"'`,()\[\]{}\n\\;]{1,120}+")
 _SPACE: Final = re.compile(rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,40}")
 _DEPTH: Final = 3
 _PIECES: Final = 32
 _ARGUMENTS: Final = 5
+_NESTING: Final = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
 
 
 class Call(NamedTuple):
@@ -34,15 +35,20 @@ class Call(NamedTuple):
     chosen: bool = True
 
 
-def _calls(*rows: tuple[bytes, bytes, int] | tuple[bytes, bytes, int, bool]) -> tuple[Call, ...]:
-    return tuple(
+def _calls(*rows: tuple[bytes, bytes, int] | tuple[bytes, bytes, int, bool]) -> Gated[Call]:
+    made = (
         Call(row[0], re.compile(row[1] + rb"[ ]?[(\[ ]"), row[2], row[3] if len(row) == 4 else True) for row in rows
     )
+    return gated(made, lambda row: row.word)
 
 
 _CALLS: Final = _calls(
     (b"login", rb"login(?=\()", -1),
     (b"auth", rb"auth(?:entication)?(?=\()", -1),
+    (b"authenticate", rb"authenticate(?=\()", 1),
+    (b"signin", rb"signin(?=\()", -1),
+    (b"twilio(", rb"twilio(?=\()", 1, False),
+    (b"client(", rb"client(?=\(\\{0,15}[\"']ac[0-9a-f]{32})", 1, False),
     (b"auth", rb"auth(?:=|[ ]=[ ]|\\{0,15}[\"']?[ ]?(?:=>|:)[ ]?)(?=[(\[])", 1),
     (b"asic_auth", rb"asic_auth(?=[( ])", 1),
     (b"asic", rb"asic(?=\(\\{0,15}[\"'])", 1),
@@ -104,10 +110,10 @@ _HASH_NAME: Final = re.compile(rb"(?i)(?:sha|md|aes|hs|rs|es|des)[\-_]?\d{1,4}[\
 
 
 def find(text: Text) -> Iterator[Span]:
-    """Yield the secrets that are arguments of known functions"""
+    """Yield the secrets that are arguments of known functions."""
     data = text.data
     read: dict[int, list[tuple[int, re.Match[bytes]]]] = {}
-    for call in _CALLS:
+    for call in text.among(_CALLS):
         for at in text.places(call.word):
             found = call.name.match(text.low, at)
             if found is None:
@@ -142,33 +148,23 @@ def _strings(data: bytes, at: int) -> list[tuple[int, re.Match[bytes]]]:
     found: list[tuple[int, re.Match[bytes]]] = []
     number = depth = 0
     for _ in range(_PIECES):
-        at = _SPACE.match(data, at).end()  # pyright: ignore[reportOptionalMemberAccess]
+        space = _SPACE.match(data, at)
+        at = space.end() if space else at
         if string := _STRING.match(data, at):
             if depth == 0:
                 found.append((number, string))
             at = string.end()
             continue
-        sign = data[at : at + 1]
-        if not sign:
-            break
-        if sign in b"([{":
-            depth += 1
-            if depth > _DEPTH:
-                break
-        elif sign in b")]}":
-            depth -= 1
-            if depth < 0 and data[at : at + 2] != b").":
-                break
-            depth = max(depth, 0)
-        elif sign == b"," and depth == 0:
-            number += 1
-            if number == _ARGUMENTS:
-                break
-        elif sign in b";\n":
-            break
-        elif other := _OTHER.match(data, at):
+        if other := _OTHER.match(data, at):
             at = other.end()
             continue
+        sign = data[at : at + 1]
+        depth += _NESTING.get(sign, 0)
+        number += sign == b"," and depth == 0
+        if depth < 0 and data[at : at + 2] == b").":
+            depth = 0
+        if sign in (b"", b"\n", b";") or not 0 <= depth <= _DEPTH or number == _ARGUMENTS:
+            break
         at += 1
     return found
 

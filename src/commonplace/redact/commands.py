@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge
-from commonplace.redact.anchors import Text
+from commonplace.redact.anchors import Text, gated
 from commonplace.redact.spans import Span
 
 _REACH: Final = 240
@@ -104,8 +104,10 @@ _LETTER: Final = tuple(
     for start in (b" ", b'"', b"'")
 )
 _ANY: Final = re.compile(rb"")
-_SECURE: Final = re.compile(rb"(?:-String[ \t]{1,4})?\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)")
-_WORDS: Final = (
+_SECURE: Final = re.compile(
+    rb"(?:-(?:String|AsPlainText|Force)[ \t]{1,4}){0,3}\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)"
+)
+_WORDS: Final = gated((
     (b" --user", Flag(_programs(rb"curl|http|https|xh|wget|lftp|etcdctl"), _LOGIN, "basic_login")),
     (b"creds", Flag(_programs(rb"skopeo|buildah|podman|crane|oras"), _LOGIN, "basic_login")),
     (b"-user ", Flag(_HTTP, _LOGIN, "basic_login")),
@@ -119,7 +121,7 @@ _WORDS: Final = (
     (b" /rp", Flag(re.compile(rb"schtasks"), _APART)),
     (b"SecureString ", Flag(re.compile(rb"ConvertTo-\Z"), _SECURE)),
     (b"sonar.login", Flag(_ANY, _VALUE)),
-)  # fmt: skip
+), lambda row: row[0])  # fmt: skip
 """Flags of more than one letter that say nothing by themselves."""
 
 
@@ -131,7 +133,7 @@ def find(text: Text) -> Iterator[Span]:
             for flag in _flags(found[1]):
                 if span := _given(data, found.start(), found.end(), flag):
                     yield span
-    for word, flag in _WORDS:
+    for word, flag in text.among(_WORDS):
         for at in text.exact(word):
             if span := _given(data, at, at + len(word), flag):
                 yield span

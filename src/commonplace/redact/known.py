@@ -11,11 +11,15 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge, names, values
-from commonplace.redact.anchors import BREAK, GAP, OPEN, VIEW, Text
+from commonplace.redact.anchors import BREAK, GAP, OPEN, VIEW, Gated, Text, gated
 from commonplace.redact.names import Rank
 from commonplace.redact.spans import Span
 
 _IS: Final = rb"(?:" + OPEN + rb"{0,1}[ \t]{0,4}(?:[:=]|=>|,)[ \t]{0,4}" + OPEN + rb"?)"
+
+
+_CRUMB: Final = rb"(?P<value>[^\s\"'\\]{16,4096}+)"
+_TARGET: Final = rb"(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+"
 
 
 class Row(NamedTuple):
@@ -28,8 +32,9 @@ class Row(NamedTuple):
     kind: str
 
 
-def _rows(*rows: tuple[bytes, int, bytes, int, str]) -> tuple[Row, ...]:
-    return tuple(Row(word, back, re.compile(rb"(?i)" + form), least, kind) for word, back, form, least, kind in rows)
+def _rows(*rows: tuple[bytes, int, bytes, int, str]) -> Gated[Row]:
+    made = (Row(word, back, re.compile(rb"(?i)" + form), least, kind) for word, back, form, least, kind in rows)
+    return gated(made, lambda row: row.word)
 
 
 _ROWS: Final = _rows(
@@ -47,10 +52,9 @@ _ROWS: Final = _rows(
     (b"csrfmiddlewaretoken", 0, rb"csrfmiddlewaretoken" + _IS + rb"(?P<value>[A-Za-z0-9]{64})", 30, "session_cookie"),
     (b"samlresponse", 0, rb"samlresponse" + OPEN + rb"?(?:[ ]value)?" + _IS + rb"(?P<value>[\w+/=%\-]{80,40000}+)",
      0, "saml_response"),
-    (b"\ttrue\t", 0, rb"\ttrue\t[^\t\n]{1,200}\t(?:true|false)\t\d{1,20}\t[^\t\n]{1,80}\t(?P<value>[^\s\"'\\]{16,409"
-     rb"6}+)", 16, "cookie_jar"),
-    (b"\\ttrue\\", 0, rb"\\ttrue\\+t[^\\\n]{1,200}\\+t(?:true|false)\\+t\d{1,20}\\+t[^\\\n]{1,80}\\+t(?P<value>[^\s"
-     rb"\"'\\]{16,4096}+)", 16, "cookie_jar"),
+    (b"\ttrue\t", 0, rb"\ttrue\t[^\t\n]{1,200}\t(?:true|false)\t\d{1,20}\t[^\t\n]{1,80}\t" + _CRUMB, 16, "cookie_jar"),
+    (b"\\ttrue\\", 0, rb"\\ttrue\\+t[^\\\n]{1,200}\\+t(?:true|false)\\+t\d{1,20}\\+t[^\\\n]{1,80}\\+t" + _CRUMB, 16,
+     "cookie_jar"),
     (b"kubeadm", 0, rb"kubeadm[^\n\\]{0,120}?token(?:" + OPEN + rb"?[ \t:=]{1,4}" + OPEN
      + rb"?)(?P<value>[a-z0-9]{6}\.[a-z0-9]{16})(?![\w.])", 0, "kubeadm_token"),
     (b"secret_id", 0, rb"secret_id" + _IS + rb"(?P<value>[0-9a-f]{8}-[0-9a-f\-]{27})", 16, "approle_secret_id"),
@@ -76,10 +80,8 @@ _ROWS: Final = _rows(
     (b"sqlplus", 0, rb"sqlplus[ ](?:-\w{1,3}[ ]){0,3}" + OPEN + rb"?[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)", 0,
      "oracle_password"),
     (b".connect(", 0, rb"\.connect\(" + OPEN + rb"[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)@", 0, "oracle_password"),
-    (b"psexec", 0, rb"psexec(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+", 0,
-     "command_password"),
-    (b"secretsdump", 0, rb"secretsdump(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w."
-     rb"\-]+", 0, "command_password"),
+    (b"psexec", 0, rb"psexec" + _TARGET, 0, "command_password"),
+    (b"secretsdump", 0, rb"secretsdump" + _TARGET, 0, "command_password"),
     (b"rootpw", 0, rb"rootpw:?[ \t]{1,8}(?P<value>\{[A-Z0-9\-]{3,12}\}[\w+/=$.]{16,200})", 0, "password_file"),
     (b"password ", 0, rb"password[ ][a-z_]{2,24}[ ]=[ ](?P<value>[A-Za-z0-9]{12,64})(?![\w.(])", 12,
      "initial_password"),
@@ -90,19 +92,41 @@ _ROWS: Final = _rows(
     (b"value", 0, rb"value\\{0,15}\"[ ]?:[ ]?\\{0,15}\"(?P<value>[^\s\"\\]{6,200}+)\\{0,15}\",(?:" + GAP
      + rb"){0,12}\\{0,15}\"(?:name|key)\\{0,15}\"[ ]?:[ ]?"
      rb"\\{0,15}\"[\w/.\-]{0,80}(?:password|passwd|secret|token|api[_\-]?key)\\{0,15}\"", 0, "assignment"),
-    (b"fill_in", 0, rb"fill_in[ (]['\"][^'\"]{0,30}passw[^'\"]{0,20}['\"],[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,100})"
-     rb"", 0, "assignment"),
+    (b"fill_in", 0, rb"fill_in[ (]['\"][^'\"]{0,30}passw[^'\"]{0,20}['\"],[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,99})",
+     0, "assignment"),
     (b"passcode", 0, rb"passcode(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
     (b"door code", 0, rb"door code(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
-    (b"passphrase", 0, rb"passphrase(?:[ ]is|:|[ ]?=)[ ]?\\{0,15}[\"'`](?P<value>(?:[a-z]{3,10}[ \-]){3,7}[a-z]{3,10"
-     rb"})\\{0,15}[\"'`]", 0, "passphrase"),
+    (b"passphrase", 0, rb"passphrase(?:[ ]is|:|[ ]?=)[ ]?" + OPEN + rb"(?P<value>(?:[a-z]{3,10}[ \-]){3,7}[a-z]{3,10})"
+     + OPEN, 0, "passphrase"),
     (b"u: ", 0, rb"u: [\w.@\-]{1,60}(?:,|" + GAP + rb"){1,12}p: (?P<value>[^\s\"'\\]{6,100}+)", 0, "prose_password"),
+    (b"{aqaaab", 2, rb">(?P<value>\{AQAAAB[\w+/=]{20,400}\})<", 0, "jenkins_secret"),
+    (b"account.key", 0, rb"account\.key\.[\w.\-]{3,80}" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20,
+     "account_key"),
+    (b":-", 60, rb"(?:pass|pwd|secret|token|key)\w{0,12}=[\"']?\$\{\w{1,30}:-(?P<value>[^}\s\"'\\$/~]{6,100})\}", 0,
+     "assignment"),
+    (b"getenv", 60, rb"(?:passw|secret|token|api_?key)[^\n\"'\\]{0,40}getenv\(" + OPEN + rb"[\w.]{1,60}" + OPEN
+     + rb"\)[ ]?(?:\?:|\|\||\?\?|or)[ ]?" + OPEN + rb"(?P<value>[^\"'\s\\]{6,200})", 0, "assignment"),
+    (b"->", 240, rb"(?:passw(?:or)?d|secret|token|_key)" + OPEN + rb"?[ ]{0,20}=[ ]" + OPEN + rb"[^\"\n]{0,200}"
+     + OPEN + rb"[ ]->[ ]"
+     + OPEN + rb"(?P<value>[^\"\s\\]{6,200})", 0, "assignment"),
+    (b"<<eo", 60, rb"(?:passw(?:or)?d|secret|token|_key)[ ]{0,12}=[ ]<<-?EO[TF]" + BREAK + VIEW
+     + rb"(?P<value>[^\s\"'\\]{6,200})", 0, "assignment"),
+    (b"passcmd", 0, rb"passcmd[ ]" + OPEN + rb"echo[ ](?P<value>[^\s\"'\\$]{6,100})", 0, "assignment"),
+    (b"password)", 0, rb"password\)\.(?:not\.)?to(?:Be|Equal|StrictEqual)\(" + OPEN
+     + rb"(?P<value>[^\"'\\\s]{6,100})", 0, "assignment"),
+    (b"chpasswd:", 0, rb"chpasswd:(?:" + GAP + rb"|expire: \w{4,5}){1,40}list: \|(?:" + GAP
+     + rb"){1,40}\w{1,32}:(?P<value>[^\s\"'\\]{6,100})", 0, "assignment"),
+    (b"dockerconfigjson", 0, rb"dockerconfigjson" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,9000}={0,2})", 0,
+     "registry_login"),
+    (b"ugfzc3dvcmq6", 0, rb"ugfzc3dvcmq6" + BREAK + VIEW + rb"(?P<value>[A-Za-z0-9+/]{8,200}={0,2})", 0, "mail_login"),
     (b"keymaterial", 0, rb"keymaterial" + rb"[=>]" + OPEN + rb"?(?P<value>[^\s\"'\\<]{8,64})", 0, "wifi_password"),
     (b"preshared", 0, rb"preshared-?key[ \t:=]{1,4}(?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
     (b"private-key", 0, rb"private-key[ ]<\(echo[ ](?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
 )  # fmt: skip
-_CODES: Final = (b"recovery code", b"backup code", b"recovery key", b"scratch code", b"rettungscode", b"ecovery_code", b"ackup_code",
-                 b"recoverycode", b"backupcode", b"product key", b"license key", b"unlock code", b"codes de secours")  # fmt: skip
+_CODES: Final = gated((
+    b"recovery code", b"backup code", b"recovery key", b"scratch code", b"rettungscode", b"ecovery_code", b"ackup_code",
+    b"recoverycode", b"backupcode", b"product key", b"license key", b"unlock code", b"codes de secours",
+), lambda word: word)  # fmt: skip
 _TO_CODES: Final = re.compile(
     rb"s?(?:[ ](?:is|are|for|\w{1,16}(?=:|[ ](?:is|are)))){0,3}(?:[ \t:=\"'\[\\`(*]|\xe2\x80\x94|"
     + GAP
@@ -119,19 +143,14 @@ _DSN: Final = re.compile(rb"[\s\"'`=(>+\\]+n?|\x92")
 
 
 def find(text: Text) -> Iterator[Span]:
-    """Yield the secrets that follow known words"""
+    """Yield the secrets that follow known words."""
     data = text.data
-    for row in _ROWS:
+    for row in text.among(_ROWS):
         for at in text.places(row.word):
             if span := _at(data, at, row):
                 yield span
-    for word in _CODES:
-        done = 0
-        for at in text.places(word):
-            if at >= done:
-                for span in _codes(data, at + len(word)):
-                    yield span
-                    done = span.end
+    for word in text.among(_CODES):
+        yield from _code_lists(text, word)
     for sign in (b"[-", b"{+"):
         for at in text.exact(sign):
             yield from _word_diff(data, at)
@@ -139,6 +158,15 @@ def find(text: Text) -> Iterator[Span]:
         for at in text.exact(sign):
             if span := _dsn(data, at):
                 yield span
+
+
+def _code_lists(text: Text, word: bytes) -> Iterator[Span]:
+    done = 0
+    for at in text.places(word):
+        if at >= done:
+            for span in _codes(text.data, at + len(word)):
+                yield span
+                done = span.end
 
 
 def _at(data: bytes, at: int, row: Row) -> Span | None:

@@ -89,7 +89,8 @@ _KEY_BARS: Final = _set(
     public pub publishable primary foreign cache partition sort shard object lookup idempotency row group dedup
     hash index unique map dict event order range column composite natural surrogate candidate idx etag item
     sorting grouping react list hot short arrow enter escape shift ctrl alt meta tab delete home end press
-    keyboard piano prop restore restored json xml yaml header field label translation i18n locale message msg feature flag config
+    keyboard piano prop restore restored json xml yaml header field label translation i18n locale message msg
+    feature flag config
     setting option bucket s3 state store redux zustand registry gpg pgp gpgkey host known fingerprint dictionary
     metadata sha md5 sha256 checksum build artifact cachekey answer major minor musical house door new old prev
     next current last first same another every each any no a an missing invalid wrong duplicate expected unknown
@@ -102,7 +103,7 @@ _TOKEN_BARS: Final = _set(
     prompt completion cached reasoning eos bos pad unk sep cls mask special stop start end design syntax lexer
     previous prev pagination nextpage nextpagetoken pagetoken cursor resume sub subword first last per generated
     remaining used count antiforgery visual image audio text color parser current unexpected invalid change sequence
-    action idempotency request lock update forward backward starting unit export import
+    action idempotency request lock update forward backward starting unit
     """
 )
 _TAILS: Final = _set(
@@ -175,7 +176,9 @@ def rank(name: bytes) -> Rank:
         if found is Rank.NONE:
             continue
         after = words[at + 1 :]
-        if any(word in _TAILS for word in after) or any(word in _HASHES for word in words):
+        if any(word in _TAILS for word in after):
+            return Rank.NONE
+        if words[-1] not in ("secret", "salt") and any(word in _HASHES for word in words):
             return Rank.NONE
         if "public" in words and found is not Rank.PASSWORD:
             return Rank.NONE

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import anchors
-from commonplace.redact.anchors import OPEN, VIEW, Text
+from commonplace.redact.anchors import OPEN, VIEW, Gated, Text, gated
 from commonplace.redact.commands import span_of
 from commonplace.redact.spans import Span
 
 _WORD: Final = rb"[^\s\"'`\\<>|;&$*]"
 _ARG: Final = rb"(?:\\{0,15}[\"'](?P<quoted>[^\"'\\\n]{3,200}+)\\{0,15}[\"']|(?P<bare>" + _WORD + rb"{5,200}+))"
 _USER: Final = rb"[\w.@\\+\-]{1,80}"
+_STRING: Final = rb"\\{0,15}[\"'](?P<bare>[^\"'\\\n]{4,200})"
+_END: Final = rb"(?=\\{1,15}[rn\"]|[\r\n\"]|\Z)"
 _START: Final = rb"(?:(?<![\w.\-])|(?<=\\n))"
 _HEAD: Final = re.compile(VIEW + rb"(?:[\w.:\-]{0,40}[>$][ ])?\Z")
 
@@ -31,18 +33,20 @@ class Phrase(NamedTuple):
     kind: str = "command_password"
 
 
-def _phrases(*rows: tuple[bytes, int, bytes] | tuple[bytes, int, bytes, str]) -> tuple[Phrase, ...]:
-    return tuple(
+def _phrases(*rows: tuple[bytes, int, bytes] | tuple[bytes, int, bytes, str]) -> Gated[Phrase]:
+    made = (
         Phrase(row[0], row[1], re.compile(rb"(?x)" + row[2]), row[3] if len(row) == 4 else "command_password")
         for row in rows
     )
+    return gated(made, lambda row: row.word)
 
 
 _PIPED: Final = rb"""[ \t]{1,4} (?: -[neE]{1,3}[ \t]{1,4} | \\{0,15}["']%s(?:\\{1,15}n)?\\{0,15}["'][ \t]{1,4} ){0,2}
     (?P<open>\\{0,15}["'])? (?: (?P<user> [\w.\-]{1,40} ) : )? (?P<bare> [^\s"'\\|$<>:]{5,200}+ )
     (?: \\{1,15}n [^\s"'\\|$<>]{1,200}+ )? (?: \\{1,15}n )? (?: \\{0,15}["'] )? [ \t]{0,4} \| [ \t]{0,4}
     (?: sudo[ ]-\w{0,4}S | (?:sudo[ ])?(?:chpasswd|passwd) | [^|\n\\]{0,100}?
-        (?: -stdin | --with-token | secrets?[ ](?:set|put|create|add) | passphrase-fd | luks | --data-file=- | login ) )"""
+        (?: -stdin | --with-token | secrets?[ ](?:set|put|create|add) | passphrase-fd | luks | --data-file=-
+            | login ) )"""
 _PHRASES: Final = _phrases(
     (b"echo", 0, rb"echo" + _PIPED),
     (b"printf", 0, rb"printf" + _PIPED),
@@ -89,20 +93,28 @@ _PHRASES: Final = _phrases(
     (b"walletpassphrase", 0, rb"walletpassphrase(?:change)?[ ]" + _ARG),
     (b"IDENTIFIED ", 0, rb"IDENTIFIED[ ](?:WITH[ ][\w'\"]{1,40}[ ])?(?:BY|AS)[ ](?:PASSWORD[ ])?" + _ARG,
      "sql_password"),
-    (b"identified ", 0, rb"identified[ ](?:with[ ][\w'\"]{1,40}[ ])?by[ ](?:password[ ])?\\{0,15}[\"'](?P<bare>[^\"'"
-     rb"\\\n]{4,200})", "sql_password"),
+    (b"identified ", 0, rb"identified[ ](?:with[ ][\w'\"]{1,40}[ ])?by[ ](?:password[ ])?" + _STRING, "sql_password"),
     (b"PASSWORD FOR", 0, rb"PASSWORD[ ]FOR[ ][^=\n]{1,90}=[ ]?(?:PASSWORD\()?\\{0,15}[\"'](?P<bare>[^\"'\\\n]{4,200})",
      "sql_password"),
     (b"password for", 0, rb"password[ ]for[ ][^=\n]{1,90}=[ ]?(?:password\()?\\{0,15}'(?P<bare>[^\"'\\\n]{4,200})",
      "sql_password"),
     (b"SECRET '", 0, rb"SECRET[ ]'(?P<bare>[^'\n]{8,200})'", "sql_password"),
-    (b"PASS ", -1, rb"PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)(?=\\{1,15}[rn\"]|[\r\n\"]|\Z)"),
-    (b"AUTH ", -1, rb"AUTH[ ](?:\w{1,20}[ ])?(?P<bare>[^\s\"'\\<>]{8,400}+)"
-                   rb"(?=\\{1,15}[rn\"]|[\r\n\"]|\Z)"),
+    (b"PASS ", -1, rb"PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)" + _END),
+    (b"AUTH ", -1, rb"AUTH[ ](?:\w{1,20}[ ])?(?P<bare>[^\s\"'\\<>]{8,400}+)" + _END),
     (b"LOGIN ", 0, rb"LOGIN[ ][\w.+\-]{1,60}@[\w.\-]{3,60}[ ]" + _ARG),
     (b"dentify ", 16, rb"(?i:nickserv)[ ]:?(?i:identify)[ ]" + _ARG),
     (b"DENTIFY ", 24, rb"(?i:nickserv)[ ]:?IDENTIFY[ ]" + _ARG),
     (b"send ", 0, rb"send[ ](?:--[ ])?\\{0,15}[\"'](?P<bare>[^\"'\\\s\[$]{6,100}+)(?:\\{1,15}[rn]|\r|\n)\\{0,15}[\"']"),
+    (b"createUser ", 0, rb"createUser[ ]\w{1,32}[ ]\w{3,8}[ ]" + _ARG),
+    (b"createUser ", 0, rb"createUser[ ]\w{1,32}[ ]\w{3,8}[ ]\S{1,80}[ ](?:AES|DES)\w{0,4}[ ]" + _ARG),
+    (b"\" * \"", 0, rb"\"[ ]\*[ ]\"(?P<bare>[^\"\\\n]{6,100})\"[ ]\*"),
+    (b" on >", 0, rb"[ ]on[ ]>(?P<bare>[^\s\"'\\]{6,200}+)(?=[ ][~+&%])"),
+    (b"\"md5", 0, rb"\"(?P<bare>md5[0-9a-f]{32})\"", "password_file"),
+    (b"stats auth", 0, rb"stats[ ]auth[ ][\w.\-]{1,40}:(?P<bare>[^\s\"'\\]{5,100}+)"),
+    (b"user = ", 0, rb"user[ ]=[ ]" + OPEN + rb"[\w.@\-]{1,60}:(?P<bare>[^\"'\\\s]{5,100})" + OPEN),
+    (b"basic_auth=", 0, rb"basic_auth=" + OPEN + rb"[\w.@\-]{1,60}:(?P<bare>[^\"'\\\s]{5,100})"),
+    (b"socks", 0, rb"socks[45][ ][\w.\-]{3,60}[ ]\d{2,5}[ ][\w.@\-]{1,60}[ ](?P<bare>[^\s\"'\\]{6,100}+)"),
+    (b"community", 0, rb"community[ ](?:=[ ])?(?P<bare>[\w.\-!\#%]{8,64}+)(?=[ ](?:\d|default)|[\r\n\\\"]|\Z)"),
     (b"community ", 0, rb"community[ ](?P<bare>[\w.\-!\#%]{5,64}+)(?=[ ](?:RO|RW|ro|rw)\b)"),
     (b"rver ", 0, rb"rver[ ](?:host[ ][\w.\-:]{3,60}[ ])?(?:[\w\-]{1,20}[ ]\d{1,5}[ ]){0,2}key[ ](?:\d[ ])?" + _ARG),
     (b"isakmp key", 0, rb"isakmp[ ]key[ ](?:\d[ ])?" + _ARG),
@@ -117,7 +129,7 @@ _PHRASES: Final = _phrases(
 def find(text: Text) -> Iterator[Span]:
     """Yield the secrets of phrases."""
     data = text.data
-    for phrase in _PHRASES:
+    for phrase in text.among(_PHRASES):
         for at in text.exact(phrase.word):
             if span := _at(data, at, phrase):
                 yield span

@@ -1,8 +1,8 @@
 """Sentences: a password in another language, `use … as the password`, a user and a password side by side.
 
-`assignments` knows `the password is …`. Here are names that are not ASCII (also as JSON escapes them), values that stand
-before their name, and pairs after words such as `login`, `creds` or `user/pass`. Nothing but the value is taken, and it
-must have letters and digits or signs, because sentences have many words.
+`assignments` knows `the password is …`. Here are names that are not ASCII (also as JSON escapes them), values that
+stand before their name, and pairs after words such as `login`, `creds` or `user/pass`. Nothing but the value is taken,
+and it must have letters and digits or signs, because sentences have many words.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.redact import judge, names
-from commonplace.redact.anchors import OPEN, Text
+from commonplace.redact.anchors import OPEN, Text, gated
 from commonplace.redact.names import Rank
 from commonplace.redact.spans import Span
 
 _FOREIGN: Final = (
-    "contraseña", "密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "пароля", "hasło", "lösenord", "şifre", "clé", "schlüssel",
-    "暗証番号", "秘密鍵", "mật khẩu", "סיסמה", "كلمة المرور", "κωδικός", "jelszó", "密钥", "令牌", "Пароль", "CONTRASEÑA", "Şifre",
+    "contraseña", "密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "пароля", "hasło", "lösenord",
+    "şifre", "clé", "schlüssel", "暗証番号", "秘密鍵", "mật khẩu", "סיסמה", "كلمة المرور", "κωδικός",
+    "jelszó", "密钥", "令牌", "Пароль", "CONTRASEÑA", "Şifre",
 )  # fmt: skip
 
 
@@ -72,11 +73,12 @@ _PAIR: Final = re.compile(
     + rb"? (?P<value> [!-~]{6,120}+ )"
 )
 _PAIRED: Final = re.compile(rb"(?i)p|:|with|and|und")
-_LOGINS: Final = (
-    b"login", b"creds", b"credentials", b"zugangsdaten", b"user/pass", b"username/password", b"user/password", b"login/password",
-    b"benutzer/passwort", b"user:pass", b"identifiant", b"identifiants", b"log in", b"logged in", b"wifi", b"wi-fi", b"wlan", b"ssh",
-    b"username:password", b"anmeldedaten", b"account", b"acceso", b"credenciales", b"admin access", b"log in with", b"log in as",
-)  # fmt: skip
+_LOGINS: Final = gated((
+    b"login", b"creds", b"credentials", b"zugangsdaten", b"user/pass", b"username/password", b"user/password",
+    b"login/password", b"benutzer/passwort", b"user:pass", b"identifiant", b"identifiants", b"log in", b"logged in",
+    b"wifi", b"wi-fi", b"wlan", b"ssh", b"username:password", b"anmeldedaten", b"account", b"acceso", b"credenciales",
+    b"admin access",
+), lambda word: word)  # fmt: skip
 _MAIL: Final = re.compile(
     rb"(?:\A|[\s\"'(>+]|\\{1,15}[nt\"]|\x92)[\w.+\-]{1,60}@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?P<between>[ ]?[/|][ "
     rb"]|:)" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
@@ -103,16 +105,24 @@ _DOMAINS: Final = re.compile(rb"\d{2}")
 
 
 def find(text: Text) -> Iterator[Span]:
-    """Yield the passwords of sentences"""
+    """Yield the passwords of sentences."""
     data = text.data
     yield from _foreign(data)
-    for at in text.places(b" as "):
-        yield from _before(data, at)
-    for word in _LOGINS:
+    yield from _addresses(text)
+    yield from _changes(text)
+    for word in (b" as ", b" is the ", b" is my "):
+        for at in text.places(word):
+            yield from _before(data, at)
+    for word in text.among(_LOGINS):
         for at in text.places(word):
             found = _PAIR.match(data, at + len(word))
             if found and (not found["loose"] or _PAIRED.search(found["between"])) and (span := _span(found, data)):
                 yield span
+
+
+def _addresses(text: Text) -> Iterator[Span]:
+    """Yield passwords behind a mail address or a host."""
+    data = text.data
     for at in text.exact(b"@"):
         found = _MAIL.search(data, max(0, at - 62), at + 220)
         if found and found.start() < at < found.start("between") and (span := _mail(found, data)):
@@ -120,11 +130,15 @@ def find(text: Text) -> Iterator[Span]:
         found = _HOST.search(data, max(0, at - 41), at + 120)
         if found and found.start() < at and (span := _span(found, data)):
             yield span
+
+
+def _changes(text: Text) -> Iterator[Span]:
+    """Yield the old and the new password of `changed the password from … to …`."""
     for word in (b"assword changed", b"password", b"changed it"):
         for at in text.places(word):
-            if found := _FROM_TO.match(data, at + len(word)):
+            if found := _FROM_TO.match(text.data, at + len(word)):
                 for group in ("old", "value"):
-                    if found[group] and (span := _span(found, data, group)):
+                    if found[group] and (span := _span(found, text.data, group)):
                         yield span
 
 
@@ -142,7 +156,7 @@ def _foreign(data: bytes) -> Iterator[Span]:
 
 def _before(data: bytes, at: int) -> Iterator[Span]:
     begin = max(0, at - 124)
-    found = _AS.search(data, data.rfind(b" ", begin, at), at + 60)
+    found = _AS.search(data, max(begin, data.rfind(b" ", begin, at)), at + 60)
     if (
         found
         and found.start("value") < at

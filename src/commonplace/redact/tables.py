@@ -27,6 +27,7 @@ _NEAR: Final = re.compile(
 _RULE: Final = re.compile(rb"[ |+:=\-\t]{3,}\Z")
 _HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*[A-Za-z][\w .\-/()]{0,40}[ \t\"'`*_]*\Z")
 _CODE: Final = re.compile(rb"[().']|[ ]{4}|\bself\b|\bimport\b|\bdef\b|,[ ]\w+[ ]\w+[ ]\w+")
+_DIGIT: Final = re.compile(rb"[0-9]")
 _INSERT: Final = re.compile(
     rb"(?i)insert[ ]into[ ][\w.`\"\[\]\\]{1,80}[ ]?\((?P<columns>[^()\n]{3,400})\)[ \n\\n]{1,8}values[ \n\\n]{0,8}(?"
     rb"P<rows>\()"
@@ -39,12 +40,12 @@ class Head(NamedTuple):
 
     separator: bytes
     columns: dict[int, Rank]
-    count: int
+    width: int
     end: int
 
 
 def find(text: Text) -> Iterator[Span]:
-    """Yield the secrets in tables"""
+    """Yield the secrets in tables."""
     data = text.data
     seen: set[int] = set()
     for word in _WORDS:
@@ -115,10 +116,10 @@ def _rows(data: bytes, head: Head) -> Iterator[Span]:
         line = data[start:end]
         if not _RULE.match(line):
             cells = _cells(line, start, head.separator)
-            last = head.count - 1
-            if len(cells) > head.count and last in head.columns and head.separator in b",;":
+            last = head.width - 1
+            if len(cells) > head.width and last in head.columns and head.separator in b",;":
                 cells = [*cells[:last], (cells[last][0], cells[-1][1])]  # a comma that belongs to the secret
-            if len(cells) != head.count or _is_head(data, cells, head):
+            if len(cells) != head.width or _is_head(data, cells, head):
                 return
             yield from _secrets(data, cells, head)
         if found is None:
@@ -128,7 +129,10 @@ def _rows(data: bytes, head: Head) -> Iterator[Span]:
 
 def _is_head(data: bytes, cells: list[tuple[int, int]], head: Head) -> bool:
     """Say whether a line is a head again; so no line is looked at for more than one table."""
-    return any(names.rank(data[start:end][:60].strip(b" \t\"'`*_")) is not Rank.NONE for start, end in cells)
+    texts = (data[start:end].strip(b" \t\"'`*_") for start, end in (cells[column] for column in head.columns))
+    return any(
+        _HEAD_CELL.match(text) and not _DIGIT.search(text) and names.rank(text) is not Rank.NONE for text in texts
+    )
 
 
 def _cells(line: bytes, start: int, separator: bytes) -> list[tuple[int, int]]:

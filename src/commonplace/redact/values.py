@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 QUOTED_LIMIT: Final = 4096
 """A longer quoted value is a text, not a secret."""
 
-_BARE: Final = re.compile(rb"(?:[^\s\"'`<>\\]|\\/|\\u00[2-7][0-9a-fA-F](?<!\\u00[2][0279])){1,512}+")
+_BARE: Final = re.compile(rb"(?:[^\s\x1b\"'`<>\\]|\\/|\\u00[2-7][0-9a-fA-F](?<!\\u00[2][0279])){1,512}+")
 _GROUPED: Final = re.compile(rb"[a-z]{4}(?:[ ][a-z]{4}){3}(?![ ]?[A-Za-z])")
 """A password in groups of four letters, as Google gives them to programs."""
 _UNICODE_ESCAPE: Final = re.compile(rb"\\+u00([2-7][0-9a-fA-F])")
 _CUT: Final = re.compile(
     rb"[;,&](?=[\w.\-]{1,40}[=:])|[;,](?=\\|$)|&&|\|\||&quot;|&amp;|&\#\d|\\u0026(?=[\w.\-]{1,40}(?:=|\\u003d))"
 )
+_SHORTEST: Final = 5
 _SCHEME: Final = re.compile(
     rb"(?i)(?:bearer|basic|token|apikey|api-key|key|jwt|ssws|splunk|geniekey|bot|oauth|digest|negotiate|sso-key)"
     rb"[ \t]{1,4}(?=\S)"
@@ -86,7 +87,10 @@ def bare(data: bytes, start: int, *, query: bool = False, listed: bool = False) 
         return None
     end = found.end()
     raw = data[start:end]
-    if cut := _CUT.search(raw):
+    cut = _CUT.search(raw)
+    if cut is not None and cut.start() < _SHORTEST:
+        cut = _CUT.search(raw, cut.end())  # too short for a value: the sign belongs to it
+    if cut is not None:
         raw = raw[: cut.start()]
     if query:
         raw = re.split(rb"[&#;,)\]}|]|%26", raw, maxsplit=1)[0]

@@ -40,12 +40,14 @@ _PLAIN_WORD: Final = re.compile(rb"[A-Za-z][a-z]{7,30}\Z")
 _PLAIN_STOP: Final = frozenset(
     b"argument arguments instead supplied specified provided together requires required contains allowed disabled "
     b"encrypted plaintext cleartext generated keychain whatever something anything yourself parameter parameters "
-    b"environment variable variables directly manually interactively authentication followed wordpress keycloak nextcloud "
+    b"environment variable variables directly manually interactively authentication followed keycloak nextcloud "
     b"homestead minioadmin symfony jenkins grafana airflow superuser rootroot adminadmin postgres username interactive "
     b"nullable sensitive protected forgotten incorrect optional securely geheimnis firstname lastname absent".split()
 )
 _SERVICE: Final = frozenset(
-    ["db", "database", "mysql", "postgres", "postgresql", "pg", "redis", "rabbitmq", "mongo", "mongodb", "root", "admin", "smtp", "mail", "email", "ldap", "sql", "mariadb", "oracle", "mssql", "sa", "ftp", "sftp", "ssh", "vnc", "rdp", "wifi", "keystore", "truststore", "elastic", "influx", "grafana", "neo4j", "cassandra", "su", "sudo", "become", "ansible", "backup", "master", "initdb", "default"]
+    b"db database mysql postgres postgresql pg redis rabbitmq mongo mongodb root admin smtp mail email ldap sql "
+    b"mariadb oracle mssql sa ftp sftp ssh vnc rdp wifi keystore truststore elastic influx grafana neo4j cassandra su "
+    b"sudo become ansible backup master initdb default".split()
 )
 _COMMAND_SET: Final = re.compile(
     rb"(?i)(?:\A|[\s>+\-]|\\n|\x92|\d:)(?:env|arg|setenv|setx|set|fastcgi_param|uwsgi_param|export|set -gx|"
@@ -133,7 +135,10 @@ def _is_set(place: Place) -> bool:
 def _is_under(place: Place) -> bool:
     """Say whether a line has only the name, and the next one only the value."""
     text = place.value.text
-    if not _SCREAMING.match(place.name) or not _LINE_TAIL.match(
+    if len(place.name) > 44 or judge.is_drawn(place.name):
+        return False  # a line of base64
+    compound = place.strength is Rank.PASSWORD and len(names.split(place.name)) > 1
+    if not (compound or _SCREAMING.match(place.name)) or not _LINE_TAIL.match(
         place.data, place.value.end + place.data.startswith(b".", place.value.end)
     ):
         return False
@@ -156,11 +161,11 @@ def _is_weak_token(place: Place) -> bool:
     text = place.value.text
     signs = any(word in place.name.lower() for word in (b"jwt", b"session", b"cookie", b"signing", b"secretstring"))
     signs = signs or b"session(" in place.before
-    if place.strength is not Rank.TOKEN or not (_SCREAMING.match(place.name) or (signs and place.value.quote)):
+    named = place.name.lower().endswith((b"secret", b"secret_key", b"secretkey")) and b"=" in place.assign
+    if place.strength is not Rank.TOKEN or not (_SCREAMING.match(place.name) or named or (signs and place.value.quote)):
         return False
-    if place.form not in ("assign", "pair") or (
-        b" " in place.assign and not place.value.quote and b"=" in place.assign
-    ):
+    spaced = b" " in place.assign and not place.value.quote and b"=" in place.assign
+    if place.form not in ("assign", "pair") or (spaced and not _LINE_TAIL.match(place.data, place.value.end)):
         return False
     return len(text) >= 10 and _is_chosen(text) and not _TRIAL.search(text)
 
@@ -177,7 +182,11 @@ def _is_unmistakable(place: Place) -> bool:
     if place.is_flag and place.form in ("blank", "assign"):
         return b"`" not in place.before
     words = names.split(place.name)
-    if place.form not in ("assign", "pair") or len(words) < 2 or not any(word in _SERVICE for word in words[:-1]):
+    if (
+        place.form not in ("assign", "pair")
+        or len(words) < 2
+        or not any(word.encode() in _SERVICE for word in words[:-1])
+    ):
         return False
     spaced = b" " in place.assign.partition(b"=")[0] and b"=" in place.assign
     return bool(place.value.quote) or (not spaced and text[1:].islower())
@@ -215,34 +224,42 @@ def _is_loose_secret(place: Place) -> bool:
     text, form, quoted = place.value.text, place.form, bool(place.value.quote)
     if b" " in text or (form in ("says", "blank") and place.name.lower() == b"pass" and not _is_chosen(text)):
         return place.is_flag and b" " not in text and _is_argument(place)
-    if form == "call" and _LOOKUP.search(place.name):
+    if form in _OWN_RULES:
+        return _OWN_RULES[form](place)
+    if (form == "call" and _LOOKUP.search(place.name)) or (form == "comma" and text[:1] == b"-"):
         return False
-    if form == "typed":
-        return judge.is_password(text, 5)
-    if form == "under":
-        return _is_under(place)
-    if form == "comma" and text[:1] == b"-":
-        return False
-    if form == "dash":
-        return place.strength is Rank.PASSWORD and has_digit(text) and judge.is_password(text, 8)
     if form == "blank" and (place.is_flag or _is_after_login(place)):
         return _is_argument(place)
     if not has_digit(text) or (not quoted and _CODE.search(text)):
         return quoted and place.strength is Rank.TOKEN and judge.is_random(text, 16)
     if form == "blank" and not quoted and len(text) >= 18 and _is_name(text) and not judge.is_drawn(text):
         return False
-    if form == "blank" and place.strength is Rank.PASSWORD and not quoted and _is_said(place):
-        return True
     if place.strength is Rank.WEAK or (form == "cell" and not quoted):
         return judge.is_random(text, 20) and not _is_identity(text)
     if place.strength is Rank.TOKEN:
         least = 10 if quoted else 14
         return judge.is_random(text, least) or (quoted and _is_strong(text)) or (len(text) >= 20 and _is_mixed(text))
-    if form in ("blank", "below"):
-        if quoted:
-            return judge.is_password(text, 6) and (not judge.is_named(text) or (_is_chosen(text) and _is_said(place)))
-        return judge.is_random(text, 10) or (form == "below" and _is_chosen(text))
-    return judge.is_password(text, 6) and (quoted or not _SHORT_WORD.match(text))
+    return _is_loose_password(place)
+
+
+def _is_loose_password(place: Place) -> bool:
+    """Judge a value with a digit that stands near the name of a password."""
+    text, form, quoted = place.value.text, place.form, bool(place.value.quote)
+    if form not in ("blank", "below"):
+        return judge.is_password(text, 6) and (quoted or not _SHORT_WORD.match(text))
+    if quoted:
+        return judge.is_password(text, 6) and (not judge.is_named(text) or _is_chosen(text))
+    said = _is_said(place) if form == "blank" else _is_chosen(text)
+    return said or judge.is_random(text, 10)
+
+
+def _is_dashed(place: Place) -> bool:
+    return place.strength is Rank.PASSWORD and has_digit(place.value.text) and judge.is_password(place.value.text, 8)
+
+
+def _is_typed(place: Place) -> bool:
+    """Judge what stands behind the number of its kind in the settings of a router: `password 7 …`."""
+    return judge.is_password(place.value.text, 5)
 
 
 def _is_said(place: Place) -> bool:
@@ -300,3 +317,7 @@ def _is_data(place: Place) -> bool:
         return False
     screaming = _SCREAMING.match(place.name) is not None and not _SCREAMING.match(text)
     return has_digit(text) and (screaming or len(text) >= 6)
+
+
+_OWN_RULES: Final = {"typed": _is_typed, "under": _is_under, "dash": _is_dashed}
+"""Forms that ask for something of their own."""

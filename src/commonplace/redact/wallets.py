@@ -64,7 +64,7 @@ _LINE: Final = 160
 
 
 def find(text: Text) -> Iterator[Span]:
-    """Yield the secrets of wallets"""
+    """Yield the secrets of wallets."""
     data = text.data
     done = 0
     for word in _TELLING:

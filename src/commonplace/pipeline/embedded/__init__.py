@@ -53,9 +53,9 @@ def findings_of(view: View) -> tuple[list[Task], list[Finding]]:
     findings: list[Finding] = []
     for place, task in enumerate(found):
         findings.extend(preferences.of_task(task, place))
-        findings.extend(statements.of_task(task, place))
         findings.extend(fixes.of_task(task, place))
         findings.extend(failures.of_task(task, place))
+    findings.extend(statements.of_tasks(found))
     findings.extend(repeated.of_tasks(found))
     findings.extend(verify.of_tasks(found))
     findings.extend(procedure.of_tasks(found))

@@ -11,7 +11,8 @@ import msgspec
 
 from commonplace.pipeline.embedded import tables
 
-_SPLIT: Final = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
+_SPLIT: Final = re.compile(r"&&|\|\||;|\n")
+_SPACE: Final = re.compile(r"\s+")
 _ASSIGN: Final = re.compile(r"[A-Za-z_]\w*=\S*")
 _WAIT: Final = re.compile(r"^(?:sleep \S+\s*(?:;|&&)\s*)+")
 _SHOWN: Final = re.compile(r"\s*(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|\s*2>&1$")
@@ -50,7 +51,7 @@ class Command(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=2048)
 def parse(line: str) -> Command:
     """Take a command line apart."""
-    bare = _SHOWN.sub("", _WAIT.sub("", line.strip()))
+    bare = _SHOWN.sub("", _WAIT.sub("", _tidy(line)))
     program, looks = "", True
     for part in _SPLIT.split(bare):
         found = _program(part)
@@ -62,8 +63,17 @@ def parse(line: str) -> Command:
         program = program or found
     words = frozenset(_WORD.findall(bare.lower()))
     names = set(program.lower().split()[:1]) | {program.lower()}
-    operands = frozenset(word for word in words if not word.startswith("-") and word not in names and "=" not in word)
+    operands = frozenset(
+        word
+        for word in words
+        if not word.startswith("-") and "=" not in word and word not in names and word.rpartition("/")[2] not in names
+    )
     return Command(bare, program, words, operands, looks)
+
+
+def _tidy(line: str) -> str:
+    """Return a line with single spaces, so that no pattern has to try many."""
+    return _SPACE.sub(lambda found: "\n" if "\n" in found[0] else " ", line.strip())
 
 
 def _stripped(part: str) -> str:
@@ -103,7 +113,7 @@ def is_looking(command: Command) -> bool:
 @lru_cache(maxsize=2048)
 def is_verifying(line: str) -> bool:
     """Say whether a command checks a project (tests, types, style) and tells by its end how that went."""
-    return not _HIDES.search(line) and any(_checks(part) for part in _SPLIT.split(_SHOWN.sub("", line)))
+    return not _HIDES.search(line) and any(_checks(part) for part in _SPLIT.split(_SHOWN.sub("", _tidy(line))))
 
 
 def _checks(part: str) -> bool:
@@ -115,7 +125,7 @@ def _checks(part: str) -> bool:
     if _VERIFY.search(bare):
         return True
     return words[0] not in _NOT_CHECKING and any(
-        _CHECKS.search(word) for word in words[:4] if not word.startswith("--")
+        _CHECKS.search(word) for word in words[:4] if "=" in word or not word.startswith("--")
     )
 
 

@@ -7,6 +7,7 @@ the code is right is none of these: that is work. Neither is a word spelt wrong,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -57,7 +58,7 @@ def _what_worked(first: Command, failed: Called, later: list[Called], task: Task
         worked = _has_worked(call)
         if command.line == first.line:
             if not worked:
-                steps = []  # what was done so far did not help
+                steps, failed = [], call  # what was done so far did not help; what is wrong now is what counts
                 continue
             return _by_steps(failed, steps, call, task, place)
         if first.looks:
@@ -74,7 +75,17 @@ def _what_worked(first: Command, failed: Called, later: list[Called], task: Task
             return _unless_work(first, failed, [*_kin(steps, first), call], task, place)
         if not commands.is_looking(command) and not commands.takes_back(command.line):
             steps.append(call)
-    return None
+    named = next((call for call in steps[:2] if _is_named_in(failed, call)), None)
+    return _finding(failed, [named], place) if named is not None and not errors.is_verdict(failed) else None
+
+
+def _is_named_in(failed: Called, call: Called) -> bool:
+    """Say whether an error names the program that was run next: it told what to use instead."""
+    name = commands.parse(call.command).program.split()[0]
+    told = errors.lines(failed.output, 4).lower()
+    return (
+        len(name) > 2 and name not in failed.command and re.search(rf"\b{re.escape(name.lower())}\b", told) is not None
+    )
 
 
 def _has_worked(call: Called) -> bool:
@@ -122,13 +133,14 @@ def _is_other_way(one: Command, two: Command, failed: Called) -> bool:
     """Say whether one command does what another was to do: alike, and for the same goal."""
     if not one.program or not two.program or commands.is_looking(two):
         return False
-    least = _ALIKE_NOT_FOUND if failed.code == _NOT_FOUND else _ALIKE
+    not_found = failed.code == _NOT_FOUND or "command not found" in failed.output
+    least = _ALIKE_NOT_FOUND if not_found else _ALIKE
     if commands.likeness(one, two) < least:
         return False
     shared = one.operands & two.operands
     if one.program != two.program and one.program.split()[:1] == two.program.split()[:1]:
-        return (
-            len(shared) > 1 or bool(one.operands) and one.operands <= two.operands
+        return len(shared) > 1 or (
+            bool(one.operands) and one.operands <= two.operands
         )  # another command of the same program is rarely another way
     return bool(shared) or (one.program == two.program and not one.operands)
 

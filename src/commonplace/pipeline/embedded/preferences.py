@@ -30,12 +30,15 @@ _BROAD: Final = tables.pattern("broad")
 _HABIT: Final = tables.pattern("habit")
 _THING: Final = tables.pattern("thing")
 _AT_HAND: Final = tables.pattern("at_hand")
+_TASTE: Final = tables.pattern("taste")
+_CONTINUES: Final = tables.pattern("goes_on")
 _UNTIL: Final = tables.pattern("until")
 _NO_NOTE: Final = tables.pattern("no_note")
 _LONG: Final = re.compile(r"\w{4,}")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _MAX_AFTER_STOP: Final = 300
 _MAX_JOINED: Final = 12
+_FEW_WORDS: Final = 8
 _MIN_CHARS: Final = 8
 _MIN_HAN: Final = 4
 
@@ -119,7 +122,9 @@ def _goes_on(group: _Group, sentence: Sentence) -> bool:
     if sentence.is_listed or len(group.parts) > 2:
         return False
     words, before = set(_LONG.findall(sentence.heard.lower)), set(_LONG.findall(group.parts[-1].heard.lower))
-    return len(sentence.text.split()) <= 8 or bool(words & before)
+    if len(sentence.text.split()) <= _FEW_WORDS or len(group.parts[-1].text.split()) <= _FEW_WORDS // 2:
+        return True
+    return bool(words & before) or bool(_CONTINUES.search(sentence.heard.lower))
 
 
 def _tells_instead(group: _Group, sentence: Sentence, where: Where) -> bool:
@@ -147,6 +152,8 @@ def kind_of(sentence: Sentence, where: Where) -> Kind | None:
         return None if heard.says("transient") else "rule"
     if is_decision(heard) or is_fact(sentence, where):
         return None
+    if heard.says("gave_up") and not heard.any("command", "lasting", "consent"):
+        return None
     if heard.says("consent"):
         return "preference"
     if _is_norm(heard, where):
@@ -171,15 +178,20 @@ def _is_norm(heard: Heard, where: Where) -> bool:
     normative = heard.any("command", "forbid", "contrast") or _outlasts(heard)
     if heard.says("product") and not normative and not heard.says("scope"):
         return False
-    if heard.says("rejection") and not heard.any("command", "forbid"):
+    if heard.says("rejection") and not heard.any("command", "forbid", "scope"):
         return False
-    if heard.head.says("problem") and not normative:
+    if heard.says("decision") and not heard.says("scope") and not normative and not is_about_work(heard):
+        return False
+    broken = heard.head.says("problem") if where == "answering" else heard.says("problem")
+    if broken and not normative and not (where == "answering" and heard.says("we")):
         return False
     if heard.says("request") and not normative and not heard.says("we"):
         return False
     if guard.is_state(heard) and not heard.any("forbid", "contrast", "scope"):
         return False
-    return normative or is_about_work(heard) or (where == "answering" and not heard.says("praise"))
+    if where == "opening":
+        return normative or is_about_work(heard) or (heard.says("we") and heard.says("scope"))
+    return normative or is_about_work(heard) or not heard.says("praise")
 
 
 def _is_wish(heard: Heard, where: Where) -> bool:
@@ -189,15 +201,19 @@ def _is_wish(heard: Heard, where: Where) -> bool:
         return False
     if heard.says("praise") and not heard.any("mine", "blame", "command", "contrast"):
         return False
-    if heard.says("mine"):
-        return about_work or heard.any("command", "contrast") or _outlasts(heard)
     if heard.says("blame"):
         return where == "answering" or (about_work and not heard.says("request"))
+    if heard.says("mine"):
+        if where == "answering" and _TASTE.search(heard.lower):
+            return True
+        return about_work or heard.any("command", "contrast") or _outlasts(heard)
     if heard.says("product"):
         return False
     if heard.says("command"):
         return where == "answering" or about_work or heard.says("contrast")
-    if (_outlasts(heard) if where == "opening" else heard.says("lasting")) and not heard.head.says("problem"):
+    if (_outlasts(heard) if where == "opening" else heard.says("lasting")) and (
+        (where == "answering" and heard.says("request")) or not heard.head.says("problem")
+    ):
         return about_work or heard.any("contrast", "forbid")
     if where == "opening":
         return heard.says("forbid") and bool(_HABIT.search(heard.lower)) and not heard.says("request")
@@ -236,7 +252,9 @@ def _outlasts(heard: Heard) -> bool:
 
 def is_decision(heard: Heard) -> bool:
     """Say whether a sentence decides something and says why."""
-    return heard.says("decision") and heard.says("reason") and not heard.any("lasting", "command", "consent", "blame")
+    if not (heard.says("decision") and heard.says("reason")) or heard.any("command", "consent", "blame"):
+        return False
+    return not heard.says("lasting") or not Heard(_BROAD.sub(" ", heard.text), heard.languages).says("lasting")
 
 
 def is_fact(sentence: Sentence, where: Where) -> bool:
@@ -245,7 +263,11 @@ def is_fact(sentence: Sentence, where: Where) -> bool:
     A request may open with what is broken, which is no fact; what is said once work was shown rather is one.
     """
     heard = sentence.heard
-    if sentence.is_question or not _SPECIFIC.search(heard.text) or not (heard.says("infra") and heard.says("fact")):
+    if (
+        sentence.is_question
+        or not _SPECIFIC.search(heard.text)
+        or not (heard.says("infra") and heard.head.says("fact"))
+    ):
         return False
     if heard.any(
         "transient", "request", "forbid", "command", "consent", "mine", "blame", "retraction", "others", "unreal"

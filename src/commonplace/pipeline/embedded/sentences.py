@@ -34,8 +34,12 @@ _ABBREVIATION: Final = re.compile(
 _OUTPUT: Final = tables.pattern("output", r"^\s*", flags=re.NOFLAG)
 _ANNOUNCED: Final = tables.pattern("announced")
 _SPEAKER: Final = re.compile(r"\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?<?@?[A-Za-zÀ-ÿ][\w .@-]{0,18}>?:\s+\S")
+_MAIL: Final = re.compile(r"(?:From|To|Cc|Subject|Date|Von|An|Betreff|De|Para|Asunto|À|Objet|发件人|主题)[:：] ")
 _HEADING: Final = re.compile(r"#{1,6} \S")
 _BULLET: Final = re.compile(r"\s*(?:[-*•·]|\d{1,2}[.)])\s+")
+_UNTOLD: Final = ("en", "de", "es", "fr")
+_FEW_WORDS: Final = 4
+"""In fewer words than these, marks of a language mislead."""
 _RULES: Final = tables.pattern("rules_follow")
 
 
@@ -59,19 +63,27 @@ def of_text(text: str) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     listing = False
     lines = own_lines(text)
-    language = languages.language_of("\n".join(lines)) or "en"
+    around = languages.likely("\n".join(lines))
     for line in lines:
         bullet = _BULLET.match(line)
         listing = listing and bullet is not None
         for part in split(line[bullet.end() :] if bullet else line):
-            own = languages.language_of(part) or language
-            heard = Heard(part, (own,) if own == language else (own, language))
+            heard = Heard(part, _languages(part, around))
             is_question = part.rstrip("\"')] ").endswith(("?", "？"))
             found.append(Sentence(part, heard, not found, is_question, listing))
         listing = listing or bool(_RULES.search(line))
     if len(found) == 1:
         found = [msgspec.structs.replace(found[0], is_alone=True)]
     return tuple(found)
+
+
+def _languages(part: str, around: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the languages to hear a sentence in: its own and those around it; all, if little tells."""
+    own = languages.likely(part) or around
+    if own == ("zh",):
+        return own
+    few = len(part.split()) <= _FEW_WORDS
+    return tuple(dict.fromkeys((*own, *around, *(_UNTOLD if few or not own else ()))))
 
 
 @lru_cache(maxsize=512)
@@ -88,6 +100,9 @@ def own_lines(text: str) -> tuple[str, ...]:
         stripped = line.strip()
         if not stripped:
             pasting = pasting and not pasted
+            continue
+        if _MAIL.match(stripped):
+            pasting, pasted = True, 0  # its body comes after an empty line
             continue
         if _is_others(line, stripped, speakers):
             pasting, pasted = pasting or bool(_HEADING.match(stripped)), pasted + 1

@@ -12,7 +12,7 @@ from typing import Final
 from commonplace.pipeline.embedded import errors, guard, patches, sentences, tables
 from commonplace.pipeline.embedded.cues import Heard
 from commonplace.pipeline.embedded.findings import Task, quote
-from commonplace.pipeline.embedded.preferences import kind_of
+from commonplace.pipeline.embedded.preferences import is_fact, kind_of
 from commonplace.pipeline.embedded.sentences import Sentence
 from commonplace.pipeline.view import Answered, Called, Event, Said, Stopped, View
 
@@ -20,8 +20,12 @@ _WORD: Final = re.compile(r"[A-Za-zÀ-ÿ_][\wÀ-ÿ./-]{2,}|[\u3400-\u9fff]{2}")
 _STOP: Final = tables.words("dull_in_tasks")
 _FOLLOW_UP: Final = tables.pattern("follow_up")
 _AND: Final = re.compile(r"(?:and|und|y|et)\s.*[?？]$", re.IGNORECASE)
+_FINISHING: Final = tables.pattern("finishing")
+_POINTS_BACK: Final = tables.pattern("points_back")
 _SHARED: Final = 0.34
 _FEW: Final = 3
+_SHORT: Final = 4
+_LONG_NAME: Final = 60
 
 
 def cut(view: View) -> list[Task]:
@@ -71,22 +75,32 @@ def _begins(said: Said, current: Task, acts: bool) -> bool:
     own = sentences.of_text(said.text)
     if not own or not any(isinstance(event, Answered | Called) for event in current.events):
         return False  # nothing was done yet: it goes on with what was asked
-    if _is_interrupted(current) or (_is_broken(current) and not any(each.heard.says("moving_on") for each in own[:2])):
-        return False
     asking = [each for each in own if not _is_feedback(each)]
-    if not asking:
-        return False
     rejected = any(each.heard.says("rejection") for each in own)
-    if any(each.heard.says("moving_on") for each in own[:2]) and not (rejected and not own[0].heard.says("praise")):
-        return acts or len(said.text.split()) >= _FEW
-    if rejected or (acts and _AND.match(said.text.strip())):
-        return not rejected
-    first = asking[0]
-    if kind_of(first, "answering") is not None and not (first is not own[0] and _has_request(asking)):
+    praised = own[0].heard.says("praise")
+    moves_on = any(each.heard.says("moving_on") for each in own[:3])
+    if not asking or (rejected and not praised and not moves_on):
+        return False
+    if moves_on:
+        return (acts or len(said.text.split()) >= _FEW) and not (rejected and not praised and own[0].is_alone)
+    if _is_interrupted(current) or _is_broken(current):
+        return False
+    if acts and _AND.match(said.text.strip()):
+        return True
+    if not praised and any(kind_of(each, "answering") or is_fact(each, "answering") for each in own):
         return False  # it says how the thing at hand is to be done
-    if first is own[0] and _FOLLOW_UP.match(first.text.lower()):
+    if _is_closed(current) and acts and _has_request(asking) and not _POINTS_BACK.search(said.text.lower()):
+        return True
+    first = asking[0]
+    if first is own[0] and (_FOLLOW_UP.match(first.text.lower()) or _FINISHING.match(first.heard.bare.lower())):
         return False
     return _is_elsewhere(asking, current, praised=first is not own[0])
+
+
+def _is_closed(task: Task) -> bool:
+    """Say whether the last thing said about a task was feedback, and nothing was done since."""
+    last = task.events[-1]
+    return isinstance(last, Said) and len(task.events) > 1 and all(map(_is_feedback, sentences.of_text(last.text)))
 
 
 def _has_request(asking: list[Sentence]) -> bool:
@@ -121,7 +135,10 @@ def _is_elsewhere(asking: list[Sentence], current: Task, *, praised: bool) -> bo
 
 
 def _wants(heard: Heard) -> bool:
-    return heard.any("request", "problem", "product") or not heard.any("mine", "blame", "we", "scope", "forbid")
+    """Say whether a sentence may ask for something: by its words, or because it is long and says nothing else."""
+    if heard.any("request", "problem", "product"):
+        return True
+    return len(heard.text.split()) > _SHORT and not heard.any("mine", "blame", "we", "scope", "forbid")
 
 
 def _is_interrupted(task: Task) -> bool:
@@ -145,9 +162,11 @@ def _task_words(task: Task) -> set[str]:
 
 
 def _name(said: Said) -> str:
-    """Return a short name: the person's first own sentence that says something."""
+    """Return a short name: the first clause of the person's own first request, without what it quotes."""
     own = [each for each in sentences.of_text(said.text) if not guard.is_injection(each.text)]
-    asking = next((each for each in own if not _is_feedback(each)), own[0] if own else None)
+    new = [each for each in own if not _is_feedback(each)] or own
+    asking = next((each for each in new if each.heard.any("request", "problem", "product")), new[0] if new else None)
     if asking is None:
         return ""
-    return quote(asking.heard.bare, 80).rstrip(".!?。！？: ")
+    clause = asking.heard.head.text if len(asking.heard.bare) > _LONG_NAME else asking.heard.bare
+    return quote(clause, _LONG_NAME + 20).rstrip(".!?。！？:, ")

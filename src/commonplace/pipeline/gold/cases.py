@@ -11,6 +11,8 @@ from typing import Any, Final
 import msgspec
 
 HALVES: Final = ("near", "far")
+"""Written before any detector."""
+SETS: Final = (*HALVES, "wide")
 _SECRET: Final = re.compile(r"\{\{secret:(\w+)\}\}")
 _ALNUM: Final = string.ascii_letters + string.digits
 

@@ -31,15 +31,15 @@ _MARKS: Final = {
     ),
     "es": re.compile(
         r"\b(?:que|por|favor|los|las|una|para|con|siempre|nunca|usa|usamos|está|pero|el|en|vez|se|nada|mis|no uses"
-        r"|del|al|gracias|así|eso|esto|como|aquí|ya|lo|es|muy|porfa|crea|haz)\b|[ñ¿¡]"
+        r"|del|al|gracias|así|eso|esto|como|aquí|ya|lo|es|muy|porfa|crea|haz|la|porque|vamos|de|un|sin|más)\b|[ñ¿¡áíóú]"
     ),
     "fr": re.compile(
         r"\b(?:les|des|une|pour|avec|toujours|jamais|pas|est|dans|nous|vous|utilise|mais|plutôt|stp|le|la|on|et|du|sur"
-        r"|au|je|tu|ne|ce|cette|merci|très|ça|chez|partout|moi|veux|qui)\b|[àçèêœ]|\b[ldjnsc]'"
+        r"|au|je|tu|ne|ce|cette|merci|très|ça|chez|partout|moi|veux|qui|sont|parce|de|un|sans)\b|[àçèêœ]|\b[ldjnsc]'"
     ),
     "en": re.compile(
         r"\b(?:the|and|to|is|it|you|we|use|please|don't|that|this|for|with|not|always|never|in|of|run|add|are|i|my|a"
-        r"|here|no|on|only|our|your|be|want|from|when|thanks|like|good)\b"
+        r"|here|on|only|our|your|be|want|from|when|thanks|like|good)\b"
     ),
 }
 
@@ -64,14 +64,14 @@ def _joined(lines: list[str]) -> str:
     return "|".join(parts + rest)
 
 
-def language_of(text: str) -> str | None:
-    """Return the language that a text is most likely in; None if nothing tells."""
+def likely(text: str) -> tuple[str, ...]:
+    """Return the languages that a text is most likely in, more than one if they tie; none if nothing tells."""
     if len(_HAN.findall(text)) * 3 > len(text.split()):
-        return "zh"
+        return ("zh",)
     lowered = text.lower()
     counts = {name: len(pattern.findall(lowered)) for name, pattern in _MARKS.items()}
-    best = max(counts, key=lambda name: (counts[name], name == "en"))
-    return best if counts[best] else None
+    most = max(counts.values())
+    return tuple(name for name in LANGUAGES if most and counts.get(name) == most)
 
 
 class Heard:
@@ -95,7 +95,8 @@ class Heard:
         known = self._answers.get(cue)
         if known is None:
             text = self.bare.lower().replace("’", "'") if cue in ("request", "unreal", "product") else self.lower
-            known = self._answers[cue] = any(cues[cue].search(text) for cues in self._cues)
+            cues = (*self._cues, of("en")) if cue == "infra" and self.languages[0] != "en" else self._cues
+            known = self._answers[cue] = any(each[cue].search(text) for each in cues)
         return known
 
     def opens(self, cue: Cue) -> bool:
