@@ -72,6 +72,7 @@ _AWS_SECRET: Final = re.compile(rb"(?:[\s,:;|\"']|\\[nt]){1,6}(?P<value>[A-Za-z0
 """In lists and exports the secret key stands behind its id."""
 _LOOK_BACK: Final = 96
 _SHORTEST_UNKNOWN: Final = 26
+_UUID_LENGTH: Final = 36
 _DIGIT: Final = re.compile(rb"[0-9]")
 
 _GENERIC: Final = re.compile(
@@ -129,34 +130,38 @@ def runs(data: bytes, table: bytes = _MAP, run: bytes = _RUN) -> Iterator[tuple[
 def find(data: bytes, *, cut: bool = False) -> Iterator[Span]:
     """Yield the credentials of the catalogue; `cut` says that the data begins in the middle of something."""
     index = _index()
+    last = -1
     for begin, end in runs(data):
         start = begin
         while end - start >= SHORTEST and not (cut and start == 0):
-            span = _look(data, start, end, index)
+            span = _look(data, start, end, index, last)
             if span is None:
                 break
             yield span
+            last = span.end
             if span.kind == "aws_access_key_id" and (secret := _AWS_SECRET.match(data, span.end)):
                 yield Span(*secret.span("value"), "aws_secret_access_key")
             start = max(span.end, start + 1)  # what follows without a gap may be another one
+    last = -1
     for begin, end in runs(data, _WIDE, _WIDE_RUN):
         start = begin
         while end - start >= SHORTEST and not (cut and start == 0):
-            span = _look_wide(data, start, index)
+            span = _look_wide(data, start, index, last)
             if span is None:
                 break
             yield span
+            last = span.end
             start = max(span.end, start + 1)
 
 
-def _look_wide(data: bytes, start: int, index: _Index) -> Span | None:
+def _look_wide(data: bytes, start: int, index: _Index, last: int) -> Span | None:
     """Look up a run that may have the signs of base64 in its first bytes; only such formats are tried."""
     place = _starts(data, start)
     place = data.find(b"=", place, place + 40) + 1 or place
     if (
         start
         and data[start - 1] in index.before
-        and (span := _headed(data, start, index) or _behind(data, start, start + 64))
+        and (span := _headed(data, start, index, last) or _behind(data, start, start + 64))
     ):
         return span
     rows = index.wide.get(data[place : place + 2])
@@ -175,16 +180,22 @@ def _starts(data: bytes, start: int) -> int:
     return start
 
 
-def _look(data: bytes, start: int, end: int, index: _Index) -> Span | None:
-    """Look up a run."""
+def _look(data: bytes, start: int, end: int, index: _Index, last: int) -> Span | None:
+    """Look up a run; `last` is where the credential before it ended."""
     place = _starts(data, start)
-    if start and data[start - 1] in index.before and (span := _headed(data, start, index) or _behind(data, start, end)):
+    if (
+        start
+        and data[start - 1] in index.before
+        and (span := _headed(data, start, index, last) or _behind(data, start, end))
+    ):
         return span
     rows = index.starts.get(data[place : place + 2])
     if rows is not None and (span := _prefixed(data, place, rows)):
         return span
     length = end - place
     if length < _SHORTEST_UNKNOWN or _DIGIT.search(data, place, end) is None:
+        return None
+    if length == _UUID_LENGTH and data[place + 8] == data[place + 13] == 0x2D:
         return None
     if length >= 32 and (found := _WHOLE.match(data, place)) and _is_credential(found[0]):
         return Span(found.start(), found.end(), str(found.lastgroup))
@@ -204,12 +215,13 @@ def _prefixed(data: bytes, place: int, rows: list[tuple[bytes, Format]]) -> Span
     return best
 
 
-def _headed(data: bytes, start: int, index: _Index) -> Span | None:
+def _headed(data: bytes, start: int, index: _Index, last: int) -> Span | None:
     """Return a credential whose prefix stands before a run."""
     for head, rest, row in index.heads.get(data[start - 1], ()):
         if not (data.startswith(rest, start) and data.endswith(head, 0, start)):
             continue
-        if data[start - len(head) - 1 : start - len(head)].isalnum() and head[:1].isalnum():
+        place = start - len(head)
+        if data[place - 1 : place].isalnum() and head[:1].isalnum() and place != last:
             continue
         if span := _match(data, start - len(head), head + rest, row):
             return span

@@ -30,6 +30,13 @@ def texts(kind: str, *events: Event) -> list[str]:
         ("make html", "No rule to make target, error", ["ls doc"], "make -C doc html", "make -C doc html"),
         ("kubectl get deploy api", "Error: not found", [], "kubectl --context stg get deploy api", "--context stg"),
         ("pg_dump -d x", "error: version mismatch", [], "/usr/lib/pg/16/bin/pg_dump -d x", "/usr/lib/pg/16"),
+        ("npm run build", "Error: digital envelope unsupported", [], "NODE_OPTIONS=-x npm run build", "NODE_OPTIONS"),
+        ("rails test", "NoDatabaseError: does not exist", ["rails db:create"], "rails test", "rails db:create"),
+        ("python t.py", "ModuleNotFoundError: No module", ["pip install einops"], "python t.py", "pip install einops"),
+        ("make flash", "error: permission denied", [], "sudo make flash", "sudo make flash"),
+        ("yarn", "error: packageManager is pnpm", [], "pnpm install", "pnpm install"),
+        ("psql shop", "FATAL: role does not exist", [], "psql -U postgres shop", "-U postgres"),
+        ("mvn test", "[ERROR] invalid target release: 21", ["sdk use java 21"], "mvn test", "sdk use java 21"),
     ],
 )
 def test_what_put_a_failure_right_is_a_lesson(
@@ -51,10 +58,42 @@ def test_what_put_a_failure_right_is_a_lesson(
         ("sudo apt-get install jq", "E: Could not get lock", "sleep 30; sudo apt-get install jq"),
         ("grep -rn foo src", "", "grep -rn food src"),
         ("sed -n 1,5p src/con.rs", "sed: can't read: No such file", "sed -n 1,5p src/conn.rs"),
+        ("git checkout fature", "error: pathspec 'fature' did not match", "git checkout feature"),
+        ("git commit -m wip", "nothing to commit, working tree clean", "git add -A && git commit -m wip"),
+        ("pytest tests/a.py", "E assert 1 == 2\n1 failed", "pytest tests/b.py"),
     ],
 )
 def test_typos_retries_and_looks_teach_nothing(failed: str, output: str, worked: str) -> None:
     assert [] == texts("fix", user("go on"), ran(failed, 1, output), ran(worked))
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("python app.py", "NameError: name 'foo' is not defined"),
+        ("cargo build", "error[E0425]: cannot find value `x`"),
+        ("tsc --noEmit", "error TS2339: Property 'x' does not exist"),
+        ("eslint src", "error  'x' is defined but never used"),
+        ("go test ./...", "--- FAIL: TestX\n want 3 got 4"),
+    ],
+)
+def test_code_that_had_to_be_written_right_teaches_nothing(command: str, output: str) -> None:
+    assert [] == texts("fix", user("go on"), ran(command, 1, output), edit("src/a.x"), ran(command))
+
+
+def test_the_error_that_is_told_is_the_one_that_was_put_right() -> None:
+    found = texts(
+        "fix",
+        user("plan it"),
+        ran("terraform plan", 1, "Error: Unsupported argument"),
+        edit("src/a.x"),
+        ran("terraform plan", 1, "Error: state lock"),
+        ran("terraform plan -lock-timeout=10m"),
+    )
+
+    assert 1 == len(found)
+    assert "state lock" in found[0]
+    assert "Unsupported" not in found[0]
 
 
 def test_a_test_that_is_red_until_the_code_is_right_teaches_nothing() -> None:

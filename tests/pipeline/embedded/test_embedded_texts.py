@@ -59,6 +59,18 @@ def test_the_same_session_gives_the_same_bytes() -> None:
         [user("where does main start?"), ran("rg -n main src"), ran("sed -n 1,9p src/main.rs"), user("thanks")],
         [user("the modal must not close while uploading"), edit(), user("danke")],
         [user("just brainstorming: how could sync work?"), model("Always use CRDTs."), user("hm, maybe one day")],
+        [user("We use Kafka and the consumers lag. Any idea why?"), model("Rebalances."), user("ah ok")],
+        [user("does pytest run tests in parallel by default?"), model("No."), user("thanks")],
+        [user("the logs are always empty in the container, why?"), ran("docker logs app"), user("ok")],
+        [user("add a rule to eslint that forbids default exports"), edit("eslint.config.js"), user("ok")],
+        [user("my boss wants everything in Excel from now on. how do I center a div?"), model("flex"), user("thx")],
+        [user("for today's demo use the fake data, don't call the API"), edit(), user("ok")],
+        [user("I always forget: how do I undo the last commit?"), model("git reset"), user("right, thanks")],
+        [user("what do you prefer, tabs or spaces?"), model("Spaces."), user("haha me too")],
+        [user("Nutzer dürfen nur ihre eigenen Rechnungen sehen"), edit(), user("prima")],
+        [user("los pedidos no se deben duplicar nunca, arréglalo"), edit(), user("vale")],
+        [user("les utilisateurs ne voient jamais leurs brouillons, corrige"), edit(), user("merci")],
+        [user("用户注册时密码必须大于8位"), edit(), user("好的")],
     ],
 )
 def test_a_session_that_teaches_nothing_gives_no_text(events: list[Event]) -> None:

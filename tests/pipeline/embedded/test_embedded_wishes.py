@@ -147,6 +147,16 @@ def test_feedback_and_refinements_are_no_wishes(text: str) -> None:
         "Implement this:\nAC1: Totals should always include tax.\nAC2: Users must never pick a past date.",
         "what does this mean?\nWARN: never mix toolchains, always set CC",
         "write house rules for the cabin: always lock the door, never feed the fox",
+        "tom 10:02\nwe should always use protobuf\newa 10:03\nnever, we use json here\n\nwho is right?",
+        "Tom wrote: always use tabs in this repo. what do you think?",
+        "our lead said: 'never use lambdas in this codebase, always named functions'. do you agree?",
+        "From: Ann\nSubject: rules\n\nPlease always use form 17 from now on. Never send it.\n\nwhat does she want?",
+        "# NEVER edit this file by hand\nwhat is this comment about?",
+        "README excerpt:\n\n## Style\n- always use black\n- never commit to main\n\nis this still true?",
+        "Reviewer comment: we never use any in this repo.\nWhat does he mean?",
+        "mein Kollege schreibt: bei uns wird immer gesquasht. stimmt das?",
+        "la doc dit qu'il ne faut jamais utiliser eval. c'est vrai ?",
+        "文档里说必须始终使用 https,不要用 http。对吗?",
     ],
 )
 def test_pasted_and_dictated_text_is_nobodys_wish(text: str) -> None:
@@ -193,6 +203,22 @@ def test_what_is_asked_for_again_and_again_is_a_wish() -> None:
 
     assert 1 == len(found)
     assert "run eslint" in found[0]
+
+
+def test_a_wish_in_other_words_adds_evidence_and_the_fuller_wording_stays() -> None:
+    _, findings = embedded.findings_of(
+        session(
+            user("add a toast"),
+            edit(),
+            user("named exports only"),
+            edit(),
+            user("I keep telling you: named exports only, no default exports in this codebase"),
+        )
+    )
+
+    assert 1 == len(findings)
+    assert 2 == len(findings[0].evidence)
+    assert "no default exports" in findings[0].text
 
 
 def test_only_the_persons_part_of_a_mixed_message_counts() -> None:

@@ -30,11 +30,12 @@ def judge(tasks: list[Task]) -> None:
 def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
     verdict = _verdict(task, following)
     last = _last_telling(task)
-    if _is_half_done(task, following) and (verdict in ("praise", "mixed") or _passed_something(task)):
+    open_part = verdict != "rejection" and _is_half_done(task, following)
+    if open_part and (verdict in ("praise", "mixed") or _passed_something(task)):
         return "partial", "the user left the rest open"
     if verdict == "praise":
         return "success", "the user confirmed it"
-    if verdict == "rejection":
+    if verdict == "rejection" or (verdict == "mixed" and last is not None and not errors.worked(last)):
         return "fail", "the user rejected it"
     if verdict == "mixed":
         return "partial", "the user took a part of it"
@@ -106,20 +107,29 @@ def _verdict(task: Task, following: Task | None) -> Verdict:
     done = False
     verdict: Verdict = ""
     asked = False
+    taken_back = False
     for event in task.events:
         if isinstance(event, Called | Answered):
             done = True
             if isinstance(event, Called) and _redoes(event):
                 verdict = _REDONE.get(verdict, verdict)
+            taken_back = taken_back or (isinstance(event, Called) and commands.takes_back(event.command))
         elif isinstance(event, Said) and event.voice in ("user", "reply"):
             if asked and done:
-                verdict = _feedback(event.text) or verdict
+                found = _feedback(event.text) or verdict
+                verdict = verdict if taken_back and _is_over(verdict, found) else found
+                taken_back = False if found == "rejection" else taken_back
             asked = True
     if following is not None:
         opening = next((event for event in following.events if isinstance(event, Said)), None)
         if opening is not None:
             verdict = _feedback(opening.text, first_only=True) or verdict
     return verdict
+
+
+def _is_over(verdict: Verdict, found: Verdict) -> bool:
+    """Say whether thanks come for having taken back what was rejected."""
+    return verdict == "rejection" and found in ("praise", "mixed")
 
 
 def _redoes(call: Called) -> bool:

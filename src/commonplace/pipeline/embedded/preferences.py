@@ -210,7 +210,7 @@ def _is_wish(heard: Heard, where: Where) -> bool:
     if heard.says("product"):
         return False
     if heard.says("command"):
-        return where == "answering" or about_work or heard.says("contrast")
+        return where == "answering" or about_work or heard.any("contrast", "lasting")
     if (_outlasts(heard) if where == "opening" else heard.says("lasting")) and (
         (where == "answering" and heard.says("request")) or not heard.head.says("problem")
     ):

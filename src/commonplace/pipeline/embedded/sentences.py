@@ -34,7 +34,11 @@ _ABBREVIATION: Final = re.compile(
 _OUTPUT: Final = tables.pattern("output", r"^\s*", flags=re.NOFLAG)
 _ANNOUNCED: Final = tables.pattern("announced")
 _SPEAKER: Final = re.compile(r"\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?<?@?[A-Za-zÀ-ÿ][\w .@-]{0,18}>?:\s+\S")
-_MAIL: Final = re.compile(r"(?:From|To|Cc|Subject|Date|Von|An|Betreff|De|Para|Asunto|À|Objet|发件人|主题)[:：] ")
+_MAIL: Final = re.compile(
+    r"(?:From|To|Cc|Subject|Date|Von|An|Betreff|De|Para|Asunto|À|Objet|发件人|主题)[:：] "
+    r"|\S{1,20}(?: \S{1,20})?\s+\[?\d{1,2}:\d\d(?: ?[AaPp][Mm])?\]?$"
+)
+"""Lines that somebody else's words come after: a mail's head, a name and a time in a chat."""
 _HEADING: Final = re.compile(r"#{1,6} \S")
 _BULLET: Final = re.compile(r"\s*(?:[-*•·]|\d{1,2}[.)])\s+")
 _UNTOLD: Final = ("en", "de", "es", "fr")

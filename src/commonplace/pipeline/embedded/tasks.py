@@ -125,7 +125,7 @@ def _is_feedback(sentence: Sentence) -> bool:
 
 def _is_elsewhere(asking: list[Sentence], current: Task, *, praised: bool) -> bool:
     """Say whether what is asked for is something else than the task at hand."""
-    wanted = [each for each in asking if _wants(each.heard) or each.is_question]
+    wanted = [each for each in asking if _wants(each.heard, praised=praised) or each.is_question]
     if not wanted:
         return False
     words = words_of(" ".join(each.text for each in wanted))
@@ -134,10 +134,12 @@ def _is_elsewhere(asking: list[Sentence], current: Task, *, praised: bool) -> bo
     return len(words & _task_words(current)) / len(words) < _SHARED
 
 
-def _wants(heard: Heard) -> bool:
-    """Say whether a sentence may ask for something: by its words, or because it is long and says nothing else."""
-    if heard.any("request", "problem", "product"):
+def _wants(heard: Heard, *, praised: bool) -> bool:
+    """Say whether a sentence may ask for something new; what a thing should be like only refines it."""
+    if heard.any("request", "problem"):
         return True
+    if heard.says("product"):
+        return praised
     return len(heard.text.split()) > _SHORT and not heard.any("mine", "blame", "we", "scope", "forbid")
 
 
