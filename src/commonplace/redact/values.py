@@ -20,7 +20,7 @@ _UNICODE_ESCAPE: Final = re.compile(rb"\\+u00([2-7][0-9a-fA-F])")
 _CUT: Final = re.compile(
     rb"[;,&](?=[\w.\-]{1,40}[=:])|[;,](?=\\|$)|&&|\|\||&quot;|&amp;|&\#\d|\\u0026(?=[\w.\-]{1,40}(?:=|\\u003d))"
 )
-_SHORTEST: Final = 5
+_SHORTEST: Final = 3
 _SCHEME: Final = re.compile(
     rb"(?i)(?:bearer|basic|token|apikey|api-key|key|jwt|ssws|splunk|geniekey|bot|oauth|digest|negotiate|sso-key)"
     rb"[ \t]{1,4}(?=\S)"
@@ -88,7 +88,7 @@ def bare(data: bytes, start: int, *, query: bool = False, listed: bool = False) 
     end = found.end()
     raw = data[start:end]
     cut = _CUT.search(raw)
-    if cut is not None and cut.start() < _SHORTEST:
+    if cut is not None and cut.start() < _SHORTEST and not raw[: cut.start()].isdigit():
         cut = _CUT.search(raw, cut.end())  # too short for a value: the sign belongs to it
     if cut is not None:
         raw = raw[: cut.start()]

@@ -50,8 +50,8 @@ _SERVICE: Final = frozenset(
     b"sudo become ansible backup master initdb default".split()
 )
 _COMMAND_SET: Final = re.compile(
-    rb"(?i)(?:\A|[\s>+\-]|\\n|\x92|\d:)(?:env|arg|setenv|setx|set|fastcgi_param|uwsgi_param|export|set -gx|"
-    rb"set -x)[ \t]+\Z|[ ]put[ ][\w/.\-]{0,30}\Z"
+    rb"(?i)(?:\A|[\s>+\-]|\\n|\x92|\d:)(?:env|arg|setenv|setx|fastcgi_param|uwsgi_param|export|set -gx|"
+    rb"set -x)[ \t]+\Z|(?:\A|[\n>+\-\"';&]|\\n|\x92|\d:)[ \t]{0,8}set[ \t]+\Z|[ ]put[ ][\w/.\-]{0,30}\Z"
     rb"|(?:config|configure|secrets?|user-secrets)[ ]set[ ](?:--\w{1,12}[ ])?[\"']?[\w:./@\-]{0,24}\Z"
 )
 _LINE_HEAD: Final = re.compile(anchors.VIEW + rb"\Z")
@@ -61,7 +61,7 @@ _VERB: Final = re.compile(
     rb"min|root)[ ]+\Z"
 )
 _CACHED: Final = re.compile(rb"[A-Za-z][\w.]{0,30}(?:[\-_/.:][\w.]{1,30}){0,6}?[\-_/.:][0-9a-f]{8,64}\Z")
-_ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:\-]{0,40}\Z|[A-Za-z]::\Z")
+_ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:*\-]{0,40}\Z|[A-Za-z]::\Z")
 _SIGNS: Final = re.compile(rb"\d.*[!@#$%^&*+=?~]|[!@#$%^&*+=?~].*\d")
 _LOOKUP: Final = re.compile(
     rb"(?:\A|[._])(?i:get|fetch|load|read|find|has|is|forgot|reset|delete|remove)(?:_|(?=[A-Z]))"
@@ -259,7 +259,9 @@ def _is_dashed(place: Place) -> bool:
 
 def _is_typed(place: Place) -> bool:
     """Judge what stands behind the number of its kind in the settings of a router: `password 7 …`."""
-    return judge.is_password(place.value.text, 5)
+    return (
+        place.name.lower() != b"pass" and judge.is_password(place.value.text, 5) and not _CODE.search(place.value.text)
+    )
 
 
 def _is_said(place: Place) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from commonplace.pipeline.embedded import commands, errors
 from commonplace.pipeline.embedded.findings import Finding, Task, quote
 from commonplace.pipeline.embedded.fixes import runs
 from commonplace.pipeline.view import Called
+
+_NOT_FOUND: Final = 127
+"""A program that is not there is mostly a slip of the fingers; where it is a lesson, something else worked."""
 
 
 def of_task(task: Task, place: int) -> Iterator[Finding]:
@@ -20,7 +24,7 @@ def of_task(task: Task, place: int) -> Iterator[Finding]:
         if errors.worked(call):
             if not command.looks:
                 open_failures.pop(command.program, None)
-        elif not errors.is_nothing(call) and not commands.is_looking(command):
+        elif call.code != _NOT_FOUND and not errors.is_nothing(call) and not commands.is_looking(command):
             open_failures[command.program] = call
     for failed in list(open_failures.values())[-2:]:
         line = errors.lines(failed.output, 3)

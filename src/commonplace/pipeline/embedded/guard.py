@@ -12,8 +12,10 @@ from typing import Final
 from commonplace.pipeline.embedded import sentences, tables
 from commonplace.pipeline.embedded.cues import Heard
 from commonplace.pipeline.embedded.sentences import Sentence
+from commonplace.redact import MARK
 
 _INJECTION: Final = tables.pattern("injection")
+_CREDENTIAL: Final = tables.pattern("credential")
 _STATE: Final = tables.pattern("state")
 _OUTLASTS: Final = tables.pattern("outlasts")
 _INSISTS: Final = tables.pattern("insists")
@@ -21,15 +23,25 @@ _POLITELY: Final = tables.pattern("asks_politely", r"^(?:", r"\b[ ,]*)+")
 _DICTATED: Final = re.compile(r"[^:]{0,70}: \S")
 
 
+def holds_secret(text: str) -> bool:
+    """Say whether a text gives a credential away, or one was taken out of it: nothing in it is worth the risk."""
+    return MARK in text or bool(_CREDENTIAL.search(text))
+
+
 def is_injection(text: str) -> bool:
     """Say whether a text tries to steer whoever reads it."""
     return bool(_INJECTION.search(text))
 
 
+def is_unfit(text: str) -> bool:
+    """Say whether a text must not be kept, whatever it says."""
+    return is_injection(text) or holds_secret(text)
+
+
 def is_meant_to_last(sentence: Sentence) -> bool:
     """Say whether a sentence may tell something that holds beyond the moment."""
     heard = sentence.heard
-    if is_injection(sentence.text) or heard.any("others", "retraction"):
+    if is_unfit(sentence.text) or heard.any("others", "retraction"):
         return False
     if heard.says("once") and not _OUTLASTS.search(heard.lower):
         return False

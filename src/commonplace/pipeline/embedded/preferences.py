@@ -62,7 +62,7 @@ def of_task(task: Task, place: int) -> Iterator[Finding]:
 
 def _after_stop(said: Said, stopped: Called | Stopped, place: int) -> Finding | None:
     """Return what a person wants instead of what they stopped or refused: all they said about it."""
-    own = [each for each in sentences.of_text(said.text) if not each.is_question and not guard.is_injection(each.text)]
+    own = [each for each in sentences.of_text(said.text) if not each.is_question and not guard.is_unfit(each.text)]
     meant = [each for each in own if not _is_aside(each)]
     text = " ".join(sentence.text for sentence in meant)
     if not meant or len(text) > _MAX_AFTER_STOP or _NO_NOTE.fullmatch(text.strip().lower()):

@@ -160,16 +160,10 @@ def _section(section: tuple[str, frozenset[Kind]], findings: list[Finding], numb
 def _steps(task: Task) -> list[str]:
     steps: list[str] = []
     for call in task.calls():
-        if call.is_memory or call.refused or not call.command or commands.is_looking(commands.parse(call.command)):
-            continue
-        end = (
-            ""
-            if call.ok is None
-            else " (exit 0)"
-            if call.ok
-            else f" (failed{'' if call.code is None else f', exit {call.code}'})"
-        )
-        steps.append(f"- `{quote(call.command, 160)}`{end}")
+        if call.is_memory or call.refused or not call.command or not call.ok:
+            continue  # what failed is told where something was learned from it
+        if not commands.is_looking(commands.parse(call.command)):
+            steps.append(f"- `{quote(call.command, 160)}` (exit 0)")
     if task.why:
         steps.append(f"- outcome by evidence: {task.why}")
     return steps[-_MAX_STEPS:]

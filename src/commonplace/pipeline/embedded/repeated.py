@@ -56,7 +56,7 @@ def _asked(task: Task) -> Iterator[_Asked]:
             words = frozenset(word.lower().strip(".,") for word in _WORD.findall(sentence.text)) - _COMMON
             if not _MIN_SHARED <= len(words) <= _MAX_WORDS or sentence.is_question or not is_about_work(heard):
                 continue
-            if guard.is_injection(sentence.text) or heard.any("rejection", "praise", "problem", "others", "unreal"):
+            if guard.is_unfit(sentence.text) or heard.any("rejection", "praise", "problem", "others", "unreal"):
                 continue
             if kind_of(sentence, "answering") is None:
                 yield _Asked(sentence, event, words)

@@ -84,7 +84,7 @@ def _tail(sentence: Sentence) -> int:
 def _stated(said: Said, where: Where, place: int, programs: set[str]) -> Iterator[Finding]:
     own = sentences.of_text(said.text)
     for number, sentence in enumerate(own):
-        if sentence.is_question or guard.is_injection(sentence.text) or sentence.heard.any("others", "retraction"):
+        if sentence.is_question or guard.is_unfit(sentence.text) or sentence.heard.any("others", "retraction"):
             continue
         evidence = [Evidence(said.at, quote(sentence.text), "said by the user")]
         if _is_order(sentence, where, programs):
