@@ -84,7 +84,7 @@ _AFTER: Final = re.compile(
     | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?:(?P<typed>[0-9]|ENC)[ ](?=\S{6}))? (?![=:]) )
     )
     (?P<open> (?:[bBrRuUfFlLN@$]{1,2}(?=\\{0,15}["']))?
-        (?:(?:\\{0,15}["']){2}(?=\\{0,15}["'](?!\\{0,15}["'])))?
+        (?: (?P<triple>\\{0,15}["'])(?P=triple)(?=(?P=triple)(?!(?P=triple))) )?
         (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); )? )
     """
 )
@@ -190,6 +190,12 @@ def _value(data: bytes, found: re.Match[bytes], *, query: bool, listed: bool) ->
 def _span(value: Value, found: re.Match[bytes]) -> Span:
     """Make the span; a bare value where JSON has a string or number gets quotes like those of its name."""
     close = found["close"]
-    if not value.quote and close[-1:] == b'"' and found["assign"] is not None and b":" in found["assign"]:
+    if (
+        not value.quote
+        and not found["open"]
+        and close[-1:] == b'"'
+        and found["assign"] is not None
+        and b":" in found["assign"]
+    ):
         return Span(value.start, value.end, "assignment", close + MARK_BYTES + close)
     return Span(value.start, value.end, "assignment")

@@ -85,7 +85,7 @@ def find_blocks(text: Text) -> Iterator[Block]:
                 continue
             first = _PIECE.match(data, found.end())
             done = found.end()
-            if first is not None and len(first["body"] or first["header"]) >= 8:
+            if first is not None and len(first["body"] or first["header"]) >= 16:
                 end, is_open = body_end(data, found.end(), 30 if kind == "openvpn_static_key" else _LINE)
                 start = found.end() + len(first["gap"])
                 if end - start >= 24:

@@ -172,6 +172,8 @@ def _strings(data: bytes, at: int) -> list[tuple[int, re.Match[bytes]]]:
 def _is_secret(text: bytes, call: Call) -> bool:
     if judge.is_placeholder(text) or judge.is_reference(text) or b" " in text or b"://" in text:
         return False
+    if b'"' in text or b"\\" in text:  # it may go on behind the string that it stands in
+        return False
     if _HASH_NAME.match(text) or judge.is_public(text) or _NAME.match(text):
         return False
     return judge.is_random(text, 16) or (call.chosen and judge.is_password(text, 6))

@@ -138,7 +138,7 @@ _CODE: Final = re.compile(
     rb"))(?![\w\-])"
 )
 _NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
-_DIFF: Final = re.compile(rb"(?:\[-(?P<old>[^\n\[\]]{1,200}?)-\])?(?:\{\+(?P<new>[^\n{}]{1,200}?)\+\})?")
+_DIFF: Final = re.compile(rb"(?:\[-(?P<old>[^\n\[\]\"\\]{1,200}?)-\])?(?:\{\+(?P<new>[^\n{}\"\\]{1,200}?)\+\})?")
 _DSN: Final = re.compile(rb"[\s\"'`=(>+\\]+n?|\x92")
 
 

@@ -98,7 +98,7 @@ _PHRASES: Final = _phrases(
      "sql_password"),
     (b"password for", 0, rb"password[ ]for[ ][^=\n]{1,90}=[ ]?(?:password\()?\\{0,15}'(?P<bare>[^\"'\\\n]{4,200})",
      "sql_password"),
-    (b"SECRET '", 0, rb"SECRET[ ]'(?P<bare>[^'\n]{8,200})'", "sql_password"),
+    (b"SECRET '", 0, rb"SECRET[ ]'(?P<bare>[^'\"\\\n]{8,200})'", "sql_password"),
     (b"PASS ", -1, rb"PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)" + _END),
     (b"AUTH ", -1, rb"AUTH[ ](?:\w{1,20}[ ])?(?P<bare>[^\s\"'\\<>]{8,400}+)" + _END),
     (b"LOGIN ", 0, rb"LOGIN[ ][\w.+\-]{1,60}@[\w.\-]{3,60}[ ]" + _ARG),

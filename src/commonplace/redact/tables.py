@@ -27,12 +27,13 @@ _NEAR: Final = re.compile(
 _RULE: Final = re.compile(rb"[ |+:=\-\t]{3,}\Z")
 _HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*[A-Za-z][\w .\-/()]{0,40}[ \t\"'`*_]*\Z")
 _CODE: Final = re.compile(rb"[().']|[ ]{4}|\bself\b|\bimport\b|\bdef\b|,[ ]\w+[ ]\w+[ ]\w+")
+_QUOTE: Final = re.compile(rb"[\"'\\]")
 _DIGIT: Final = re.compile(rb"[0-9]")
 _INSERT: Final = re.compile(
     rb"(?i)insert[ ]into[ ][\w.`\"\[\]\\]{1,80}[ ]?\((?P<columns>[^()\n]{3,400})\)[ \n\\n]{1,8}values[ \n\\n]{0,8}(?"
     rb"P<rows>\()"
 )
-_FIELD: Final = re.compile(rb"[ ]?(?:[NEe]?'(?P<value>[^'\n]{0,400})'|[^,'()\n]{0,200}(?:\([^()\n]{0,100}\))?)[ ]?")
+_FIELD: Final = re.compile(rb"[ ]?(?:[NEe]?'(?P<value>[^'\"\\\n]{0,400})'|[^,'()\n]{0,200}(?:\([^()\n]{0,100}\))?)[ ]?")
 
 
 class Head(NamedTuple):
@@ -151,8 +152,8 @@ def _secrets(data: bytes, cells: list[tuple[int, int]], head: Head) -> Iterator[
         start, end = cells[number]
         text = data[start:end]
         left = len(text) - len(text.lstrip(b" \t\"'`*\\"))
-        value = text.strip(b" \t\r\"'`*\\")
-        if not value or b" " in value or judge.is_placeholder(value) or judge.is_reference(value) or b"\\" in value:
+        value = _QUOTE.split(text[left:].rstrip(b" \t\r`*"), maxsplit=1)[0]
+        if not value or b" " in value or judge.is_placeholder(value) or judge.is_reference(value):
             continue
         if judge.is_public(value) or (value[-1:] in b")]" and (b"(" in value or b"[" in value)) or value[:1] in b"&<":
             continue

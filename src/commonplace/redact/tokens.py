@@ -236,6 +236,8 @@ def _behind(data: bytes, start: int, end: int) -> Span | None:
     for found in pattern.finditer(data, max(0, start - _LOOK_BACK), end + 300):
         if found.start() >= start:
             break
+        if data[found.start() - 2 : found.start()] == b"\\u":
+            continue  # it begins with the digits of an escape
         if start < found.end() and _is_credential(found[0][start - found.start() :]):
             return Span(found.start(), found.end(), str(found.lastgroup))
     return None
