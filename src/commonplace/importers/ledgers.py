@@ -39,6 +39,8 @@ _MAX_WAITING: Final = 16 * 2**20
 _COPY_BYTES: Final = 2**20
 _MAX_SIDE_FILE: Final = 32 * 2**20
 _MAX_NOTES: Final = 1000
+_AFRESH: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_ADDING: Final = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 _TORN: Final = "torn:"
 """How the record id of a note about an unfinished last line begins; such a note goes when the line is finished."""
 
@@ -163,6 +165,8 @@ class _Target:
         self._cited: list[str] = []
         self._path: Path | None = None
         self._part: Path | None = None
+        self._made = False
+        """Whether the part's file is there."""
         self._existing, self._owner = existing.usable(place.ledgers.get(head.thread_id), head.source)
         if self._owner is None or not Path(self._owner).exists():  # it was moved, or its folder was
             self._owner = place.owners.get(head.thread_id)
@@ -269,8 +273,9 @@ class _Target:
             self._path = self._new_path()
         make_private(self._path.parent)
         self._part = self._path.with_name(f".{self._path.name}.part")
-        os.close(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
         if self._grows:
+            os.close(os.open(self._part, _AFRESH, 0o600))
+            self._made = True
             _copy(self._path, self._part, self._end)
             return
         folders = [folder for folder in (self.head.cwd, self.head.made_from) if folder]
@@ -322,10 +327,14 @@ class _Target:
     def flush(self) -> None:
         """Write what waits; the file is open no longer than that takes."""
         if self._lines and self._part is not None:
-            with self._part.open("ab", buffering=0) as file:
+            descriptor = os.open(self._part, _ADDING if self._made else _AFRESH, 0o600)
+            self._made = True
+            try:
                 view = memoryview(b"".join(self._lines))
                 while view:
-                    view = view[file.write(view) :]
+                    view = view[os.write(descriptor, view) :]
+            finally:
+                os.close(descriptor)
         self._lines, self.waiting = [], 0
 
 
