@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import bisect
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -68,20 +68,26 @@ class Order:
         self._held: set[str] = set()
         self._bytes = 0
 
-    def see(self, held: Held) -> Iterator[Held]:
-        """Take in the next record of the file; yield those whose turn has come."""
+    def see(self, held: Held) -> Iterable[Held]:
+        """Take in the next record of the file; return those whose turn has come."""
         uuid = held.record.uuid
         if uuid in self._held or self._known.get(uuid) is not None:
-            return
+            return ()
         parent = held.parent
         if parent and parent != uuid and self._known.get(parent) is None and self._known.complete:
-            self._waiting.setdefault(parent, []).append(held)
-            self._held.add(uuid)
-            self._bytes += held.size
-            while len(self._held) > _MAX_HELD or self._bytes > _MAX_HELD_BYTES:
-                yield from self._give_up_on(next(iter(self._waiting)))
-            return
-        yield from self._release(held)
+            return self._hold(held, parent)
+        if not self._waiting:  # nearly always
+            self._known.put(uuid, 0)
+            return (held,)
+        return self._release(held)
+
+    def _hold(self, held: Held, parent: str) -> Iterator[Held]:
+        """Keep a record until its parent comes; yield what can be held no longer."""
+        self._waiting.setdefault(parent, []).append(held)
+        self._held.add(held.record.uuid)
+        self._bytes += held.size
+        while len(self._held) > _MAX_HELD or self._bytes > _MAX_HELD_BYTES:
+            yield from self._give_up_on(next(iter(self._waiting)))
 
     def finish(self) -> Iterator[Held]:
         """Yield what is still held, whose parents are not in the file."""
