@@ -37,11 +37,6 @@ def find(path: Path) -> Iterator[Path]:
                 yield Path(place, name)
 
 
-def is_agent(path: Path) -> bool:
-    """Say whether a file holds a sub-agent's records, by its name."""
-    return path.name.startswith(_AGENT)
-
-
 def sub_agents(path: Path) -> Iterator[Path]:
     """Yield the files of a session's sub-agents that stand in its own folder."""
     for place, folders, files in os.walk(path.with_suffix("") / "subagents"):
