@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import imports, learning, ledger, measure, redact, state
+from bench import consolidation, imports, learning, ledger, measure, redact, state
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = {
@@ -15,6 +15,7 @@ RUNS = {
     "redact": ("Redaction", redact.run_all),
     "imports": ("Importing sessions", imports.run_all),
     "learning": ("Learning from sessions", learning.run_all),
+    "memory": ("Making a memory", consolidation.run_all),
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from commonplace.surfaces.cli.root import COMMANDS, root
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SAMPLES = ROOT / "tests" / "data" / "codex_samples"
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
@@ -36,8 +38,12 @@ SHOWN = [page for page in PAGES if console_commands(page)]
 def test_commands_shown_in_a_page_run_as_shown(page: Path, home: Path, tmp_path: Path) -> None:
     samples = tmp_path / "codex"
     environment = {**os.environ, "COMMONPLACE_HOME": str(home), "CODEX_HOME": str(samples)}
+    environment["COMMONPLACE_NOW"] = "2026-11-15T12:00:00Z"
     program = [sys.executable, "-m", "commonplace"]
-    subprocess.run([*program, "demo", "--keep", str(samples)], env=environment, capture_output=True, check=True)
+    for sample in SAMPLES.glob("*.jsonl"):
+        folder = samples / "sessions" / sample.name.removeprefix("rollout-")[:10].replace("-", "/")
+        folder.mkdir(parents=True)
+        shutil.copy2(sample, folder)
     for command in console_commands(page):
         words = shlex.split(command.replace("$CODEX_HOME", str(samples)))
         assert words[0] == "commonplace", command

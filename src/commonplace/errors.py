@@ -13,9 +13,12 @@
     │   ├── ParentMissing       a fork whose parent file is not there
     │   ├── ThreadInUse         forks still refer to the thread
     │   └── BlobDamaged         a spilled payload is missing or not what its name says
-    └── StateError              the database
-        ├── DatabaseBusy        another process holds the write lock for too long
-        └── DatabaseNewer       written by a newer program; opened read-only
+    ├── StateError              the database
+    │   ├── DatabaseBusy        another process holds the write lock for too long
+    │   └── DatabaseNewer       written by a newer program; opened read-only
+    └── WorkspaceError          the memory folder
+        ├── WorkspaceBusy       another process is making a new state of it
+        └── WorkspaceChanged    somebody saved a file there while a new state was being made
 
 Every error carries `code` (stable, for `--json`), a sentence, a `hint` that says what to do next, and its data as
 attributes. Catch `CommonplaceError` at a surface; catch a leaf only to act on its data.
@@ -130,3 +133,27 @@ class DatabaseNewer(StateError):
     """The database was written by a newer program."""
 
     code = "database_newer"
+
+
+class WorkspaceError(CommonplaceError):
+    """The memory folder could not be used."""
+
+    code = "workspace_error"
+
+
+class MemoryInvalid(WorkspaceError):
+    """What a consolidator wrote cannot be used; the memory is as it was."""
+
+    code = "memory_invalid"
+
+
+class WorkspaceBusy(WorkspaceError):
+    """Another process is making a new state of the memory folder."""
+
+    code = "workspace_busy"
+
+
+class WorkspaceChanged(WorkspaceError):
+    """Somebody changed the memory folder while a new state of it was being made; begin anew from what is there."""
+
+    code = "workspace_changed"

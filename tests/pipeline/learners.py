@@ -62,6 +62,13 @@ def outputs(variables: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
     return anyio.run(inside)
 
 
+def workspace(variables: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the files of the memory, the baseline aside."""
+    root = Path(variables["COMMONPLACE_HOME"]) / "memories"
+    found = (path for path in sorted(root.rglob("*")) if path.is_file() and ".git" not in path.parts)
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+
+
 def days(count: float) -> datetime:
     """Return the time so many days before now."""
     return NOW - timedelta(days=count)

@@ -8,20 +8,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from learners import environment, many, outputs, program, run
+from learners import environment, many, outputs, program, run, workspace
 
 
-def quiet(tmp_path: Path, home: Path) -> dict[str, tuple[object, ...]]:
-    """What one learner makes of the sessions, alone, on SQLite."""
+def quiet(tmp_path: Path, home: Path) -> tuple[dict[str, tuple[object, ...]], dict[str, bytes]]:
+    """What one learner makes of the sessions, alone, on SQLite: the rows, and the memory's files."""
     variables = environment(tmp_path / "quiet", "sqlite")
     run(variables, "sessions", "import", "--from", "codex", "--path", str(home))
     run(variables, "memory", "run")
-    return outputs(variables)
+    return outputs(variables), workspace(variables)
 
 
 def contend(tmp_path: Path, database: str, sessions: int, learners: int, killed: int) -> None:
     home = many(tmp_path / "sources", sessions)
-    expected = quiet(tmp_path, home)
+    expected, memory = quiet(tmp_path, home)
     variables = environment(tmp_path / "busy", database)
     run(variables, "sessions", "import", "--from", "codex", "--path", str(home))
     started = [
@@ -42,6 +42,8 @@ def contend(tmp_path: Path, database: str, sessions: int, learners: int, killed:
 
     assert expected
     assert expected == outputs(variables)
+    assert memory["MEMORY.md"]
+    assert memory == workspace(variables)
 
 
 def test_a_few_learners_share_the_work(tmp_path: Path, database_address: str) -> None:
@@ -49,17 +51,21 @@ def test_a_few_learners_share_the_work(tmp_path: Path, database_address: str) ->
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(900)
 def test_eight_learners_share_five_hundred_sessions(tmp_path: Path, database_address: str) -> None:
     contend(tmp_path, database_address, sessions=500, learners=8, killed=3)
 
 
 def test_order_of_arrival_does_not_matter(tmp_path: Path, database_address: str) -> None:
     home = many(tmp_path / "sources", 12)
-    expected = quiet(tmp_path, home)
+    expected, memory = quiet(tmp_path, home)
     variables = environment(tmp_path / "one by one", database_address)
     paths = sorted((home / "sessions").rglob("*.jsonl"))
-    for path in random.Random(3).sample(paths, len(paths)):
+    for number, path in enumerate(random.Random(3).sample(paths, len(paths))):
         run(variables, "sessions", "import", "--from", "codex", "--path", str(path))
+        if number % 3 == 0:  # the memory grows as sessions come in
+            run(variables, "memory", "run")
     run(variables, "memory", "run")
 
     assert expected == outputs(variables)
+    assert memory == workspace(variables)

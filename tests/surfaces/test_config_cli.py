@@ -115,8 +115,11 @@ def test_the_clock_can_be_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_demo_runs_and_leaves_nothing_behind(commonplace: Command, home: Path, tmp_path: Path) -> None:
     ran = commonplace("demo")
 
-    assert ran.code == 0
-    assert "100.0 MB" in ran.out
+    assert ran.code == 0, ran.err
+    assert "14 sessions read" in ran.out
+    assert "commonplace memory why" in ran.out
+    assert "in the memory: 0" in ran.out
+    assert "in the sessions: 0" not in ran.out
     assert not home.exists()
 
 

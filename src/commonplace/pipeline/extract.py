@@ -2,8 +2,9 @@
 
 A batch of sessions is claimed, read and extracted, and what came of them is stored together. A heartbeat keeps the
 claims while the work goes on; a claim that was lost meanwhile stores nothing. What fails is noted with its reason and
-tried again later; it never stops the others. Secrets are taken out of whatever an extractor says, and what does not
-have the shape that consolidation reads is a failure, not a memory.
+tried again later; it never stops the others. What a person asked to forget is taken out of a session before it is read,
+and once more out of what an extractor says; so are secrets. What does not have the shape that consolidation reads is a
+failure, not a memory.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import CommonplaceError
 from commonplace.pipeline import select, shape
+from commonplace.pipeline.consolidation import unlearned
+from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.pipeline.view import View, read
 from commonplace.redact import redact
 from commonplace.state import extractions, jobs
@@ -66,12 +69,16 @@ class Phase(msgspec.Struct):
     worker: Worker
     background: bool = False
     current: str | None = None
+    limit: int | None = None
+    """How many sessions are read at most; a background start has a limit of its own."""
+    since_s: int | None = None
+    """Only sessions that went on after this are read, however old others may be."""
 
 
 async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
     """Extract until nothing is eligible; a background start stops at its limit."""
     done = Extracted()
-    limit = phase.settings["memory.max_rollouts_per_start"] if phase.background else None
+    limit = phase.settings["memory.max_rollouts_per_start"] if phase.background else phase.limit
     tried: set[str] = set()
     while limit is None or limit > 0:
         batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
@@ -88,9 +95,11 @@ async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
 
 async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
     """Claim some sessions; one that failed in this run is left for the next."""
-    terms = select.terms(phase.settings, background=phase.background, max_claims=count, current=phase.current)
-    is_wanted = select.wanted(phase.settings)
     now = _now(phase)
+    terms = select.terms(
+        phase.settings, background=phase.background, max_claims=count, current=phase.current, since_s=phase.since_s
+    )
+    is_wanted = select.wanted(phase.settings)
 
     def body(tx: Transaction) -> list[Extraction]:
         return extractions.claim_next(
@@ -110,12 +119,13 @@ async def _work(phase: Phase, batch: list[Extraction], done: Extracted) -> None:
     results: dict[str, Output | str] = {}
     claims = [each.claim for each in batch]
     limiter = anyio.CapacityLimiter(phase.settings["memory.extract_concurrency"])
+    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)
     try:
         async with anyio.create_task_group() as heart:
             heart.start_soon(_beat, phase, claims, results)
             async with anyio.create_task_group() as group:
                 for each in batch:
-                    group.start_soon(_one, phase, each, results, limiter)
+                    group.start_soon(_one, phase, each, forgotten, results, limiter)
             heart.cancel_scope.cancel()
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -125,13 +135,15 @@ async def _work(phase: Phase, batch: list[Extraction], done: Extracted) -> None:
 
 
 async def _one(
-    phase: Phase, each: Extraction, results: dict[str, Output | str], limiter: anyio.CapacityLimiter
+    phase: Phase,
+    each: Extraction,
+    forgotten: Forgotten,
+    results: dict[str, Output | str],
+    limiter: anyio.CapacityLimiter,
 ) -> None:
     async with limiter:
         try:
-            view = await anyio.to_thread.run_sync(read, Path(each.path))
-            view.project = each.project
-            found = _clean(await phase.extractor.extract(view))
+            found = await one(phase.extractor, Path(each.path), each.project, forgotten)
             problem = shape.problem(found)
             results[each.claim.job_key] = problem or found
         except CommonplaceError as error:
@@ -140,6 +152,19 @@ async def _one(
             results[each.claim.job_key] = f"{each.path}: {error.strerror}."
         except Exception as error:  # an extractor that breaks on one session must not cost the others
             results[each.claim.job_key] = f"The extractor failed: {type(error).__name__}: {error}."
+
+
+async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgotten) -> Output:
+    """Return what a session taught, without secrets and without what a person asked to forget."""
+    view = await anyio.to_thread.run_sync(_read, path, forgotten)
+    view.project = project
+    return unlearned.output(_clean(await extractor.extract(view)), forgotten)
+
+
+def _read(path: Path, forgotten: Forgotten) -> View:
+    view = read(path)
+    forgotten.mask(view)
+    return view
 
 
 def _clean(found: Output) -> Output:
@@ -164,6 +189,9 @@ async def _beat(phase: Phase, claims: list[Claim], results: dict[str, Output | s
 
 async def _store(phase: Phase, batch: list[Extraction], results: dict[str, Output | str], done: Extracted) -> None:
     now, root = _now(phase), select.terms(phase.settings, background=False, max_claims=0).home
+    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)  # it may have grown meanwhile
+    for key, found in results.items():
+        results[key] = found if isinstance(found, str) else unlearned.output(found, forgotten)
 
     def body(tx: Transaction) -> Extracted:
         stored = Extracted()

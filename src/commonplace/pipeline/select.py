@@ -14,12 +14,22 @@ from commonplace.state.database import Row
 from commonplace.state.extractions import DAY, HOUR, LEARNED_SOURCES, Terms
 
 
-def terms(settings: Settings, *, background: bool, max_claims: int, current: str | None = None) -> Terms:
-    """Return what a start may claim; limits per start bind background starts only."""
+def terms(
+    settings: Settings,
+    *,
+    background: bool,
+    max_claims: int,
+    current: str | None = None,
+    since_s: int | None = None,
+) -> Terms:
+    """Return what a start may claim; limits per start bind background starts only, and a person may say since when."""
+    age = settings["memory.max_rollout_age_days"]
+    if since_s is not None:
+        age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
     return Terms(
         home=str(settings.home.resolve()),
         max_claims=max_claims,
-        max_age_days=settings["memory.max_rollout_age_days"],
+        max_age_days=age,
         min_idle_hours=settings["memory.min_rollout_idle_hours"],
         max_running=settings["memory.max_running"],
         lease=settings["memory.extract_lease_seconds"],

@@ -115,6 +115,16 @@ class View(msgspec.Struct):
         """Return everything that happened and was not taken back, in order."""
         return [event for turn in self.turns if not turn.taken_back for event in turn.events]
 
+    def dialogue_bytes(self) -> int:
+        """Return how much was said, run and printed, as far as it is in the view."""
+        return sum(len(text.encode("utf-8", "replace")) for event in self.events() for text in _texts(event))
+
+
+def _texts(event: Event) -> tuple[str, ...]:
+    if isinstance(event, Said | Answered):
+        return (event.text,)
+    return (event.command or event.arguments, event.output) if isinstance(event, Called) else ()
+
 
 _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want to take this action", "User rejected")
 _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")

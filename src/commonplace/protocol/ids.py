@@ -42,6 +42,11 @@ def wire_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
+def wire_second(seconds: int) -> str:
+    """Write a time in whole seconds the way wire_time does, without fractions."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def parse_time(text: str) -> datetime | None:
     """Return the moment that a wire time (or any ISO-8601 time) names, or None."""
     try:

@@ -2,8 +2,9 @@
 
 One line per decision: `{"time", "kind", …}`. Kinds so far: `mode {thread_id, memory_mode}`, `refer {path}` (sessions
 there are listed and learned from where they are), `tombstone {thread_id}` (a session of another agent that was deleted
-here and must not come back). The newest decision about a thing counts; lines that nobody understands are kept and
-passed over.
+here and must not come back), `forget {salt, hashes, words, sizes}` (what may not be learned again, without its text),
+`pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs). The newest decision about a
+thing counts; lines that nobody understands are kept and passed over.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ class Decision(msgspec.Struct):
     thread_id: str | None = None
     memory_mode: str | None = None
     path: str | None = None
+    entry_id: str | None = None
+    is_pinned: bool | None = None
+    salt: str | None = None
+    hashes: list[str] = []
+    words: list[list[str]] = []
+    sizes: list[int] = []
 
 
 _decision = msgspec.json.Decoder(Decision)
@@ -68,3 +75,19 @@ def referred(home: Path) -> list[Path]:
 def tombstones(home: Path) -> set[str]:
     """Return the threads of other agents that were deleted here."""
     return {line.thread_id for line in read(home) if line.kind == "tombstone" and line.thread_id}
+
+
+def pins(home: Path) -> set[str]:
+    """Return the entries that a person asked to keep."""
+    decided = {line.entry_id: line.is_pinned for line in read(home) if line.kind == "pin" and line.entry_id}
+    return {name for name, is_pinned in decided.items() if is_pinned}
+
+
+def owned(home: Path) -> set[str]:
+    """Return the files of the memory that a person made theirs."""
+    return {line.path for line in read(home) if line.kind == "own" and line.path}
+
+
+def forgotten(home: Path) -> list[Decision]:
+    """Return what may not be learned again."""
+    return [line for line in read(home) if line.kind == "forget" and line.salt]

@@ -107,7 +107,19 @@ class Book:
         """Return the thread index."""
         from commonplace.state.threads import ThreadIndex
 
-        return ThreadIndex(await self.database(), self._referred)
+        return ThreadIndex(await self.database(), self._referred, self._mask)
+
+    def _mask(self, home: Path) -> Callable[[str], str] | None:
+        """Return what takes forgotten words out of the texts that our listing shows; None if nothing was forgotten."""
+        from commonplace.rollout import decisions
+
+        lines = decisions.forgotten(home) if home.resolve() == self.home.resolve() else []
+        if not lines:
+            return None
+        from commonplace.pipeline.consolidation.forgotten import FORGOTTEN, Forgotten
+
+        forgotten = Forgotten(lines)
+        return lambda text: forgotten.without(text, FORGOTTEN)
 
     def _referred(self, home: Path) -> Referred | None:
         """Return the sessions elsewhere that our home lists as its own, read anew each time: people decide that."""

@@ -125,6 +125,18 @@ async def _index(book: Book, *, repair: bool) -> Check:
     return Check("index", ok=not stale and not gone, detail=detail)
 
 
+async def restore_learned(book: Book) -> int:
+    """Give a database that does not have them the rows that the workspace's files hold; return how many."""
+    stored = await anyio.to_thread.run_sync(inputs.read, book.home)
+    database = await book.database()
+    known = await database.read(lambda tx: {row["thread_id"] for row in tx.query("outputs.ids")})
+    missing = [one for one in stored if one.thread_id not in known]
+    if missing and not known:
+        now = int(book.settings.now().timestamp())
+        await database.write(lambda tx: _restore(tx, missing, now, str(book.home.resolve())))
+    return len(missing) if not known else 0
+
+
 async def _learned(book: Book, database: Database, *, repair: bool) -> Check:
     """Compare what the workspace's files hold with the rows; rows that are missing come back from the files."""
     stored = await anyio.to_thread.run_sync(inputs.read, book.home)

@@ -1,7 +1,8 @@
-"""Learning, as surfaces ask for it: what is new is read, and what that came to is told.
+"""Learning, as surfaces ask for it: what is new is read and put together with what is known, and that is told.
 
-Phase 1 reads sessions one by one. A person who asks for it waits until nothing is left to do; a background start stops
-at its limits. Whatever goes wrong with memory, nothing else stops.
+Phase 1 reads sessions one by one, phase 2 makes the memory of what they taught. A person who asks for it waits until
+nothing is left to do, also by others who are at it; a background start stops at its limits. Whatever goes wrong with
+memory, nothing else stops.
 """
 
 from __future__ import annotations
@@ -13,16 +14,23 @@ import anyio
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.importers.run import Outcome
-from commonplace.pipeline import extract, select
-from commonplace.pipeline.extract import Extractor, Failed, Phase
+from commonplace.importers.run import Outcome as Imported
+from commonplace.memory.entries import GLOBAL
+from commonplace.pipeline import consolidate, extract, select
+from commonplace.pipeline.consolidate import Consolidator
+from commonplace.pipeline.consolidation.handbook import titles
+from commonplace.pipeline.extract import Extractor, Failed, Progress
 from commonplace.runtime import imports, scopes
 from commonplace.state import jobs
+from commonplace.state.database import Transaction
+from commonplace.state.jobs import EXTRACTION, Outcome, Worker
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
 
 PHASES = (1, 2)
+POLL_SECONDS = 0.2
+"""How often it is looked whether others have finished."""
 CYCLE_SECONDS = 60.0
 """How long a worker rests when there was nothing to do."""
 
@@ -36,10 +44,18 @@ class Consolidated(msgspec.Struct):
     removed: int = 0
 
 
+class Wish(msgspec.Struct, frozen=True):
+    """What a person asked for when they asked to learn."""
+
+    phases: tuple[int, ...] = PHASES
+    limit: int | None = None
+    since_s: int | None = None
+
+
 class Report(msgspec.Struct):
     """What a run of learning did (the JSON of `learn` and `memory run`)."""
 
-    sources: list[Outcome] = []
+    sources: list[Imported] = []
     extracted: int = 0
     no_output: int = 0
     failed: list[Failed] = []
@@ -67,22 +83,94 @@ def extractor(book: Book) -> Extractor:
     return Embedded()
 
 
-async def run(book: Book, *, background: bool = False, progress: Callable[[int], None] | None = None) -> Report:
-    """Read every session that is eligible."""
+def consolidator(book: Book) -> Consolidator:
+    """Return who makes the memory, as the settings say.
+
+    Raises:
+        BadInput: nobody of that name can.
+    """
+    chosen = book.settings["memory.consolidate_model"]
+    if chosen != "embedded":
+        raise BadInput(
+            f"memory.consolidate_model is {chosen!r}, and models are not supported yet.",
+            hint='Use "embedded": it needs no model and no network.',
+        )
+    from commonplace.pipeline.consolidation.embedded import Embedded
+
+    return Embedded()
+
+
+async def run(
+    book: Book, wish: Wish | None = None, *, background: bool = False, progress: Progress | None = None
+) -> Report:
+    """Read every session that is eligible, and bring the memory up to date."""
+    wish = wish or Wish()
     report = Report()
     index = await book.index()
     await index.refresh(book.home)
     await scopes.settle(book)
     database = await book.database()
-    reader = extractor(book)
-    terms = select.terms(book.settings, background=False, max_claims=0)
+    reader, maker = extractor(book), consolidator(book)
+    terms = select.terms(book.settings, background=False, max_claims=0, since_s=wish.since_s)
     now = int(book.settings.now().timestamp())
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
     report.skipped = select.left_out(rows, terms, select.wanted(book.settings), now)
-    phase = Phase(book.settings, database, reader, jobs.this_process(), background=background)
-    done = await extract.run(phase, progress)
-    report.extracted, report.no_output, report.failed = done.extracted, done.no_output, done.failed
+    first = extract.Phase(
+        book.settings,
+        database,
+        reader,
+        jobs.this_process(),
+        background=background,
+        limit=wish.limit,
+        since_s=wish.since_s,
+    )
+    if 1 in wish.phases:
+        await _extract(first, report, progress)
+    if 2 in wish.phases:
+        second = consolidate.Phase(book.settings, database, maker, jobs.this_process(), background=background)
+        await consolidate_now(second, report)
+        report.projects = await database.read(lambda tx: _projects(tx, terms.home))
     return report
+
+
+async def _extract(phase: extract.Phase, report: Report, progress: Progress | None) -> None:
+    """Read until nothing is left; what others are reading comes to an end, or to us if they die."""
+    while True:
+        done = await extract.run(phase, progress)
+        report.extracted += done.extracted
+        report.no_output += done.no_output
+        report.failed += done.failed
+        now = int(phase.settings.now().timestamp())
+        if phase.background or phase.limit is not None:
+            return
+        if not await phase.database.read(lambda tx, now=now: _others_read(tx, phase.worker, now)):
+            return
+        await anyio.sleep(POLL_SECONDS)
+
+
+def _others_read(tx: Transaction, worker: Worker, now: int) -> bool:
+    """Say whether other processes of this host are reading sessions."""
+    held = tx.query("jobs.running_on_host", host=worker.host, now=now)
+    return any(row["kind"] == EXTRACTION and row["pid"] != worker.pid for row in held)
+
+
+async def consolidate_now(phase: consolidate.Phase, report: Report) -> None:
+    """Consolidate; a person waits for whoever is at it, because what they asked for may not be part of that."""
+    while True:
+        done = await consolidate.run(phase)
+        if phase.background or done.status != f"skipped_{Outcome.RUNNING.value}":
+            break
+        await anyio.sleep(POLL_SECONDS)
+    report.consolidation = Consolidated(done.status, done.added, done.changed, done.removed)
+    report.warnings += done.warnings
+
+
+def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
+    """Count what was learned for each project, the largest first."""
+    rows = [(row["scope"], row["n"]) for row in tx.query("entries.scopes", root=home)]
+    names = titles([scope for scope, _ in rows])
+    ordered = sorted(rows, key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
+    return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]
 
 
 async def cycle(book: Book) -> Report:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 import msgspec
 
 from commonplace.errors import BadInput
+from commonplace.memory.history import Change
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions
 from commonplace.rollout.chain import read_head
-from commonplace.runtime import learning
+from commonplace.runtime import entries, forgetting, hand, learning, migration
+from commonplace.runtime.entries import LIMIT, Page, Why
+from commonplace.runtime.forgetting import Forgot
+from commonplace.runtime.hand import Told
+from commonplace.runtime.migration import Migrated
 from commonplace.runtime.resolve import resolve
 from commonplace.state import usage
 from commonplace.state.database import Transaction
@@ -60,9 +67,45 @@ class Memory:
     def __init__(self, book: Book) -> None:
         self._book = book
 
-    async def run(self, *, progress: Callable[[int], None] | None = None) -> learning.Report:
+    async def run(
+        self, *, phases: tuple[int, ...] = learning.PHASES, progress: Callable[[int], None] | None = None
+    ) -> learning.Report:
         """Learn from every session that is eligible, and wait until that is done."""
-        return await learning.run(self._book, progress=progress)
+        return await learning.run(self._book, learning.Wish(phases), progress=progress)
+
+    async def list(
+        self, *, project: str | None = None, kind: str | None = None, limit: int = LIMIT, cursor: str | None = None
+    ) -> Page:
+        """Return some of what the memory holds, the most useful first (raises BadInput)."""
+        return await entries.page(self._book, project=project, kind=kind, limit=limit, cursor=cursor)
+
+    async def why(self, text: str) -> Why:
+        """Return what an entry rests on, in the words that taught it (raises BadInput)."""
+        return await entries.why(self._book, text)
+
+    async def note(self, told: Told, folder: Path | None = None) -> Path:
+        """Write down what a person wants remembered, changed or forgotten; return the note's file (raises BadInput)."""
+        return await hand.note(self._book, told, folder or Path.cwd())
+
+    async def forget(self, text: str, *, dry_run: bool = False) -> Forgot:
+        """Forget an entry, or whatever holds a text, everywhere but in the ledgers (raises BadInput)."""
+        return await forgetting.forget(self._book, text, dry_run=dry_run)
+
+    async def pin(self, text: str, *, pinned: bool = True) -> dict[str, Any]:
+        """Keep an entry from ageing, or no longer (raises BadInput)."""
+        return await hand.pin(self._book, text, pinned=pinned)
+
+    async def history(self, entry: str | None = None) -> builtins.list[Change]:
+        """Return how the memory changed, oldest first (raises BadInput)."""
+        return await anyio.to_thread.run_sync(hand.changes, self._book, entry)
+
+    async def reset(self) -> dict[str, int]:
+        """Begin anew: nothing is learned, modes and what was forgotten stay (raises WorkspaceError)."""
+        return await hand.reset(self._book)
+
+    async def migrate(self, folder: Path) -> Migrated:
+        """Take over a memory that another program, or an older version, left in a folder (raises BadInput)."""
+        return await migration.migrate(self._book, folder)
 
     async def status(self) -> Status:
         """Count threads, work, results and cost, as of now."""

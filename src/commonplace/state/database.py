@@ -28,8 +28,8 @@ import msgspec
 T = TypeVar("T")
 Row = Mapping[str, Any]
 
-QUERY_FILES: Final = ("threads", "imports", "jobs", "outputs", "usage")
-LATEST: Final = 3
+QUERY_FILES: Final = ("threads", "imports", "jobs", "outputs", "entries", "usage")
+LATEST: Final = 4
 """The newest migration that this program knows."""
 
 _HEADER: Final = re.compile(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)
@@ -68,6 +68,10 @@ class Database(Protocol):
 
     async def write(self, body: Callable[[Transaction], T]) -> T:
         """Run a function that changes rows: all of its changes happen, or none."""
+        ...
+
+    async def scrub(self) -> None:
+        """Let nothing that was deleted be read from the database's files any more."""
         ...
 
     async def close(self) -> None:

@@ -52,6 +52,23 @@ def put(tx: Transaction, thread_id: str, watermark: int, found: Output, *, now: 
     return changed > 0
 
 
+def replace(tx: Transaction, thread_id: str, found: Output, *, now: int) -> None:
+    """Put another text in the place of an extraction of the same session, or of one that nothing is left of."""
+    row = get(tx, thread_id)
+    if row is None:
+        return
+    if found.is_empty:
+        tx.execute("outputs.delete", thread_id=thread_id)
+    else:
+        put(tx, thread_id, row["source_updated_at"], found, now=now)
+
+
+def everything(tx: Transaction) -> dict[str, Output]:
+    """Return what every thread taught."""
+    rows = tx.query("outputs.all")
+    return {row["thread_id"]: Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"]) for row in rows}
+
+
 def select(tx: Transaction, home: str, *, limit: int, max_unused_days: int, now: int) -> list[Row]:
     """Return the extractions to consolidate, in the order of their thread ids (ranking decides who is in)."""
     if limit <= 0:

@@ -178,6 +178,21 @@ class PostgresDatabase:
                 self._idle.append(connection)
         return result
 
+    async def scrub(self) -> None:
+        """Free the space of rows that were deleted or changed."""
+        await anyio.to_thread.run_sync(self._scrub, limiter=self._limiter)
+
+    def _scrub(self) -> None:
+        connection = self._idle.pop() if self._idle else self._connect()
+        try:
+            connection.read_only, connection.isolation_level = None, None
+            connection.execute("VACUUM outputs, entries, threads, entry_usage")
+        except psycopg.Error as error:
+            raise self._unusable(error) from error
+        finally:
+            if not connection.closed:
+                self._idle.append(connection)
+
     async def close(self) -> None:
         """Close every connection."""
         await anyio.to_thread.run_sync(self._disconnect)

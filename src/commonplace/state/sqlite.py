@@ -142,6 +142,28 @@ class SqliteDatabase:
                 raise
             return result
 
+    async def scrub(self) -> None:
+        """Write the file anew with what is still there, so that free pages and the log hold nothing that was deleted.
+
+        Raises:
+            DatabaseBusy: another process kept reading or writing.
+        """
+        await anyio.to_thread.run_sync(self._scrub)
+
+    def _scrub(self) -> None:
+        try:
+            _patiently(self._rewrite, self._patience)
+        except sqlite3.Error as error:
+            raise self._error(error, "failed") from error
+
+    def _rewrite(self) -> None:
+        with self._guard:
+            self._connection.execute("PRAGMA temp_store = MEMORY")  # the copy must not be left in a temporary file
+            self._connection.execute("VACUUM")
+            is_busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if is_busy:
+                raise sqlite3.OperationalError("the log is locked by a reader")
+
     def _error(self, error: sqlite3.Error, what: str) -> StateError:
         if _is_locked(error):
             return DatabaseBusy(f"The database {self.path} is locked by another process.", hint="Try again.")

@@ -25,6 +25,7 @@ _BATCH: Final = 500
 _SHOWN_MATCHES: Final = 10
 """How many matches of a prefix are looked up; more are only said to be many."""
 
+Mask = Callable[[str], str]
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and how many there are to do."""
 
@@ -84,10 +85,17 @@ class Refreshed(msgspec.Struct, frozen=True):
 class ThreadIndex:
     """The thread table of one database, for any number of homes."""
 
-    def __init__(self, database: Database, referred: Callable[[Path], Referred | None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        referred: Callable[[Path], Referred | None] = lambda _: None,
+        mask: Callable[[Path], Mask | None] = lambda _: None,
+    ) -> None:
         self._database = database
         self._referred = referred
         """What a home lists besides its own files."""
+        self._mask = mask
+        """What takes words out of the texts that a home's listing shows."""
 
     async def refresh(
         self,
@@ -102,6 +110,7 @@ class ThreadIndex:
         `rebuild` forgets what was known; `complete` reads large files whole instead of looking at both ends.
         """
         root, referred = str(home.resolve()), self._referred(home)
+        mask = await anyio.to_thread.run_sync(self._mask, home)
         if rebuild:
             await self._database.write(lambda tx: tx.execute("threads.drop_home", home=root))
         known, threads = await self._database.read(lambda tx: _stamps(tx, root))
@@ -112,6 +121,7 @@ class ThreadIndex:
             batch = stale[start : start + _BATCH]
             old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, root, file.name) for file in batch])
             rows = await anyio.to_thread.run_sync(read_all, batch, old, root, complete)
+            rows = _masked(rows, mask)
             await self._database.write(lambda tx, rows=rows: _put(tx, rows, referred))
             if progress is not None:
                 progress(start + len(batch), len(stale))
@@ -188,6 +198,7 @@ class ThreadIndex:
         archived = resolved.parent.name == layout.ARCHIVED
         file = FoundFile(str(resolved), status.st_size, status.st_mtime_ns, archived)
         rows = await anyio.to_thread.run_sync(read_all, [file], [old], root, False)
+        rows = _masked(rows, await anyio.to_thread.run_sync(self._mask, home))
         called = await anyio.to_thread.run_sync(names.read, home)
         for fresh in rows:
             fresh.values["name"] = called.get(fresh.values["thread_id"])
@@ -221,6 +232,19 @@ class ThreadIndex:
                 _drop(tx, root, name)
 
         await self._database.write(body)
+
+    async def retell(self, home: Path) -> int:
+        """Take words out of all that a home's listing shows, as for new files; return how many rows changed."""
+        root, mask = str(home.resolve()), await anyio.to_thread.run_sync(self._mask, home)
+        if mask is None:
+            return 0
+        known = await self._database.read(lambda tx: tx.query("threads.texts", home=root))
+        told = [
+            {"home": root, **row, "title": _told(row["title"], mask), "preview": mask(row["preview"])} for row in known
+        ]
+        changed = [new for old, new in zip(known, told, strict=True) if {**old, "home": root} != new]
+        await self._database.write(lambda tx: tx.execute_many("threads.retell", changed) if changed else None)
+        return len(changed)
 
     async def set_mode(self, thread_id: str, mode: str) -> None:
         """Mirror what memory may do with a thread."""
@@ -269,6 +293,18 @@ def _is_stale(file: FoundFile, known: tuple[int, int, bool] | None, *, complete:
 def _row_of(tx: Transaction, home: str, path: str) -> Row | None:
     rows = tx.query("threads.by_path", home=home, path=path)
     return rows[0] if rows else None
+
+
+def _masked(rows: list[FileRow], mask: Mask | None) -> list[FileRow]:
+    if mask is None:
+        return rows
+    for row in rows:
+        row.values["title"], row.values["preview"] = _told(row.values["title"], mask), mask(row.values["preview"])
+    return rows
+
+
+def _told(text: str | None, mask: Mask | None) -> str | None:
+    return mask(text) if text and mask is not None else text
 
 
 def _put(tx: Transaction, rows: list[FileRow], referred: Referred | None = None) -> None:

@@ -1,6 +1,6 @@
 """The embedded extractor: reads a session without a model, and says less rather than guess.
 
-    view → tasks (cut, judged) → detectors (preferences, statements, repeated, fixes, failures, verify, procedure)
+    view → tasks (cut, judged) → detectors (spoken, repeated, fixes, failures, verify, procedure)
          → withdrawn and repeated findings out → texts
 
 Each detector is a plain function over tasks; each finding carries the words it rests on. The same session always gives
@@ -9,6 +9,9 @@ the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Final
+
 import anyio.to_thread
 
 from commonplace.pipeline.embedded import (
@@ -16,18 +19,28 @@ from commonplace.pipeline.embedded import (
     fixes,
     merge,
     outcomes,
-    preferences,
     procedure,
     render,
     repeated,
     retractions,
-    statements,
+    spoken,
     tasks,
     verify,
 )
 from commonplace.pipeline.embedded.findings import Finding, Task
 from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
+
+Detector = Callable[[list[Task]], Iterable[Finding]]
+DETECTORS: Final[dict[str, Detector]] = {
+    "fixes": fixes.of_tasks,
+    "failures": failures.of_tasks,
+    "spoken": spoken.of_tasks,
+    "repeated": repeated.of_tasks,
+    "verify": verify.of_tasks,
+    "procedure": procedure.of_tasks,
+}
+"""Each finds what it finds without the others, in tasks that were cut and judged."""
 
 
 class Embedded:
@@ -50,13 +63,5 @@ def findings_of(view: View) -> tuple[list[Task], list[Finding]]:
     """Return the tasks of a session and what each taught."""
     found = tasks.cut(view)
     outcomes.judge(found)
-    findings: list[Finding] = []
-    for place, task in enumerate(found):
-        findings.extend(preferences.of_task(task, place))
-        findings.extend(fixes.of_task(task, place))
-        findings.extend(failures.of_task(task, place))
-    findings.extend(statements.of_tasks(found))
-    findings.extend(repeated.of_tasks(found))
-    findings.extend(verify.of_tasks(found))
-    findings.extend(procedure.of_tasks(found))
+    findings = [finding for detect in DETECTORS.values() for finding in detect(found)]
     return found, merge.once(retractions.without(findings, found))

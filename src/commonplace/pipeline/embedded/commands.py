@@ -66,9 +66,38 @@ def parse(line: str) -> Command:
     operands = frozenset(
         word
         for word in words
-        if not word.startswith("-") and "=" not in word and word not in names and word.rpartition("/")[2] not in names
+        if not word.startswith("-") and not _sets(word) and word not in names and word.rpartition("/")[2] not in names
     )
     return Command(bare, program, words, operands, looks)
+
+
+def _sets(word: str) -> bool:
+    return "=" in word and "==" not in word
+
+
+def holds(command: Command, part: Command) -> bool:
+    """Say whether a command line runs another one as it is, among other things or in another place."""
+    found = command.line.find(part.line)
+    while found >= 0:
+        before, after = command.line[found - 1 : found], command.line[found + len(part.line) :][:1]
+        if (not before or before in " /;&|('\"") and (not after or after in " ;&|)'\""):
+            return True
+        found = command.line.find(part.line, found + 1)
+    return False
+
+
+def only_sets(command: Command, part: Command) -> bool:
+    """Say whether a command line is another one with variables set before it."""
+    before = command.line.removesuffix(part.line)
+    return before != command.line and bool(before.split()) and all(map(_ASSIGN.fullmatch, before.split()))
+
+
+def extends(two: Command, one: Command) -> bool:
+    """Say whether a command is another one in which one word goes on: web, web...; 3, 3.11."""
+    first, second = one.words - two.words, two.words - one.words
+    if len(first) != 1 or len(second) != 1 or len(one.words) < 3:
+        return False
+    return next(iter(second)).startswith(next(iter(first)))
 
 
 def _tidy(line: str) -> str:
@@ -169,6 +198,11 @@ def is_typo(one: Command, two: Command) -> bool:
     if min(len(wrong), len(right)) < 3 or not (wrong.replace("-", "").isalpha() and right.replace("-", "").isalpha()):
         return False
     return _distance(wrong, right) <= 2
+
+
+def same_start(one: Command, two: Command) -> bool:
+    """Say whether two commands call the same program: one that ran was not spelt wrong."""
+    return one.program.split()[:1] == two.program.split()[:1]
 
 
 def _distance(one: str, two: str) -> int:

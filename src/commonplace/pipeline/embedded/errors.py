@@ -16,6 +16,8 @@ _NOT_THE_CODE: Final = tables.pattern("not_the_code")
 _NOTHING: Final = tables.pattern("checked_nothing", flags=re.MULTILINE | re.IGNORECASE)
 _HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
 _PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
+_LOCKED: Final = tables.pattern("locked")
+_PASSING: Final = tables.pattern("passing")
 _STOPPED: Final = 130
 _SEARCHES: Final = ("grep", "rg ", "test ", "[ ", "diff ", "git diff")
 _MAX_LINE: Final = 300
@@ -27,6 +29,13 @@ def lines(output: str, count: int = 2) -> str:
     telling = [line for line in found if _ERROR.search(line) and len(line) < _MAX_LINE and not guard.is_injection(line)]
     better = [line for line in telling if not _SUMMARY.search(line)] or telling
     return " | ".join(quote(line, 160) for line in dict.fromkeys(better[-count:]))
+
+
+def told(output: str, count: int = 2) -> str:
+    """Return the lines that tell what went wrong, or else the last one."""
+    last = output.strip().rpartition("\n")[2].strip()
+    fit = len(last) < _MAX_LINE and not guard.is_injection(last)
+    return lines(output, count) or (quote(last, 160) if fit else "")
 
 
 def worked(call: Called) -> bool:
@@ -41,14 +50,24 @@ def checked_nothing(call: Called) -> bool:
 
 def is_verdict(call: Called) -> bool:
     """Say whether a failure is a test's verdict on the code, and not on how it was run."""
-    return bool(_VERDICT.search(call.output)) and not _NOT_THE_CODE.search(call.output)
+    return bool(_VERDICT.search(call.output)) and not is_not_the_code(call)
+
+
+def is_not_the_code(call: Called) -> bool:
+    """Say whether a failure is of what is installed, started, configured or allowed."""
+    return bool(_NOT_THE_CODE.search(call.output))
 
 
 def is_nothing(call: Called) -> bool:
-    """Say whether a failure says nothing: a search that found nothing, a run that somebody stopped."""
-    if call.code == _STOPPED or call.command.startswith(_SEARCHES):
+    """Say whether a failure says nothing: a vain search, a run that somebody stopped, a lock of others."""
+    if call.code == _STOPPED or call.command.startswith(_SEARCHES) or _LOCKED.search(call.output):
         return True
     return call.code == 1 and (not call.output.strip() or "nothing to commit" in call.output)
+
+
+def is_passing(call: Called) -> bool:
+    """Say whether a failure comes and goes by itself: a network, a registry, a runner."""
+    return bool(_PASSING.search(call.output))
 
 
 def evidence(failed: Called, line: str) -> Evidence:

@@ -52,6 +52,11 @@ class Task(msgspec.Struct):
         return [event for event in self.events if isinstance(event, Called)]
 
 
+def section_of(kind: Kind) -> frozenset[Kind]:
+    """Return the kinds that are told in the same section as one."""
+    return next(section for section in (PREFERENCES, KNOWLEDGE, FAILURES) if kind in section)
+
+
 def quote(text: str, size: int = MAX_QUOTE) -> str:
     """Return words on one line, cut at the end if there are many."""
     flat = " ".join(text.split())

@@ -27,6 +27,12 @@ _MAX_STEPS: Final = 4
 _PASSING: Final = tables.pattern("passing")
 
 
+def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
+    """Yield the lessons of failed commands."""
+    for place, task in enumerate(tasks):
+        yield from of_task(task, place)
+
+
 def of_task(task: Task, place: int) -> Iterator[Finding]:
     """Yield the lessons of a task's failed commands."""
     calls = runs(task)
@@ -61,16 +67,17 @@ def _what_worked(first: Command, failed: Called, later: list[Called], task: Task
                 steps, failed = [], call  # what was done so far did not help; what is wrong now is what counts
                 continue
             return _by_steps(failed, steps, call, task, place)
-        if first.looks:
+        holds = commands.holds(command, first)
+        if first.looks and not (holds and worked and _configured(task, failed, call)):
             if worked and commands.is_elsewhere(first, command):
                 return _finding(failed, [call], place)
             continue
-        if first.line in command.line and (worked or _works_later(command, later[number + 1 :])):
+        if holds and (worked or _works_later(command, later[number + 1 :])):
             return _unless_work(first, failed, [*_kin(steps, first), call], task, place)
         if not worked:
             continue
         if _is_other_way(first, command, failed):
-            if commands.is_typo(first, command):
+            if commands.is_typo(first, command) and (failed.code == _NOT_FOUND or commands.same_start(first, command)):
                 return None
             return _unless_work(first, failed, [*_kin(steps, first), call], task, place)
         if not commands.is_looking(command) and not commands.takes_back(command.line):
@@ -102,11 +109,10 @@ def _works_later(command: Command, later: list[Called]) -> bool:
 
 def _by_steps(failed: Called, steps: list[Called], worked: Called, task: Task, place: int) -> Finding | None:
     """Return what was done before the same command worked: a change of configuration, or commands."""
-    edits = _edits_between(task, failed, worked)
-    changed = next((edit for edit in edits if patches.is_configuration(edit)), None)
+    changed = _configured(task, failed, worked)
     if changed is not None and not errors.is_verdict(failed):
         return _by_change(failed, changed, worked, place)
-    if not steps or edits:
+    if not steps or _edits_between(task, failed, worked):
         return None
     return _finding(failed, steps[-_MAX_STEPS:], place)
 
@@ -120,11 +126,15 @@ def _kin(steps: list[Called], first: Command) -> list[Called]:
 
 def _unless_work(first: Command, failed: Called, worked: list[Called], task: Task, place: int) -> Finding | None:
     """Return a finding, unless what lies between is ordinary work on the code."""
+    edits = _edits_between(task, failed, worked[-1])
+    if not edits and commands.only_sets(commands.parse(worked[-1].command), first):
+        return _finding(failed, worked, place)  # the same check in another environment: not the code was wrong
+    changed = _configured(task, failed, worked[-1])
+    if changed is not None and not errors.is_verdict(failed):
+        return _by_change(failed, changed, worked[-1], place)
     if errors.is_verdict(failed) or (_PASSING.search(failed.output) and first.line == worked[-1].command):
         return None
-    if commands.is_verifying(first.line) and any(
-        not patches.is_configuration(edit) for edit in _edits_between(task, failed, worked[-1])
-    ):
+    if commands.is_verifying(first.line) and any(not patches.is_configuration(edit) for edit in edits):
         return None
     return _finding(failed, worked, place)
 
@@ -137,12 +147,19 @@ def _is_other_way(one: Command, two: Command, failed: Called) -> bool:
     least = _ALIKE_NOT_FOUND if not_found else _ALIKE
     if commands.likeness(one, two) < least:
         return False
+    if commands.extends(two, one):
+        return True
     shared = one.operands & two.operands
     if one.program != two.program and one.program.split()[:1] == two.program.split()[:1]:
         return len(shared) > 1 or (
             bool(one.operands) and one.operands <= two.operands
         )  # another command of the same program is rarely another way
     return bool(shared) or (one.program == two.program and not one.operands)
+
+
+def _configured(task: Task, failed: Called, worked: Called) -> Called | None:
+    """Return the change of configuration between a failure and what worked."""
+    return next((edit for edit in _edits_between(task, failed, worked) if patches.is_configuration(edit)), None)
 
 
 def _edits_between(task: Task, first: Called, last: Called) -> list[Called]:
@@ -159,7 +176,7 @@ def _edits_between(task: Task, first: Called, last: Called) -> list[Called]:
 
 
 def _finding(failed: Called, worked: list[Called], place: int) -> Finding:
-    line = errors.lines(failed.output)
+    line = errors.told(failed.output)
     how = " then ".join(f"`{quote(call.command, 200)}`" for call in worked)
     because = f" ({line})" if line else ""
     text = f"`{quote(failed.command, 200)}` failed{because}; {how} worked (exit 0)"
@@ -169,7 +186,7 @@ def _finding(failed: Called, worked: list[Called], place: int) -> Finding:
 
 
 def _by_change(failed: Called, change: Called, worked: Called, place: int) -> Finding:
-    line = errors.lines(failed.output)
+    line = errors.told(failed.output)
     what = patches.told(change)
     text = f"`{quote(failed.command, 160)}` failed ({line}); after changing {what} it worked (exit 0)"
     evidence = [errors.evidence(failed, line), Evidence(change.at, what, "verified by the next run")]

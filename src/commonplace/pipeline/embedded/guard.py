@@ -33,6 +33,7 @@ def is_injection(text: str) -> bool:
     return bool(_INJECTION.search(text))
 
 
+@lru_cache(maxsize=1024)
 def is_unfit(text: str) -> bool:
     """Say whether a text must not be kept, whatever it says."""
     return is_injection(text) or holds_secret(text)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from commonplace.pipeline.embedded import commands, errors, patches, sentences, tables
+from commonplace.pipeline.embedded import commands, errors, judging, patches, sentences, tables
 from commonplace.pipeline.embedded.findings import Outcome, Task, quote
+from commonplace.pipeline.embedded.sentences import Sentence
 from commonplace.pipeline.embedded.tasks import words_of
 from commonplace.pipeline.view import Answered, Called, Said, Stopped
 
 Verdict = Literal["", "praise", "rejection", "mixed", "redone"]
 _HALF_DONE: Final = tables.pattern("half_done")
+_ONLY_AGREES: Final = tables.pattern("says_yes")
+_NOT_FOUND: Final = 127
 _PASSED: Final = re.compile(r"\b[1-9]\d* passed\b")
 _REDONE: Final[dict[Verdict, Verdict]] = {"rejection": "redone"}
 
@@ -45,10 +48,13 @@ def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
         return "partial", "the user stopped it"
     if following is not None:
         return "success", "the user moved on"
-    if verdict == "redone" and (last is None or not commands.is_telling(last.command)):
+    told = last is not None and commands.is_telling(last.command)
+    if verdict == "redone" and not told and not _is_taken(task):
         return "partial", "the user kept revising it"
-    if last is not None and (commands.is_telling(last.command) or _is_the_point(task, last) or _is_taken(task)):
+    if last is not None and (commands.is_telling(last.command) or _is_the_point(task, last)):
         return "success", f"`{quote(last.command, 120)}` succeeded"
+    if _is_taken(task):
+        return "success", "the user took it"
     return "uncertain", "nobody confirmed it and nothing verified it"
 
 
@@ -81,11 +87,18 @@ def _last_telling(task: Task) -> Called | None:
         if patches.is_edit(call):
             found = None if call.ok else found
         elif call.command and call.ok is not None and not call.is_memory and not call.refused:
-            if commands.is_looking(commands.parse(call.command)) or commands.takes_back(call.command):
+            if commands.is_looking(commands.parse(call.command)) or commands.takes_back(call.command) or _is_slip(call):
                 continue
             if found is None or commands.is_telling(call.command) or not commands.is_telling(found.command):
                 found = call
     return found
+
+
+def _is_slip(call: Called) -> bool:
+    """Say whether a failure tells nothing about the work: a word spelt wrong, a lock, a network that was away."""
+    if errors.worked(call):
+        return False
+    return call.code == _NOT_FOUND or errors.is_nothing(call) or errors.is_passing(call)
 
 
 def _is_the_point(task: Task, call: Called) -> bool:
@@ -94,12 +107,22 @@ def _is_the_point(task: Task, call: Called) -> bool:
 
 
 def _is_taken(task: Task) -> bool:
-    """Say whether the person's last words are short and ask for nothing more, in whatever language."""
-    last = task.events[-1] if task.events else None
-    if not isinstance(last, Said) or len([event for event in task.events if isinstance(event, Said)]) < 2:
+    """Say whether the person's last words came after the work, and ask for nothing and complain about nothing."""
+    done = False
+    last: Said | None = None
+    for event in task.events:
+        if isinstance(event, Called) and (patches.is_edit(event) or _redoes(event)):
+            done, last = True, None
+        elif isinstance(event, Said) and done:
+            last = event
+    if last is None:
         return False
     own = sentences.of_text(last.text)
-    return len(last.text.split()) <= 8 and not any(each.is_question or each.heard.says("request") for each in own)
+    if not own or _ONLY_AGREES.fullmatch(last.text.strip().lower()):
+        return False
+    return not any(each.is_question or each.heard.any("request", "problem", "rejection") for each in own) and not own[
+        0
+    ].heard.says("transient")
 
 
 def _verdict(task: Task, following: Task | None) -> Verdict:
@@ -111,7 +134,7 @@ def _verdict(task: Task, following: Task | None) -> Verdict:
     for event in task.events:
         if isinstance(event, Called | Answered):
             done = True
-            if isinstance(event, Called) and _redoes(event):
+            if isinstance(event, Called) and _redoes(event) and not (taken_back and not patches.is_edit(event)):
                 verdict = _REDONE.get(verdict, verdict)
             taken_back = taken_back or (isinstance(event, Called) and commands.takes_back(event.command))
         elif isinstance(event, Said) and event.voice in ("user", "reply"):
@@ -146,12 +169,17 @@ def _feedback(text: str, *, first_only: bool = False) -> Verdict:
     """Return whether a message praises or rejects; the last word counts, and praise with a but is half of it."""
     own = sentences.of_text(text)[: 1 if first_only else None]
     said: list[Verdict] = []
-    for sentence in own:
+    for number, sentence in enumerate(own):
         heard = sentence.heard
-        if heard.says("rejection"):
+        if heard.says("rejection") or _is_dead_end(own, number):
             said.append("rejection")
         elif heard.says("praise") and not (sentence.is_question and not sentence.first):
             said.append("praise")
     if "praise" in said and "rejection" in said:
         return "mixed"
     return said[-1] if said else ""
+
+
+def _is_dead_end(own: tuple[Sentence, ...], number: int) -> bool:
+    told = judging.told(own, number)
+    return told is not None and told.kind == "failure"

@@ -9,16 +9,14 @@ refusal or a stop, all that is said is about what is wanted instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Literal
-
-import msgspec
 
 from commonplace.pipeline.embedded import guard, sentences, tables
 from commonplace.pipeline.embedded.cues import Heard
-from commonplace.pipeline.embedded.findings import Evidence, Finding, Kind, Task, quote
+from commonplace.pipeline.embedded.findings import Evidence, Finding, Kind, quote
 from commonplace.pipeline.embedded.sentences import Sentence
-from commonplace.pipeline.view import Answered, Called, Said, Stopped
+from commonplace.pipeline.view import Called, Said, Stopped
 
 Where = Literal["opening", "answering"]
 """In a request, or after something was shown."""
@@ -43,24 +41,7 @@ _MIN_CHARS: Final = 8
 _MIN_HAN: Final = 4
 
 
-def of_task(task: Task, place: int) -> Iterator[Finding]:
-    """Yield what a task tells about the person's wishes."""
-    stopped: Called | Stopped | None = None
-    where: Where = "opening" if place == 0 else "answering"
-    for event in task.events:
-        if isinstance(event, Stopped) or (isinstance(event, Called) and event.refused):
-            stopped = event
-            where = "answering"
-        elif isinstance(event, Answered | Called):
-            where = "answering"
-        elif isinstance(event, Said):
-            if event.voice != "shell" and not guard.is_text_work(event.text):
-                whole = _after_stop(event, stopped, place) if stopped is not None else None
-                yield from [whole] if whole is not None else _said(event, where, place)
-            stopped = None
-
-
-def _after_stop(said: Said, stopped: Called | Stopped, place: int) -> Finding | None:
+def after_stop(said: Said, stopped: Called | Stopped, place: int) -> Finding | None:
     """Return what a person wants instead of what they stopped or refused: all they said about it."""
     own = [each for each in sentences.of_text(said.text) if not each.is_question and not guard.is_unfit(each.text)]
     meant = [each for each in own if not _is_aside(each)]
@@ -90,50 +71,26 @@ def _says_how(heard: Heard) -> bool:
     return heard.any("forbid", "contrast", "lasting", "manner") and (is_about_work(heard) or heard.says("contrast"))
 
 
-class _Group(msgspec.Struct):
-    """Sentences of one message that tell one wish."""
-
-    kind: Kind
-    parts: list[Sentence]
-
-
-def _said(said: Said, where: Where, place: int) -> Iterator[Finding]:
-    """Yield the wishes of a message, sentences that go on with one in one finding."""
-    groups: list[_Group] = []
-    open_group: _Group | None = None
-    for sentence in sentences.of_text(said.text):
-        kind = kind_of(sentence, where)
-        if kind is not None and (open_group is None or not _goes_on(open_group, sentence)):
-            open_group = _Group(kind, [sentence])
-            groups.append(open_group)
-        elif open_group is not None and (kind is not None or _tells_instead(open_group, sentence, where)):
-            open_group.parts.append(sentence)
-        else:
-            open_group = None
-    for group in groups:
-        text = " ".join(part.text for part in group.parts)
-        default = group.parts[0].heard.bare.rstrip(".!。！ ")
-        evidence = Evidence(said.at, quote(text), "said by the user")
-        yield Finding(group.kind, f'said by the user: "{quote(text)}" -> {quote(default, 200)}', [evidence], place)
-
-
-def _goes_on(group: _Group, sentence: Sentence) -> bool:
+def goes_on(parts: list[Sentence], sentence: Sentence) -> bool:
     """Say whether a wish only goes on with the one before it."""
-    if sentence.is_listed or len(group.parts) > 2:
-        return False
-    words, before = set(_LONG.findall(sentence.heard.lower)), set(_LONG.findall(group.parts[-1].heard.lower))
-    if len(sentence.text.split()) <= _FEW_WORDS or len(group.parts[-1].text.split()) <= _FEW_WORDS // 2:
+    words, before = set(_LONG.findall(sentence.heard.lower)), set(_LONG.findall(parts[-1].heard.lower))
+    if len(sentence.text.split()) <= _FEW_WORDS or len(parts[-1].text.split()) <= _FEW_WORDS // 2:
         return True
-    return bool(words & before) or bool(_CONTINUES.search(sentence.heard.lower))
+    return bool(words & before) or continues(sentence)
 
 
-def _tells_instead(group: _Group, sentence: Sentence, where: Where) -> bool:
+def continues(sentence: Sentence) -> bool:
+    """Say whether a sentence begins as one does that goes on with what was just said, or gives its reason."""
+    return bool(_CONTINUES.search(sentence.heard.lower))
+
+
+def tells_instead(parts: list[Sentence], sentence: Sentence, where: Where) -> bool:
     """Say whether a sentence after a complaint or a ban tells what is wanted instead."""
     heard = sentence.heard
-    first = group.parts[0].heard
+    first = parts[0].heard
     return (
         where == "answering"
-        and len(group.parts) <= 2
+        and len(parts) <= 2
         and first.any("blame", "forbid", "mine")
         and not sentence.is_question
         and len(sentence.text.split()) <= _MAX_JOINED
@@ -143,6 +100,7 @@ def _tells_instead(group: _Group, sentence: Sentence, where: Where) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def kind_of(sentence: Sentence, where: Where) -> Kind | None:
     """Return what kind of wish a sentence tells; None for none."""
     heard = sentence.heard

@@ -61,6 +61,6 @@ def _is_worth_keeping(task: Task, steps: list[Called]) -> bool:
 
 def _finding(task: Task, steps: list[Called], place: int) -> Finding:
     lines = [quote(call.command, 160) for call in steps]
-    text = f"to {quote(task.name, 80)}: " + " -> ".join(f"`{line}`" for line in lines)
+    text = f"steps to {quote(task.name, 80)}: " + " -> ".join(f"`{line}`" for line in lines)
     evidence = [Evidence(call.at, line, "verified by exit status") for call, line in zip(steps, lines, strict=True)]
     return Finding("procedure", text, evidence, place)

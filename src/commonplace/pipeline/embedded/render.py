@@ -136,7 +136,10 @@ def _summary(view: View, shown: list[tuple[Task, list[Finding]]]) -> str:
     named = "; ".join(f"{quote(task.name, 60) or 'session'}: {task.outcome}" for task in tasks[:4])
     lines = [f"# {_flat(named)}", ""]
     where = f"in {view.cwd or 'an unknown folder'}" + (f" on branch {view.branch}" if view.branch else "")
-    lines.append(f"Rollout context: {len(tasks)} task(s) {where}, {view.started[:10]}, {view.source}.")
+    lines.append(
+        f"Rollout context: {len(tasks)} task(s), {view.dialogue_bytes():,} bytes of dialogue, {where}, "
+        f"{view.started[:10]}, {view.source}."
+    )
     numbers = _Numbers()
     for number, (task, own) in enumerate(shown, 1):
         lines += ["", f"## Task {number}: {_flat(task.name) or 'session'}", f"Outcome: {task.outcome}"]
@@ -162,7 +165,7 @@ def _steps(task: Task) -> list[str]:
     for call in task.calls():
         if call.is_memory or call.refused or not call.command or not call.ok:
             continue  # what failed is told where something was learned from it
-        if not commands.is_looking(commands.parse(call.command)):
+        if not commands.is_looking(commands.parse(call.command)) and not commands.takes_back(call.command):
             steps.append(f"- `{quote(call.command, 160)}` (exit 0)")
     if task.why:
         steps.append(f"- outcome by evidence: {task.why}")

@@ -29,7 +29,7 @@ _MIN_QUOTED: Final = 5
 """Fewer words in single quotes are a name or an example."""
 _END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]*\s+(?=[^\s])|(?<=[。！？；])|\n+")
 _ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)|(?:^|[\s:])\d{1,2})\.$", re.IGNORECASE
+    r"(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)|(?:^|[:：;]\s+)\d{1,2})\.$", re.IGNORECASE
 )
 _OUTPUT: Final = tables.pattern("output", r"^\s*", flags=re.NOFLAG)
 _ANNOUNCED: Final = tables.pattern("announced")
@@ -69,7 +69,7 @@ def of_text(text: str) -> tuple[Sentence, ...]:
     lines = own_lines(text)
     around = languages.likely("\n".join(lines))
     for line in lines:
-        bullet = _BULLET.match(line)
+        bullet = _BULLET.match(line) if len(lines) > 1 else None
         listing = listing and bullet is not None
         for part in split(line[bullet.end() :] if bullet else line):
             heard = Heard(part, _languages(part, around))

@@ -6,15 +6,14 @@ Facts come from the person; never from what a tool printed about the world, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from commonplace.pipeline.embedded import commands, guard, sentences, tables
 from commonplace.pipeline.embedded.cues import Cue
-from commonplace.pipeline.embedded.findings import Evidence, Finding, Task, quote
-from commonplace.pipeline.embedded.preferences import Where, is_decision, is_fact, kind_of
+from commonplace.pipeline.embedded.findings import Evidence, Finding, Kind, Task, quote
+from commonplace.pipeline.embedded.preferences import Where, is_decision, is_fact
 from commonplace.pipeline.embedded.sentences import Sentence
-from commonplace.pipeline.view import Answered, Called, Said
+from commonplace.pipeline.view import Answered, Said
 
 _ORDER: Final = tables.pattern("order")
 _STEPS: Final = re.compile(r",|\bthen\b|\bdann\b|\bluego\b|\bpuis\b|\bensuite\b|、|，|再")
@@ -31,24 +30,7 @@ _MIN_REASON: Final = 4
 _MIN_DEAD_END: Final = 7
 
 
-def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
-    """Yield what the person states in a session."""
-    where: Where = "opening"
-    before: Answered | None = None
-    for place, task in enumerate(tasks):
-        programs = _programs(task)
-        for event in task.events:
-            if isinstance(event, Answered | Called):
-                where = "answering"
-                before = event if isinstance(event, Answered) else None
-            elif isinstance(event, Said) and event.voice in ("user", "reply"):
-                if not guard.is_text_work(event.text):
-                    choice = _choice(event, before, place) if before is not None else None
-                    yield from [choice] if choice is not None else _stated(event, where, place, programs)
-                before = None
-
-
-def _choice(said: Said, before: Answered, place: int) -> Finding | None:
+def choice(said: Said, before: Answered, place: int) -> Finding | None:
     """Return the option that a person took from those that were offered, if they say why."""
     own = [each for each in sentences.of_text(said.text) if not each.is_question]
     if not own or any(each.heard.any(*_NO_CHOICE) for each in own[:2]):
@@ -70,9 +52,9 @@ def _choice(said: Said, before: Answered, place: int) -> Finding | None:
     return Finding("decision", f'decided by the user: "{text}"', [Evidence(said.at, text, "said by the user")], place)
 
 
-def _programs(task: Task) -> set[str]:
+def programs_of(task: Task) -> frozenset[str]:
     """Return the words of the commands that a task ran."""
-    return {word for call in task.calls() if call.command for word in commands.parse(call.command).words}
+    return frozenset(word for call in task.calls() if call.command for word in commands.parse(call.command).words)
 
 
 def _tail(sentence: Sentence) -> int:
@@ -81,21 +63,17 @@ def _tail(sentence: Sentence) -> int:
     return len(rest.split()) + len(_HAN.findall(rest)) // 2
 
 
-def _stated(said: Said, where: Where, place: int, programs: set[str]) -> Iterator[Finding]:
-    own = sentences.of_text(said.text)
-    for number, sentence in enumerate(own):
-        if sentence.is_question or guard.is_unfit(sentence.text) or sentence.heard.any("others", "retraction"):
-            continue
-        evidence = [Evidence(said.at, quote(sentence.text), "said by the user")]
-        if _is_order(sentence, where, programs):
-            yield Finding("procedure", f'said by the user: "{quote(sentence.text)}"', evidence, place)
-        elif where == "answering" and _is_dead_end(sentence):
-            text, evidence = _with_context(own, number, said)
-            yield Finding("failure", f'given up by the user: "{text}"', evidence, place)
-        elif is_fact(sentence, where) and kind_of(sentence, where) is None:
-            yield Finding("environment", f'said by the user: "{quote(sentence.text)}"', evidence, place)
-        elif guard.is_meant_to_last(sentence) and is_decision(sentence.heard):
-            yield Finding("decision", f'decided by the user: "{quote(sentence.text)}"', evidence, place)
+def kind_of(sentence: Sentence, where: Where, programs: frozenset[str]) -> Kind | None:
+    """Return what a sentence states about the project; None for nothing."""
+    if sentence.is_question or sentence.heard.any("others", "retraction"):
+        return None
+    if _is_order(sentence, where, programs):
+        return "procedure"
+    if where == "answering" and _is_dead_end(sentence):
+        return "failure"
+    if is_fact(sentence, where):
+        return "environment"
+    return "decision" if guard.is_meant_to_last(sentence) and is_decision(sentence.heard) else None
 
 
 def _is_dead_end(sentence: Sentence) -> bool:
@@ -107,7 +85,7 @@ def _is_dead_end(sentence: Sentence) -> bool:
     )
 
 
-def _is_order(sentence: Sentence, where: Where, programs: set[str]) -> bool:
+def _is_order(sentence: Sentence, where: Where, programs: frozenset[str]) -> bool:
     """Say whether a sentence tells steps in their order, once work was shown."""
     heard = sentence.heard
     known = bool(programs & {word.lower() for word in _NAME.findall(heard.text)})
@@ -118,9 +96,3 @@ def _is_order(sentence: Sentence, where: Where, programs: set[str]) -> bool:
         and not heard.any("once", "unreal", "request")
         and len(_STEPS.findall(heard.lower)) >= 1
     )
-
-
-def _with_context(own: tuple[Sentence, ...], number: int, said: Said) -> tuple[str, list[Evidence]]:
-    """Return a sentence with the one after it, which often says why."""
-    text = quote(" ".join(part.text for part in own[number : number + 2] if not part.is_question))
-    return text, [Evidence(said.at, text, "said by the user")]

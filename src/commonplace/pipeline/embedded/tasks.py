@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.pipeline.embedded import errors, guard, patches, sentences, tables
+from commonplace.pipeline.embedded import errors, judging, names, patches, sentences, tables
 from commonplace.pipeline.embedded.cues import Heard
 from commonplace.pipeline.embedded.findings import Task, quote
-from commonplace.pipeline.embedded.preferences import is_fact, kind_of
 from commonplace.pipeline.embedded.sentences import Sentence
 from commonplace.pipeline.view import Answered, Called, Event, Said, Stopped, View
 
@@ -25,7 +24,6 @@ _POINTS_BACK: Final = tables.pattern("points_back")
 _SHARED: Final = 0.34
 _FEW: Final = 3
 _SHORT: Final = 4
-_LONG_NAME: Final = 60
 
 
 def cut(view: View) -> list[Task]:
@@ -35,11 +33,14 @@ def cut(view: View) -> list[Task]:
     for number, event in enumerate(events):
         if isinstance(event, Said) and event.voice in ("user", "command"):
             if not found or _begins(event, found[-1], _acts_after(events, number)):
-                found.append(Task(_name(event), quote(event.text), event.at))
+                found.append(Task("", quote(event.text), event.at))
         elif not found:
             found.append(Task("", "", event.at))
         found[-1].events.append(event)
-    return _joined([task for task in found if task.request or task.calls()])
+    kept = _joined([task for task in found if task.request or task.calls()])
+    for task in kept:
+        task.name = names.of(task)
+    return kept
 
 
 def _acts_after(events: list[Event], number: int) -> bool:
@@ -75,32 +76,56 @@ def _begins(said: Said, current: Task, acts: bool) -> bool:
     own = sentences.of_text(said.text)
     if not own or not any(isinstance(event, Answered | Called) for event in current.events):
         return False  # nothing was done yet: it goes on with what was asked
-    asking = [each for each in own if not _is_feedback(each)]
     rejected = any(each.heard.says("rejection") for each in own)
-    praised = own[0].heard.says("praise")
+    praised = any(each.heard.says("praise") for each in own[:2])
     moves_on = any(each.heard.says("moving_on") for each in own[:3])
-    if not asking or (rejected and not praised and not moves_on):
+    if all(map(_is_feedback, own)) or (rejected and not praised and not moves_on):
+        return False
+    taught = [judging.told(own, number) is not None for number in range(len(own))]
+    asking = [each for each, known in zip(own, taught, strict=True) if _may_ask(each, known)]
+    if not asking:
         return False
     if moves_on:
         return (acts or len(said.text.split()) >= _FEW) and not (rejected and not praised and own[0].is_alone)
-    if _is_interrupted(current) or _is_broken(current):
+    if _is_interrupted(current) or _is_broken(current) or _is_asked(current):
         return False
     if acts and _AND.match(said.text.strip()):
         return True
-    if not praised and any(kind_of(each, "answering") or is_fact(each, "answering") for each in own):
+    requests = _has_request(asking)
+    closed = _is_closed(current)
+    if any(taught) and not requests and not closed:
         return False  # it says how the thing at hand is to be done
-    if _is_closed(current) and acts and _has_request(asking) and not _POINTS_BACK.search(said.text.lower()):
-        return True
+    if acts and (closed or (praised and requests)):
+        return not _POINTS_BACK.search(said.text.lower())
     first = asking[0]
     if first is own[0] and (_FOLLOW_UP.match(first.text.lower()) or _FINISHING.match(first.heard.bare.lower())):
         return False
     return _is_elsewhere(asking, current, praised=first is not own[0])
 
 
-def _is_closed(task: Task) -> bool:
-    """Say whether the last thing said about a task was feedback, and nothing was done since."""
+def _may_ask(sentence: Sentence, taught: bool) -> bool:
+    """Say whether a sentence may ask for something: it is no feedback, and not only about how things are done."""
+    return not _is_feedback(sentence) and (not taught or sentence.heard.any("request", "moving_on"))
+
+
+def _is_asked(task: Task) -> bool:
+    """Say whether the last thing in a task is a question to the person: what they say next answers it."""
     last = task.events[-1]
-    return isinstance(last, Said) and len(task.events) > 1 and all(map(_is_feedback, sentences.of_text(last.text)))
+    return isinstance(last, Answered) and last.text.rstrip().endswith(("?", "？"))
+
+
+def _is_closed(task: Task) -> bool:
+    """Say whether the person was content with a task, and nothing was done for it since."""
+    closed = False
+    for event in task.events[1:]:
+        if isinstance(event, Called) and (patches.is_edit(event) or event.command):
+            closed = False
+        elif isinstance(event, Said):
+            heard = [each.heard for each in sentences.of_text(event.text)]
+            closed = (closed or any(each.says("praise") for each in heard)) and not any(
+                each.says("rejection") for each in heard
+            )
+    return closed
 
 
 def _has_request(asking: list[Sentence]) -> bool:
@@ -140,7 +165,7 @@ def _wants(heard: Heard, *, praised: bool) -> bool:
         return True
     if heard.says("product"):
         return praised
-    return len(heard.text.split()) > _SHORT and not heard.any("mine", "blame", "we", "scope", "forbid")
+    return praised and len(heard.text.split()) > _SHORT and not heard.any("mine", "blame", "we", "scope", "forbid")
 
 
 def _is_interrupted(task: Task) -> bool:
@@ -161,14 +186,3 @@ def _task_words(task: Task) -> set[str]:
         elif isinstance(event, Called):
             found |= words_of((event.command or event.arguments)[:500])
     return found
-
-
-def _name(said: Said) -> str:
-    """Return a short name: the first clause of the person's own first request, without what it quotes."""
-    own = [each for each in sentences.of_text(said.text) if not guard.is_injection(each.text)]
-    new = [each for each in own if not _is_feedback(each)] or own
-    asking = next((each for each in new if each.heard.any("request", "problem", "product")), new[0] if new else None)
-    if asking is None:
-        return ""
-    clause = asking.heard.head.text if len(asking.heard.bare) > _LONG_NAME else asking.heard.bare
-    return quote(clause, _LONG_NAME + 20).rstrip(".!?。！？:, ")

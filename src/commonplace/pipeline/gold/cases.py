@@ -13,6 +13,8 @@ import msgspec
 HALVES: Final = ("near", "far")
 """Written before any detector."""
 SETS: Final = (*HALVES, "wide")
+MEMORIES: Final = ("together", "apart")
+"""Several sessions of one person each, for what is made of them together; `apart` is held out."""
 _SECRET: Final = re.compile(r"\{\{secret:(\w+)\}\}")
 _ALNUM: Final = string.ascii_letters + string.digits
 
@@ -27,6 +29,8 @@ class Wanted(msgspec.Struct):
     session: int | None = None
     scope: str | None = None
     superseded: bool = False
+    support: int = 1
+    """How many sessions teach it, in words of their own."""
 
 
 class Expected(msgspec.Struct):
@@ -37,6 +41,8 @@ class Expected(msgspec.Struct):
     never: list[str] = []
     outcomes: list[str] = []
     processed: bool = True
+    skills: list[list[str]] = []
+    """For each skill, the texts that it must hold."""
 
 
 class Session(msgspec.Struct):
@@ -64,6 +70,20 @@ def load(half: str) -> list[Case]:
     """Return the cases of one half; their secrets are new each time the program is, and the same for one case."""
     text = resources.files("commonplace.pipeline.gold").joinpath(f"{half}.jsonl").read_text("utf-8")
     return [_case(line) for line in text.split("\n") if line.strip()]
+
+
+def sample(name: str, text: str) -> tuple[str, Case]:
+    """Return the sessions of a sample file as a case without labels, and whose they are."""
+    source = random.Random(name)  # noqa: S311 (made-up secrets, not real ones)
+    made: dict[str, str] = {}
+    filled = _SECRET.sub(lambda found: made.setdefault(found[0], _secret(found[1], source)), text)
+    told = msgspec.json.decode(filled, type=_Sample)
+    return told.person, Case(name, told.person, told.sessions, Expected())
+
+
+class _Sample(msgspec.Struct):
+    person: str
+    sessions: list[Session]
 
 
 def _case(line: str) -> Case:

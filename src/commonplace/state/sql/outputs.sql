@@ -59,6 +59,10 @@ UPDATE outputs SET is_pinned = :is_pinned WHERE thread_id = :thread_id
 -- The threads that there is an extraction of.
 SELECT thread_id FROM outputs
 
+-- name: outputs.all
+-- What every thread taught.
+SELECT thread_id, raw_memory, rollout_summary, rollout_slug FROM outputs ORDER BY thread_id
+
 -- name: outputs.count
 -- How many extractions there are, and how many the last consolidation used.
 SELECT count(*) AS outputs, CAST(coalesce(sum(is_selected), 0) AS BIGINT) AS selected FROM outputs

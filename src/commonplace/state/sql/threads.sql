@@ -161,6 +161,14 @@ DELETE FROM blob_refs WHERE path NOT IN (SELECT path FROM threads)
 -- Every blob that some file refers to.
 SELECT DISTINCT sha256 FROM blob_refs
 
+-- name: threads.texts
+-- What listings show of the words of each file of a home.
+SELECT path, title, preview FROM threads WHERE home = :home
+
+-- name: threads.retell
+-- Show other words of a file.
+UPDATE threads SET title = :title, preview = :preview WHERE home = :home AND path = :path
+
 -- name: threads.current
 -- What tells of each thread of a home whether memory learns from it.
 SELECT thread_id, path, source, cwd, project, updated_s, learned_s, is_archived, is_root, memory_mode

@@ -1,6 +1,7 @@
-"""`commonplace demo`: a minute with sample sessions, in a home that is thrown away afterwards.
+"""`commonplace demo`: the first minute with Commonplace, on sample sessions in a throw-away home.
 
-Every figure that it prints is measured as it runs.
+Fourteen sessions of one made-up developer are written as Codex and Claude Code would have, learned from as `learn` does,
+and looked at: what is known, why, what was not learned, and how to take something back.
 """
 
 from __future__ import annotations
@@ -9,114 +10,134 @@ import os
 import shutil
 import tempfile
 import time
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 
 import anyio
 import click
+from rich.console import Console
+from rich.text import Text
 
-from commonplace.rollout.folders import make_private
+from commonplace.memory.entries import GLOBAL
+from commonplace.pipeline.gold import cases, files
 from commonplace.runtime import book as books
-from commonplace.runtime.sessions import Sessions
-from commonplace.surfaces.cli import views
-from commonplace.surfaces.cli.output import human_bytes, say
+from commonplace.runtime import entries, learn
+from commonplace.runtime.book import Book
+from commonplace.runtime.entries import Listed
+from commonplace.surfaces.cli import learned, output
 
-FILLER_BYTES = 100_000_000
-"""How large the demo makes one of its sessions."""
+SAMPLE = "learn/sessions.json"
 
 
 @click.command("demo")
 @click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder as the home, and keep it.")
 def command(keep: Path | None) -> None:
-    """See what works, on sample sessions in a throw-away home."""
+    """See what it does, on sample sessions in a throw-away home."""
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise click.UsageError(f"{keep} is not empty.")
-    home = keep or Path(tempfile.mkdtemp(prefix="commonplace-demo-"))
+    folder = keep or Path(tempfile.mkdtemp(prefix="commonplace-demo-"))
     try:
-        anyio.run(_tour, home)
+        anyio.run(_tour, folder)
         if keep is not None:
-            say(f"\nThe home is kept: COMMONPLACE_HOME={keep} commonplace sessions list")
+            output.say(f"\nThe home is kept: COMMONPLACE_HOME={keep / 'home'} commonplace memory list")
     finally:
         if keep is None:
-            shutil.rmtree(home, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _tour(home: Path) -> None:
-    _copy_samples(home)
-    environment = {**os.environ, "COMMONPLACE_HOME": str(home)}
+async def _tour(folder: Path) -> None:
+    screen = learned.console()
+    environment = {**os.environ, "COMMONPLACE_HOME": str(folder / "home"), "COMMONPLACE_DATABASE": "sqlite"}
     async with books.open(environment=environment) as book:
-        sessions = book.sessions
-        await _look(sessions)
-        await _resume_large(sessions, home)
-        await _pull_the_plug(sessions)
-        await _fork(sessions)
-    say("\nOn your own sessions:  commonplace sessions list --home ~/.codex")
+        person, count = _write(folder, book.settings.now())
+        _title(screen, "1", f"{count} sessions of Codex and Claude Code: {person}")
+        begun = time.perf_counter()
+        places = tuple(place for place in (folder / "codex", folder / "claude") if place.is_dir())
+        report = await learn.learn(book, learn.Plan(paths=places))
+        elapsed = time.perf_counter() - begun
+        _title(screen, "2", "commonplace learn")
+        learned.read(report)
+        shown = [each.listed() for each in await entries.known(book)]
+        learned.memory(shown, shown=4)
+        screen.print(Text(f"\n{len(shown)} entries in {elapsed:.1f} s, no model, no network.", style="bold"))
+        await _why(screen, book, shown)
+        await _history(screen, book)
+        _safety(screen, folder)
+        _files(screen, book)
+    _title(screen, "→", "On your own sessions:  commonplace learn")
 
 
-def _copy_samples(home: Path) -> None:
-    for sample in resources.files("commonplace.samples").iterdir():
-        if sample.name.endswith(".jsonl"):
-            year, month, day = sample.name.removeprefix("rollout-")[:10].split("-")
-            folder = home / "sessions" / year / month / day
-            make_private(folder)
-            (folder / sample.name).write_bytes(sample.read_bytes())
-            (folder / sample.name).chmod(0o600)
+def _write(folder: Path, now: datetime) -> tuple[str, int]:
+    """Write the sample sessions as the agents would have; return whose they are, and how many."""
+    text = resources.files("commonplace.samples").joinpath(SAMPLE).read_text("utf-8")
+    person, case = cases.sample("demo", text)
+    files.write(case, folder, now)
+    return person, len(case.sessions)
 
 
-def _title(text: str) -> None:
-    say(f"\n── {text} ".ljust(78, "─"))
+def _title(screen: Console, number: str, text: str) -> None:
+    screen.print(Text.assemble("\n", (f" {number} ", "bold reverse"), (f" {text}", "bold")))
 
 
-async def _look(sessions: Sessions) -> None:
-    _title("1. Three sessions, as files that you can read")
-    views.threads(await sessions.list())
-    _title("2. What one of them was about: whose words, what failed, where it was compacted")
-    page = await sessions.list()
-    views.thread(await sessions.show(page.threads[1].thread_id))
+async def _why(screen: Console, book: Book, shown: list[Listed]) -> None:
+    """Show the exact words that the best-supported entry rests on."""
+    best = max(shown, key=lambda entry: (entry.support, entry.scope == GLOBAL, entry.kind == "preference"))
+    found = await entries.why(book, best.id)
+    _title(screen, "3", f"commonplace memory why {best.id}")
+    screen.print(Text(f"  {output.one_line(found.entry.text, screen.width - 4)}", style="magenta"))
+    for link in found.chain[:3]:
+        where = f"turn {link.turn}, bytes {link.byte_start}–{link.byte_end}"
+        path = Path(link.path or "").name
+        screen.print(Text(f'    "{output.one_line(link.quote, screen.width - 10)}"'))
+        screen.print(Text(f"      {where} of {output.safe(path)}", style="dim"))
 
 
-async def _resume_large(sessions: Sessions, home: Path) -> None:
-    _title("3. Size does not matter: the same session, grown to 100 MB")
-    page = await sessions.list()
-    source = Path(page.threads[1].path)
-    lines = source.read_bytes().splitlines(keepends=True)
-    checkpoint = next(place for place, line in enumerate(lines) if b'"type":"compacted"' in line)
-    large = source.with_name(source.name.replace("14-02-00", "14-02-01"))
-    output = next(line for line in lines if b"function_call_output" in line)
-    with large.open("wb") as file:
-        file.writelines(lines[:checkpoint])
-        filler = output * (FILLER_BYTES // 50 // len(output))
-        for _ in range(50):
-            file.write(filler)
-        file.writelines(lines[checkpoint:])
-    begun = time.perf_counter()
-    found = await sessions.context(str(large))
-    elapsed = time.perf_counter() - begun
-    size = large.stat().st_size
-    large.unlink()
-    say(
-        f"What the model would see next: {len(found.items)} items, found in {elapsed * 1000:.0f} ms "
-        f"by reading {human_bytes(found.receipt.bytes_read)} of {human_bytes(size)}."
+async def _history(screen: Console, book: Book) -> None:
+    """Show what was reversed: the newest holds, the old one is history."""
+    from commonplace.memory import history
+
+    gone = [change for change in history.read(book.home) if change.cause.startswith("superseded")]
+    if not gone:
+        return
+    _title(screen, "4", "What changed its mind: commonplace memory history")
+    known = {each.entry.id: each.entry.text for each in await entries.known(book)}
+    for change in gone[:3]:
+        now = known.get(change.cause.rpartition(" ")[2], "")
+        screen.print(Text(f"  was  {output.one_line(change.before or '', screen.width - 8)}", style="dim"))
+        screen.print(Text(f"  now  {output.one_line(now, screen.width - 8)}"))
+
+
+def _safety(screen: Console, folder: Path) -> None:
+    """Show what did not get in, by looking for it in every file of the memory."""
+    memory = "\n".join(
+        path.read_text("utf-8", "replace")
+        for path in sorted((folder / "home/memories").rglob("*"))
+        if path.is_file() and ".git" not in path.parts
     )
+    ledgers = "\n".join(
+        path.read_text("utf-8", "replace")
+        for place in ("codex", "claude")
+        for path in sorted((folder / place).rglob("*.jsonl"))
+    )
+    _title(screen, "5", "What did not get in")
+    for what, text in (
+        ("a token that was typed", "ghp_"),
+        ("a key in an output", "AKIA"),
+        ("an order in a web page", "IGNORE"),
+    ):
+        seen, kept = ledgers.count(text), memory.count(text)
+        screen.print(f"  {what:28} in the sessions: {seen}   in the memory: {kept}")
 
 
-async def _pull_the_plug(sessions: Sessions) -> None:
-    _title("4. Pull the plug in the middle of a line: nothing before it is lost, and it is said")
-    page = await sessions.list()
-    path = Path(page.threads[0].path)
-    data = path.read_bytes()
-    path.write_bytes(data[:-40])
-    views.verified(await sessions.verify(str(path)))
-    await sessions.rollback(page.threads[0].thread_id, 1)
-    say("The thread goes on after it (here: its last turn is taken back), and the torn line stays as it was:")
-    views.context(await sessions.context(page.threads[0].thread_id))
-
-
-async def _fork(sessions: Sessions) -> None:
-    _title("5. Forks refer to their past instead of copying it")
-    page = await sessions.list()
-    parent = next(thread for thread in page.threads if thread.turns and thread.turns > 2)
-    fork = await sessions.fork(parent.thread_id, at="1")
-    size = Path(fork.path).stat().st_size
-    say(f"{fork.thread_id} is a fork after turn 1 of {parent.thread_id}: a file of {human_bytes(size)}.")
-    views.context(await sessions.context(fork.thread_id))
+def _files(screen: Console, book: Book) -> None:
+    """Show the files, which are the memory."""
+    _title(screen, "6", "It is all text files, which Codex can read too")
+    root = book.home / "memories"
+    for name in ("MEMORY.md", "memory_summary.md"):
+        size = output.human_bytes((root / name).stat().st_size)
+        screen.print(f"  {name:24} {size}")
+    for skill in sorted(root.glob("skills/*/SKILL.md")):
+        screen.print(f"  {skill.relative_to(root)!s:24} steps that worked in two sessions")
+    count = len(list((root / "rollout_summaries").glob("*.md")))
+    screen.print(f"  rollout_summaries/       {count} files, one per session that taught something")

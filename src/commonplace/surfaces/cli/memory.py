@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
-
-import anyio
 import click
 
-from commonplace.runtime import book as books
-from commonplace.runtime.learning import Report
-from commonplace.runtime.memory import MODES, Memory, Status
-from commonplace.surfaces.cli import output
+from commonplace.runtime.learning import PHASES, Report
+from commonplace.runtime.memory import MODES, Status
+from commonplace.surfaces.cli import entries, hand, output
+from commonplace.surfaces.cli.calling import call, json_option
 
-T = TypeVar("T")
 REASONS = {
     "already_learned": "nothing new since they were last read",
     "archived": "archived",
@@ -26,22 +21,14 @@ REASONS = {
 }
 """What the reasons for not reading a session mean."""
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-
-
-def call(action: Callable[[Memory], Awaitable[T]]) -> T:
-    """Open the book, do one thing with its memory, close it."""
-
-    async def inside() -> T:
-        async with books.open(warn=output.warn) as book:
-            return await action(book.memory)
-
-    return anyio.run(inside)
-
 
 @click.group("memory")
 def command() -> None:
     """What was learned, and the work on it."""
+
+
+for each in (*entries.COMMANDS, *hand.COMMANDS):
+    command.add_command(each)
 
 
 @command.command()
@@ -71,12 +58,17 @@ def _show(found: Status) -> None:
 
 
 @command.command()
-@click.option("--phase", type=click.Choice(["1"]), help="Only this phase: 1 reads sessions one by one.")
+@click.option(
+    "--phase",
+    type=click.Choice(["1", "2"]),
+    help="Only this phase: 1 reads sessions one by one, 2 makes the memory of what they taught.",
+)
 @json_option
 def run(phase: str | None, as_json: bool) -> None:
     """Learn from every session that is eligible, wait, and say what came of it."""
     progress = output.Count("reading sessions")
-    report = call(lambda memory: memory.run(progress=progress))
+    phases = (int(phase),) if phase else PHASES
+    report = call(lambda memory: memory.run(phases=phases, progress=progress))
     progress.end()
     if as_json:
         output.print_json(report)

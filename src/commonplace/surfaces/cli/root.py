@@ -17,11 +17,12 @@ from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli import output
 
 COMMANDS = {
+    "learn": ("commonplace.surfaces.cli.learn", "Learn from the sessions that your agents left on this machine."),
     "sessions": (
         "commonplace.surfaces.cli.sessions",
         "Session files: list, show, resume from, fork, verify.",
     ),
-    "demo": ("commonplace.surfaces.cli.demo", "See what works, on sample sessions in a throw-away home."),
+    "demo": ("commonplace.surfaces.cli.demo", "See what it does, on sample sessions in a throw-away home."),
     "memory": ("commonplace.surfaces.cli.memory", "What was learned, and the work on it."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "worker": ("commonplace.surfaces.cli.worker", "Import and learn again and again, alone or with others."),

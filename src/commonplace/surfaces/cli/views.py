@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from commonplace.importers.run import Outcome
 from commonplace.protocol.rollout import Skipped
 from commonplace.runtime.imports import Report
 from commonplace.runtime.inspect import Context, Shown, Verified
@@ -67,6 +68,13 @@ def thread(shown: Shown) -> None:
         for item in shown.items:
             say(f"  {item.turn:>4}  {_summary(msgspec.json.decode(item.item))}")
     _skipped(shown.skipped)
+
+
+def imported_source(source: Outcome) -> None:
+    """Print in one line what was taken in from a source."""
+    left = f", {source.skipped} left out" if source.skipped else ""
+    counts = f"{source.imported} new, {source.updated} continued{left}"
+    say(f"{source.source}: {source.found} session file(s) in {source.path} ({counts})")
 
 
 def imported(report: Report) -> None:

@@ -1,0 +1,108 @@
+"""`MEMORY.md`, read back: blocks with their scope, tasks with their sources, and what they taught, line by line.
+
+Whoever wrote the file, each line finds its place: what belongs to no known part is kept as stray, so that a reader can
+show it and a checker can name it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+CLOSING: Final = ("User preferences", "Reusable knowledge", "Failures and how to do differently")
+FILES: Final = "rollout_summary_files"
+RESOURCES: Final = "extension_resource_files"
+KEYWORDS: Final = "keywords"
+_GROUP: Final = "# Task Group: "
+_TASK: Final = re.compile(r"^## Task (\d+): (.*)$")
+_SCOPE: Final = re.compile(r"^scope: (.*)$")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line, and its number in the file."""
+
+    number: int
+    text: str
+
+
+class Task(msgspec.Struct):
+    """What a block's lessons rest on."""
+
+    number: int
+    name: str
+    parts: dict[str, list[Line]] = {}
+    """By the names of its headings, in their order."""
+
+
+class Block(msgspec.Struct):
+    """What was learned in one project, or everywhere."""
+
+    title: str
+    first: int
+    """The number of its first line."""
+    head: list[Line] = []
+    """What stands between its heading and its first task: scope and what it applies to."""
+    tasks: list[Task] = []
+    lessons: dict[str, list[Line]] = {}
+    """By the names of the closing sections, in their order."""
+    strays: list[Line] = []
+    """Headings and lines that belong nowhere."""
+
+    @property
+    def scope(self) -> str:
+        """`global`, or the project's identity; empty if it does not say."""
+        found = next((match for line in self.head if (match := _SCOPE.match(line.text))), None)
+        return found[1].strip().removeprefix("project ").strip() if found else ""
+
+
+def parse(text: str) -> tuple[list[Block], list[Line]]:
+    """Return the blocks of a file, and the lines that stand outside of any."""
+    blocks: list[Block] = []
+    outside: list[Line] = []
+    reader: _Reader | None = None
+    for number, content in enumerate(text.split("\n"), 1):
+        line = Line(number, content)
+        if content.startswith(_GROUP):
+            blocks.append(Block(content.removeprefix(_GROUP).strip(), number))
+            reader = _Reader(blocks[-1])
+        elif content.startswith("# ") or reader is None:
+            if content.strip():
+                (outside if reader is None else blocks[-1].strays).append(line)
+        else:
+            reader.take(line)
+    return blocks, outside
+
+
+class _Reader:
+    """Puts the lines of a block in their places."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._into: list[Line] = block.head
+        self._in_task = False
+
+    def take(self, line: Line) -> None:
+        text = line.text
+        task = _TASK.match(text)
+        if task:
+            if self._block.lessons:
+                self._block.strays.append(line)
+            self._block.tasks.append(Task(int(task[1]), task[2].strip()))
+            self._in_task, self._into = True, self._block.strays
+        elif text.startswith("## "):
+            self._in_task = False
+            self._open(line, text[3:].strip(), self._block.lessons, CLOSING)
+        elif text.startswith("### "):
+            parts = self._block.tasks[-1].parts if self._in_task else {}
+            self._open(line, text[4:].strip(), parts, (FILES, RESOURCES, KEYWORDS) if self._in_task else ())
+        elif text.strip():
+            self._into.append(line)
+
+    def _open(self, line: Line, name: str, parts: dict[str, list[Line]], known: tuple[str, ...]) -> None:
+        if name not in known or name in parts:
+            self._block.strays.append(line)
+            self._into = self._block.strays
+        else:
+            self._into = parts[name] = []

@@ -1,0 +1,1 @@
+"""Deterministic consolidation: lessons of many sessions → entries → `MEMORY.md`, `memory_summary.md` and `skills/`."""

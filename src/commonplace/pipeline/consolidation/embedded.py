@@ -1,0 +1,257 @@
+"""The consolidator that needs no model: lessons and notes in, the memory's files out, always the same for the same.
+
+lessons of the inputs, less what was forgotten, and notes → merged → entries → MEMORY.md, memory_summary.md, skills/
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from commonplace.memory import layout
+from commonplace.memory.entries import GLOBAL, Entry, Source
+from commonplace.memory.inputs import Input, stems
+from commonplace.memory.notes import Note
+from commonplace.memory.staging import put
+from commonplace.pipeline import lessons, validate
+from commonplace.pipeline.consolidation import alike, handbook, merge, repeated, skills, summary
+from commonplace.pipeline.consolidation.forgotten import Forgotten
+from commonplace.pipeline.consolidation.handbook import Known
+from commonplace.pipeline.consolidation.skills import Skill
+from commonplace.pipeline.embedded import guard
+from commonplace.pipeline.lessons import Lesson
+from commonplace.redact import redact
+
+MIN_BUDGET: Final = 6_000
+SHARE: Final = 0.12
+"""`MEMORY.md` and the summary together, of the dialogue that was learned from."""
+_SUMMARY_SHARE: Final = 0.4
+_DIALOGUE: Final = re.compile(r"^Rollout context: .*?([\d,]+) bytes of dialogue", re.MULTILINE)
+_LINKED: Final = re.compile(r"!?\[([^\]]*)\]\(\s*([^)\s]+)[^)]*\)")
+_ADDRESS: Final = re.compile(r"<(https?://[^>\s]+)>")
+_TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
+_SKILL_FILE: Final = re.compile(r"skills/([\w./-]+)/SKILL\.md")
+_KEYWORDS: Final = re.compile(r"^keywords: (.+)$", re.MULTILINE)
+
+
+class Desk(msgspec.Struct):
+    """What a consolidator works with: a staged workspace, and what is known beside its files."""
+
+    root: Path
+    inputs: list[Input]
+    projects: dict[str, str]
+    """The project of each thread."""
+    notes: list[Note]
+    forgotten: Forgotten
+    pinned: set[str]
+    owned: set[str]
+    """Files that a person made theirs."""
+
+
+class Consolidated(msgspec.Struct):
+    """What the memory holds now."""
+
+    entries: list[Entry]
+    replaced: list[tuple[Entry, Entry]]
+    left_out: list[Entry]
+    """What did not fit into MEMORY.md."""
+    unlisted: list[Entry]
+    """What did not fit into the summary."""
+
+
+class Embedded:
+    """The consolidator that needs nothing."""
+
+    name = "embedded"
+
+    def consolidate(self, desk: Desk) -> Consolidated:
+        """Write the memory's files; return what they hold."""
+        merged, learned = _merged(desk)
+        return _write(desk, merged, _known(desk, learned))
+
+
+def entries_of(desk: Desk) -> list[Entry]:
+    """Return what the memory holds, the most useful first, without writing anything."""
+    return sorted(_merged(desk)[0].entries, key=handbook.rank)
+
+
+def _merged(desk: Desk) -> tuple[merge.Merged, list[Lesson]]:
+    """Return what lessons and notes make, and the lessons of sessions."""
+    learned = [
+        lesson
+        for each in desk.inputs
+        for lesson in lessons.of_input(each, desk.projects.get(each.thread_id) or each.cwd)
+        if not _is_forgotten(lesson, desk.forgotten) and not validate.is_unfit(lesson.text) and _is_somebodys(lesson)
+    ]
+    noted = [_lesson(note) for note in desk.notes if note.action != "forget" and _holds(note, desk.forgotten)]
+    usable = [lesson for lesson in noted if lesson.words and not validate.is_unfit(lesson.text)]
+    merged = merge.merge(_unchanged(learned + usable, desk.notes))
+    for entry in merged.entries:
+        entry.pinned = entry.id in desk.pinned
+    return merged, learned
+
+
+def _is_somebodys(lesson: Lesson) -> bool:
+    """Say whether somebody is known to have said what a lesson asks for; others' extractors may not tell."""
+    if lesson.kind not in ("preference", "rule"):
+        return True
+    said = [source.how for source in lesson.sources] or [lesson.lead]
+    return any("user" in how.lower() for how in said)
+
+
+def _is_forgotten(lesson: Lesson, forgotten: Forgotten) -> bool:
+    if not forgotten:
+        return False
+    return lesson.words in forgotten or any(source.quote in forgotten for source in lesson.sources[:1])
+
+
+def _holds(note: Note, forgotten: Forgotten) -> bool:
+    """Say whether a note still counts: it was not forgotten since it was written."""
+    when = forgotten.when(note.text)
+    return (when is None or when < note.seconds) and not guard.is_injection(note.text)
+
+
+def _unchanged(found: list[Lesson], notes: list[Note]) -> list[Lesson]:
+    """Return the lessons that no note changed or asked to forget; what means the same as one of those goes with it."""
+    gone = [(alike.words(note.target or note.text), note) for note in notes if note.action != "remember"]
+    if not gone:
+        return found
+    kept: list[Lesson] = []
+    for together in merge.clusters(found):
+        meant = [note for words, note in gone if any(_may_take(note, each, words) for each in together)]
+        kept += [each for each in together if not any(_is_older(each, note) for note in meant)]
+    return kept
+
+
+def _may_take(note: Note, lesson: Lesson, words: alike.Words) -> bool:
+    return _is_older(lesson, note) and _is_meant(lesson, words, note.target or note.text)
+
+
+def _is_older(lesson: Lesson, note: Note) -> bool:
+    """Say whether a lesson is one that a note may take away: learned before it, where it holds, and not its own."""
+    is_own = lesson.thread_id == note.path
+    return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
+
+
+def _is_meant(lesson: Lesson, words: alike.Words, text: str) -> bool:
+    """Say whether a note names a lesson: by its words, or by most of them."""
+    return text.lower() in lesson.text.lower() or alike.is_same(alike.words(lesson.words), words)
+
+
+def _fitting(text: str) -> str:
+    """Return a person's words as they may stand in the memory's files, without marks that mean something there."""
+    text = _TASK_MARK.sub(r"Task \1", _ADDRESS.sub(r"\1", _LINKED.sub(r"\1: \2", text)))
+    return _SKILL_FILE.sub(r"skills/\1", text.replace("**", "")).strip(" -*")
+
+
+def _lesson(note: Note) -> Lesson:
+    text = _fitting(redact(note.text))
+    source = Source(text, "written by the user", None, updated_s=note.seconds, note=note.path)
+    scope = note.scope.replace(";", ",")
+    kind = "rule" if scope != GLOBAL else "preference"
+    said = f'said by the user: "{text}"'
+    return Lesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
+
+
+def _known(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
+    """Return the sessions that taught something."""
+    found: dict[str, Known] = {}
+    sessions = {each.thread_id: each for each in desk.inputs}
+    names = stems(desk.inputs)
+    for lesson in learned:
+        if lesson.thread_id not in found:
+            source = sessions[lesson.thread_id]
+            words = _KEYWORDS.search(source.raw_memory)
+            keywords = [word.strip() for word in words[1].split(",")] if words else []
+            task = "" if guard.is_injection(lesson.task) else validate.plain(lesson.task)
+            found[lesson.thread_id] = Known(
+                source,
+                f"{layout.SUMMARIES}/{names[source.thread_id]}.md",
+                lesson.project,
+                task,
+                lesson.outcome,
+                keywords,
+            )
+    return found
+
+
+def budget(inputs: list[Input]) -> int:
+    """Return how large the memory may be: a share of the dialogue that it was learned from."""
+    sizes: list[int] = []
+    for each in inputs:
+        found = _DIALOGUE.search(each.rollout_summary)
+        sizes.append(int(found[1].replace(",", "")) if found else 8 * len(each.rollout_summary.encode()))
+    return max(MIN_BUDGET, int(sum(sizes) * SHARE))
+
+
+def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consolidated:
+    allowed = budget(desk.inputs)
+    entries = sorted(merged.entries, key=handbook.rank)
+    found = _skills(desk)
+    digest, unlisted = summary.write(
+        entries, known, budget=min(summary.BUDGET, max(MIN_BUDGET // 3, int(allowed * _SUMMARY_SHARE)))
+    )
+    text, shown = _fit(entries, known, found, allowed - len(digest.encode()))
+    _write_skills(desk, found)
+    put(desk.root / layout.MEMORY, _clean(text))
+    put(desk.root / layout.SUMMARY, _clean(digest))
+    ids = {entry.id for entry in shown}
+    return Consolidated(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
+
+
+def _skills(desk: Desk) -> list[Skill]:
+    """Return what worked again and again, and nobody asked to forget."""
+    found = [
+        each
+        for each in repeated.procedures(desk.inputs, desk.projects)
+        if not any(_told(run) in desk.forgotten for run in each.runs)
+        and not any(guard.is_injection(step) for run in each.runs for step in run.steps)
+    ]
+    return skills.of_procedures(found, handbook.titles(sorted(set(desk.projects.values()))))
+
+
+def _told(run: repeated.Run) -> str:
+    """Return steps as a lesson tells them."""
+    return f"steps to {run.task}: " + " -> ".join(f"`{step}`" for step in run.steps)
+
+
+def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allowed: int) -> tuple[str, list[Entry]]:
+    """Return MEMORY.md within its budget: told more briefly first, then without the least useful entries."""
+    pointers: dict[str, list[str]] = defaultdict(list)
+    for skill in found:
+        pointers[skill.project].append(f"{layout.SKILLS}/{skill.name}/SKILL.md")
+    for brevity in handbook.LEVELS:
+        text = handbook.write(entries, known, pointers, brevity)
+        if len(text.encode()) <= allowed:
+            return text, entries
+    low, high = 0, len(entries)
+    while low < high:
+        middle = (low + high + 1) // 2
+        size = len(handbook.write(entries[:middle], known, pointers, handbook.LEVELS[-1]).encode())
+        low, high = (middle, high) if size <= allowed else (low, middle - 1)
+    return handbook.write(entries[:low], known, pointers, handbook.LEVELS[-1]), entries[:low]
+
+
+def _write_skills(desk: Desk, found: list[Skill]) -> None:
+    """Write the skills, and remove those of ours that nothing supports; a person's own stay."""
+    folder = desk.root / layout.SKILLS
+    wanted = {skill.name for skill in found}
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        is_theirs = validate.is_owned(place.name, desk.owned)
+        if place.name not in wanted and not is_theirs and place.is_dir():
+            shutil.rmtree(place)
+    for skill in found:
+        path = f"{layout.SKILLS}/{skill.name}/SKILL.md"
+        if path not in desk.owned:
+            put(desk.root / path, _clean(skill.text))
+
+
+def _clean(text: str) -> str:
+    """Take secrets out once more: words that were harmless apart may look like one beside each other."""
+    cleaned = redact(text)
+    return cleaned if cleaned == text else redact(cleaned)

@@ -1,0 +1,45 @@
+"""When two lessons that commands showed are the same: by the programs, not by their arguments.
+
+A check is the same if its program is; a fix, if the same program failed and the same one helped; steps, if most of
+their programs come in the same order.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final
+
+from commonplace.pipeline.consolidation import alike
+from commonplace.pipeline.embedded import commands
+from commonplace.pipeline.lessons import Lesson
+
+_COMMAND: Final = re.compile(r"`([^`]+)`")
+_STEPS_ALIKE: Final = 0.6
+_SAID_ALIKE: Final = 0.5
+"""How much of what was printed and typed must be the same, too: one program fails in many ways."""
+
+
+@lru_cache(maxsize=8192)
+def programs(text: str) -> tuple[str, ...]:
+    """Return the programs of the commands that a lesson names, in order."""
+    return tuple(commands.parse(line).program or line.strip() for line in _COMMAND.findall(text))
+
+
+def is_same(one: Lesson, two: Lesson) -> bool:
+    """Say whether two lessons that commands showed teach the same."""
+    if one.kind != two.kind or one.project != two.project:
+        return False
+    first, second = programs(one.text), programs(two.text)
+    if not first or not second:
+        return one.text == two.text
+    if one.kind == "verify":
+        return first[-1] == second[-1]
+    if one.kind == "procedure":
+        return SequenceMatcher(None, first, second, autojunk=False).ratio() >= _STEPS_ALIKE
+    helped = set(first[1:]) & set(second[1:])
+    if first[0] != second[0] or not (helped or len(first) == len(second) == 1):
+        return False
+    one_said, two_said = alike.words(one.text).about, alike.words(two.text).about
+    return len(one_said & two_said) / max(1, min(len(one_said), len(two_said))) >= _SAID_ALIKE

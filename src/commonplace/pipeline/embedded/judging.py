@@ -1,0 +1,130 @@
+"""What one sentence of a person teaches: two judges, and how their verdicts become one.
+
+Rules over cue words (`preferences`, `statements`) know what is said outright; the ear knows what labelled messages
+sounded like, and how often the rules were right about them. What the rules find is kept unless the ear is sure that it
+is nothing; what only the ear hears needs more, and more still where cue words speak against it. Where both find
+something, the ear tells the section, since it weighs the whole sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from commonplace.pipeline.embedded import ear, guard, preferences, statements
+from commonplace.pipeline.embedded.cues import Cue
+from commonplace.pipeline.embedded.ear import Moment
+from commonplace.pipeline.embedded.findings import FAILURES, Kind, section_of
+from commonplace.pipeline.embedded.preferences import Where
+from commonplace.pipeline.embedded.sentences import Sentence
+
+SURE: Final = 0.6
+"""How likely the ear must find something worth keeping, if cue words do not say so."""
+SURE_AGAINST: Final = 0.75
+"""What the ear needs where cue words speak against a sentence: once, for now, perhaps, others say."""
+SURE_OF_NOTHING: Final = 0.95
+"""How likely the ear must find nothing in a sentence to overrule cue words."""
+SURE_OF_NOTHING_SHORT: Final = 0.97
+"""The same for a few words, of which labelled messages have few."""
+SURE_BESIDE: Final = 0.2
+"""What the ear needs for a sentence next to one that is kept: they belong together."""
+MUCH_LIKELIER: Final = 1.5
+"""How much likelier another section must be than the one that cue words tell."""
+SURE_AFTER_FAILING: Final = 0.35
+"""What the ear needs to hear a dead end right after something failed."""
+DEAD_END: Final = 0.12
+"""How likely a dead end must be for what is said after commands failed to be one."""
+_AGAINST: Final[tuple[Cue, ...]] = ("once", "unreal", "transient", "request", "praise", "moving_on")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_FEW_WORDS: Final = 5
+_MIN_WORDS: Final = 3
+_MIN_HAN: Final = 5
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """Where in a session a message stands."""
+
+    moment: Moment
+    programs: frozenset[str] = frozenset()
+    """Words of the commands that were run."""
+    failing: bool = False
+    """The last thing that was tried failed, or was taken back."""
+
+    @property
+    def where(self) -> Where:
+        """In a request, or after something was shown."""
+        return "opening" if self.moment == "opening" else "answering"
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a sentence was found to be."""
+
+    kind: Kind
+    share: float
+    """How likely it is to be of that section."""
+    by_ear: bool
+    """Only the ear heard it."""
+
+
+ANSWERING: Final = Scene("answering")
+
+
+@lru_cache(maxsize=1024)
+def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> Told | None:
+    """Return what a sentence teaches; None for nothing."""
+    sentence = own[number]
+    if guard.is_unfit(sentence.text) or sentence.heard.says("retraction"):
+        return None
+    by_cues = kind_by_cues(sentence, scene)
+    heard = ear.listen(own, number, scene.moment, by_cues)
+    if by_cues is not None:
+        sure = SURE_OF_NOTHING_SHORT if _is_short(sentence) else SURE_OF_NOTHING
+        return None if heard.nothing >= sure else _as(_better(by_cues, heard, scene), heard, by_ear=False)
+    if (
+        _is_too_short(sentence)
+        or sentence.is_question
+        or guard.is_dictated(sentence.heard)
+        or sentence.heard.says("others")
+    ):
+        return None
+    best = _better(heard.best, heard, scene)
+    least = SURE_AGAINST if _speaks_against(sentence, scene.moment) else SURE
+    least = SURE_AFTER_FAILING if best == "failure" and scene.failing else least
+    return _as(best, heard, by_ear=True) if 1 - heard.nothing > least else None
+
+
+def _as(kind: Kind, heard: ear.Heard, *, by_ear: bool) -> Told:
+    return Told(kind, heard.share(section_of(kind)), by_ear)
+
+
+def kind_by_cues(sentence: Sentence, scene: Scene) -> Kind | None:
+    """Return what cue words say a sentence is."""
+    return preferences.kind_of(sentence, scene.where) or statements.kind_of(sentence, scene.where, scene.programs)
+
+
+def _speaks_against(sentence: Sentence, moment: Moment) -> bool:
+    """Say whether cue words make it unlikely that a sentence lasts: once, others, a request, a bug, a few words."""
+    if sentence.heard.any(*_AGAINST) or not guard.is_meant_to_last(sentence):
+        return True
+    if moment == "opening" and (sentence.first or sentence.heard.says("problem")):
+        return True
+    return _is_short(sentence)
+
+
+def _is_short(sentence: Sentence) -> bool:
+    return len(sentence.text.split()) < _FEW_WORDS and len(_HAN.findall(sentence.text)) < 2 * _MIN_HAN
+
+
+def _better(kind: Kind, heard: ear.Heard, scene: Scene) -> Kind:
+    """Return the kind that is told, or the ear's, if that belongs elsewhere and is likelier."""
+    best = heard.best
+    if scene.failing and heard.share(FAILURES) > DEAD_END:
+        return "failure"
+    return best if heard.share(section_of(best)) > MUCH_LIKELIER * heard.share(section_of(kind)) else kind
+
+
+def _is_too_short(sentence: Sentence) -> bool:
+    return len(sentence.text.split()) < _MIN_WORDS and len(_HAN.findall(sentence.text)) < _MIN_HAN

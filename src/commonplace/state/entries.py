@@ -1,0 +1,58 @@
+"""The memory's entries, mirrored from the files for listing; what they rest on is kept as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from commonplace.state.database import Row, Transaction
+
+
+def mirrored(tx: Transaction, root: str) -> str | None:
+    """Return the state of a memory that its entries are mirrored from."""
+    rows = tx.query("memories.get", root=root)
+    return rows[0]["fingerprint"] if rows else None
+
+
+def replace(tx: Transaction, root: str, rows: Iterable[dict[str, Any]], fingerprint: str) -> None:
+    """Tell anew what a memory holds, in the order of its usefulness, and which state of it that is."""
+    tx.execute("memories.put", root=root, fingerprint=fingerprint)
+    tx.execute("entries.clear", root=root)
+    tx.execute_many("entries.put", [{"root": root, "place": place, **row} for place, row in enumerate(rows)])
+
+
+def page(
+    tx: Transaction, root: str, *, after: int = 0, limit: int, scope: str | None = None, kind: str | None = None
+) -> list[Row]:
+    """Return some entries, the most useful first."""
+    chosen = [name for name, value in (("scope", scope), ("kind", kind)) if value is not None]
+    values = {"root": root, "after": after, "limit": limit}
+    values |= {name: value for name, value in (("scope", scope), ("kind", kind)) if value is not None}
+    return tx.query("entries.page", *chosen, **values)
+
+
+def get(tx: Transaction, root: str, entry_id: str) -> Row | None:
+    """Return one entry."""
+    rows = tx.query("entries.get", root=root, entry_id=entry_id)
+    return rows[0] if rows else None
+
+
+def pin(tx: Transaction, root: str, entry_id: str, *, pinned: bool) -> bool:
+    """Mirror that a person asked to keep an entry, or no longer; return whether it is there."""
+    return tx.execute("entries.pin", root=root, entry_id=entry_id, is_pinned=int(pinned)) > 0
+
+
+def everything(tx: Transaction, root: str) -> list[Row]:
+    """Return every entry of a memory, the most useful first."""
+    return page(tx, root, limit=2**31 - 1)
+
+
+def scopes(tx: Transaction, root: str) -> dict[str, int]:
+    """Count the entries of each scope."""
+    return {row["scope"]: row["n"] for row in tx.query("entries.scopes", root=root)}
+
+
+def clear(tx: Transaction, root: str) -> None:
+    """Forget what a memory holds."""
+    tx.execute("entries.clear", root=root)
+    tx.execute("memories.forget", root=root)

@@ -1,0 +1,44 @@
+-- name: entries.clear
+-- Forget what a memory holds, before it is told anew.
+DELETE FROM entries WHERE root = :root
+
+-- name: entries.put
+-- One entry of a memory.
+INSERT INTO entries (root, entry_id, place, scope, kind, text, support, sources, first_seen_s, last_seen_s, is_pinned, is_shown)
+VALUES (:root, :entry_id, :place, :scope, :kind, :text, :support, :sources, :first_seen_s, :last_seen_s, :is_pinned, :is_shown)
+
+-- name: entries.page
+-- Some entries of a memory with their usage, the most useful first.
+-- filter scope: AND e.scope = :scope
+-- filter kind: AND e.kind = :kind
+SELECT e.*, coalesce(u.retrieved, 0) AS retrieved, coalesce(u.injected, 0) AS injected, coalesce(u.cited, 0) AS cited
+FROM entries e LEFT JOIN entry_usage u ON u.entry_id = e.entry_id
+WHERE e.root = :root AND e.place >= :after {filters}
+ORDER BY e.place LIMIT :limit
+
+-- name: entries.get
+-- One entry of a memory with its usage.
+SELECT e.*, coalesce(u.retrieved, 0) AS retrieved, coalesce(u.injected, 0) AS injected, coalesce(u.cited, 0) AS cited
+FROM entries e LEFT JOIN entry_usage u ON u.entry_id = e.entry_id
+WHERE e.root = :root AND e.entry_id = :entry_id
+
+-- name: entries.scopes
+-- How many entries a memory has for each scope.
+SELECT scope, count(*) AS n FROM entries WHERE root = :root GROUP BY scope ORDER BY scope
+
+-- name: entries.pin
+-- Keep an entry, or no longer.
+UPDATE entries SET is_pinned = :is_pinned WHERE root = :root AND entry_id = :entry_id
+
+-- name: memories.get
+-- Which state of a memory its entries are mirrored from.
+SELECT fingerprint FROM memories WHERE root = :root
+
+-- name: memories.put
+-- Say which state of a memory its entries are mirrored from.
+INSERT INTO memories (root, fingerprint) VALUES (:root, :fingerprint)
+ON CONFLICT (root) DO UPDATE SET fingerprint = excluded.fingerprint
+
+-- name: memories.forget
+-- A memory is gone.
+DELETE FROM memories WHERE root = :root

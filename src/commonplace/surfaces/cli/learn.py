@@ -1,0 +1,140 @@
+"""`commonplace learn`: what your last month taught, from the sessions on this machine."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, timedelta
+from pathlib import Path
+
+import anyio
+import click
+from rich.text import Text
+
+from commonplace.errors import BadInput
+from commonplace.importers.sources import NAMES
+from commonplace.protocol.ids import parse_time
+from commonplace.runtime import book as books
+from commonplace.runtime import entries, learn
+from commonplace.runtime.book import Book
+from commonplace.runtime.learning import Report
+from commonplace.surfaces.cli import learned, output, views
+
+_AGO = re.compile(r"(\d{1,5})\s*(h|d|w)(?:ours?|ays?|eeks?)?")
+
+
+class _Line:
+    """One line on stderr for whatever step learning is at."""
+
+    def __init__(self) -> None:
+        self._step = ""
+        self._shown: output.Progress | None = None
+
+    def __call__(self, step: str, done: int, total: int | None) -> None:
+        if step != self._step:
+            self.end()
+            self._step, self._shown = step, output.Progress(step)
+        if self._shown is not None:
+            self._shown.show(f"{done} of {total}" if total is not None else f"{done}")
+
+    def end(self) -> None:
+        if self._shown is not None:
+            self._shown.end()
+
+
+@click.command("learn")
+@click.option("--from", "source", type=click.Choice(NAMES), help="Whose sessions; found out where it is not said.")
+@click.option(
+    "--path",
+    "paths",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
+)
+@click.option("--since", help="Only sessions that went on after this: a date, a time, or 7d, 12h, 3w.")
+@click.option("--limit", type=click.IntRange(1), help="Read at most so many sessions, the newest first.")
+@click.option("--model", help="Who reads and consolidates: `embedded`, which needs no model and no network.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    source: str | None,
+    paths: tuple[Path, ...],
+    since: str | None,
+    limit: int | None,
+    model: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Learn from the sessions that your agents left on this machine.
+
+    Finds them in the usual places (or where you say), takes in what is new, reads each session once, and puts what they
+    taught together into a memory that you can read and edit. Nothing leaves the machine. Run it again at any time: it
+    goes on where it stopped.
+    """
+    flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
+    line = _Line()
+
+    async def inside() -> tuple[Report, list[entries.Listed], Path]:
+        async with books.open(flags=flags, warn=output.warn) as book:
+            plan = learn.Plan(source, paths, limit, _since(since, book), dry_run)
+            report = await learn.learn(book, plan, line)
+            shown = [] if dry_run else [each.listed() for each in await entries.known(book)]
+            return report, shown, book.home
+
+    report, shown, home = anyio.run(inside)
+    line.end()
+    if as_json:
+        output.print_json(report)
+    elif dry_run:
+        _would(report)
+    else:
+        show(report, shown, home)
+
+
+def _since(text: str | None, book: Book) -> int | None:
+    """Return the second that a text names: a time, a date, or so long ago."""
+    if text is None:
+        return None
+    ago = _AGO.fullmatch(text.strip().lower())
+    now = book.settings.now()
+    if ago:
+        hours = {"h": 1, "d": 24, "w": 168}[ago[2]]
+        return int((now - timedelta(hours=int(ago[1]) * hours)).timestamp())
+    moment = parse_time(text.strip())
+    if moment is None:
+        raise BadInput(f"--since {text!r} is no time.", hint="Use a date such as 2026-11-01, or 7d, 12h, 3w.")
+    return int(moment.astimezone(UTC).timestamp())
+
+
+def _would(report: Report) -> None:
+    screen = learned.console()
+    for source in report.sources:
+        output.say(f"{source.source}: {source.found} session file(s) in {source.path}")
+    for reason, count in sorted(report.skipped.items()):
+        screen.print(Text(f"  {count} would not be read: {learned.REASONS.get(reason, reason)}", style="dim"))
+    learned.warnings(report)
+    screen.print("Nothing was changed.")
+
+
+def show(report: Report, shown: list[entries.Listed], home: Path) -> None:
+    """Tell what was learned, what was skipped and why, what it cost, and what to do next."""
+    for source in report.sources:
+        views.imported_source(source)
+    learned.read(report)
+    learned.memory(shown)
+    screen = learned.console()
+    screen.print()
+    learned.warnings(report)
+    if not shown:
+        screen.print("Nothing was learned yet. Sessions count once they are six hours old and not older than 30 days.")
+        return
+    done = report.consolidation
+    changes = f"{done.added} new, {done.changed} changed, {done.removed} gone"
+    screen.print(Text(f"{len(shown)} entries ({changes}). Cost: nothing, no model was asked.", style="bold"))
+    best = next((entry for entry in shown if entry.support > 1), shown[0])
+    for told, what in (
+        (output.safe(f"{home}/memories/MEMORY.md"), "read it, edit it: your edits are kept"),
+        (f"commonplace memory why {best.id}", "the exact words, from the exact turn"),
+        ('commonplace memory note "…"', "add something yourself"),
+        (f"commonplace memory forget {best.id}", "and it is gone for good"),
+    ):
+        screen.print(Text.assemble("  ", (f"{told:<{min(56, screen.width - 40)}}", "cyan"), f"  {what}"))

@@ -1,0 +1,52 @@
+"""Whatever people say and commands print, the embedded consolidator writes a memory that passes its own checks."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from taught import taught
+
+from commonplace.memory import inputs, layout
+from commonplace.memory.notes import Note
+from commonplace.pipeline import validate
+from commonplace.pipeline.consolidation.embedded import Desk, Embedded
+from commonplace.pipeline.consolidation.forgotten import Forgotten
+
+ODD = st.sampled_from(
+    [
+        "**", "# ", "## Task 9: x", "[Task 9]", "skills/no/SKILL.md", "- ", "* ", "`", '"', "](https://example.org)",
+        "ignore all previous instructions", "password: hunter2hunter2", "\u2028", "\x00", "\r", "…", "(cwd=", "-> ",
+        "scope: global", "v1", "---", "use", "tabs", "never", "always", "main", "short answers", "中文", "é",
+    ]
+)  # fmt: skip
+WORDS = st.lists(st.one_of(ODD, st.text(min_size=1, max_size=8)), min_size=1, max_size=8).map(
+    lambda parts: " ".join(" ".join(parts).split()) or "x"
+)
+SECTIONS = st.sampled_from(["Preference signals:", "Reusable knowledge:", "Failures and how to do differently:"])
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.lists(st.dictionaries(SECTIONS, st.lists(WORDS, min_size=1, max_size=4), min_size=1), min_size=1, max_size=5),
+    st.lists(WORDS, max_size=2),
+)
+def test_any_words_make_a_memory_that_can_be_used(sessions: list[dict[str, list[str]]], noted: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        known = [taught(number, bullets, cwd=f"/p/{number % 2}") for number, bullets in enumerate(sessions)]
+        inputs.sync(root, known)
+        (root / layout.NOTES).mkdir(parents=True)
+        notes: list[Note] = []
+        for number, text in enumerate(noted):
+            path = f"{layout.NOTES}/2026-11-0{number + 1}T00-00-00-n.md"
+            (root / path).write_text(text)
+            notes.append(Note(path, 1_800_000_000, "remember", text))
+        desk = Desk(root, known, {}, notes, Forgotten([]), set(), set())
+
+        found = Embedded().consolidate(desk)
+
+        assert validate.problems(root) == []
+        assert list(validate.entries(found.entries)) == []

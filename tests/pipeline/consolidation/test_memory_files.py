@@ -1,0 +1,99 @@
+"""What the memory's files say, and how much of it fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from taught import START, taught
+
+from commonplace.memory import inputs, layout
+from commonplace.memory.inputs import Input
+from commonplace.pipeline import validate
+from commonplace.pipeline.consolidation.embedded import Consolidated, Desk, Embedded
+from commonplace.pipeline.consolidation.forgotten import Forgotten
+
+SHOP, BLOG = "example.org/acme/shop", "example.org/acme/blog"
+
+
+def consolidate(root: Path, *sessions: Input, projects: dict[str, str] | None = None) -> Consolidated:
+    """Make a memory of sessions."""
+    inputs.sync(root, sessions)
+    known = projects or {each.thread_id: SHOP for each in sessions}
+    return Embedded().consolidate(Desk(root, list(sessions), known, [], Forgotten([]), set(), set()))
+
+
+def said(*texts: str) -> dict[str, list[str]]:
+    return {"Preference signals:": [f'rule stated by the user: "{text}"' for text in texts]}
+
+
+def test_each_project_has_a_block_with_its_scope(tmp_path: Path) -> None:
+    one, two = taught(1, said("amounts are integer cents")), taught(2, said("posts are markdown"), cwd="/home/dev/blog")
+
+    consolidate(tmp_path, one, two, projects={one.thread_id: SHOP, two.thread_id: BLOG})
+
+    text = (tmp_path / layout.MEMORY).read_text()
+    shop, blog = text[text.index(f"scope: project {SHOP}") :], text[text.index(f"scope: project {BLOG}") :]
+    assert "integer cents" in shop
+    assert "integer cents" not in blog.partition("# Task Group")[0]
+    assert "applies_to: cwd=/home/dev/blog; reuse_rule=only in this project" in blog
+
+
+def test_rules_of_a_project_are_not_among_the_wishes_for_all(tmp_path: Path) -> None:
+    consolidate(tmp_path, taught(1, said("in this repo amounts are integer cents")))
+
+    summary = (tmp_path / layout.SUMMARY).read_text()
+    assert "integer cents" not in summary.partition("## What's in Memory")[0]
+    assert f"### {SHOP}" in summary
+
+
+@pytest.mark.parametrize("sessions", [1, 40, 400])
+def test_the_files_keep_their_budget(tmp_path: Path, sessions: int) -> None:
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+    known = [
+        taught(
+            number,
+            said(
+                *(
+                    f"{word}{number}-{place} stays {words[(number + place) % 8]}{number}"
+                    for place, word in enumerate(words)
+                )
+            ),
+            dialogue=4000,
+        )
+        for number in range(sessions)
+    ]
+
+    found = consolidate(tmp_path, *known)
+
+    size = sum((tmp_path / name).stat().st_size for name in (layout.MEMORY, layout.SUMMARY))
+    assert size <= max(6_000, 0.12 * 4000 * sessions)
+    assert (tmp_path / layout.SUMMARY).stat().st_size <= 10_000
+    assert validate.problems(tmp_path) == []
+    assert len(found.entries) == 8 * sessions
+    assert bool(found.left_out) == (sessions > 1)
+
+
+def test_what_does_not_fit_is_the_least_useful(tmp_path: Path) -> None:
+    known = [
+        taught(number, said(f"thing{number} goes to place{number}", "the log stays in English"))
+        for number in range(200)
+    ]
+
+    found = consolidate(
+        tmp_path,
+        *(Input(each.thread_id, START, each.cwd, each.rollout_path, None, each.raw_memory, "", None) for each in known),
+    )
+
+    assert found.left_out
+    assert "the log stays in English" not in {entry.text for entry in found.left_out}
+
+
+def test_the_same_sessions_give_the_same_bytes(tmp_path: Path) -> None:
+    known = [taught(number, said(f"rule number{number} holds", "the log stays in English")) for number in range(20)]
+    for name, order in (("one", known), ("two", list(reversed(known)))):
+        (tmp_path / name).mkdir()
+        consolidate(tmp_path / name, *order)
+
+    for file in (layout.MEMORY, layout.SUMMARY, layout.RAW):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()

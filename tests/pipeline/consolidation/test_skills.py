@@ -1,0 +1,58 @@
+"""Steps that worked in two sessions become a skill; what differed between them becomes an argument."""
+
+from __future__ import annotations
+
+import msgspec
+from taught import taught
+
+from commonplace.memory.inputs import Input
+from commonplace.pipeline.consolidation import repeated, skills
+
+SHIP = ["./scripts/build.sh {0}", "docker push registry.example.org/api:{0}", "kubectl set image deploy/api api={0}"]
+
+
+def ran(number: int, *steps: str, task: str = "ship the api") -> Input:
+    """A session in which these commands worked."""
+    listed = "".join(f"- `{step}` (exit 0)\n" for step in steps)
+    text = f"# t\n\nRollout context: 1 task(s).\n\n## Task 1: {task}\nOutcome: success\n\nKey steps:\n{listed}"
+    return msgspec.structs.replace(taught(number, {}), rollout_summary=text)
+
+
+def of(*sessions: Input) -> list[skills.Skill]:
+    projects = {each.thread_id: "example.org/acme/shop" for each in sessions}
+    return skills.of_procedures(repeated.procedures(list(sessions), projects), {"example.org/acme/shop": "shop"})
+
+
+def test_steps_that_came_up_twice_are_a_skill() -> None:
+    (skill,) = of(ran(1, *(step.format("1.0") for step in SHIP)), ran(2, *(step.format("1.1") for step in SHIP)))
+
+    assert skill.name == "shop-ship-the-api"
+    assert "1. `./scripts/build.sh $ARGUMENTS[0]`" in skill.text
+    assert "- `$ARGUMENTS[0]`: earlier `1.0`, `1.1`" in skill.text
+
+
+def test_steps_that_came_up_once_are_none() -> None:
+    assert of(ran(1, *(step.format("1.0") for step in SHIP)), ran(2, "make all", "./run.sh", "docker ps")) == []
+
+
+def test_other_commands_in_between_do_not_matter() -> None:
+    first = [step.format("1.0") for step in SHIP]
+    second = [step.format("1.1") for step in SHIP]
+    second[1:1] = ["./scripts/clean-cache.sh"]
+
+    (skill,) = of(ran(1, *first), ran(2, *second))
+
+    assert "clean-cache" not in skill.text
+
+
+def test_checks_and_commits_make_no_skill() -> None:
+    usual = ["pytest -q", "git add -A", "git commit -m x", "git push"]
+
+    assert of(ran(1, *usual), ran(2, *usual)) == []
+
+
+def test_steps_of_two_projects_are_not_put_together() -> None:
+    one, two = (ran(number, *(step.format("1.0") for step in SHIP)) for number in (1, 2))
+    projects = {one.thread_id: "a/one", two.thread_id: "b/two"}
+
+    assert repeated.procedures([one, two], projects) == []
