@@ -86,8 +86,11 @@ def gold(half: str, only: str = "") -> list[Row]:
 
 def _session(read: view.View, case: cases.Case, number: int) -> list[Row]:
     rows: list[Row] = []
-    moment, before = "opening", ""
+    moment, before, is_asked = "opening", "", False
     for event in read.events():
+        if not is_asked and not isinstance(event, Said):
+            continue
+        is_asked = True
         if isinstance(event, Stopped):
             moment = "stopped"
         elif isinstance(event, Called):

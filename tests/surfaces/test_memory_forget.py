@@ -1,4 +1,4 @@
-"""`commonplace memory forget`: nothing is left of it but hashes, it does not come back by itself, and a note brings it back."""
+"""`commonplace memory forget`: nothing is left but hashes, it does not come back by itself, a note brings it back."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 
 import psycopg
 import pytest
-import taught
+import taught_homes as taught
 from agents import stamps
 from command import Command
 
+from commonplace.runtime import book
 from ledgers import Script, assistant, user
 
 
@@ -137,6 +138,41 @@ def test_a_session_whose_ledger_is_gone_is_cut_out_of_what_it_taught(commonplace
     commonplace.ok("memory", "forget", taught.PNPM)
 
     assert [] == taught.traces(learned, "pnpm instead of npm")
+
+
+def test_every_wording_of_a_thing_goes(commonplace: Command, learned: Path, address: str) -> None:
+    other = taught.session("0198c0de-0000-7000-8000-0000000000c2", "shop")
+    said = "From now on you never push to main before asking me."
+    other.turn(user(said), assistant("Ok.")).write_home(learned)
+    commonplace.ok("memory", "run")
+    (both,) = [each for each in commonplace.ok("memory", "list")["entries"] if each["support"] == 2]
+    commonplace.ok("memory", "forget", both["id"])
+    commonplace.ok("memory", "run")
+
+    assert set(both["sources"]) == {taught.SHOP, other.thread_id}
+    assert [] == taught.traces(learned, "push to main without asking", "push to main before asking")
+    assert [] == in_rows(address, learned, "push to main before")
+
+
+def test_a_reader_of_the_database_does_not_stop_forgetting(
+    commonplace: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book, "FOREGROUND_SECONDS", 0.05)
+    monkeypatch.setenv("COMMONPLACE_NOW", taught.NOW)
+    taught.write(home)
+    commonplace.ok("memory", "run")
+    other = sqlite3.connect(home / "state.sqlite", isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM entries").fetchall()
+
+    ran = commonplace("memory", "forget", taught.PNPM, "--json")
+    other.close()
+    again = commonplace("memory", "forget", taught.PUSH, "--json")
+
+    assert ran.code == 0
+    assert "free space" in ran.err
+    assert again.code == 0
+    assert [] == taught.traces(home, "pnpm instead of npm")
 
 
 def test_words_that_no_entry_says_are_taken_out_wherever_they_stand(

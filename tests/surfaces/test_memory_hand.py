@@ -1,4 +1,4 @@
-"""`commonplace memory list`, `why`, `note`, `pin`, `history` and `reset`: what a person sees of the memory and does to it."""
+"""`commonplace memory list`, `why`, `note`, `pin`, `history`, `reset`: what a person sees of memory and does to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import taught
+import taught_homes as taught
 from agents import in_database, stamps
 from command import Command
 

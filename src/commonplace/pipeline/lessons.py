@@ -17,7 +17,8 @@ from commonplace.memory.inputs import Input
 
 _TASK: Final = re.compile(r"^### Task \d+: (.*)$")
 _REFERENCE: Final = re.compile(
-    r'^- \[(?P<n>\d+)\] turn (?P<turn>\d+), bytes (?P<start>\d+)-(?P<end>\d+), (?P<how>[^:"]*): "(?P<quote>.*)"$'
+    r"^- \[(?P<n>\d+)\] turn (?P<turn>\d+), bytes (?P<start>\d+)-(?P<end>\d+), "
+    r'(?P<how>(?:[^:"`]|`[^`]*`)*): "(?P<quote>.*)"$'
 )
 _NUMBERS: Final = re.compile(r"\s*((?:\[\d+\])+)\s*$")
 _PLAINEST: Final[dict[str, Kind]] = {

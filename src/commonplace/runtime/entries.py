@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 200
 _GROUP: Final = re.compile(r"^task_group: (.+)$", re.MULTILINE)
+_APART: Final = re.compile(r"[`()]+|…")
+_WORD: Final = re.compile(r"\w+")
 _SOURCES: Final = msgspec.json.Decoder(list[Source])
 _ENOUGH: Final = 0.6
 _HINT: Final = "`commonplace memory list` shows what there is."
@@ -333,7 +335,11 @@ def _stands(link: Link) -> bool:
     if not isinstance(line, Line) or line.offset != link.byte_start:
         return False
     told = _flat(redact("\n".join(_strings(msgspec.json.decode(line.payload)))))
-    return words in told or words.partition(" -> ")[0] in told
+    if words in told or words.partition(" -> ")[0] in told or _only_words(words) in _only_words(told):
+        return True
+    # Of a change to a file, the quotation names the file and what was written into it.
+    parts = [part.strip() for part in _APART.split(words)]
+    return len(parts) > 1 and all(part in told for part in parts)
 
 
 def _strings(value: Any) -> Iterable[str]:
@@ -351,6 +357,11 @@ def _strings(value: Any) -> Iterable[str]:
     elif isinstance(value, list):
         for each in value:  # pyright: ignore[reportUnknownVariableType]
             yield from _strings(each)
+
+
+def _only_words(text: str) -> str:
+    """Return a text without its marks: what was said in a list is quoted without its bullets."""
+    return f" {' '.join(_WORD.findall(text))} "
 
 
 def _flat(text: str) -> str:

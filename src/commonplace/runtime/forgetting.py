@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio.to_thread
 import msgspec
 
-from commonplace.errors import BadInput, CommonplaceError, DatabaseBusy, WorkspaceError
-from commonplace.memory import history, inputs, layout, notes
+from commonplace.errors import BadInput, CommonplaceError, WorkspaceError
+from commonplace.memory import baseline, history, inputs, layout, notes, staging
 from commonplace.memory.inputs import Input
 from commonplace.pipeline import consolidate, extract, lessons
 from commonplace.pipeline.consolidation import edits, unlearned
 from commonplace.pipeline.consolidation.forgotten import Forgotten, decision
 from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
-from commonplace.runtime import doctor, entries, learning, scopes
+from commonplace.runtime import doctor, entries, hand, learning, scopes
 from commonplace.runtime.entries import Known
 from commonplace.state import jobs, outputs, usage
 from commonplace.state.database import Row, Transaction
@@ -77,13 +77,15 @@ async def forget(book: Book, text: str, *, dry_run: bool = False) -> Forgot:
         BadInput: nothing in memory is meant; nothing was changed.
         WorkspaceError: the memory could not be made anew; what is left to do happens at the next run.
     """
+    if not dry_run:
+        await anyio.to_thread.run_sync(_adopt, book)
     plan = await _plan(book, text, is_looking=dry_run)
     if dry_run:
         return await _foretell(book, plan)
     root = book.home / layout.FOLDER
     old = await anyio.to_thread.run_sync(_stamps, book.home)
     await anyio.to_thread.run_sync(lambda: decisions.append(book.home, "forget", plan.time, **plan.decision))
-    now, home = int(book.settings.now().timestamp()), str(book.home.resolve())
+    now = int(book.settings.now().timestamp())
     database = await book.database()
 
     def body(tx: Transaction) -> None:
@@ -97,10 +99,7 @@ async def forget(book: Book, text: str, *, dry_run: bool = False) -> Forgot:
     await anyio.to_thread.run_sync(_rewrite_history, book.home)
     await database.write(lambda tx: [usage.forget_entry(tx, key) for key in removed])
     await (await book.index()).retell(book.home)
-    try:
-        await database.scrub()
-    except DatabaseBusy:
-        book.warn(f"Another process uses the database of {home}; its free pages were not cleaned. Forget again later.")
+    await hand.scrub(book)
     if status not in _DONE:
         raise WorkspaceError(
             f"It is not learned again, but the memory in {root} could not be made anew ({status}).",
@@ -109,6 +108,18 @@ async def forget(book: Book, text: str, *, dry_run: bool = False) -> Forgot:
     new = await anyio.to_thread.run_sync(_stamps, book.home)
     files = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return Forgot(removed, [str(book.home / path) for path in files], [each.listed() for each in plan.others])
+
+
+def _adopt(book: Book) -> None:
+    """Make notes of what a person changed in the files and no run has seen, so that the decision comes after it."""
+    root = book.home / layout.FOLDER
+    if not root.is_symlink() and (root / layout.GIT).is_dir():
+        staging.recover(root)
+        edits.adopt(book.home, root, book.settings.now())
+        for change in baseline.status(root):  # what was said there is in notes now, and must not be noted again
+            text = baseline.content(root, change.path)
+            if change.letter == "M" and text is not None and edits.is_told(change.path):
+                staging.put(root / change.path, text)
 
 
 async def _consolidate(book: Book) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 import msgspec
 
-from commonplace.errors import BadInput, WorkspaceError
+from commonplace.errors import BadInput, StateError, WorkspaceError
 from commonplace.memory import history, layout, notes, staging
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.history import Change
@@ -156,14 +156,12 @@ async def reset(book: Book) -> dict[str, int]:
     held = {each.entry.id: each.entry.text for each in await entries.known(book)}
     if book.has_index():
         home = str(book.home.resolve())
-        database = await book.database()
 
         def body(tx: Transaction) -> None:
             outputs.clear(tx)
             rows.clear(tx, home)
 
-        await database.write(body)
-        await database.scrub()
+        await (await book.database()).write(body)
     files = await anyio.to_thread.run_sync(_empty, root)
     last = history.current(await anyio.to_thread.run_sync(history.read, book.home))
     gone = [
@@ -171,7 +169,18 @@ async def reset(book: Book) -> dict[str, int]:
         for key, text in {**held, **last}.items()
     ]
     await anyio.to_thread.run_sync(history.append, book.home, gone)
+    await scrub(book)
     return {"removed": len(held), "files": files}
+
+
+async def scrub(book: Book) -> None:
+    """Let nothing that was deleted be read from the database's files; where others use it, say so and go on."""
+    if not book.has_index():
+        return
+    try:
+        await (await book.database()).scrub()
+    except StateError as error:
+        book.warn(f"What was deleted may still be in free space of the database: {error.sentence()}")
 
 
 def _empty(root: Path) -> int:

@@ -25,6 +25,7 @@ from commonplace.memory.inputs import Input
 from commonplace.memory.repository import look
 from commonplace.pipeline import shape, validate
 from commonplace.pipeline.consolidation import unlearned
+from commonplace.pipeline.consolidation.edits import said_by
 from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.redact import redact
 from commonplace.state import outputs
@@ -47,7 +48,6 @@ Each folder in `resources/` is the memory of another program about one project; 
 _MARKS: Final = (layout.MEMORY, layout.SUMMARY, layout.RAW, layout.SUMMARIES)
 _OLDER: Final = "user/memory"
 _CLOSING: Final = ("## User preferences", "## Reusable knowledge", "## Failures and how to do differently")
-_TAGS: Final = re.compile(r"\s*(?:\[Task \d+\]|\(\d+ sessions\)|\[ad-hoc note\]|\[\d+\])")
 _CWD: Final = re.compile(r"cwd=([^;,]+)")
 _FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _MAX_NOTE: Final = 2_000
@@ -87,7 +87,9 @@ async def migrate(book: Book, folder: Path) -> Migrated:
     if taught:
         await (await book.index()).refresh(book.home)
         await _take_inputs(book, taught, report)
-    await anyio.to_thread.run_sync(_take_wishes, book, source, taught, report)
+    known = (await (await book.database()).read(outputs.everything)).values() if book.has_index() else ()
+    learned = normal("\n".join(each.raw_memory for each in known))
+    await anyio.to_thread.run_sync(_take_wishes, book, source, learned, report)
     return report
 
 
@@ -166,18 +168,16 @@ def _put(path: Path, text: str) -> bool:
     return True
 
 
-def _take_wishes(book: Book, source: Path, taught: list[Input], report: Migrated) -> None:
+def _take_wishes(book: Book, source: Path, learned: str, report: Migrated) -> None:
     """Write a note for each thing that the other memory says and ours does not."""
     root = book.home / layout.FOLDER
     staging.recover(root)
     forgotten = Forgotten.of(book.home)
     known = {(note.action, normal(note.text), note.scope) for note in notes.read(root)}
-    learned = normal("\n".join(one.raw_memory for one in inputs.read(book.home)))
-    rows = normal("\n".join(one.raw_memory for one in taught)) if report.inputs else ""
     for wish in _wishes(source):
         text = " ".join(redact(wish.text).split())
         key = (wish.action, normal(text), wish.scope)
-        is_covered = bool(normal(text)) and normal(text) in (learned or rows)
+        is_covered = bool(normal(text)) and normal(text) in learned
         is_unwanted = validate.is_unfit(text) or forgotten.within(text) is not None
         if not normal(text) or key in known or is_covered or is_unwanted:
             report.skipped += 1
@@ -216,13 +216,7 @@ def _handbook(path: Path) -> Iterator[_Wish]:
         elif line.startswith("#"):
             section = line.strip()
         elif line.startswith("- ") and section in _CLOSING:
-            yield _Wish(_said(line), scope, moment)
-
-
-def _said(line: str) -> str:
-    told = _TAGS.sub("", line.removeprefix("- ")).strip()
-    found = re.fullmatch(r'"(.+)"', told)
-    return found[1] if found else told
+            yield _Wish(said_by(line), scope, moment)
 
 
 def _project(cwd: str) -> str:

@@ -75,20 +75,25 @@ def adopt(home: Path, root: Path, moment: datetime) -> list[str]:
     raw = baseline.content(root, layout.RAW) or ""
     found: list[_Edit] = []
     for path, letter in sorted(changes.items()):
-        is_told = path in (layout.MEMORY, layout.SUMMARY, layout.RAW) or path.startswith(f"{layout.SUMMARIES}/")
-        if is_told and letter == "M":
+        if is_told(path) and letter == "M":
             old = baseline.content(root, path) or ""
             new = (root / path).read_bytes().decode("utf-8", "replace")
             found += _edits(list(_told(path, old, raw)), list(_told(path, new, raw))) if new.strip() else []
     return _write(home, root, list(dict.fromkeys(found)), moment)
 
 
+def is_told(path: str) -> bool:
+    """Say whether a file is one whose lines become notes: one that is written anew."""
+    return path in (layout.MEMORY, layout.SUMMARY, layout.RAW) or path.startswith(f"{layout.SUMMARIES}/")
+
+
 def _own(home: Path, root: Path, changed: Iterable[str], moment: datetime) -> None:
     """Note the skills that are a person's now; a folder that they emptied goes."""
     known = decisions.owned(home)
     for path in sorted(changed):
-        if path.startswith(f"{layout.SKILLS}/") and path not in known:
-            decisions.append(home, "own", wire_time(moment), path=path)
+        if path.startswith(f"{layout.SKILLS}/"):
+            if path not in known:
+                decisions.append(home, "own", wire_time(moment), path=path)
             with contextlib.suppress(OSError):  # it is not empty, or not there
                 (root / path).parent.rmdir()
 
@@ -102,8 +107,8 @@ def _write(home: Path, root: Path, found: list[_Edit], moment: datetime) -> list
     first = notes.moment(root, moment, after=after)
     made: list[str] = []
     known = notes.read(root)
-    for edit in sorted(found, key=lambda each: bool(each.now)):
-        if _is_noted(edit, known):
+    for edit in sorted((_told_safely(each, forgotten) for each in found), key=lambda each: bool(each.now)):
+        if not (edit.was or edit.now) or _is_noted(edit, known):
             continue
         action: notes.Action = "change" if edit.was and edit.now else "remember" if edit.now else "forget"
         text = notes.text_of(action, edit.now or edit.was, target=edit.was if edit.now else "", scope=edit.scope)
@@ -111,6 +116,12 @@ def _write(home: Path, root: Path, found: list[_Edit], moment: datetime) -> list
         name = notes.name_for(root, when, redact(f"edit {edit.now or edit.was}"))
         made.append(notes.write(root, name, redact(text)))
     return made
+
+
+def _told_safely(edit: _Edit, forgotten: Forgotten) -> _Edit:
+    """Return an edit without what was forgotten before: that needs no note to stay away, and none may name it."""
+    is_gone = bool(edit.was) and forgotten.within(edit.was) is not None
+    return _Edit("", edit.now, edit.scope) if is_gone else edit
 
 
 def _is_noted(edit: _Edit, known: list[notes.Note]) -> bool:
@@ -176,7 +187,7 @@ def _of_lines(text: str, scope: str) -> Iterator[_Told]:
             is_told = False
         elif line.startswith("#") or (line and not line.startswith("-")):
             is_told = True
-        if is_told and (said := _said(line)):
+        if is_told and (said := said_by(line)):
             yield _Told(scope, said)
 
 
@@ -190,8 +201,8 @@ def _of_summary(text: str) -> Iterator[_Told]:
             scope = GLOBAL if title in ("every project", "Older Memory Topics") else title
         elif in_index and _LEARNINGS.match(line):
             parts = _LEARNINGS.sub("", line).split("; ")
-            yield from (_Told(scope, said) for part in parts if (said := _said(part.rstrip("…"))))
-        elif not (in_index and _is_topic(line, scope)) and (said := _said(line)):
+            yield from (_Told(scope, said) for part in parts if (said := said_by(part.rstrip("…"))))
+        elif not (in_index and _is_topic(line, scope)) and (said := said_by(line)):
             yield _Told(scope, said)
 
 
@@ -200,7 +211,7 @@ def _is_topic(line: str, scope: str) -> bool:
     return name in (scope, scope.rstrip("/").rpartition("/")[2], "every project")
 
 
-def _said(line: str) -> str:
+def said_by(line: str) -> str:
     """Return what a line of the memory says; nothing for headings and the like."""
     if _FRAME.match(line) or _FRAME.match(line.strip()):
         return ""

@@ -205,14 +205,16 @@ def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consoli
 
 
 def _skills(desk: Desk) -> list[Skill]:
-    """Return what worked again and again, and nobody asked to forget."""
+    """Return what worked again and again, and nobody asked to forget or removed by hand."""
     found = [
         each
         for each in repeated.procedures(desk.inputs, desk.projects)
         if not any(_told(run) in desk.forgotten for run in each.runs)
         and not any(guard.is_injection(step) for run in each.runs for step in run.steps)
     ]
-    return skills.of_procedures(found, handbook.titles(sorted(set(desk.projects.values()))))
+    made = skills.of_procedures(found, handbook.titles(sorted(set(desk.projects.values()))))
+    files = {skill.name: f"{layout.SKILLS}/{skill.name}/SKILL.md" for skill in made}
+    return [skill for skill in made if files[skill.name] not in desk.owned or (desk.root / files[skill.name]).is_file()]
 
 
 def _told(run: repeated.Run) -> str:

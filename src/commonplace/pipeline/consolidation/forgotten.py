@@ -29,10 +29,13 @@ _ALIKE: Final = 0.8
 _MIN_WORDS: Final = 2
 _BYTES: Final = 6
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]|(?:(?![\u3400-\u9fff])[\w./:@#+-])+")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_WORD: Final = re.compile(r"[^\W_][\w'./:@+-]*[\w+]|\w")
+"""As `alike` has them, so that no word of a text is missed."""
 _EDGES: Final = "./:@#+-_"
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _Rule(msgspec.Struct):
     """One decision."""
 
     salt: str
@@ -40,10 +43,23 @@ class _Rule(msgspec.Struct, frozen=True):
     words: tuple[frozenset[str], ...]
     sizes: tuple[int, ...]
     at: int
+    seen: set[str] = set()
+    """Every word that was ever asked about: texts share most of their words."""
+    own: dict[str, str] = {}
+    """The hashes of those that stand in what was forgotten."""
+
+    def shared(self, about: frozenset[str]) -> frozenset[str]:
+        """Return the hashes of those words that stand in what was forgotten."""
+        for word in about - self.seen:
+            self.seen.add(word)
+            name = _hash(self.salt, word)
+            if any(name in words for words in self.words):
+                self.own[word] = name
+        return frozenset(self.own[word] for word in about & self.own.keys())
 
     def may_be_in(self, about: frozenset[str]) -> bool:
         """Say whether a text that is about these words may hold what was forgotten; cheap, and mostly no."""
-        own = frozenset(_word_hash(self.salt, word) for word in about)
+        own = self.shared(about)
         return any(len(words & own) >= _ALIKE * len(words) for words in self.words)
 
     def is_this(self, plain: str, about: frozenset[str]) -> bool:
@@ -52,8 +68,11 @@ class _Rule(msgspec.Struct, frozen=True):
             return True
         if len(about) < _MIN_WORDS:
             return False
-        own = frozenset(_word_hash(self.salt, word) for word in about)
-        return any(len(words) >= _MIN_WORDS and len(own & words) / len(own | words) >= _ALIKE for words in self.words)
+        own = self.shared(about)
+        return any(
+            len(words) >= _MIN_WORDS and len(own & words) / (len(about) + len(words - own)) >= _ALIKE
+            for words in self.words
+        )
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where in a text the very words stand."""
@@ -138,7 +157,7 @@ class Forgotten:
     def _near(self, text: str) -> list[_Rule]:
         if not self._rules or not text:
             return []
-        about = alike.words(text).about
+        about = _roughly_about(text)
         return [rule for rule in self._rules if rule.may_be_in(about)]
 
     def _found(self, text: str) -> Iterator[tuple[int, int, int]]:
@@ -177,7 +196,7 @@ def decision(texts: Iterable[str]) -> dict[str, Any]:
     return {
         "salt": salt,
         "hashes": sorted({_hash(salt, _plain(text)) for text in known}),
-        "words": [sorted(_word_hash(salt, word) for word in alike.words(text).about) for text in known],
+        "words": [sorted(_hash(salt, word) for word in alike.words(text).about) for text in known],
         "sizes": sorted({len(_plain(text).split(" ")) for text in known}),
     }
 
@@ -200,5 +219,12 @@ def _hash(salt: str, text: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _word_hash(salt: str, word: str) -> str:
-    return _hash(salt, word)
+def _stem(word: str) -> str:
+    return alike.stem(word.strip("'.:"))
+
+
+def _roughly_about(text: str) -> frozenset[str]:
+    """Return at least the words that a text, or any part of it, is about; far cheaper than telling which those are."""
+    if _HAN.search(text):
+        return alike.words(text).about
+    return frozenset(map(_stem, set(_WORD.findall(text.lower().replace("’", "'")))))

@@ -22,7 +22,7 @@ from commonplace.state.outputs import Output
 _REFERENCE: Final = re.compile(r"^- \[(\d+)\] turn ")
 _NUMBER: Final = re.compile(r"\[(\d+)\]")
 _NUMBERS: Final = re.compile(r"\s*(?:\[\d+\])+\s*$")
-_QUOTED: Final = re.compile(r"\"([^\"]+)\"|`([^`]+)`")
+_QUOTED: Final = re.compile(r'"([^"]+)"')
 _TAKEAWAY: Final = " Best takeaway: "
 _SECTION: Final = re.compile(
     r"^(?:Preference signals:|Reusable knowledge:|Failures and how to do differently:|References:?|Key steps:)$"
@@ -74,7 +74,7 @@ class _Cut:
         told = _NUMBERS.sub("", bullet)
         if self._forgotten.within(told) is not None:
             return True
-        return any((one or two) in self._forgotten for one, two in _QUOTED.findall(told))
+        return any(said in self._forgotten for said in _QUOTED.findall(told))
 
     def names(self, text: str) -> str:
         return "\n".join(self._name(line) for line in text.split("\n"))
@@ -168,7 +168,7 @@ def _note(note: Note, text: str, forgotten: Forgotten) -> str | None:
 
 
 def _wordings(text: str) -> list[str]:
-    return [text, *(one or two for one, two in _QUOTED.findall(text))]
+    return [text, *_QUOTED.findall(text)]
 
 
 def _lines(text: str, forgotten: Forgotten) -> str:
@@ -185,6 +185,7 @@ def _texts(root: Path) -> list[str]:
         folders[:] = sorted(name for name in folders if name != layout.GIT)
         for name in sorted(files):
             path = Path(folder, name).relative_to(root).as_posix()
-            if path not in _WRITTEN and path.split("/")[0] != layout.SUMMARIES and not layout.is_part(name):
+            is_anew = path in _WRITTEN or path.split("/")[0] == layout.SUMMARIES
+            if not is_anew and not layout.is_part(name):
                 found.append(path)
     return [path for path in found if not (root / path).is_symlink()]

@@ -35,6 +35,7 @@ SCALE: Final = 100
 _CUES: Final[tuple[Cue, ...]] = get_args(Cue)
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:'[a-z]+)?|[./_-]+|[^\w\s]")
 _NUMBER: Final = re.compile(r"\d[\d.]*")
+_DIGIT: Final = re.compile(r"\d")
 _CODE: Final = re.compile(r"\w+[/_]\w+|\w\.\w{1,4}\b|--\w")
 _NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
 _ENDINGS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
@@ -113,7 +114,7 @@ def _about(sentence: Sentence, count: int, place: int, size: int, moment: Moment
     for name, is_there in (
         ("q", sentence.is_question),
         ("code", bool(_CODE.search(text))),
-        ("digit", any(char.isdigit() for char in text)),
+        ("digit", bool(_DIGIT.search(text))),
         ("name", bool(_NAME.search(text))),
     ):
         if is_there:
@@ -127,6 +128,7 @@ def _tokens(text: str) -> list[str]:
     return ["<num>" if _NUMBER.fullmatch(token) else token for token in _TOKEN.findall(text.lower().replace("’", "'"))]
 
 
+@lru_cache(maxsize=8192)
 def _stem(token: str) -> str:
     for ending in _ENDINGS:
         if token.endswith(ending) and len(token) - len(ending) >= 3:

@@ -21,14 +21,16 @@ from commonplace.pipeline.embedded.findings import FAILURES, Kind, section_of
 from commonplace.pipeline.embedded.preferences import Where
 from commonplace.pipeline.embedded.sentences import Sentence
 
-SURE: Final = 0.6
+SURE: Final = 0.7
 """How likely the ear must find something worth keeping, if cue words do not say so."""
 SURE_AGAINST: Final = 0.75
 """What the ear needs where cue words speak against a sentence: once, for now, perhaps, others say."""
+SURE_THROUGHOUT: Final = 0.95
+"""What the ear needs where a sentence mostly tells what is to be written, or what is broken."""
 SURE_OF_NOTHING: Final = 0.95
 """How likely the ear must find nothing in a sentence to overrule cue words."""
-SURE_OF_NOTHING_SHORT: Final = 0.97
-"""The same for a few words, of which labelled messages have few."""
+SURE_OF_NOTHING_CLEAR: Final = 0.98
+"""The same for clear words of blame or consent, and for a few words, of which labelled messages have few."""
 SURE_BESIDE: Final = 0.2
 """What the ear needs for a sentence next to one that is kept: they belong together."""
 MUCH_LIKELIER: Final = 1.5
@@ -39,6 +41,7 @@ DEAD_END: Final = 0.12
 """How likely a dead end must be for what is said after commands failed to be one."""
 _AGAINST: Final[tuple[Cue, ...]] = ("once", "unreal", "transient", "request", "praise", "moving_on")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_CLEAR: Final[tuple[Cue, ...]] = ("blame", "consent")
 _FEW_WORDS: Final = 5
 _MIN_WORDS: Final = 3
 _MIN_HAN: Final = 5
@@ -81,19 +84,22 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
     by_cues = kind_by_cues(sentence, scene)
     heard = ear.listen(own, number, scene.moment, by_cues)
     if by_cues is not None:
-        sure = SURE_OF_NOTHING_SHORT if _is_short(sentence) else SURE_OF_NOTHING
+        clear = _is_short(sentence) or sentence.heard.any(*_CLEAR)
+        sure = SURE_OF_NOTHING_CLEAR if clear else SURE_OF_NOTHING
         return None if heard.nothing >= sure else _as(_better(by_cues, heard, scene), heard, by_ear=False)
-    if (
-        _is_too_short(sentence)
-        or sentence.is_question
-        or guard.is_dictated(sentence.heard)
-        or sentence.heard.says("others")
-    ):
+    if _is_too_short(sentence) or sentence.is_question or sentence.heard.says("others"):
         return None
     best = _better(heard.best, heard, scene)
-    least = SURE_AGAINST if _speaks_against(sentence, scene.moment) else SURE
-    least = SURE_AFTER_FAILING if best == "failure" and scene.failing else least
-    return _as(best, heard, by_ear=True) if 1 - heard.nothing > least else None
+    return _as(best, heard, by_ear=True) if 1 - heard.nothing > _least(sentence, best, scene) else None
+
+
+def _least(sentence: Sentence, best: Kind, scene: Scene) -> float:
+    """Return how sure the ear must be of a sentence in which cue words find nothing."""
+    if best == "failure" and scene.failing:
+        return SURE_AFTER_FAILING
+    if guard.is_dictated(sentence.heard) or (best == "failure" and scene.moment == "opening"):
+        return SURE_THROUGHOUT  # what is to be written, or what is broken
+    return SURE_AGAINST if _speaks_against(sentence, scene.moment) else SURE
 
 
 def _as(kind: Kind, heard: ear.Heard, *, by_ear: bool) -> Told:

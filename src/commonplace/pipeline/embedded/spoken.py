@@ -70,9 +70,13 @@ class _Before(msgspec.Struct):
     answer: Answered | None = None
     stopped: Called | Stopped | None = None
     failing: bool = False
+    asked: bool = False
+    """Something was said; what is done before that answers nobody."""
 
     def note(self, event: Event) -> None:
         """Take notice of an event."""
+        if not self.asked and not isinstance(event, Said):
+            return
         if isinstance(event, Stopped) or (isinstance(event, Called) and event.refused):
             self.stopped, self.answer = event, None
             self.moment = "stopped" if isinstance(event, Stopped) else "refused"
@@ -82,6 +86,7 @@ class _Before(msgspec.Struct):
             self.moment, self.answer = "answering", None
             self.failing = _fails(event, self.failing)
         elif isinstance(event, Said):
+            self.asked = True
             self.answer = self.stopped = None
             self.moment = "answering" if self.moment != "opening" else self.moment
 

@@ -50,7 +50,7 @@ def write(home: Path) -> None:
 
 
 def traces(home: Path, *texts: str) -> list[tuple[str, str]]:
-    """Return where under a home texts still stand: in names, in any byte of a file, in objects of git; ledgers aside."""
+    """Return where under a home texts still stand: in names, bytes of files, objects of git; ledgers aside."""
     found: list[tuple[str, str]] = []
     for path, data in _everything(home):
         plain = data.lower()
