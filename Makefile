@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak anchors format clean
+.PHONY: help setup demo test check bench soak anchors ear format clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 setup: $(VENV)/.dev ## make .venv with everything in it
 	@echo "ready: $(BIN)/commonplace"
 
-demo: $(VENV)/.runtime ## show what works, on bundled sample sessions
+demo: $(VENV)/.runtime ## show what it does, on bundled sample sessions
 	@$(BIN)/commonplace demo
 
 test: $(VENV)/.dev ## run every test
@@ -54,6 +54,11 @@ soak: $(VENV)/.dev ## long crash, race and fuzz runs
 
 anchors: $(VENV)/.python ## fetch the pinned Codex and Claude Code into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py
+
+ear: $(VENV)/.dev ## learn the ear's weights anew from training/ (needs scikit-learn)
+	@$(BIN)/python -c 'import sklearn' 2>/dev/null || \
+		{ echo "make: this needs scikit-learn: $(BIN)/pip install scikit-learn" >&2; exit 1; }
+	@$(BIN)/python training/train.py
 
 format: $(VENV)/.dev ## rewrite the code as ruff likes it
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

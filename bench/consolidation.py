@@ -72,11 +72,11 @@ def merging() -> Table:
 
 def _lessons(count: int) -> list[Lesson]:
     """Lessons of forty projects in many words, a third of them said before."""
-    source = random.Random(5)  # noqa: S311 (made-up lessons)
+    source = random.Random(5)
     words = [f"{source.choice(VERBS)}{number}" for number in range(2000)]
     said: list[str] = []
     for _ in range(count):
-        if said and source.random() < 0.33:  # noqa: PLR2004 (a third)
+        if said and source.random() < 0.33:
             base = source.choice(said)
             said.append(f"again: {base}, please")
         else:

@@ -64,7 +64,8 @@ def _scored(case: Case) -> score.CaseScore:
 def speed(folder: Path) -> Table:
     """Sessions per second of the whole command on one core, and how the cost grows with size."""
     table = Table(
-        "memory run, one core, process start to end", ("sessions", "events each", "time", "speed", "peak memory")
+        "memory run --phase 1, one core, process start to end",
+        ("sessions", "events each", "time", "speed", "peak memory"),
     )
     known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
     for count, times in ((1000, 1), (250, 4), (60, 16), (15, 64)):
@@ -78,13 +79,25 @@ def speed(folder: Path) -> Table:
         environment = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat()}
         pinned = [TASKSET, "-c", "0", *PROGRAM] if TASKSET else PROGRAM
         measure.run([*pinned, "sessions", "import", "--from", "codex", "--path", str(source / "codex")], environment)
-        run = measure.run([*pinned, "memory", "run"], environment)
+        run = measure.run([*pinned, "memory", "run", "--phase", "1"], environment)
         speed = f"{count / run.seconds:.0f} sessions/s, {events / run.seconds:.0f} events/s"
         table.add(count, events // count, f"{run.seconds:.2f} s", speed, f"{run.megabytes:.0f} MB")
+    return table
+
+
+def detectors() -> Table:
+    """What each detector finds alone, on the sets that it was tuned on."""
+    from bench.detectors import KINDS, by_detector
+
+    title = "Each detector alone, on near and wide (tuned on these)"
+    table = Table(title, ("detector", "looks for", "findings", "precision", "recall of its kinds"))
+    for row in by_detector():
+        kinds = ", ".join(KINDS[row.detector])
+        table.add(row.detector, kinds, row.findings, f"{row.precision:.1%}", f"{row.recall:.1%}")
     return table
 
 
 def run_all() -> list[Table]:
     """Measure everything."""
     with tempfile.TemporaryDirectory(prefix="bench-learning-") as name:
-        return [gold(), speed(Path(name))]
+        return [gold(), detectors(), speed(Path(name))]

@@ -113,8 +113,12 @@ def arm(step: int) -> None:
             left[0] -= sql.lstrip().upper().startswith("COMMIT")
             return super().execute(sql, *given, **named)
 
-    connect = sqlite3.connect
-    sqlite3.connect = lambda *given, **named: connect(*given, **{"factory": Connection, **named})
+    connect: Any = sqlite3.connect
+
+    def watched(*given: Any, **named: Any) -> Any:
+        return connect(*given, **{"factory": Connection, **named})
+
+    sqlite3.connect = watched
 
 
 if __name__ == "__main__":

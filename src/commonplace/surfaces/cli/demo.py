@@ -1,7 +1,7 @@
 """`commonplace demo`: the first minute with Commonplace, on sample sessions in a throw-away home.
 
-Fourteen sessions of one made-up developer are written as Codex and Claude Code would have, learned from as `learn` does,
-and looked at: what is known, why, what was not learned, and how to take something back.
+Fourteen sessions of one made-up developer are written as Codex and Claude Code would have, learned from as `learn`
+does, and looked at: what is known, why, what changed, and what did not get in.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from commonplace.runtime.entries import Listed
 from commonplace.surfaces.cli import learned, output
 
 SAMPLE = "learn/sessions.json"
+_UNWANTED = (("a token that was typed", "ghp_"), ("a key in an output", "AKIA"), ("an order in a web page", "IGNORE"))
+"""What is in the sessions and may not be in the memory."""
 
 
 @click.command("demo")
@@ -51,7 +53,8 @@ async def _tour(folder: Path) -> None:
     environment = {**os.environ, "COMMONPLACE_HOME": str(folder / "home"), "COMMONPLACE_DATABASE": "sqlite"}
     async with books.open(environment=environment) as book:
         person, count = _write(folder, book.settings.now())
-        _title(screen, "1", f"{count} sessions of Codex and Claude Code: {person}")
+        _title(screen, "1", f"{count} sessions of Codex and Claude Code")
+        screen.print(Text(f"  {person}", style="dim"))
         begun = time.perf_counter()
         places = tuple(place for place in (folder / "codex", folder / "claude") if place.is_dir())
         report = await learn.learn(book, learn.Plan(paths=places))
