@@ -65,14 +65,16 @@ def current(changes: Iterable[Change]) -> dict[str, str]:
 
 
 def difference(
-    known: dict[str, str], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
+    told: Iterable[Change], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
 ) -> list[Change]:
-    """Return the changes that lead from what was known to these entries."""
+    """Return the changes that lead from what was told so far to these entries."""
+    told = list(told)
+    known, before_that = current(told), {change.entry_id for change in told}
     now = {entry.id: entry for entry in entries}
     taken = {old.id: new for old, new in replaced if old.id not in now}
     found: list[Change] = []
     for old, new in replaced:
-        if old.id not in known and old.id not in now:  # it came and went in one run: its words go to history
+        if old.id not in before_that and old.id not in now:  # it came and went in one run: its words go to history
             found.append(_line(time, old, None, old.text, "learned"))
             found.append(_line(time, old, old.text, None, f"superseded by {new.id}"))
     for entry in now.values():

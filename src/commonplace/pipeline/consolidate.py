@@ -193,7 +193,7 @@ def _work(phase: Phase, rows: list[Row], mirrored: str | None) -> _Done:
     is_current = baseline.message(root) == made and not baseline.status(root) and is_sound
     if is_current and mirrored == fingerprint:
         return _Done(Result("unchanged"), fingerprint)
-    before = history.current(history.read(home))
+    told = history.read(home)
     staged = staging.stage(root)
     try:
         consolidated = _consolidate(phase, desk, staged, root, moment)
@@ -205,7 +205,7 @@ def _work(phase: Phase, rows: list[Row], mirrored: str | None) -> _Done:
     except BaseException:
         staging.discard(root)
         raise
-    changes = history.difference(before, consolidated.entries, consolidated.replaced, wire_time(moment))
+    changes = history.difference(told, consolidated.entries, consolidated.replaced, wire_time(moment))
     history.append(home, changes)
     return _Done(_result(changes, consolidated), fingerprint, consolidated)
 

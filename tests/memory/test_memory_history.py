@@ -1,0 +1,59 @@
+"""How the memory changed is told once, whoever finishes a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from commonplace.memory import history
+from commonplace.memory.entries import Entry, Source
+
+TIME = "2026-11-15T12:00:00.000Z"
+
+
+def entry(name: str, text: str) -> Entry:
+    return Entry(name, "global", "preference", text, 1, [Source(text, "said by the user", "t1")], 0, 0)
+
+
+TABS, SPACES = entry("m1", "tabs"), entry("m2", "spaces")
+
+
+def tell(
+    home: Path, entries: list[Entry], replaced: list[tuple[Entry, Entry]]
+) -> list[tuple[str, str | None, str | None, str]]:
+    changes = history.difference(history.read(home), entries, replaced, TIME)
+    history.append(home, changes)
+    return [(change.entry_id, change.before, change.after, change.cause) for change in changes]
+
+
+def test_what_is_new_is_told_once(tmp_path: Path) -> None:
+    assert tell(tmp_path, [TABS], []) == [("m1", None, "tabs", "learned")]
+    assert tell(tmp_path, [TABS], []) == []
+
+
+def test_what_took_the_place_of_something_is_named(tmp_path: Path) -> None:
+    tell(tmp_path, [TABS], [])
+
+    assert tell(tmp_path, [SPACES], [(TABS, SPACES)]) == [
+        ("m2", None, "spaces", "learned"),
+        ("m1", "tabs", None, "superseded by m2"),
+    ]
+    assert tell(tmp_path, [SPACES], [(TABS, SPACES)]) == []
+
+
+def test_what_came_and_went_in_one_run_is_told_once(tmp_path: Path) -> None:
+    first = tell(tmp_path, [SPACES], [(TABS, SPACES)])
+
+    assert ("m1", "tabs", None, "superseded by m2") in first
+    assert tell(tmp_path, [SPACES], [(TABS, SPACES)]) == []
+
+
+def test_what_comes_back_is_told_again(tmp_path: Path) -> None:
+    tell(tmp_path, [SPACES], [(TABS, SPACES)])
+
+    assert ("m1", None, "tabs", "learned") in tell(tmp_path, [TABS], [(SPACES, TABS)])
+
+
+def test_what_nothing_supports_any_more_is_gone(tmp_path: Path) -> None:
+    tell(tmp_path, [TABS], [])
+
+    assert tell(tmp_path, [], []) == [("m1", "tabs", None, "no longer supported")]
