@@ -39,6 +39,7 @@ from commonplace.state.outputs import Output
 _VERSION: Final = "1"
 """Changes when the same inputs are to give another memory."""
 _MADE: Final = "Commonplace memory, made by "
+_KEPT: Final = ", keeping what others wrote"
 _ATTEMPTS: Final = 5
 _SHOWN: Final = 8
 """How many problems a failure names."""
@@ -187,8 +188,10 @@ def _work(phase: Phase, rows: list[Row], mirrored: str | None) -> _Done:
     edits.adopt(home, root, moment)
     unlearned.workspace(root, Forgotten.of(home))
     desk = open_desk(home, root, rows)
+    desk.is_kept = _is_others(root, phase.consolidator.name, mirrored)
     fingerprint = _fingerprint(phase, desk)
-    made = _MADE + f"{phase.consolidator.name}\n\ninputs: {fingerprint}\n"
+    maker = phase.consolidator.name + (_KEPT if desk.is_kept else "")
+    made = _MADE + f"{maker}\n\ninputs: {fingerprint}\n"
     is_sound = not validate.problems(root, owned=desk.owned)
     is_current = baseline.message(root) == made and not baseline.status(root) and is_sound
     if is_current and mirrored == fingerprint:
@@ -208,6 +211,17 @@ def _work(phase: Phase, rows: list[Row], mirrored: str | None) -> _Done:
     changes = history.difference(told, consolidated.entries, consolidated.replaced, wire_time(moment))
     history.append(home, changes)
     return _Done(_result(changes, consolidated), fingerprint, consolidated)
+
+
+def _is_others(root: Path, name: str, mirrored: str | None) -> bool:
+    """Say whether the memory that is there was written by somebody else: another consolidator, Codex, a model."""
+    memory = root / layout.MEMORY
+    if not memory.is_file() or not memory.read_bytes().strip():
+        return False
+    maker = (baseline.message(root) or "").split("\n")[0]
+    if not maker.startswith(_MADE):
+        return mirrored is None  # else it is ours, and only its baseline was lost
+    return maker.removeprefix(_MADE) != name
 
 
 def _consolidate(phase: Phase, desk: Desk, staged: Path, root: Path, moment: datetime) -> Consolidated:

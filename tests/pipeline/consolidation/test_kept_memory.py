@@ -70,7 +70,7 @@ def test_what_was_forgotten_goes_and_nothing_else() -> None:
 
 
 def test_the_sources_of_a_memory_are_known() -> None:
-    assert kept.files(MEMORY) == {FIRST, SECOND}
+    assert kept.files(MEMORY) == {FIRST: "2026-01-01T00:00:00Z", SECOND: "2026-01-02T00:00:00Z"}
 
 
 def test_entries_are_read_with_the_sessions_they_name() -> None:

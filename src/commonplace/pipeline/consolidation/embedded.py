@@ -19,12 +19,13 @@ from commonplace.memory.inputs import Input, stems
 from commonplace.memory.notes import Note
 from commonplace.memory.staging import put
 from commonplace.pipeline import lessons, validate
-from commonplace.pipeline.consolidation import alike, handbook, merge, repeated, skills, summary
+from commonplace.pipeline.consolidation import alike, handbook, kept, merge, repeated, skills, summary
 from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.pipeline.consolidation.handbook import Known
 from commonplace.pipeline.consolidation.skills import Skill
 from commonplace.pipeline.embedded import guard
 from commonplace.pipeline.lessons import Lesson
+from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
 MIN_BUDGET: Final = 6_000
@@ -51,6 +52,8 @@ class Desk(msgspec.Struct):
     pinned: set[str]
     owned: set[str]
     """Files that a person made theirs."""
+    is_kept: bool = False
+    """Somebody else wrote the memory that is there: only what changed beneath it is touched."""
 
 
 class Consolidated(msgspec.Struct):
@@ -72,7 +75,7 @@ class Embedded:
     def consolidate(self, desk: Desk) -> Consolidated:
         """Write the memory's files; return what they hold."""
         merged, learned = _merged(desk)
-        return _write(desk, merged, _known(desk, learned))
+        return _write(desk, merged, _known(desk, learned)) if not desk.is_kept else _add(desk)
 
 
 def entries_of(desk: Desk) -> list[Entry]:
@@ -202,6 +205,39 @@ def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consoli
     put(desk.root / layout.SUMMARY, _clean(digest))
     ids = {entry.id for entry in shown}
     return Consolidated(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
+
+
+def _add(desk: Desk) -> Consolidated:
+    """Keep the memory that is there, without what nothing supports any more, and add what is new."""
+    root = desk.root
+    gone = [alike.words(note.target or note.text) for note in desk.notes if note.action != "remember"]
+
+    def is_gone(said: str) -> bool:
+        return said in desk.forgotten or any(alike.is_same(alike.words(said), words) for words in gone)
+
+    memory = (root / layout.MEMORY).read_text("utf-8", "replace")
+    left = kept.supported(memory, lambda path: (root / path).is_file(), is_gone)
+    names = {f"{layout.SUMMARIES}/{name}.md": thread for thread, name in stems(desk.inputs).items()}
+    sessions = {each.thread_id: each for each in desk.inputs}
+    by_file = {file: sessions[thread] for file, thread in names.items()}
+    told = kept.files(left)
+    old = kept.entries(left, by_file)
+    fresh = [each for file, each in by_file.items() if told.get(file, "")[:19] < wire_second(each.updated_s)[:19]]
+    rest = [note for note in desk.notes if note.path not in told]
+    merged, learned = _merged(msgspec.structs.replace(desk, inputs=fresh, notes=rest))
+    new = sorted((each for each in merged.entries if not kept.is_known(each, old)), key=handbook.rank)
+    known = _known(desk, learned)
+    blocks = handbook.write(new, known, {})
+    put(root / layout.MEMORY, _clean("\n\n".join(part for part in (left.rstrip("\n"), blocks) if part.strip()) + "\n"))
+    digest, _ = summary.write([*old, *new], known)
+    place = root / layout.SUMMARY
+    if place.is_file() and not list(validate.summary(place.read_text("utf-8", "replace"))):
+        wishes, topics = [each for each in new if each.is_global], summary.topics(new, known)
+        digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=summary.BUDGET)
+    put(place, _clean(digest))
+    for entry in (*old, *new):
+        entry.pinned = entry.id in desk.pinned
+    return Consolidated([*old, *new], merged.replaced, [], [])
 
 
 def _skills(desk: Desk) -> list[Skill]:

@@ -18,6 +18,7 @@ from commonplace.memory.inputs import Input
 from commonplace.pipeline.consolidation import alike
 
 _FILE: Final = re.compile(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
+_UPDATED: Final = re.compile(r"updated_at=([^,)]+)")
 _MARK: Final = re.compile(r"\[Task (\d+)\]")
 _NUMBER: Final = re.compile(r"^## Task \d+:")
 _KIND: Final[dict[str, Kind]] = {
@@ -88,11 +89,32 @@ def said(line: str) -> str:
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip().strip('"')
 
 
-def files(text: str) -> set[str]:
-    """Return the files that a memory names as its sources."""
+def files(text: str) -> dict[str, str]:
+    """Return the files that a memory names as its sources, each with the newest time that it tells of it."""
     blocks, _ = reader.parse(text)
     parts = (line for block in blocks for task in block.tasks for part in task.parts.values() for line in part)
-    return {found[1] for line in parts if (found := _FILE.match(line.text))}
+    found: dict[str, str] = {}
+    for line in parts:
+        named = _FILE.match(line.text)
+        if named:
+            updated = _UPDATED.search(line.text)
+            found[named[1]] = max(updated[1] if updated else "", found.get(named[1], ""))
+    return found
+
+
+def summary(text: str, wishes: list[Entry], topics: list[str], *, budget: int) -> str:
+    """Return a summary with what is new put where it belongs, as far as it fits; all else keeps its words."""
+    lines = text.rstrip("\n").split("\n")
+    known = {said(line) for line in lines}
+    added = [f"- {wish.text}" for wish in wishes if said(wish.text) not in known]
+    for heading, new in (("## General Tips", added), ("### Older Memory Topics", topics)):
+        place = lines.index(heading) if heading in lines else len(lines)
+        while heading.startswith("## ") and place and not lines[place - 1].strip():
+            place -= 1
+        fitting = [*lines[:place], *new, *lines[place:]]
+        if len("\n".join(fitting).encode()) < budget:
+            lines = fitting
+    return "\n".join(lines) + "\n"
 
 
 def entries(text: str, by_file: dict[str, Input]) -> list[Entry]:

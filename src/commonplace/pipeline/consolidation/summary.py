@@ -84,6 +84,13 @@ def _profile(entries: list[Entry], known: dict[str, Known]) -> str:
     return f"Works on {shown}{more}."
 
 
+def topics(entries: list[Entry], known: dict[str, Known]) -> list[str]:
+    """Return the lines that lead to entries, by project and day."""
+    page = _Page(BUDGET)
+    lines, _ = _index(entries, known, page)
+    return [line for line in lines if line != "### Older Memory Topics"]
+
+
 def _index(entries: list[Entry], known: dict[str, Known], page: _Page) -> tuple[list[str], list[Entry]]:
     """Return the topics: those of the last days by project and day, then the older ones."""
     by_scope: dict[str, list[Entry]] = defaultdict(list)
