@@ -28,7 +28,7 @@ STRENGTH = 0.5
 LEAST = 3
 SMALLEST = 4
 """Weights below this many hundredths, for every kind, are left out."""
-GOLD = 3.0
+GOLD = 1.0
 """How much more a sentence of the gold set counts than one of a labelled message: it stands in a whole session."""
 Row = tuple[set[str], str]
 

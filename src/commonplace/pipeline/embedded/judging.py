@@ -27,7 +27,7 @@ SURE_AGAINST: Final = 0.75
 """What the ear needs where cue words speak against a sentence: once, for now, perhaps, others say."""
 SURE_THROUGHOUT: Final = 0.95
 """What the ear needs where a sentence mostly tells what is to be written, or what is broken."""
-SURE_OF_NOTHING: Final = 0.95
+SURE_OF_NOTHING: Final = 0.9
 """How likely the ear must find nothing in a sentence to overrule cue words."""
 SURE_OF_NOTHING_CLEAR: Final = 0.98
 """The same for clear words of blame or consent, and for a few words, of which labelled messages have few."""
