@@ -117,13 +117,16 @@ class View(msgspec.Struct):
 
     def dialogue_bytes(self) -> int:
         """Return how much was said, run and printed, as far as it is in the view."""
-        return sum(len(text.encode("utf-8", "replace")) for event in self.events() for text in _texts(event))
+        ran = [event for event in self.events() if isinstance(event, Called)]
+        return self.spoken_bytes() + sum(_size(each.command or each.arguments) + _size(each.output) for each in ran)
+
+    def spoken_bytes(self) -> int:
+        """Return how much the person and the model said to each other."""
+        return sum(_size(event.text) for event in self.events() if isinstance(event, Said | Answered))
 
 
-def _texts(event: Event) -> tuple[str, ...]:
-    if isinstance(event, Said | Answered):
-        return (event.text,)
-    return (event.command or event.arguments, event.output) if isinstance(event, Called) else ()
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want to take this action", "User rejected")

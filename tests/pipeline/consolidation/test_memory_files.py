@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
-from taught import START, taught
+from taught import taught
 
 from commonplace.memory import inputs, layout
 from commonplace.memory.inputs import Input
@@ -13,6 +14,7 @@ from commonplace.pipeline import validate
 from commonplace.pipeline.consolidation.embedded import Consolidated, Desk, Embedded
 from commonplace.pipeline.consolidation.forgotten import Forgotten
 
+LOG = "the log stays in English"
 SHOP, BLOG = "example.org/acme/shop", "example.org/acme/blog"
 
 
@@ -47,27 +49,25 @@ def test_rules_of_a_project_are_not_among_the_wishes_for_all(tmp_path: Path) -> 
     assert f"### {SHOP}" in summary
 
 
+def unlike(number: int, place: int, words: int = 6) -> str:
+    """A sentence that shares no word with any other."""
+    made = random.Random(f"{number}-{place}")
+    return " ".join(
+        "".join(made.choice("bcdfghklmnprstvz") + made.choice("aiou") for _ in range(4)) for _ in range(words)
+    )
+
+
 @pytest.mark.parametrize("sessions", [1, 40, 400])
 def test_the_files_keep_their_budget(tmp_path: Path, sessions: int) -> None:
-    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
     known = [
-        taught(
-            number,
-            said(
-                *(
-                    f"{word}{number}-{place} stays {words[(number + place) % 8]}{number}"
-                    for place, word in enumerate(words)
-                )
-            ),
-            dialogue=4000,
-        )
+        taught(number, said(*(unlike(number, place, 9) for place in range(8))), dialogue=6000)
         for number in range(sessions)
     ]
 
     found = consolidate(tmp_path, *known)
 
     size = sum((tmp_path / name).stat().st_size for name in (layout.MEMORY, layout.SUMMARY))
-    assert size <= max(6_000, 0.12 * 4000 * sessions)
+    assert size <= max(6_000, 0.12 * 6000 * sessions)
     assert (tmp_path / layout.SUMMARY).stat().st_size <= 10_000
     assert validate.problems(tmp_path) == []
     assert len(found.entries) == 8 * sessions
@@ -75,22 +75,17 @@ def test_the_files_keep_their_budget(tmp_path: Path, sessions: int) -> None:
 
 
 def test_what_does_not_fit_is_the_least_useful(tmp_path: Path) -> None:
-    known = [
-        taught(number, said(f"thing{number} goes to place{number}", "the log stays in English"))
-        for number in range(200)
-    ]
+    known = [taught(number, said(*(unlike(number, place, 14) for place in range(8)), LOG)) for number in range(60)]
 
-    found = consolidate(
-        tmp_path,
-        *(Input(each.thread_id, START, each.cwd, each.rollout_path, None, each.raw_memory, "", None) for each in known),
-    )
+    found = consolidate(tmp_path, *known)
 
     assert found.left_out
-    assert "the log stays in English" not in {entry.text for entry in found.left_out}
+    assert LOG not in {entry.text for entry in found.left_out}
+    assert LOG in (tmp_path / layout.MEMORY).read_text()
 
 
 def test_the_same_sessions_give_the_same_bytes(tmp_path: Path) -> None:
-    known = [taught(number, said(f"rule number{number} holds", "the log stays in English")) for number in range(20)]
+    known = [taught(number, said(f"rule number{number} holds", LOG)) for number in range(20)]
     for name, order in (("one", known), ("two", list(reversed(known)))):
         (tmp_path / name).mkdir()
         consolidate(tmp_path / name, *order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 from taught import START, lesson
 
 from commonplace.pipeline.consolidation import merge
@@ -99,3 +100,17 @@ def test_the_same_lessons_make_the_same_entries_in_any_order() -> None:
     for seed in range(20):
         random.Random(seed).shuffle(lessons)
         assert merge.merge(lessons) == expected
+
+
+def test_facts_about_two_things_stand_beside_each_other() -> None:
+    one = lesson("the api listens on port 8080", kind="environment", day=1)
+    two = lesson("the web server listens on port 3000", kind="environment", day=2)
+
+    assert len(merge.merge([one, two]).entries) == 2
+
+
+def test_two_rules_of_one_session_do_not_take_each_others_place() -> None:
+    first = lesson("commit messages in English", day=1)
+    second = msgspec.structs.replace(lesson("comments are in German, commit messages too", day=1), place=1)
+
+    assert len(merge.merge([first, second]).entries) == 2

@@ -250,5 +250,7 @@ def _takes_the_place(older: Words, newer: Words) -> bool:
 def _substituted(older: Words, newer: Words) -> bool:
     """Say whether the same is said of another exact thing: a path, a version, a number, a name."""
     was, now = older.exact - newer.about, newer.exact - older.about
-    left = (older.about ^ newer.about) - was - now
-    return bool(was) and bool(now) and len(left) <= _FEW
+    before, after = older.about - newer.about - was, newer.about - older.about - now
+    if before and after and not newer.reverses:
+        return False  # each is about something of its own
+    return bool(was) and bool(now) and len(before | after) <= _FEW

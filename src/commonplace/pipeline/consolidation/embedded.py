@@ -31,8 +31,9 @@ from commonplace.redact import redact
 MIN_BUDGET: Final = 6_000
 SHARE: Final = 0.12
 """`MEMORY.md` and the summary together, of the dialogue that was learned from."""
-_SUMMARY_SHARE: Final = 0.4
-_DIALOGUE: Final = re.compile(r"^Rollout context: .*?([\d,]+) bytes of dialogue", re.MULTILINE)
+MIN_PER_SESSION: Final = 600
+_SUMMARY_SHARE: Final = 0.3
+_DIALOGUE: Final = re.compile(r"^Rollout context: .*?([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?", re.MULTILINE)
 _LINKED: Final = re.compile(r"!?\[([^\]]*)\]\(\s*([^)\s]+)[^)]*\)")
 _ADDRESS: Final = re.compile(r"<(https?://[^>\s]+)>")
 _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
@@ -183,23 +184,35 @@ def _known(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
     return found
 
 
-def budget(inputs: list[Input]) -> int:
-    """Return how large the memory may be: a share of the dialogue that it was learned from."""
-    sizes: list[int] = []
+class Budget(msgspec.Struct, frozen=True):
+    """How large the memory may be."""
+
+    most: int
+    """Beyond this, entries are left out."""
+    wanted: int
+    """Beyond this, sources are told more briefly."""
+
+
+def budget(inputs: list[Input]) -> Budget:
+    """Return how large the memory may be: a share of the dialogue that it was learned from, and enough for a few."""
+    whole = spoken = 0
     for each in inputs:
         found = _DIALOGUE.search(each.rollout_summary)
-        sizes.append(int(found[1].replace(",", "")) if found else 8 * len(each.rollout_summary.encode()))
-    return max(MIN_BUDGET, int(sum(sizes) * SHARE))
+        size = int(found[1].replace(",", "")) if found else 8 * len(each.rollout_summary.encode())
+        whole += size
+        spoken += int(found[2].replace(",", "")) if found and found[2] else size
+    least = max(MIN_BUDGET, MIN_PER_SESSION * len(inputs))
+    return Budget(max(least, int(whole * SHARE)), max(MIN_BUDGET, int(spoken * SHARE)))
 
 
 def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consolidated:
     allowed = budget(desk.inputs)
     entries = sorted(merged.entries, key=handbook.rank)
     found = _skills(desk)
-    digest, unlisted = summary.write(
-        entries, known, budget=min(summary.BUDGET, max(MIN_BUDGET // 3, int(allowed * _SUMMARY_SHARE)))
-    )
-    text, shown = _fit(entries, known, found, allowed - len(digest.encode()))
+    share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
+    digest, unlisted = summary.write(entries, known, budget=min(summary.BUDGET, share))
+    rest = Budget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
+    text, shown = _fit(entries, known, found, rest)
     _write_skills(desk, found)
     put(desk.root / layout.MEMORY, _clean(text))
     put(desk.root / layout.SUMMARY, _clean(digest))
@@ -258,20 +271,23 @@ def _told(run: repeated.Run) -> str:
     return f"steps to {run.task}: " + " -> ".join(f"`{step}`" for step in run.steps)
 
 
-def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allowed: int) -> tuple[str, list[Entry]]:
+def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allowed: Budget) -> tuple[str, list[Entry]]:
     """Return MEMORY.md within its budget: told more briefly first, then without the least useful entries."""
     pointers: dict[str, list[str]] = defaultdict(list)
     for skill in found:
         pointers[skill.project].append(f"{layout.SKILLS}/{skill.name}/SKILL.md")
+    text = ""
     for brevity in handbook.LEVELS:
         text = handbook.write(entries, known, pointers, brevity)
-        if len(text.encode()) <= allowed:
+        if len(text.encode()) <= allowed.wanted:
             return text, entries
+    if len(text.encode()) <= allowed.most:
+        return text, entries
     low, high = 0, len(entries)
     while low < high:
         middle = (low + high + 1) // 2
         size = len(handbook.write(entries[:middle], known, pointers, handbook.LEVELS[-1]).encode())
-        low, high = (middle, high) if size <= allowed else (low, middle - 1)
+        low, high = (middle, high) if size <= allowed.most else (low, middle - 1)
     return handbook.write(entries[:low], known, pointers, handbook.LEVELS[-1]), entries[:low]
 
 

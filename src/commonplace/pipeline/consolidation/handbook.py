@@ -47,12 +47,16 @@ class Brevity(msgspec.Struct, frozen=True):
     one_task: bool = False
     sources: int = 64
     """How many sessions of an entry are named, the newest first."""
+    files: int = 4096
+    """How many sessions of a block are named, the newest first; what each entry rests on is kept beside the files."""
 
 
 LEVELS: Final = (
     Brevity(),
     Brevity(with_thread=False, keywords=4),
     Brevity(with_thread=False, keywords=3, one_task=True, sources=1),
+    Brevity(with_thread=False, keywords=3, one_task=True, sources=1, files=3),
+    Brevity(with_thread=False, keywords=3, one_task=True, sources=1, files=1),
 )
 
 
@@ -118,15 +122,17 @@ class _Tasks:
     def _task(self, number: int, keys: list[str], title: str) -> list[str]:
         sessions = [self._known[key] for key in keys if key in self._known]
         notes = [key for key in keys if key not in self._known]
+        named = sorted(sessions, key=_freshness, reverse=True)[: self._brevity.files]
         if sessions:
             first = sessions[0]
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            name = f"{first.task or title}{more}, {first.outcome or 'uncertain'}"
+            told = first.task if first.task not in ("", "session") else f"work in {first.project.rpartition('/')[2]}"
+            name = f"{told}{more}, {first.outcome or 'uncertain'}"
         else:
             name = f"notes on {title}, by hand"
         lines = [f"## Task {number}: {name}", ""]
         if sessions:
-            lines += ["### rollout_summary_files", *(self._file(each) for each in sessions)]
+            lines += ["### rollout_summary_files", *(self._file(each) for each in sessions if each in named)]
         if notes:
             lines += [] if not sessions else [""]
             lines += ["### extension_resource_files", *(f"- {note} (cwd=any, source=ad_hoc)" for note in notes)]

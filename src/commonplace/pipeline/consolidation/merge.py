@@ -145,7 +145,9 @@ def _how(lesson: Lesson) -> str:
 
 
 def _telling(cluster: Cluster) -> Lesson:
-    """Return the lesson that says it best: the most complete wording, and of those the newest."""
+    """Return the lesson that says it best: the most complete wording or check, and of those the newest."""
+    if cluster.last.kind == "verify" and not cluster.is_said:
+        return max(cluster.lessons, key=lambda lesson: (ran.completeness(lesson), lesson.order))
     return max(cluster.lessons, key=lambda lesson: (min(len(lesson.words), 200), lesson.order))
 
 
@@ -186,5 +188,7 @@ def _replace(clusters: _Clusters, entries: dict[int, Entry]) -> None:
                 continue
             if entries[older.number].scope != entries[newer.number].scope:
                 continue
-            if alike.clash(alike.words(older.last.words), alike.words(newer.last.words)):
+            before, now = alike.words(older.last.words), alike.words(newer.last.words)
+            is_one_session = older.last.thread_id == newer.last.thread_id
+            if (not is_one_session or now.reverses) and alike.clash(before, now):
                 older.replaced_by = newer

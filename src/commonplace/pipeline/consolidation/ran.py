@@ -16,6 +16,10 @@ from commonplace.pipeline.embedded import commands
 from commonplace.pipeline.lessons import Lesson
 
 _COMMAND: Final = re.compile(r"`([^`]+)`")
+_RUNNER: Final = re.compile(
+    r"^(?:(?:uv|poetry|pdm|rye|hatch|pipenv) run|npx|bunx|pnpm exec|yarn|bundle exec|python3? -m) (?=\S)"
+)
+"""What a check is run through does not make it another one."""
 _STEPS_ALIKE: Final = 0.6
 _SAID_ALIKE: Final = 0.5
 """How much of what was printed and typed must be the same, too: one program fails in many ways."""
@@ -35,7 +39,7 @@ def is_same(one: Lesson, two: Lesson) -> bool:
     if not first or not second:
         return one.text == two.text
     if one.kind == "verify":
-        return first[-1] == second[-1]
+        return _RUNNER.sub("", first[-1]) == _RUNNER.sub("", second[-1])
     if one.kind == "procedure":
         return SequenceMatcher(None, first, second, autojunk=False).ratio() >= _STEPS_ALIKE
     helped = set(first[1:]) & set(second[1:])
@@ -43,3 +47,9 @@ def is_same(one: Lesson, two: Lesson) -> bool:
         return False
     one_said, two_said = alike.words(one.text).about, alike.words(two.text).about
     return len(one_said & two_said) / max(1, min(len(one_said), len(two_said))) >= _SAID_ALIKE
+
+
+def completeness(lesson: Lesson) -> tuple[int, int]:
+    """Return how much of a project a check covers, to tell the best of several."""
+    found = _COMMAND.findall(lesson.text)
+    return commands.completeness(found[-1]) if found else (0, 0)

@@ -15,6 +15,8 @@ from commonplace.pipeline.consolidation.repeated import Procedure, Run
 from commonplace.pipeline.embedded import commands
 
 MAX_NAME: Final = 64
+_PIECES: Final = re.compile(r"([/:=@,])")
+"""Where a word may be cut: between these, a value is whole."""
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _PITFALL: Final = (
     "a step exits with another code -> cause: something differs from the sessions this comes from -> "
@@ -55,31 +57,42 @@ def _words(text: str) -> list[str]:
     return [word for word in _SLUG.split(text.lower()) if word]
 
 
+class _Values:
+    """What differed between runs, each list of values once, in the order in which they are first needed."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[str]] = []
+
+    def word(self, words: list[str]) -> str:
+        """Return a word as the newest run has it, with what differed before replaced."""
+        if len(set(words)) == 1:
+            return words[-1]
+        pieces = [_PIECES.split(word) for word in words]
+        if any(len(each) != len(pieces[0]) for each in pieces):
+            return self._argument(words)
+        rows = [list(row) for row in zip(*pieces, strict=True)]
+        return "".join(row[-1] if len(set(row)) == 1 else self._argument(row) for row in rows)
+
+    def _argument(self, values: list[str]) -> str:
+        known = list(dict.fromkeys(values))
+        if known not in self.seen:
+            self.seen.append(known)
+        return f"$ARGUMENTS[{self.seen.index(known)}]"
+
+
 def _generic(runs: tuple[Run, ...]) -> tuple[list[str], list[list[str]]]:
     """Return the steps of the newest run with what differed before replaced, and the values that were seen."""
     newest = runs[-1].steps
     alike = [run.steps for run in runs if len(run.steps) == len(newest)]
-    values: list[list[str]] = []
+    values = _Values()
     steps: list[str] = []
     for place, step in enumerate(newest):
-        rows = [steps_[place].split() for steps_ in alike]
-        words = step.split()
-        if any(len(row) != len(words) for row in rows):
+        rows = [each[place].split() for each in alike]
+        if any(len(row) != len(rows[-1]) for row in rows):
             steps.append(step)
-            continue
-        told: list[str] = []
-        for number, word in enumerate(words):
-            seen = list(dict.fromkeys(row[number] for row in rows))
-            if len(seen) == 1:
-                told.append(word)
-                continue
-            known = next((index for index, each in enumerate(values) if each == seen), None)
-            if known is None:
-                values.append(seen)
-                known = len(values) - 1
-            told.append(f"$ARGUMENTS[{known}]")
-        steps.append(" ".join(told))
-    return steps, values
+        else:
+            steps.append(" ".join(values.word([row[number] for row in rows]) for number in range(len(rows[-1]))))
+    return steps, values.seen
 
 
 def _text(name: str, procedure: Procedure) -> str:

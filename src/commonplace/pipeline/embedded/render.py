@@ -136,10 +136,8 @@ def _summary(view: View, shown: list[tuple[Task, list[Finding]]]) -> str:
     named = "; ".join(f"{quote(task.name, 60) or 'session'}: {task.outcome}" for task in tasks[:4])
     lines = [f"# {_flat(named)}", ""]
     where = f"in {view.cwd or 'an unknown folder'}" + (f" on branch {view.branch}" if view.branch else "")
-    lines.append(
-        f"Rollout context: {len(tasks)} task(s), {view.dialogue_bytes():,} bytes of dialogue, {where}, "
-        f"{view.started[:10]}, {view.source}."
-    )
+    size = f"{view.dialogue_bytes():,} bytes of dialogue ({view.spoken_bytes():,} spoken)"
+    lines.append(f"Rollout context: {len(tasks)} task(s), {size}, {where}, {view.started[:10]}, {view.source}.")
     numbers = _Numbers()
     for number, (task, own) in enumerate(shown, 1):
         lines += ["", f"## Task {number}: {_flat(task.name) or 'session'}", f"Outcome: {task.outcome}"]

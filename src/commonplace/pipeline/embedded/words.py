@@ -15,7 +15,7 @@ _HANDLE: Final = re.compile(
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}|[\u3400-\u9fff]{2,6}")
 _DULL: Final = tables.words("dull_in_keywords")
 MAX_KEYWORDS: Final = 12
-MAX_SLUG: Final = 60
+MAX_SLUG: Final = 28
 
 
 def keywords(tasks: list[Task], findings: list[Finding]) -> list[str]:
