@@ -84,6 +84,27 @@ def test_the_command_reference_is_what_the_program_prints() -> None:
     assert page.read_text("utf-8") == help_texts()
 
 
+def shown_demo() -> str:
+    """Return what the demo prints, with the one thing in it that differs from run to run made the same."""
+    environment = {**os.environ, "COMMONPLACE_NOW": "2026-11-15T12:00:00Z", "COLUMNS": "100", "NO_COLOR": "1"}
+    program = [sys.executable, "-m", "commonplace", "demo"]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    lines = (line.rstrip() for line in re.sub(r"in \d+\.\d s,", "in 0.6 s,", done.stdout).split("\n"))
+    return "\n".join(lines).strip("\n")
+
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    readme = ROOT / "README.md"
+    text = readme.read_text("utf-8")
+    before, _, rest = text.partition("<!-- the demo -->\n```\n")
+    after = rest.partition("\n```\n")[2]
+    shown = f"{before}<!-- the demo -->\n```\n{shown_demo()}\n```\n{after}"
+    if os.environ.get("UPDATE_DOCS"):
+        readme.write_text(shown, "utf-8")
+
+    assert readme.read_text("utf-8") == shown
+
+
 def test_the_list_of_commands_says_what_the_commands_say() -> None:
     context = click.Context(root)
     for name, (_, text) in COMMANDS.items():

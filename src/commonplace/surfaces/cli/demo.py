@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import textwrap
 import time
 from datetime import datetime
 from importlib import resources
@@ -54,7 +55,8 @@ async def _tour(folder: Path) -> None:
     async with books.open(environment=environment) as book:
         person, count = _write(folder, book.settings.now())
         _title(screen, "1", f"{count} sessions of Codex and Claude Code")
-        screen.print(Text(f"  {person}", style="dim"))
+        told = textwrap.fill(person, screen.width - 2, initial_indent="  ", subsequent_indent="  ")
+        screen.print(Text(told, style="dim"))
         begun = time.perf_counter()
         places = tuple(place for place in (folder / "codex", folder / "claude") if place.is_dir())
         report = await learn.learn(book, learn.Plan(paths=places))
@@ -85,7 +87,7 @@ def _title(screen: Console, number: str, text: str) -> None:
 
 async def _why(screen: Console, book: Book, shown: list[Listed]) -> None:
     """Show the exact words that the best-supported entry rests on."""
-    best = max(shown, key=lambda entry: (entry.support, entry.scope == GLOBAL, entry.kind == "preference"))
+    best = max(shown, key=lambda entry: (entry.kind == "preference", entry.support, entry.scope == GLOBAL))
     found = await entries.why(book, best.id)
     _title(screen, "3", f"commonplace memory why {best.id}")
     screen.print(Text(f"  {output.one_line(found.entry.text, screen.width - 4)}", style="magenta"))
