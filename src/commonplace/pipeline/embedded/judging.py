@@ -31,6 +31,8 @@ SURE_OF_NOTHING: Final = 0.9
 """How likely the ear must find nothing in a sentence to overrule cue words."""
 SURE_OF_NOTHING_CLEAR: Final = 0.98
 """The same for clear words of blame or consent, and for a few words, of which labelled messages have few."""
+SURE_OF_NOTHING_IN_TALK: Final = 0.5
+"""The same where nothing but talk goes on."""
 SURE_BESIDE: Final = 0.2
 """What the ear needs for a sentence next to one that is kept: they belong together."""
 MUCH_LIKELIER: Final = 1.5
@@ -55,6 +57,8 @@ class Scene(msgspec.Struct, frozen=True):
     """Words of the commands that were run."""
     failing: bool = False
     """The last thing that was tried failed, or was taken back."""
+    is_talk: bool = False
+    """Nothing is done in the whole session: most of what is said is a question or small talk."""
 
     @property
     def where(self) -> Where:
@@ -86,6 +90,8 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
     if by_cues is not None:
         clear = _is_short(sentence) or sentence.heard.any(*_CLEAR)
         sure = SURE_OF_NOTHING_CLEAR if clear else SURE_OF_NOTHING
+        if scene.is_talk:
+            sure = SURE_OF_NOTHING_IN_TALK
         return None if heard.nothing >= sure else _as(_better(by_cues, heard, scene), heard, by_ear=False)
     if _is_too_short(sentence) or sentence.is_question or sentence.heard.says("others"):
         return None
@@ -95,6 +101,8 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
 
 def _least(sentence: Sentence, best: Kind, scene: Scene) -> float:
     """Return how sure the ear must be of a sentence in which cue words find nothing."""
+    if scene.is_talk:
+        return SURE_THROUGHOUT
     if best == "failure" and scene.failing:
         return SURE_AFTER_FAILING
     if guard.is_dictated(sentence.heard) or (best == "failure" and scene.moment == "opening"):

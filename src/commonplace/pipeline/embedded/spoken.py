@@ -94,11 +94,12 @@ class _Before(msgspec.Struct):
 def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
     """Yield what the person's own words teach in a session."""
     before = _Before()
+    is_talk = not any(call for task in tasks for call in task.calls() if not call.is_memory)
     for place, task in enumerate(tasks):
         programs = statements.programs_of(task)
         for event in task.events:
             if isinstance(event, Said) and event.voice != "shell" and not guard.is_text_work(event.text):
-                yield from _of_message(event, before, place, programs)
+                yield from _of_message(event, before, place, Scene(before.moment, programs, before.failing, is_talk))
             before.note(event)
 
 
@@ -111,8 +112,7 @@ def _fails(call: Called, failing: bool) -> bool:
     return failing or not errors.is_nothing(call)
 
 
-def _of_message(said: Said, before: _Before, place: int, programs: frozenset[str]) -> Iterator[Finding]:
-    moment = before.moment
+def _of_message(said: Said, before: _Before, place: int, scene: Scene) -> Iterator[Finding]:
     if before.stopped is not None:
         whole = preferences.after_stop(said, before.stopped, place)
         if whole is not None:
@@ -125,8 +125,8 @@ def _of_message(said: Said, before: _Before, place: int, programs: frozenset[str
             yield choice
             return
         if before.answer.text.rstrip().endswith(("?", "？")):
-            moment = "asked"
-    for group in _groups(own, Scene(moment, programs, before.failing)):
+            scene = msgspec.structs.replace(scene, moment="asked")
+    for group in _groups(own, scene):
         yield _finding(said, group, place)
 
 
