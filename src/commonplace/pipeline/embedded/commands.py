@@ -27,6 +27,7 @@ _CHECKS: Final = tables.pattern("checks", flags=re.NOFLAG)
 _NOT_CHECKING: Final = tables.words("not_checking")
 _SELECTS: Final = tables.pattern("selects", flags=re.NOFLAG)
 _BUILD: Final = tables.pattern("build", r"\b", r"\b", re.NOFLAG)
+_MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w*)*) -\w*m (?:\"[^\"]*\"|'[^']*')")
 _TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
 _WORD: Final = re.compile(r"[\w./@:=+-]+")
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9:_-]{1,30}")
@@ -198,6 +199,18 @@ def is_typo(one: Command, two: Command) -> bool:
     if min(len(wrong), len(right)) < 3 or not (wrong.replace("-", "").isalpha() and right.replace("-", "").isalpha()):
         return False
     return _distance(wrong, right) <= 2
+
+
+def shown(line: str) -> str:
+    """Return a command as it is told: without what a commit says, which is about that commit alone."""
+    return _MESSAGE.sub(r"\1", line)
+
+
+def is_misspelt(wrong: str, right: str) -> bool:
+    """Say whether a word is another one with a letter or two gone wrong."""
+    if not (wrong.isalpha() and right.isalpha()) or abs(len(wrong) - len(right)) > 2:
+        return False
+    return 0 < _distance(wrong, right) <= (1 if len(wrong) < 6 else 2)
 
 
 def same_start(one: Command, two: Command) -> bool:

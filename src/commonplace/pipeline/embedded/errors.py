@@ -12,12 +12,14 @@ from commonplace.pipeline.view import Called
 _ERROR: Final = tables.pattern("error")
 _SUMMARY: Final = tables.pattern("counting")
 _VERDICT: Final = tables.pattern("verdict", flags=re.NOFLAG)
+_IN_CODE: Final = tables.pattern("in_code", flags=re.NOFLAG)
 _NOT_THE_CODE: Final = tables.pattern("not_the_code")
 _NOTHING: Final = tables.pattern("checked_nothing", flags=re.MULTILINE | re.IGNORECASE)
 _HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
 _PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
 _LOCKED: Final = tables.pattern("locked")
 _PASSING: Final = tables.pattern("passing")
+_NO_SUCH_PLACE: Final = re.compile(r"\bcd: [^\n]*(?:No such file|Not a directory|no such file)")
 _STOPPED: Final = 130
 _SEARCHES: Final = ("grep", "rg ", "test ", "[ ", "diff ", "git diff")
 _MAX_LINE: Final = 300
@@ -53,14 +55,21 @@ def is_verdict(call: Called) -> bool:
     return bool(_VERDICT.search(call.output)) and not is_not_the_code(call)
 
 
+def is_in_code(call: Called) -> bool:
+    """Say whether an error names a place in the code: what changes there puts it right, not how it is run."""
+    return bool(_IN_CODE.search(call.output))
+
+
 def is_not_the_code(call: Called) -> bool:
     """Say whether a failure is of what is installed, started, configured or allowed."""
     return bool(_NOT_THE_CODE.search(call.output))
 
 
 def is_nothing(call: Called) -> bool:
-    """Say whether a failure says nothing: a vain search, a run that somebody stopped, a lock of others."""
-    if call.code == _STOPPED or call.command.startswith(_SEARCHES) or _LOCKED.search(call.output):
+    """Say whether a failure says nothing: a vain search, a stopped run, a lock of others, a folder spelt wrong."""
+    if call.code == _STOPPED or call.command.startswith(_SEARCHES):
+        return True
+    if _LOCKED.search(call.output) or _NO_SUCH_PLACE.search(call.output):
         return True
     return call.code == 1 and (not call.output.strip() or "nothing to commit" in call.output)
 

@@ -24,6 +24,8 @@ _TIMED_OUT: Final = 124
 _WITHIN: Final = 14
 """How many calls after a failure are looked at."""
 _MAX_STEPS: Final = 4
+_SEARCHED: Final = re.compile(r"\|\s*(?:grep|rg|wc|less|awk|sed)\b[^|]*$")
+_PARTS: Final = re.compile(r"[/.:=@_]")
 _PASSING: Final = tables.pattern("passing")
 
 
@@ -39,12 +41,28 @@ def of_task(task: Task, place: int) -> Iterator[Finding]:
     told: set[str] = set()
     for number, failed in enumerate(calls):
         first = commands.parse(failed.command)
+        later = calls[number + 1 : number + 1 + _WITHIN]
         if errors.worked(failed) or errors.is_nothing(failed) or not first.program or first.line in told:
             continue
-        found = _what_worked(first, failed, calls[number + 1 : number + 1 + _WITHIN], task, place)
+        if _is_slip(first, failed, later):
+            continue
+        found = _what_worked(first, failed, later, task, place)
         if found is not None:
             told.add(first.line)
             yield found
+
+
+def _is_slip(first: Command, failed: Called, later: list[Called]) -> bool:
+    """Say whether a command failed on a name spelt wrong: the error tells it, and a later command spells it right."""
+    told = failed.output.lower()
+    named = [word for word in _names(first) if word in told]
+    after = {word for call in later for word in _names(commands.parse(call.command))}
+    return any(word not in after and any(commands.is_misspelt(word, right) for right in after) for word in named)
+
+
+def _names(command: Command) -> set[str]:
+    """Return the words that a command's operands are made of."""
+    return {part for word in command.words for part in _PARTS.split(word) if len(part) > 3 and not part.startswith("-")}
 
 
 def runs(task: Task) -> list[Called]:
@@ -96,7 +114,12 @@ def _is_named_in(failed: Called, call: Called) -> bool:
 
 
 def _has_worked(call: Called) -> bool:
-    """Say whether a command worked; one that runs until it is stopped did if it told no error."""
+    """Say whether a command worked; one that runs until it is stopped did if it told no error.
+
+    What a search found in an output tells nothing about the command before it.
+    """
+    if _SEARCHED.search(call.command):
+        return False
     return errors.worked(call) or (
         call.code == _TIMED_OUT and "timeout" in call.command and not errors.lines(call.output)
     )
@@ -134,7 +157,8 @@ def _unless_work(first: Command, failed: Called, worked: list[Called], task: Tas
         return _by_change(failed, changed, worked[-1], place)
     if errors.is_verdict(failed) or (_PASSING.search(failed.output) and first.line == worked[-1].command):
         return None
-    if commands.is_verifying(first.line) and any(not patches.is_configuration(edit) for edit in edits):
+    of_code = commands.is_verifying(first.line) or errors.is_in_code(failed)
+    if of_code and any(not patches.is_configuration(edit) for edit in edits):
         return None
     return _finding(failed, worked, place)
 

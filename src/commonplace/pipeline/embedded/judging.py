@@ -31,6 +31,8 @@ SURE_OF_NOTHING: Final = 0.9
 """How likely the ear must find nothing in a sentence to overrule cue words."""
 SURE_OF_NOTHING_CLEAR: Final = 0.98
 """The same for clear words of blame or consent, and for a few words, of which labelled messages have few."""
+SURE_OF_NOTHING_ASKED: Final = 0.75
+"""The same for what asks for something now, and has no word that says that it lasts."""
 SURE_OF_NOTHING_IN_TALK: Final = 0.5
 """The same where nothing but talk goes on."""
 SURE_BESIDE: Final = 0.2
@@ -44,6 +46,7 @@ DEAD_END: Final = 0.12
 _AGAINST: Final[tuple[Cue, ...]] = ("once", "unreal", "transient", "request", "praise", "moving_on")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _CLEAR: Final[tuple[Cue, ...]] = ("blame", "consent")
+_NORMATIVE: Final[tuple[Cue, ...]] = (*_CLEAR, "lasting", "command", "we", "forbid", "contrast", "mine")
 _FEW_WORDS: Final = 5
 _MIN_WORDS: Final = 3
 _MIN_HAN: Final = 5
@@ -92,6 +95,8 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
         sure = SURE_OF_NOTHING_CLEAR if clear else SURE_OF_NOTHING
         if scene.is_talk:
             sure = SURE_OF_NOTHING_IN_TALK
+        elif sentence.heard.says("request") and not sentence.heard.any("lasting", "command", "mine", "blame"):
+            sure = SURE_OF_NOTHING_ASKED
         return None if heard.nothing >= sure else _as(_better(by_cues, heard, scene), heard, by_ear=False)
     if _is_too_short(sentence) or sentence.is_question or sentence.heard.says("others"):
         return None
@@ -116,7 +121,10 @@ def _as(kind: Kind, heard: ear.Heard, *, by_ear: bool) -> Told:
 
 def kind_by_cues(sentence: Sentence, scene: Scene) -> Kind | None:
     """Return what cue words say a sentence is."""
-    return preferences.kind_of(sentence, scene.where) or statements.kind_of(sentence, scene.where, scene.programs)
+    found = preferences.kind_of(sentence, scene.where) or statements.kind_of(sentence, scene.where, scene.programs)
+    if found == "rule" and sentence.heard.says("request") and not sentence.heard.any(*_NORMATIVE):
+        return None  # it asks for something now, and only names the place
+    return found
 
 
 def _speaks_against(sentence: Sentence, moment: Moment) -> bool:

@@ -27,6 +27,8 @@ _QUOTED: Final = re.compile(
 )
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _SPACE: Final = re.compile(r"\s+")
+_NOT_ASKED: Final[tuple[Cue, ...]] = ("others", "retraction", "lasting")
+"""Words of others, what is taken back, and standing wishes name no task."""
 _ASKS: Final[tuple[Cue, ...]] = ("request", "problem")
 _LONGEST: Final = 70
 _FEWEST: Final = 2
@@ -44,7 +46,7 @@ def of(task: Task) -> str:
 
 def _clauses(own: tuple[Sentence, ...]) -> Iterator[str]:
     """Yield what may name a task, best first: clauses that ask, then those that tell a problem, then questions."""
-    fit = [each for each in own if not guard.is_unfit(each.text) and not each.heard.any("others", "retraction")]
+    fit = [each for each in own if not guard.is_unfit(each.text) and not each.heard.any(*_NOT_ASKED)]
     for cue in _ASKS:
         for sentence in fit:
             if sentence.heard.says(cue):

@@ -52,7 +52,7 @@ def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
     if verdict == "redone" and not told and not _is_taken(task):
         return "partial", "the user kept revising it"
     if last is not None and (commands.is_telling(last.command) or _is_the_point(task, last)):
-        return "success", f"`{quote(last.command, 120)}` succeeded"
+        return "success", f"`{quote(commands.shown(last.command), 120)}` succeeded"
     if _is_taken(task):
         return "success", "the user took it"
     return "uncertain", "nobody confirmed it and nothing verified it"
@@ -74,7 +74,7 @@ def _passed_something(task: Task) -> bool:
 
 def _with_error(task: Task, last: Called, following: Task | None) -> tuple[Outcome, str]:
     """Judge a task whose last telling command failed."""
-    why = f"`{quote(last.command or last.name, 120)}` failed"
+    why = f"`{quote(commands.shown(last.command) or last.name, 120)}` failed"
     if commands.is_telling(last.command):
         return "fail", why
     return ("partial", "the user moved on with an error open") if following is not None else ("fail", why)

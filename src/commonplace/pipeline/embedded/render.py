@@ -164,7 +164,7 @@ def _steps(task: Task) -> list[str]:
         if call.is_memory or call.refused or not call.command or not call.ok:
             continue  # what failed is told where something was learned from it
         if not commands.is_looking(commands.parse(call.command)) and not commands.takes_back(call.command):
-            steps.append(f"- `{quote(call.command, 160)}` (exit 0)")
+            steps.append(f"- `{quote(commands.shown(call.command), 160)}` (exit 0)")
     if task.why:
         steps.append(f"- outcome by evidence: {task.why}")
     return steps[-_MAX_STEPS:]

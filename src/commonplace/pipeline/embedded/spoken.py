@@ -97,9 +97,14 @@ def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
     is_talk = not any(call for task in tasks for call in task.calls() if not call.is_memory)
     for place, task in enumerate(tasks):
         programs = statements.programs_of(task)
+        on_text = is_talk
         for event in task.events:
-            if isinstance(event, Said) and event.voice != "shell" and not guard.is_text_work(event.text):
-                yield from _of_message(event, before, place, Scene(before.moment, programs, before.failing, is_talk))
+            if isinstance(event, Said) and event.voice != "shell":
+                if guard.is_text_work(event.text):
+                    on_text = True  # what is said from here on is about the text
+                else:
+                    scene = Scene(before.moment, programs, before.failing, on_text)
+                    yield from _of_message(event, before, place, scene)
             before.note(event)
 
 
@@ -120,7 +125,7 @@ def _of_message(said: Said, before: _Before, place: int, scene: Scene) -> Iterat
             return
     own = sentences.of_text(said.text)
     if before.answer is not None:
-        choice = statements.choice(said, before.answer, place)
+        choice = statements.choice(said, before.answer, place) if not scene.is_talk else None
         if choice is not None and not _is_surely_nothing(own):
             yield choice
             return
