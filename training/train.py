@@ -26,7 +26,7 @@ TARGET = HERE.parent / "src/commonplace/pipeline/embedded/ear.json"
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 STRENGTH = 0.5
 LEAST = 3
-SMALLEST = 8
+SMALLEST = 6
 """Weights below this many hundredths, for every kind, are left out."""
 GOLD = 1.0
 """How much more a sentence of the gold set counts than one of a labelled message: it stands in a whole session."""
