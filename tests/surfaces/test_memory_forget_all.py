@@ -22,8 +22,10 @@ SPOKEN = ("preference", "rule", "decision", "environment")
 
 def wordings(entry: Listed, why: Why) -> list[str]:
     """Return how an entry was said, and how it is told."""
-    said = [link.quote.rstrip("…") for link in why.chain] if entry.kind in SPOKEN else []
-    texts = {entry.text.strip('"'), *said, *re.findall(r'"([^"]{8,})"', entry.text)}
+    said: list[str] = []
+    if entry.kind in SPOKEN:  # what commands printed may have been printed elsewhere, too
+        said = [*(link.quote.rstrip("…") for link in why.chain), *re.findall(r'"([^"]{8,})"', entry.text)]
+    texts = {entry.text.strip('"'), *said}
     return [form for text in texts for form in {text, json.dumps(text)[1:-1]}]
 
 

@@ -58,7 +58,9 @@ async def learn(book: Book, plan: Plan, steps: Steps = _silently) -> Report:
     if chosen:
         imported = await imports.run(book, chosen, lambda done, total: steps("importing sessions", done, total))
     wish = Wish(limit=plan.limit, since_s=plan.since_s)
-    report = await learning.run(book, wish, progress=lambda done: steps("reading sessions", done, None))
+    count = await _eligible(book, plan)
+    steps("reading sessions", 0, count)
+    report = await learning.run(book, wish, progress=lambda done: steps("reading sessions", done, max(done, count)))
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     return report
 
@@ -73,6 +75,19 @@ def _chosen(book: Book, plan: Plan) -> list[tuple[str, Path]]:
         return []
 
 
+async def _eligible(book: Book, plan: Plan) -> int:
+    """Return how many sessions are going to be read, as far as is known."""
+    rows = await _known(book)
+    count = len(rows) - sum(_left_out(book, plan, rows).values())
+    return count if plan.limit is None else min(count, plan.limit)
+
+
+def _left_out(book: Book, plan: Plan, rows: list[Row]) -> dict[str, int]:
+    terms = select.terms(book.settings, background=False, max_claims=0, since_s=plan.since_s)
+    now = int(book.settings.now().timestamp())
+    return select.left_out(rows, terms, select.wanted(book.settings), now)
+
+
 async def _look(book: Book, plan: Plan, chosen: list[tuple[str, Path]]) -> Report:
     """Count what would be taken in and read."""
     report = Report(consolidation=Consolidated("dry_run"))
@@ -82,9 +97,7 @@ async def _look(book: Book, plan: Plan, chosen: list[tuple[str, Path]]) -> Repor
         report.sources.append(Outcome(name, str(path), found=found))
     if book.home.is_dir() and book.has_index():
         rows = await _known(book)
-        terms = select.terms(book.settings, background=False, max_claims=0, since_s=plan.since_s)
-        now = int(book.settings.now().timestamp())
-        report.skipped = select.left_out(rows, terms, select.wanted(book.settings), now)
+        report.skipped = _left_out(book, plan, rows)
         known = len(rows) - sum(report.skipped.values())
         report.warnings.append(f"{known} session(s) that are known would be read; new ones come on top.")
     return report

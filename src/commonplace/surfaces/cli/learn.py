@@ -19,6 +19,7 @@ from commonplace.runtime.book import Book
 from commonplace.runtime.learning import Report
 from commonplace.surfaces.cli import learned, output, views
 
+_BAR = 24
 _AGO = re.compile(r"(\d{1,5})\s*(h|d|w)(?:ours?|ays?|eeks?)?")
 
 
@@ -34,11 +35,17 @@ class _Line:
             self.end()
             self._step, self._shown = step, output.Progress(step)
         if self._shown is not None:
-            self._shown.show(f"{done} of {total}" if total is not None else f"{done}")
+            self._shown.show(_bar(done, total) if total else f"{done}")
 
     def end(self) -> None:
         if self._shown is not None:
             self._shown.end()
+
+
+def _bar(done: int, total: int) -> str:
+    """Return how far something is, as a bar and in numbers."""
+    filled = _BAR * min(done, total) // total
+    return f"{'█' * filled}{'░' * (_BAR - filled)} {done} of {total}"
 
 
 @click.command("learn")
