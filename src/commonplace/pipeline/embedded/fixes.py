@@ -82,8 +82,9 @@ def _what_worked(first: Command, failed: Called, later: list[Called], task: Task
         worked = _has_worked(call)
         if command.line == first.line:
             if not worked:
-                steps, failed = [], call  # what was done so far did not help; what is wrong now is what counts
-                continue
+                if errors.lines(call.output) == errors.lines(failed.output) or not steps:
+                    steps, failed = [], call  # what was done so far did not help
+                continue  # else it helped with that, and something else is wrong now
             return _by_steps(failed, steps, call, task, place)
         holds = commands.holds(command, first)
         if first.looks and not (holds and worked and _configured(task, failed, call)):
