@@ -17,7 +17,7 @@ import msgspec
 from commonplace.pipeline.embedded import ear, guard, preferences, statements
 from commonplace.pipeline.embedded.cues import Cue
 from commonplace.pipeline.embedded.ear import Moment
-from commonplace.pipeline.embedded.findings import FAILURES, Kind, section_of
+from commonplace.pipeline.embedded.findings import FAILURES, PREFERENCES, Kind, section_of
 from commonplace.pipeline.embedded.preferences import Where
 from commonplace.pipeline.embedded.sentences import Sentence
 
@@ -31,6 +31,8 @@ SURE_OF_NOTHING: Final = 0.9
 """How likely the ear must find nothing in a sentence to overrule cue words."""
 SURE_OF_NOTHING_CLEAR: Final = 0.98
 """The same for clear words of blame or consent, and for a few words, of which labelled messages have few."""
+SURE_OF_NOTHING_OUTRIGHT: Final = 0.995
+"""The same for words that say that a wish lasts: they mean what they say."""
 SURE_OF_NOTHING_ASKED: Final = 0.75
 """The same for what asks for something now, and has no word that says that it lasts."""
 SURE_OF_NOTHING_IN_TALK: Final = 0.5
@@ -48,6 +50,7 @@ DEAD_END: Final = 0.12
 _AGAINST: Final[tuple[Cue, ...]] = ("once", "unreal", "transient", "request", "praise", "moving_on")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _CLEAR: Final[tuple[Cue, ...]] = ("blame", "consent")
+_OUTRIGHT: Final[tuple[Cue, ...]] = ("lasting", "command", "consent", "scope")
 _NORMATIVE: Final[tuple[Cue, ...]] = (*_CLEAR, "lasting", "command", "we", "forbid", "contrast", "mine")
 _FEW_WORDS: Final = 5
 _MIN_WORDS: Final = 3
@@ -95,7 +98,9 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
     if by_cues is not None:
         clear = _is_short(sentence) or sentence.heard.any(*_CLEAR)
         sure = SURE_OF_NOTHING_CLEAR if clear else SURE_OF_NOTHING
-        if scene.is_talk:
+        if by_cues in PREFERENCES and sentence.heard.any(*_OUTRIGHT):
+            sure = SURE_OF_NOTHING_OUTRIGHT
+        if scene.is_talk and not sentence.heard.any(*_OUTRIGHT):
             sure = SURE_OF_NOTHING_IN_TALK
         elif sentence.heard.says("request") and not sentence.heard.any("lasting", "command", "mine", "blame"):
             sure = SURE_OF_NOTHING_ASKED
