@@ -17,19 +17,16 @@ from commonplace.errors import BadInput, CommonplaceError
 from commonplace.memory import inputs, layout, notes, staging
 from commonplace.memory.entries import GLOBAL, KINDS, Entry, Kind, Source
 from commonplace.pipeline.consolidation import alike
-from commonplace.pipeline.consolidation.embedded import Desk, entries_of
-from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.protocol.ids import wire_second
 from commonplace.protocol.rollout import Line
-from commonplace.redact import redact
 from commonplace.rollout import decisions, reader
+from commonplace.runtime.memory import LIMIT
 from commonplace.state import entries as rows
 from commonplace.state.database import Row, Transaction
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
 
-LIMIT: Final = 200
 _GROUP: Final = re.compile(r"^task_group: (.+)$", re.MULTILINE)
 _APART: Final = re.compile(r"[`()]+|…")
 _WORD: Final = re.compile(r"\w+")
@@ -143,6 +140,9 @@ def _known(row: Row) -> Known:
 
 def _of_files(home: Path) -> list[Entry]:
     """Return what the workspace's files make, as the consolidator would."""
+    from commonplace.pipeline.consolidation.embedded import Desk, entries_of
+    from commonplace.pipeline.consolidation.forgotten import Forgotten
+
     root = home / layout.FOLDER
     if not root.is_dir() or root.is_symlink():
         return []
@@ -319,6 +319,8 @@ async def _paths(book: Book, threads: set[str]) -> dict[str, str]:
 
 def _stands(link: Link) -> bool:
     """Say whether a quotation is where it was: in the bytes of a ledger, or in a note."""
+    from commonplace.redact import redact
+
     words = _flat(link.quote).removesuffix("…").rstrip()
     if link.thread_id is None:
         try:

@@ -16,18 +16,21 @@ from commonplace.memory.history import Change
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions
 from commonplace.rollout.chain import read_head
-from commonplace.runtime import entries, forgetting, hand, learning, migration
-from commonplace.runtime.entries import LIMIT, Page, Why
-from commonplace.runtime.forgetting import Forgot
-from commonplace.runtime.hand import Told
-from commonplace.runtime.migration import Migrated
 from commonplace.runtime.resolve import resolve
 from commonplace.state import usage
 from commonplace.state.database import Transaction
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
+    from commonplace.runtime.entries import Page, Why
+    from commonplace.runtime.forgetting import Forgot
+    from commonplace.runtime.hand import Told
+    from commonplace.runtime.learning import Report
+    from commonplace.runtime.migration import Migrated
 
+# What reads sessions takes a while to import: each call brings only what it needs.
+PHASES = (1, 2)
+LIMIT = 200
 MODES = ("enabled", "disabled")
 SHOWN_FAILURES = 20
 
@@ -67,44 +70,60 @@ class Memory:
     def __init__(self, book: Book) -> None:
         self._book = book
 
-    async def run(
-        self, *, phases: tuple[int, ...] = learning.PHASES, progress: Callable[[int], None] | None = None
-    ) -> learning.Report:
+    async def run(self, *, phases: tuple[int, ...] = PHASES, progress: Callable[[int], None] | None = None) -> Report:
         """Learn from every session that is eligible, and wait until that is done."""
+        from commonplace.runtime import learning
+
         return await learning.run(self._book, learning.Wish(phases), progress=progress)
 
     async def list(
         self, *, project: str | None = None, kind: str | None = None, limit: int = LIMIT, cursor: str | None = None
     ) -> Page:
         """Return some of what the memory holds, the most useful first (raises BadInput)."""
+        from commonplace.runtime import entries
+
         return await entries.page(self._book, project=project, kind=kind, limit=limit, cursor=cursor)
 
     async def why(self, text: str) -> Why:
         """Return what an entry rests on, in the words that taught it (raises BadInput)."""
+        from commonplace.runtime import entries
+
         return await entries.why(self._book, text)
 
     async def note(self, told: Told, folder: Path | None = None) -> Path:
         """Write down what a person wants remembered, changed or forgotten; return the note's file (raises BadInput)."""
+        from commonplace.runtime import hand
+
         return await hand.note(self._book, told, folder or Path.cwd())
 
     async def forget(self, text: str, *, dry_run: bool = False) -> Forgot:
         """Forget an entry, or whatever holds a text, everywhere but in the ledgers (raises BadInput)."""
+        from commonplace.runtime import forgetting
+
         return await forgetting.forget(self._book, text, dry_run=dry_run)
 
     async def pin(self, text: str, *, pinned: bool = True) -> dict[str, Any]:
         """Keep an entry from ageing, or no longer (raises BadInput)."""
+        from commonplace.runtime import hand
+
         return await hand.pin(self._book, text, pinned=pinned)
 
     async def history(self, entry: str | None = None) -> builtins.list[Change]:
         """Return how the memory changed, oldest first (raises BadInput)."""
+        from commonplace.runtime import hand
+
         return await anyio.to_thread.run_sync(hand.changes, self._book, entry)
 
     async def reset(self) -> dict[str, int]:
         """Begin anew: nothing is learned, modes and what was forgotten stay (raises WorkspaceError)."""
+        from commonplace.runtime import hand
+
         return await hand.reset(self._book)
 
     async def migrate(self, folder: Path) -> Migrated:
         """Take over a memory that another program, or an older version, left in a folder (raises BadInput)."""
+        from commonplace.runtime import migration
+
         return await migration.migrate(self._book, folder)
 
     async def status(self) -> Status:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
 
 from commonplace.memory.entries import KINDS
-from commonplace.runtime.entries import LIMIT, Listed, Why
+from commonplace.runtime.memory import LIMIT
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.calling import call, json_option
+
+if TYPE_CHECKING:
+    from commonplace.runtime.entries import Listed, Why
 
 _WIDTH = 140
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from commonplace.errors import BadInput
-from commonplace.runtime.hand import Told
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.calling import call, json_option
 
@@ -27,6 +26,8 @@ def note(text: str, project: str | None, everywhere: bool, change: str | None, f
 
     It is for the project of the current folder unless said otherwise, and counts from the next `learn` or `memory run`.
     """
+    from commonplace.runtime.hand import Told
+
     told = Told(text=text, project=project, everywhere=everywhere, change=change, forget=forget)
     path = call(lambda memory: memory.note(told))
     if as_json:

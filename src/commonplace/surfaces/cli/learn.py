@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -14,10 +15,12 @@ from commonplace.errors import BadInput
 from commonplace.importers.sources import NAMES
 from commonplace.protocol.ids import parse_time
 from commonplace.runtime import book as books
-from commonplace.runtime import entries, learn
 from commonplace.runtime.book import Book
-from commonplace.runtime.learning import Report
 from commonplace.surfaces.cli import learned, output, views
+
+if TYPE_CHECKING:
+    from commonplace.runtime.entries import Listed
+    from commonplace.runtime.learning import Report
 
 _BAR = 24
 _AGO = re.compile(r"(\d{1,5})\s*(h|d|w)(?:ours?|ays?|eeks?)?")
@@ -80,7 +83,9 @@ def command(
     flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
     line = _Line()
 
-    async def inside() -> tuple[Report, list[entries.Listed], Path]:
+    from commonplace.runtime import entries, learn
+
+    async def inside() -> tuple[Report, list[Listed], Path]:
         async with books.open(flags=flags, warn=output.warn) as book:
             plan = learn.Plan(source, paths, limit, _since(since, book), dry_run)
             report = await learn.learn(book, plan, line)
@@ -122,7 +127,7 @@ def _would(report: Report) -> None:
     screen.print("Nothing was changed.")
 
 
-def show(report: Report, shown: list[entries.Listed], home: Path) -> None:
+def show(report: Report, shown: list[Listed], home: Path) -> None:
     """Tell what was learned, what was skipped and why, what it cost, and what to do next."""
     for source in report.sources:
         views.imported_source(source)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.text import Text
 
 from commonplace.memory.entries import GLOBAL
-from commonplace.runtime.entries import Listed
-from commonplace.runtime.learning import Report
 from commonplace.surfaces.cli.output import one_line, safe
+
+if TYPE_CHECKING:
+    from commonplace.runtime.entries import Listed
+    from commonplace.runtime.learning import Report
 
 REASONS: Final = {
     "already_learned": "nothing new since they were last read",
@@ -38,6 +40,15 @@ def console() -> Console:
     """Return where people read: as wide as their terminal, but not wider than eyes like."""
     width = min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
     return Console(width=width, highlight=False, soft_wrap=True)
+
+
+def run(report: Report) -> None:
+    """Tell what a run did: what was read, and what the memory became."""
+    read(report)
+    done = report.consolidation
+    if done.status == "succeeded":
+        console().print(f"The memory has {done.added} new entries, {done.changed} changed, {done.removed} are gone.")
+    warnings(report)
 
 
 def read(report: Report) -> None:

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 import click
 
-from commonplace.runtime.learning import PHASES, Report
-from commonplace.runtime.memory import MODES, Status
+from commonplace.runtime.memory import MODES, PHASES, Status
 from commonplace.surfaces.cli import entries, hand, output
 from commonplace.surfaces.cli.calling import call, json_option
-
-REASONS = {
-    "already_learned": "nothing new since they were last read",
-    "archived": "archived",
-    "disabled": "memory is turned off for them",
-    "excluded": "excluded by memory.exclude",
-    "not_a_persons_session": "sub-agents and internal sessions",
-    "polluted": "they read from outside",
-    "too_old": "older than memory.max_rollout_age_days",
-    "too_recent": "still going on (memory.min_rollout_idle_hours)",
-}
-"""What the reasons for not reading a session mean."""
 
 
 @click.group("memory")
@@ -72,21 +59,10 @@ def run(phase: str | None, as_json: bool) -> None:
     progress.end()
     if as_json:
         output.print_json(report)
-    else:
-        learned(report)
+        return
+    from commonplace.surfaces.cli import learned
 
-
-def learned(report: Report) -> None:
-    """Print what a run of learning did."""
-    output.say(
-        f"{report.extracted} session(s) taught something, {report.no_output} nothing, {len(report.failed)} failed"
-    )
-    for job in report.failed:
-        output.say(f"failed  {job.thread_id}: {output.one_line(job.reason, 120)}")
-    for reason, count in sorted(report.skipped.items()):
-        output.say(f"  {count} not read: {REASONS.get(reason, reason)}")
-    for warning in report.warnings:
-        output.say(f"warning: {warning}")
+    learned.run(report)
 
 
 @command.command()

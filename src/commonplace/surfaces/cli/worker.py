@@ -7,8 +7,7 @@ import click
 
 from commonplace.runtime import book as books
 from commonplace.runtime import learning
-from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.memory import learned
+from commonplace.surfaces.cli import learned, output
 
 
 @click.command("worker")
@@ -27,7 +26,7 @@ def command(once: bool, as_json: bool) -> None:
         if as_json:
             output.print_json(report)
         elif once or report.extracted or report.failed:
-            learned(report)
+            learned.run(report)
 
     async def inside() -> None:
         async with books.open(warn=output.warn) as book:
