@@ -33,7 +33,7 @@ FAMILIES = {
     "digit",
     "name",
 }
-LARGEST = 800 * 1024
+LARGEST = 900 * 1024
 
 
 def test_the_weights_were_made_from_the_messages_that_are_here() -> None:
@@ -135,3 +135,27 @@ def test_after_something_failed_a_dead_end_needs_less() -> None:
 
     assert told is not None
     assert "failure" == told.kind
+
+
+PLAIN = [
+    "please always answer in German",
+    "always run the linter before you commit",
+    "never use emojis in commit messages",
+    "From now on use polars instead of pandas.",
+    "I always want imperative commit messages.",
+    "don't ever push to main",
+    "We never commit directly to main.",
+    "Always use type hints in Python code.",
+    "Use conventional commits in this repo.",
+    "I prefer vitest over jest.",
+    "Tests go next to the code in this project.",
+]
+
+
+@pytest.mark.parametrize("statement", PLAIN)
+@pytest.mark.parametrize("message", ["{}.", "Fix the failing login test. {}.", "{}. Now fix the login test."])
+def test_what_is_said_outright_is_heard_wherever_it_stands(statement: str, message: str) -> None:
+    own = sentences.of_text(message.format(statement.rstrip(".")))
+    place = next(number for number, each in enumerate(own) if each.text.rstrip(".") == statement.rstrip("."))
+
+    assert judging.told(own, place, judging.Scene("opening")) is not None

@@ -31,14 +31,12 @@ SURE_OF_NOTHING: Final = 0.9
 """How likely the ear must find nothing in a sentence to overrule cue words."""
 SURE_OF_NOTHING_CLEAR: Final = 0.98
 """The same for clear words of blame or consent, and for a few words, of which labelled messages have few."""
-SURE_OF_NOTHING_OUTRIGHT: Final = 0.995
+SURE_OF_NOTHING_OUTRIGHT: Final = 0.95
 """The same for words that say that a wish lasts: they mean what they say."""
 SURE_OF_NOTHING_ASKED: Final = 0.75
 """The same for what asks for something now, and has no word that says that it lasts."""
 SURE_OF_NOTHING_IN_TALK: Final = 0.5
 """The same where nothing but talk goes on."""
-NEARLY_NEVER: Final = 0.1
-"""Below this, words that sound like somebody else's are the person's own."""
 SURE_BESIDE: Final = 0.2
 """What the ear needs for a sentence next to one that is kept: they belong together."""
 MUCH_LIKELIER: Final = 1.5
@@ -105,8 +103,7 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
         elif sentence.heard.says("request") and not sentence.heard.any("lasting", "command", "mine", "blame"):
             sure = SURE_OF_NOTHING_ASKED
         return None if heard.nothing >= sure else _as(_better(by_cues, heard, scene), heard, by_ear=False)
-    is_others = sentence.heard.says("others") and heard.nothing > NEARLY_NEVER
-    if _is_too_short(sentence) or sentence.is_question or is_others:
+    if _is_too_short(sentence) or sentence.is_question or sentence.heard.says("others"):
         return None
     best = _better(heard.best, heard, scene)
     return _as(best, heard, by_ear=True) if 1 - heard.nothing > _least(sentence, best, scene) else None
