@@ -21,9 +21,9 @@ from commonplace.pipeline.embedded.findings import FAILURES, PREFERENCES, Kind, 
 from commonplace.pipeline.embedded.preferences import Where
 from commonplace.pipeline.embedded.sentences import Sentence
 
-SURE: Final = 0.7
+SURE: Final = 0.8
 """How likely the ear must find something worth keeping, if cue words do not say so."""
-SURE_AGAINST: Final = 0.75
+SURE_AGAINST: Final = 0.87
 """What the ear needs where cue words speak against a sentence: once, for now, perhaps, others say."""
 SURE_THROUGHOUT: Final = 0.95
 """What the ear needs where a sentence mostly tells what is to be written, or what is broken."""
