@@ -46,6 +46,8 @@ class Words(msgspec.Struct, frozen=True):
     lower: str
     concepts: frozenset[str]
     """Wishes that very many people have."""
+    weight: float = 0.0
+    """How much its words tell."""
 
     @property
     def reverses(self) -> bool:
@@ -154,6 +156,7 @@ def words(text: str) -> Words:
         bool(denies),
         lower,
         _concepts_in(lower),
+        _weight(frozenset(about)),
     )
 
 
@@ -172,23 +175,31 @@ def _clause_end(lower: str, start: int) -> int:
 
 def is_same(one: Words, two: Words) -> bool:
     """Say whether two lessons teach the same."""
-    shared = len(one.about & two.about)
-    least = min(len(one.about), len(two.about))
-    if not least or clash(one, two):
+    if not one.about or not two.about:
         return False
-    if one.about == two.about or one.concepts & two.concepts:
-        return True
-    if shared < _MIN_SHARED:
+    if one.about != two.about and not one.concepts & two.concepts and not _is_near(one, two):
         return False
-    both = _weight(one.about & two.about)
-    least = min(_weight(one.about), _weight(two.about))
-    return both >= _MIN_WEIGHT and both / least >= _SAME and both / _weight(one.about | two.about) >= _SAME_OF_ALL
+    return not clash(one, two)
+
+
+def _is_near(one: Words, two: Words) -> bool:
+    """Say whether two lessons share most of what they are about."""
+    shared = one.about & two.about
+    if len(shared) < _MIN_SHARED:
+        return False
+    both = _weight(shared)
+    least, whole = min(one.weight, two.weight), one.weight + two.weight - both
+    return both >= _MIN_WEIGHT and both / least >= _SAME and both / whole >= _SAME_OF_ALL
 
 
 def _weight(words: frozenset[str]) -> float:
     """Return how much words tell: names much, words that are everywhere little."""
-    light = _light()
-    return sum(_NAMED if _EXACT.search(word) else _LIGHT if word in light else 1.0 for word in words)
+    return sum(map(_tells, words))
+
+
+@lru_cache(maxsize=65_536)
+def _tells(word: str) -> float:
+    return _NAMED if _EXACT.search(word) else _LIGHT if word in _light() else 1.0
 
 
 @cache

@@ -83,7 +83,7 @@ class _Clusters:
 
     def add(self, lesson: Lesson) -> None:
         words = alike.words(lesson.words)
-        near = self.near(lesson, words)
+        near = self.near(lesson, words, least=2 if len(words.handles) > 1 else 1)
         same = next((each for each in near if _is_same(each, lesson, words)), None)
         if same is None:
             same = Cluster(len(self.all), [], [], bool(lesson.lead))
@@ -98,7 +98,7 @@ class _Clusters:
                 if same.number not in listed[-1:]:
                     listed.append(same.number)
 
-    def near(self, lesson: Lesson, words: Words) -> list[Cluster]:
+    def near(self, lesson: Lesson, words: Words, least: int = 1) -> list[Cluster]:
         """Return the clusters that share the most words with a lesson, the nearest first.
 
         A person's wishes are looked for in all their projects; all else in its own.
@@ -113,7 +113,7 @@ class _Clusters:
                 break
             shared.update(numbers)
         is_said = bool(lesson.lead)
-        alike_kind = [pair for pair in shared.items() if self.all[pair[0]].is_said == is_said]
+        alike_kind = [pair for pair in shared.items() if pair[1] >= least and self.all[pair[0]].is_said == is_said]
         ranked = heapq.nsmallest(_MAX_CANDIDATES, alike_kind, key=lambda pair: (-pair[1], pair[0]))
         return [self.all[number] for number, _ in ranked]
 
