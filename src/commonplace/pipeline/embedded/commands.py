@@ -28,6 +28,7 @@ _NOT_CHECKING: Final = tables.words("not_checking")
 _SELECTS: Final = tables.pattern("selects", flags=re.NOFLAG)
 _BUILD: Final = tables.pattern("build", r"\b", r"\b", re.NOFLAG)
 _MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w*)*) -\w*m (?:\"[^\"]*\"|'[^']*')")
+_INSTALLS: Final = tables.pattern("installs")
 _TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
 _WORD: Final = re.compile(r"[\w./@:=+-]+")
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9:_-]{1,30}")
@@ -150,7 +151,7 @@ def _checks(part: str) -> bool:
     """Say whether one command of a line is a check: known by its name, or called so by the project."""
     bare = _stripped(part)
     words = bare.split()
-    if not words or words[0].rsplit("/", 1)[-1] in _LOOKING or _LOOKS.search(bare):
+    if not words or words[0].rsplit("/", 1)[-1] in _LOOKING or _LOOKS.search(bare) or _INSTALLS.search(bare):
         return False
     if _VERIFY.search(bare):
         return True

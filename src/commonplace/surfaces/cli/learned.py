@@ -99,7 +99,8 @@ def _entry(entry: Listed, width: int) -> Text:
     text = Text("  ")
     text.append(f"{_SHORT.get(entry.kind, entry.kind):9}", style=_COLOURS[entry.kind])
     text.append(f"{f'×{entry.support}' if entry.support > 1 else '':4}", style="bold")
-    text.append(one_line(entry.text.strip('"'), width - 28))
+    told = entry.text[1:-1] if entry.text.startswith('"') and entry.text.endswith('"') else entry.text
+    text.append(one_line(told, width - 28))
     text.append(f"  {entry.id}", style="dim")
     if entry.pinned:
         text.append(" pinned", style="dim")
