@@ -109,12 +109,8 @@ class Surveyor:
         if kind == events.TOKEN_COUNT:
             if b'"total_token_usage"' in bytes(payload):
                 self._token_count = payload
-        elif kind in events.TURN_STARTED:
-            self._counter.started()
-        elif kind in events.TURN_COMPLETE or kind == events.TURN_ABORTED:
-            self._counter.ended()
-        elif kind == events.ROLLED_BACK:
-            self._counter.rolled_back(events.event(payload).num_turns)
+        else:
+            _count_event(self._counter, kind, payload)
 
     def _item(self, payload: msgspec.Raw) -> None:
         raw = bytes(payload)
@@ -128,6 +124,29 @@ class Surveyor:
             self.survey.meta.cwd = msgspec.json.decode(b'"' + (found[1] or found[2]) + b'"')
         if not self.survey.preview and isinstance(view, items.Message):
             self.survey.preview = fragments.own_words(view)[:PREVIEW_CHARS]
+
+
+def count_turn(counter: turns.TurnCounter, line: Line, view: items.View | None = None) -> None:
+    """Take one line into a count of turns; `view` is its item, where somebody has looked at it already.
+
+    Raises:
+        msgspec.DecodeError: the line is not what it says it is.
+    """
+    if line.type == "event_msg":
+        _count_event(counter, kind_of(line.payload), line.payload)
+    elif line.type == "inter_agent_communication":
+        counter.boundary()
+    elif line.type == "response_item" and turns.is_boundary(view or items.view(line.payload)):
+        counter.boundary()
+
+
+def _count_event(counter: turns.TurnCounter, kind: str, payload: msgspec.Raw) -> None:
+    if kind in events.TURN_STARTED:
+        counter.started()
+    elif kind in events.TURN_COMPLETE or kind == events.TURN_ABORTED:
+        counter.ended()
+    elif kind == events.ROLLED_BACK:
+        counter.rolled_back(events.event(payload).num_turns)
 
 
 class _Note(msgspec.Struct):

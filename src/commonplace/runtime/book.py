@@ -18,6 +18,7 @@ from commonplace.errors import StateError
 
 if TYPE_CHECKING:
     from commonplace.runtime.memory import Memory
+    from commonplace.runtime.searching import Search
     from commonplace.runtime.sessions import Sessions
     from commonplace.state.database import Database, Row
     from commonplace.state.threads import Referred, ThreadIndex
@@ -41,6 +42,7 @@ class Book:
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self._warn: Warn = warn or _ignore
         self._database: Database | None = None
+        self._search: Search | None = None
 
     @property
     def home(self) -> Path:
@@ -60,6 +62,15 @@ class Book:
         from commonplace.runtime.memory import Memory
 
         return Memory(self)
+
+    @property
+    def search(self) -> Search:
+        """Ranked search over sessions and memory; what it opened stays open."""
+        from commonplace.runtime.searching import Search
+
+        if self._search is None:
+            self._search = Search(self)
+        return self._search
 
     def has_index(self) -> bool:
         """Say whether there is a database already."""
@@ -97,6 +108,7 @@ class Book:
         self._warn(f"The database is not available ({reason}); reading the files instead.")
         if self._database is not None:
             await self._database.close()
+        self._search = None
         self._database = await SqliteDatabase.open(None)
 
     def warn(self, text: str) -> None:
@@ -108,6 +120,10 @@ class Book:
         from commonplace.state.threads import ThreadIndex
 
         return ThreadIndex(await self.database(), self._referred, self._mask)
+
+    def mask(self) -> Callable[[str], str] | None:
+        """Return what takes forgotten words out of a text; None if nothing was forgotten."""
+        return self._mask(self.home)
 
     def _mask(self, home: Path) -> Callable[[str], str] | None:
         """Return what takes forgotten words out of the texts that our listing shows; None if nothing was forgotten."""

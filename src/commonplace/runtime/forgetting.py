@@ -30,7 +30,7 @@ from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
 from commonplace.runtime import doctor, entries, hand, learning, scopes
 from commonplace.runtime.entries import Known
-from commonplace.state import jobs, outputs, usage
+from commonplace.state import jobs, outputs, postings, usage
 from commonplace.state.database import Row, Transaction
 from commonplace.state.outputs import Output
 
@@ -97,7 +97,7 @@ async def forget(book: Book, text: str, *, dry_run: bool = False) -> Forgot:
     after = {each.entry.id for each in await entries.known(book)}
     removed = sorted({*plan.before, *plan.meant} - after)
     await anyio.to_thread.run_sync(_rewrite_history, book.home)
-    await database.write(lambda tx: [usage.forget_entry(tx, key) for key in removed])
+    await database.write(lambda tx: _forget_rows(tx, str(book.home.resolve()), removed))
     await (await book.index()).retell(book.home)
     await hand.scrub(book)
     if status not in _DONE:
@@ -108,6 +108,13 @@ async def forget(book: Book, text: str, *, dry_run: bool = False) -> Forgot:
     new = await anyio.to_thread.run_sync(_stamps, book.home)
     files = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return Forgot(removed, [str(book.home / path) for path in files], [each.listed() for each in plan.others])
+
+
+def _forget_rows(tx: Transaction, root: str, removed: list[str]) -> None:
+    """Forget how often entries were of use, and where their words are found: the next search makes that anew."""
+    for key in removed:
+        usage.forget_entry(tx, key)
+    postings.clear(tx, root, "memory")
 
 
 def _adopt(book: Book) -> None:

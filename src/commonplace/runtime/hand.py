@@ -21,7 +21,7 @@ from commonplace.rollout import decisions
 from commonplace.runtime import entries
 from commonplace.runtime.entries import Known
 from commonplace.state import entries as rows
-from commonplace.state import outputs
+from commonplace.state import outputs, postings
 from commonplace.state.database import Transaction
 
 if TYPE_CHECKING:
@@ -160,6 +160,7 @@ async def reset(book: Book) -> dict[str, int]:
         def body(tx: Transaction) -> None:
             outputs.clear(tx)
             rows.clear(tx, home)
+            postings.clear(tx, home, "memory")
 
         await (await book.database()).write(body)
     files = await anyio.to_thread.run_sync(_empty, root)

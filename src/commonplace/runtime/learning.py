@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from commonplace.errors import BadInput
+from commonplace.errors import BadInput, StateError
 from commonplace.importers.run import Outcome as Imported
 from commonplace.memory.entries import GLOBAL
 from commonplace.pipeline import consolidate, extract, select
@@ -21,7 +21,7 @@ from commonplace.pipeline.consolidate import Consolidator
 from commonplace.pipeline.consolidation.handbook import titles
 from commonplace.pipeline.extract import Extractor, Failed, Progress
 from commonplace.runtime import imports, scopes
-from commonplace.state import jobs
+from commonplace.state import jobs, postings
 from commonplace.state.database import Transaction
 from commonplace.state.jobs import EXTRACTION, Outcome, Worker
 
@@ -130,7 +130,20 @@ async def run(
         second = consolidate.Phase(book.settings, database, maker, jobs.this_process(), background=background)
         await consolidate_now(second, report)
         report.projects = await database.read(lambda tx: _projects(tx, terms.home))
+    await _shelve(book, report)
     return report
+
+
+async def _shelve(book: Book, report: Report) -> None:
+    """Take what sessions say into search, so that the first question is answered at once."""
+    root, database = str(book.home.resolve()), await book.database()
+    try:
+        if await database.read(lambda tx: postings.stale(tx, root) or postings.gone(tx, root)):
+            from commonplace.runtime import shelving
+
+            await shelving.sessions(book)
+    except StateError as error:
+        report.warnings.append(f"Search is not up to date: {error.sentence()}")
 
 
 async def _extract(phase: extract.Phase, report: Report, progress: Progress | None) -> None:

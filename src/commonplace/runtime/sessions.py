@@ -32,6 +32,8 @@ from commonplace.state.threads import Page, Progress, Refreshed, ThreadIndex
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
+    from commonplace.runtime.hits import Hit
+    from commonplace.runtime.searching import Wish
 
 MAX_NAME_CHARS = 200
 T = TypeVar("T")
@@ -109,6 +111,28 @@ class Sessions:
         """Check every line and every spilled payload of a thread."""
         target = await resolve(self._book, thread, home)
         return await self._looking(target, home, lambda found: inspect.verify(found.ledger, found.store))
+
+    async def search_in(
+        self,
+        thread: str,
+        wish: Wish,
+        home: Path | None = None,
+        *,
+        exact: bool = False,
+        ignore_case: bool = False,
+    ) -> list[Hit]:
+        """Search one thread, ours or any agent's file (raises BadInput)."""
+        from commonplace.runtime import within
+
+        wish.check()
+        target, clean = await resolve(self._book, thread, home), self._book.search.cleaner()
+
+        def look(found: Opened) -> list[Hit]:
+            if exact:
+                return within.word_for_word(found.ledger, found.store, wish, clean, ignore_case=ignore_case)
+            return within.ranked(found.ledger, wish, clean)
+
+        return await self._looking(target, home, look)
 
     async def fork(self, thread: str, home: Path | None = None, *, copy: bool = False, at: str | None = None) -> Forked:
         """Start a thread of our own from another's past, by reference or as a self-contained copy.

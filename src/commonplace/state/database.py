@@ -28,8 +28,8 @@ import msgspec
 T = TypeVar("T")
 Row = Mapping[str, Any]
 
-QUERY_FILES: Final = ("threads", "imports", "jobs", "outputs", "entries", "usage")
-LATEST: Final = 4
+QUERY_FILES: Final = ("threads", "imports", "jobs", "outputs", "entries", "usage", "postings")
+LATEST: Final = 5
 """The newest migration that this program knows."""
 
 _HEADER: Final = re.compile(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)

@@ -173,3 +173,8 @@ UPDATE threads SET title = :title, preview = :preview WHERE home = :home AND pat
 -- What tells of each thread of a home whether memory learns from it.
 SELECT thread_id, path, source, cwd, project, updated_s, learned_s, is_archived, is_root, memory_mode
 FROM threads WHERE home = :home AND is_current = 1
+
+-- name: threads.searched
+-- The current file of every thread that search looks into, newest first.
+SELECT thread_id, path, project, updated_s FROM threads
+WHERE home = :home AND is_current = 1 AND is_root = 1 ORDER BY updated_at DESC, thread_id DESC

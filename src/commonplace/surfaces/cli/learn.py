@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,19 +9,17 @@ import anyio
 import click
 from rich.text import Text
 
-from commonplace.errors import BadInput
 from commonplace.importers.sources import NAMES
-from commonplace.protocol.ids import parse_time
 from commonplace.runtime import book as books
-from commonplace.runtime.book import Book
 from commonplace.surfaces.cli import learned, output, views
+from commonplace.surfaces.cli.times import HELP as TIMES
+from commonplace.surfaces.cli.times import since_seconds
 
 if TYPE_CHECKING:
     from commonplace.runtime.entries import Listed
     from commonplace.runtime.learning import Report
 
 _BAR = 24
-_AGO = re.compile(r"(\d{1,5})\s*(h|d|w)(?:ours?|ays?|eeks?)?")
 
 
 class _Line:
@@ -60,7 +56,7 @@ def _bar(done: int, total: int) -> str:
     multiple=True,
     help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
 )
-@click.option("--since", help="Only sessions that went on after this: a date, a time, or 7d, 12h, 3w.")
+@click.option("--since", help=f"Only sessions that went on after this: {TIMES}.")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many sessions, the newest first.")
 @click.option("--model", help="Who reads and consolidates: `embedded`, which needs no model and no network.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
@@ -87,7 +83,7 @@ def command(
 
     async def inside() -> tuple[Report, list[Listed], Path]:
         async with books.open(flags=flags, warn=output.warn) as book:
-            plan = learn.Plan(source, paths, limit, _since(since, book), dry_run)
+            plan = learn.Plan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
             report = await learn.learn(book, plan, line)
             shown = [] if dry_run else [each.listed() for each in await entries.known(book)]
             return report, shown, book.home
@@ -100,21 +96,6 @@ def command(
         _would(report)
     else:
         show(report, shown, home)
-
-
-def _since(text: str | None, book: Book) -> int | None:
-    """Return the second that a text names: a time, a date, or so long ago."""
-    if text is None:
-        return None
-    ago = _AGO.fullmatch(text.strip().lower())
-    now = book.settings.now()
-    if ago:
-        hours = {"h": 1, "d": 24, "w": 168}[ago[2]]
-        return int((now - timedelta(hours=int(ago[1]) * hours)).timestamp())
-    moment = parse_time(text.strip())
-    if moment is None:
-        raise BadInput(f"--since {text!r} is no time.", hint="Use a date such as 2026-11-01, or 7d, 12h, 3w.")
-    return int(moment.astimezone(UTC).timestamp())
 
 
 def _would(report: Report) -> None:

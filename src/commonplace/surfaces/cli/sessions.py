@@ -12,7 +12,7 @@ import click
 from commonplace.importers.sources import NAMES
 from commonplace.runtime import book as books
 from commonplace.runtime.sessions import Sessions
-from commonplace.surfaces.cli import output, views
+from commonplace.surfaces.cli import output, search, views
 
 T = TypeVar("T")
 
@@ -49,6 +49,9 @@ def command() -> None:
 
     THREAD is a thread id, the beginning of one, a name, or the path of a session file.
     """
+
+
+command.add_command(search.sessions)
 
 
 @command.command("list")

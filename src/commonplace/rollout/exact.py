@@ -1,0 +1,221 @@
+"""Searching a session file for an exact text, in everything that was said, called and answered.
+
+Files are scanned as bytes, at the speed of the disk: a text is looked for in the forms that JSON writes it in, and only
+a line that holds one is decoded and looked at again. Payloads that were spilled into blobs are looked into too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.errors import CommonplaceError
+from commonplace.protocol import items, turns
+from commonplace.protocol.rollout import MAX_LINE_BYTES, Line, Skipped
+from commonplace.rollout import reader, survey
+from commonplace.rollout.blobs import BlobStore
+
+_CHUNK: Final = 4 * 2**20
+_BEFORE: Final = 120
+_AFTER: Final = 1_600
+"""How much of a long text is shown around the match."""
+_SEARCHED: Final = frozenset({"response_item", "compacted"})
+_SPILLED: Final = b'"blob":['
+_LARGEST_BLOB: Final = 256 * 2**20
+
+
+class Match(msgspec.Struct):
+    """A text that holds what was looked for."""
+
+    offset: int
+    role: str
+    text: str
+    time: str | None
+    source_id: str | None
+    turn: int = 0
+
+
+class Needle:
+    """What is looked for: as text, and in the forms that it may have in a file."""
+
+    def __init__(self, text: str, *, ignore_case: bool = False) -> None:
+        self.ignore_case = ignore_case
+        self._text = re.compile(re.escape(text), re.IGNORECASE) if ignore_case else None
+        self._plain = text
+        self.raw = _pattern(_forms(text), ignore_case=ignore_case)
+        self.blob = _pattern([text], ignore_case=ignore_case)
+
+    def find(self, text: str) -> int:
+        """Return where a text holds it; -1 if it does not."""
+        if self._text is None:
+            return text.find(self._plain)
+        found = self._text.search(text)
+        return found.start() if found else -1
+
+
+def _forms(text: str) -> list[str]:
+    """Return how a text may be written: in a JSON string, in one inside another, and with non-ASCII letters escaped."""
+    once = [json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]]
+    twice = [json.dumps(each, ensure_ascii=False)[1:-1] for each in once]
+    return list(dict.fromkeys([*once, *twice]))
+
+
+def _pattern(forms: list[str], *, ignore_case: bool) -> Callable[[bytes, int], int]:
+    """Return what finds the first of some forms in bytes, from a place on."""
+    encoded = [form.encode("utf-8", "surrogatepass") for form in forms]
+    if not ignore_case and len(encoded) == 1:
+        return lambda data, start: data.find(encoded[0], start)
+    if ignore_case:
+        # Letters outside ASCII change more than one byte with their case: only what is around them is compared here.
+        encoded = [max(re.split(rb"[\x80-\xff]+|\\u[0-9a-fA-F]{4}", form), key=len) for form in encoded]
+        if not all(encoded):
+            return lambda data, start: start if start < len(data) else -1
+    pattern = re.compile(b"|".join(map(re.escape, dict.fromkeys(encoded))), re.IGNORECASE if ignore_case else 0)
+
+    def find(data: bytes, start: int) -> int:
+        found = pattern.search(data, start)
+        return found.start() if found else -1
+
+    return find
+
+
+def search(path: Path, needle: Needle, store: BlobStore | None = None) -> Iterator[Match]:
+    """Yield the texts of a session file that hold what is looked for, in their order.
+
+    Raises:
+        NotASession, LedgerError: the file cannot be read.
+    """
+    for line in _lines(path, needle):
+        if line.type in _SEARCHED:
+            found = _in_line(line, needle, store)
+            if found is not None:
+                yield found
+
+
+def _lines(path: Path, needle: Needle) -> Iterator[Line]:
+    """Yield the lines that may hold it."""
+    with reader.open_session(path) as file:
+        begin, rest = 0, b""
+        while data := file.read(_CHUNK):
+            data = rest + data
+            end = data.rfind(b"\n") + 1
+            yield from _whole_lines(data[:end], begin, needle)
+            begin, rest = begin + end, data[end:]
+            if len(rest) > MAX_LINE_BYTES:
+                begin, rest = begin + len(rest), b""  # no line that anybody reads
+        yield from _whole_lines(rest, begin, needle)
+
+
+def _whole_lines(data: bytes, begin: int, needle: Needle) -> Iterator[Line]:
+    place = 0
+    spilled = data.find(_SPILLED)
+    held = needle.raw(data, 0)
+    while held >= 0 or spilled >= 0:
+        at = min(each for each in (held, spilled) if each >= 0)
+        first = data.rfind(b"\n", place, at) + 1 or place
+        last = data.find(b"\n", at)
+        place = len(data) if last < 0 else last + 1
+        record = reader.record_of(data[first : place if last < 0 else last], begin + first, terminated=last >= 0)
+        if isinstance(record, Line):
+            yield record
+        held = needle.raw(data, place) if 0 <= held < place else held
+        spilled = data.find(_SPILLED, place) if 0 <= spilled < place else spilled
+
+
+def _in_line(line: Line, needle: Needle, store: BlobStore | None) -> Match | None:
+    try:
+        told = _texts(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    for role, text in told:
+        at = needle.find(text)
+        if at >= 0:
+            return _match(line, role, text, at)
+    for reference in line.blobs() if store is not None and line.blob else ():
+        text = _blob(store, reference.sha256, reference.bytes, needle) if store is not None else None
+        if text is not None:
+            return _match(line, told[0][0] if told else "tool", text, needle.find(text))
+    return None
+
+
+def _match(line: Line, role: str, text: str, at: int) -> Match:
+    begin, end = max(0, at - _BEFORE), at + _AFTER
+    shown = ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")
+    origin = line.source()
+    return Match(line.offset, role, shown, line.timestamp, (origin.id if origin is not None else "") or None)
+
+
+def _blob(store: BlobStore, sha256: str, size: int, needle: Needle) -> str | None:
+    if size > _LARGEST_BLOB:
+        return None
+    try:
+        data = store.get(sha256)
+    except CommonplaceError:
+        return None
+    if needle.blob(data, 0) < 0:
+        return None
+    text = data.decode("utf-8", "replace")
+    return text if needle.find(text) >= 0 else None
+
+
+def _texts(line: Line) -> list[tuple[str, str]]:
+    """Return what a line says, and who."""
+    if line.type == "compacted":
+        summary = msgspec.json.decode(line.payload, type=dict[str, Any]).get("message")
+        return [("summary", summary)] if isinstance(summary, str) else []
+    view = items.view(line.payload)
+    match view:
+        case items.Message():
+            return [(view.role, part.text) for part in view.content if part.text]
+        case items.FunctionCall():
+            return [("call", f"{view.name} {text}") for text in (*_strings(view.arguments), view.arguments)]
+        case items.CustomToolCall():
+            return [("call", f"{view.name} {view.input}")]
+        case items.FunctionCallOutput() | items.CustomToolCallOutput():
+            parts = [view.output] if isinstance(view.output, str) else [part.text or "" for part in view.output]
+            return [("tool", part) for part in parts]
+        case items.Reasoning():
+            return [("reasoning", part.text) for part in view.summary if part.text]
+        case _:
+            return [("call", text) for text in _strings(bytes(line.payload))]
+
+
+def _strings(text: str | bytes) -> list[str]:
+    """Return every string in a JSON document; none if it is no document."""
+    try:
+        left: list[Any] = [msgspec.json.decode(text)]
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return []
+    found: list[str] = []
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            left.extend(reversed(list(value.values())))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        elif isinstance(value, list):
+            left.extend(reversed(value))  # pyright: ignore[reportUnknownArgumentType]
+    return found
+
+
+def number_turns(path: Path, matches: list[Match], inherited: int = 0) -> None:
+    """Tell of each match in which turn of its thread it stands."""
+    wanted = {match.offset: match for match in matches}
+    counter = turns.TurnCounter()
+    counter.turns = inherited
+    last = max(wanted, default=-1)
+    for line in reader.forward(path):
+        if isinstance(line, Skipped):
+            continue
+        if line.offset > last:
+            return
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            survey.count_turn(counter, line)
+        if line.offset in wanted:
+            wanted[line.offset].turn = counter.turns

@@ -1,0 +1,196 @@
+"""`commonplace sessions search` and `memory search`: parse, call `runtime.searching`, print."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+import msgspec
+
+from commonplace.errors import BadInput, CommonplaceError
+from commonplace.runtime import book as books
+from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.calling import json_option
+from commonplace.surfaces.cli.times import HELP as TIMES
+from commonplace.surfaces.cli.times import since_seconds
+
+if TYPE_CHECKING:
+    from commonplace.runtime.book import Book
+    from commonplace.runtime.hits import Hit
+    from commonplace.runtime.searching import Wish
+
+LIMIT = 10
+limit_option = click.option("--limit", type=int, default=LIMIT, show_default=True, help="How many at most.")
+project_option = click.option("--project", metavar="P", help="Only this project: an identity, its last part, a folder.")
+since_option = click.option("--since", help=f"Only what was said after this: {TIMES}.")
+
+
+class _Asked(msgspec.Struct):
+    """One line of `--batch`."""
+
+    query: str
+    limit: int = LIMIT
+    project: str | None = None
+
+
+_asked = msgspec.json.Decoder(_Asked)
+
+
+@click.command("search")
+@click.argument("query", required=False)
+@limit_option
+@project_option
+@since_option
+@click.option("--in", "thread", metavar="THREAD", help="Only this thread: an id, a name, or any session file.")
+@click.option("--exact", is_flag=True, help="Word for word, in everything: calls and tool output too; newest first.")
+@click.option("--ignore-case", is_flag=True, help="With --exact: upper and lower case are the same.")
+@click.option(
+    "--assistant",
+    type=click.FloatRange(0, 1),
+    help="What the model's messages count for beside the person's.  [default: 0.3]",
+)
+@click.option("--batch", is_flag=True, help='Read queries from stdin, one JSON object {"query", …} per line.')
+@json_option
+def sessions(
+    query: str | None,
+    limit: int,
+    project: str | None,
+    since: str | None,
+    thread: str | None,
+    exact: bool,
+    ignore_case: bool,
+    assistant: float | None,
+    batch: bool,
+    as_json: bool,
+) -> int:
+    """Find what was said: ranked by how well it answers, with the answer that it got."""
+    if batch == (query is not None):
+        raise click.UsageError(
+            "Give a QUERY, or --batch and queries on stdin." if not batch else "--batch has no QUERY."
+        )
+    if ignore_case and not exact:
+        raise click.UsageError("--ignore-case goes with --exact; ranked search never looks at case.")
+    if batch and (thread or exact):
+        raise click.UsageError("--batch goes with neither --in nor --exact.")
+
+    async def inside() -> list[Hit] | int:
+        async with books.open(warn=output.warn) as book:
+            since_s = since_seconds(since, book.settings.now())
+            if batch:
+                return await _batch(book, project, since_s, assistant)
+            wish = await _wish(book, query or "", limit, None if thread else project, since_s, assistant)
+            if thread is not None:
+                found = book.sessions.search_in(thread, wish, exact=exact, ignore_case=ignore_case)
+                return await found
+            return await _search(book, wish, exact=exact, ignore_case=ignore_case)
+
+    found = anyio.run(inside)
+    if isinstance(found, int):
+        return found
+    if as_json:
+        output.print_json({"hits": found})
+    else:
+        _show(found)
+    return 0
+
+
+async def _search(book: Book, wish: Wish, *, exact: bool, ignore_case: bool) -> list[Hit]:
+    progress = output.Progress("reading what is new")
+    wish.check()
+    if exact:
+        from commonplace.runtime import exact as word_for_word
+
+        await (await book.index()).refresh(book.home, progress=progress)
+        progress.end()
+        return await word_for_word.search(book, wish, book.search.cleaner(), ignore_case=ignore_case)
+    await book.search.refresh(progress, memory=False)
+    progress.end()
+    return await book.search.sessions(wish)
+
+
+async def _wish(
+    book: Book, query: str, limit: int, project: str | None, since_s: int | None, assistant: float | None
+) -> Wish:
+    from commonplace.memory.repository import identify
+    from commonplace.runtime import entries
+    from commonplace.runtime.searching import Wish
+
+    scope = await entries.scope_of(book, project, ()) if project is not None else None
+    near = await anyio.to_thread.run_sync(identify, Path.cwd()) if scope is None else None
+    return Wish(query, limit, scope, since_s, assistant, near)
+
+
+async def _batch(book: Book, project: str | None, since_s: int | None, assistant: float | None) -> int:
+    """Answer each line of stdin by a line; return how the command ends."""
+    from commonplace.runtime import entries
+    from commonplace.runtime.searching import Wish
+
+    await book.search.refresh(memory=False)
+    scopes: dict[str, str] = {}
+    failed = False
+    for line in sys.stdin.buffer:
+        if not line.strip():
+            continue
+        answer: Any
+        try:
+            asked = _asked.decode(line)
+            name = asked.project if asked.project is not None else project
+            if name is not None and name not in scopes:
+                scopes[name] = await entries.scope_of(book, name, ())
+            scope = scopes[name] if name is not None else None
+            answer = {"hits": await book.search.sessions(Wish(asked.query, asked.limit, scope, since_s, assistant))}
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            wrong = BadInput(f"A line of the batch is no query: {error}.", hint='Use {"query": "…"}, one per line.')
+            answer, failed = _error(wrong), True
+        except CommonplaceError as error:
+            answer, failed = _error(error), True
+        output.print_json(answer)
+    return int(failed)
+
+
+def _error(error: CommonplaceError) -> dict[str, Any]:
+    output.warn(error.sentence())
+    return {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+
+
+@click.command("search")
+@click.argument("query")
+@limit_option
+@project_option
+@since_option
+@json_option
+def memory(query: str, limit: int, project: str | None, since: str | None, as_json: bool) -> None:
+    """Find what was learned: entries, and lines of the summaries of single sessions."""
+
+    async def inside() -> list[Hit]:
+        async with books.open(warn=output.warn) as book:
+            wish = await _wish(book, query, limit, project, since_seconds(since, book.settings.now()), None)
+            wish.check()
+            await book.search.refresh(sessions=False)
+            found = await book.search.memory(wish)
+            await book.search.count(found)
+            return found
+
+    found = anyio.run(inside)
+    if as_json:
+        output.print_json({"hits": found})
+    else:
+        _show(found)
+
+
+def _show(found: list[Hit]) -> None:
+    """Print hits as people read them: where, when, what, and what was answered."""
+    if not found:
+        output.say("Nothing was found.")
+    for hit in found:
+        when = (hit.time or "")[:10]
+        where = hit.entry_id if isinstance(hit.entry_id, str) else None
+        where = where or (f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else f"{hit.thread_id} turn {hit.turn}")
+        output.say(f"{when}  {hit.project or 'every project'}  {where}")
+        mark = {"user": "›", "assistant": "·"}.get(hit.role or "", " ")
+        output.say(f"  {mark} {output.one_line(hit.text, 240)}")
+        if isinstance(hit.reply, str):
+            output.say(f"  · {output.one_line(hit.reply, 240)}")

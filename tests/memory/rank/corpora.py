@@ -1,0 +1,58 @@
+"""Small made-up corpora, and a way to search them without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from hypothesis import strategies as st
+
+from commonplace.memory.rank import analysis
+from commonplace.memory.rank.build import Builder, Passage
+from commonplace.memory.rank.index import Index, Opened
+from commonplace.memory.rank.segment import Segment, unpack_facts
+
+WORDS = "socket retry flaky lamp river pytest deploy token cache index blue green when may Anna Ben".split()
+texts = st.lists(st.sampled_from([*WORDS, "?"]), min_size=1, max_size=8).map(" ".join)
+passages = st.builds(
+    Passage,
+    text=texts,
+    offset=st.integers(0, 10**6),
+    is_user=st.booleans(),
+    speaker=st.sampled_from(["", "Anna", "Ben"]),
+    seconds=st.integers(0, 10**9),
+    turn=st.integers(0, 9),
+)
+corpora = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(passages, max_size=6), min_size=1)
+Corpus = Mapping[str, Sequence[Passage]]
+
+
+def segment(corpus: Corpus) -> Segment:
+    """Make a segment of documents."""
+    builder = Builder()
+    for name, said in corpus.items():
+        builder.add(name, "", said)
+    return builder.segment()
+
+
+def opened(name: str, made: Segment, dropped: Iterable[int] = ()) -> Opened:
+    """Open a segment."""
+    return Opened(name, made.bits, unpack_facts(made.facts), frozenset(dropped))
+
+
+def index(*segments: Segment, dropped: Mapping[int, Iterable[int]] | None = None) -> Index:
+    """Open segments with all their postings at hand."""
+    found = Index([opened(str(place), made, (dropped or {}).get(place, ())) for place, made in enumerate(segments)])
+    found.hold(
+        {(str(place), number): data for place, made in enumerate(segments) for number, data in enumerate(made.buckets)}
+    )
+    return found
+
+
+def keys(question: str) -> list[int]:
+    """Return the terms of a question."""
+    return list(analysis.query_terms(question).values())
+
+
+def told(found: Index, numbers: Sequence[int]) -> list[tuple[str, int]]:
+    """Return which passages those are: document and offset."""
+    return [(found.document(number).id, int(found.offset[number])) for number in numbers]
