@@ -349,7 +349,7 @@ def test_answers_that_cite_a_memory_are_told_once(tmp_path: Path) -> None:
     script.answers(f"because\n{block}")
     where = place(tmp_path / "home")
 
-    assert [cited] == imported(script.write(), where).cited
+    assert [(cited,)] == [answer.threads for answer in imported(script.write(), where).cited]
     script.says("thanks")
     assert [] == imported(script.write(), where).cited
 

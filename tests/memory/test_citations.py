@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import cited
+from commonplace.importers.cited import Answer
 from commonplace.memory import citations
 from commonplace.memory.citations import CLOSE, OPEN, Citation, Entry
 from commonplace.runtime import book as books
@@ -240,7 +241,7 @@ def test_a_file_is_read_from_where_it_was_left(tmp_path: Path) -> None:
     script = Script().turn(user(f"what is {BLOCK}?"), answer(ONE)).turn(user("and?"), answer(ONE, TWO))
     path = script.write(tmp_path)
     found, end = cited.since(path, 0)
-    assert (found, end) == ([ONE, ONE, TWO], path.stat().st_size)
+    assert (found, end) == ([Answer((ONE,), ()), Answer((ONE, TWO), ())], path.stat().st_size)
     assert cited.since(path, end) == ([], end)
 
     script.item(answer(TWO))
@@ -248,12 +249,13 @@ def test_a_file_is_read_from_where_it_was_left(tmp_path: Path) -> None:
     path.write_bytes(raw[:-40])
     assert cited.since(path, end) == ([], end)
     path.write_bytes(raw)
-    assert cited.since(path, end) == ([TWO], len(raw))
-    assert cited.since(path, len(raw) - 40) == ([TWO], len(raw))  # a mark inside of a line means that line
+    assert cited.since(path, end) == ([Answer((TWO,), ())], len(raw))
+    # A mark inside of a line means that line.
+    assert cited.since(path, len(raw) - 40) == ([Answer((TWO,), ())], len(raw))
     assert cited.since(path, len(raw) + 1000)[0] == []
     packed = path.with_name(path.name + ".zst")
     packed.write_bytes(zstandard.compress(raw))
-    assert cited.since(packed, end) == ([TWO], len(raw))
+    assert cited.since(packed, end) == ([Answer((TWO,), ())], len(raw))
     assert cited.since(tmp_path / "nowhere", 0) == ([], 0)
 
 
@@ -263,7 +265,7 @@ def test_a_citation_across_the_blocks_of_a_file_is_found(tmp_path: Path, size: i
     script.item(user("x" * (size - len(script.data()) - 300)), answer(ONE))
     path = script.write(tmp_path)
 
-    assert cited.since(path, 0) == ([ONE], path.stat().st_size)
+    assert cited.since(path, 0) == ([Answer((ONE,), ())], path.stat().st_size)
 
 
 # --- Counting, through the program.

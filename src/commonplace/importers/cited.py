@@ -17,13 +17,21 @@ _BLOCK: Final = 4 * 2**20
 _MARK: Final = citations.OPEN.encode()
 
 
-def since(path: Path, start: int) -> tuple[list[str], int]:
-    """Return the threads that answers behind byte `start` cite, once for each answer, and where the last line ends.
+class Answer(msgspec.Struct, frozen=True):
+    """What one answer cites."""
+
+    threads: tuple[str, ...]
+    places: tuple[tuple[str, int, int], ...]
+    """Files of the memory, each with the first and the last line."""
+
+
+def since(path: Path, start: int) -> tuple[list[Answer], int]:
+    """Return what answers behind byte `start` cite, each once, and where the last line ends.
 
     Bytes are those of the text, whether or not the file is compressed. A line that is not finished yet is left for
     another time; a file that cannot be read cites nothing.
     """
-    found: list[str] = []
+    found: list[Answer] = []
     end = start
     try:
         start = end = _line_start(path, start)
@@ -84,12 +92,19 @@ def _skip(file: BinaryIO, start: int, *, compressed: bool) -> None:
         left -= len(piece)
 
 
-def by_item(raw: bytes) -> list[str]:
-    """Return the threads that an item cites, if it is an answer."""
+def by_item(raw: bytes) -> list[Answer]:
+    """Return what an item cites, if it is an answer that cites something."""
     try:
         view = items.view(raw)
     except (msgspec.DecodeError, RecursionError):
         return []
     if not isinstance(view, items.Message) or view.role != "assistant":
         return []
-    return citations.cited_threads("".join(part.text or "" for part in view.content))
+    text = "".join(part.text or "" for part in view.content)
+    threads, citation = tuple(citations.cited_threads(text)), citations.finished(text).citation
+    places = (
+        tuple(dict.fromkeys((each.path, each.line_start, each.line_end) for each in citation.entries))
+        if citation
+        else ()
+    )
+    return [Answer(threads, places)] if threads or places else []

@@ -25,6 +25,7 @@ import msgspec
 from commonplace.errors import ThreadBusy
 from commonplace.importers import base, cited, existing
 from commonplace.importers.base import Converter, Head, Payload, Piece
+from commonplace.importers.cited import Answer
 from commonplace.importers.existing import LeftOut, Own
 from commonplace.importers.forks import Match, Origins, marks_of
 from commonplace.protocol import ids, rollout
@@ -70,7 +71,7 @@ class Written(msgspec.Struct):
     size: int
     status: str
     """`imported`, `updated` or `unchanged`."""
-    cited: list[str] = []
+    cited: list[Answer] = []
     """Threads whose memories the new answers name."""
 
 
@@ -162,7 +163,7 @@ class _Target:
         self._lines: list[bytes] = []
         self._store = BlobStore(place.home, durable=False)
         self._time = head.started
-        self._cited: list[str] = []
+        self._cited: list[Answer] = []
         self._path: Path | None = None
         self._part: Path | None = None
         self._made = False
@@ -244,7 +245,7 @@ class _Target:
         status = "imported" if self._existing is None else "updated"
         return Written(self.head, self._path, size, status, self._newly_cited())
 
-    def _newly_cited(self) -> list[str]:
+    def _newly_cited(self) -> list[Answer]:
         """Return what new answers cite; in a file that was written anew, the old answers do so again."""
         if self._existing is None or self._grows:
             return self._cited

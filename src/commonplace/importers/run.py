@@ -18,6 +18,7 @@ import msgspec
 from commonplace.errors import CommonplaceError, NotASession
 from commonplace.importers import ledgers
 from commonplace.importers.base import Converter
+from commonplace.importers.cited import Answer
 from commonplace.importers.ledgers import LeftOut, Place, Written
 from commonplace.protocol.rollout import Skipped
 from commonplace.state.imports import Imported
@@ -52,7 +53,7 @@ class Noted(msgspec.Struct):
     """What a few files came to."""
 
     rows: list[Imported] = []
-    cited: list[str] = []
+    cited: list[Answer] = []
 
 
 class Import:
@@ -156,7 +157,7 @@ class Import:
             return
         self._count(written)
         noted.rows.append(_row(stamp, written))
-        noted.cited.extend(thread for each in written for thread in each.cited)
+        noted.cited.extend(answer for each in written for answer in each.cited)
 
     def _count(self, written: list[Written]) -> None:
         states = {each.status for each in written}

@@ -45,10 +45,10 @@ class Hit(msgspec.Struct, kw_only=True):
     text: str
     reply: str | UnsetType = UNSET
     project: str | None
-    kind: Literal["session", "summary", "entry"] | UnsetType = UNSET
+    kind: Literal["session", "summary", "entry", "file"] | UnsetType = UNSET
     entry_id: str | UnsetType | None = UNSET
     path: str | UnsetType | None = UNSET
-    """Of a summary's line: its file, below the memory folder."""
+    """Of a line: its file, below the memory folder."""
     line: int | UnsetType | None = UNSET
 
 

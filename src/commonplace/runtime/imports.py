@@ -154,11 +154,16 @@ async def _note(book: Book, root: str, noted: Noted) -> None:
         await database.write(lambda tx: _store(tx, root, noted, now))
     except StateError as error:
         book.warn(f"What was imported could not be noted: {error}")
+        return
+    if answers := [each for each in noted.cited if each.places]:
+        from commonplace.runtime import citing
+
+        await citing.imported(book, answers, min(row.mtime_ns for row in noted.rows))
 
 
 def _store(tx: Transaction, root: str, noted: Noted, now: int) -> None:
     imports.note(tx, root, noted.rows)
-    usage.record_outputs(tx, "cited", noted.cited, now=now)
+    usage.record_outputs(tx, "cited", (thread for each in noted.cited for thread in each.threads), now=now)
 
 
 def _place(book: Book, known: dict[str, Imported]) -> Place:

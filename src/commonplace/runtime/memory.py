@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,11 @@ from commonplace.state import usage
 from commonplace.state.database import Transaction
 
 if TYPE_CHECKING:
+    from commonplace.memory.audit import Audit
+    from commonplace.memory.citations import Citation
+    from commonplace.memory.prompt import Prompt
     from commonplace.runtime.book import Book
+    from commonplace.runtime.citing import Receipt
     from commonplace.runtime.entries import Page, Why
     from commonplace.runtime.forgetting import Forgot
     from commonplace.runtime.hand import Told
@@ -125,6 +129,32 @@ class Memory:
         from commonplace.runtime import migration
 
         return await migration.migrate(self._book, folder)
+
+    async def prompt(
+        self,
+        *,
+        folder: Path | None = None,
+        project: str | None = None,
+        budget: int | None = None,
+        tools: Collection[str] = (),
+        count: bool = True,
+    ) -> Prompt:
+        """Return what to tell an agent that works in a folder, or on a project (raises BadInput)."""
+        from commonplace.runtime import prompting
+
+        return await prompting.prompt(self._book, folder=folder, scope=project, budget=budget, tools=tools, count=count)
+
+    async def cited(self, said: str | Citation) -> Receipt:
+        """Count what an answer cites; return what of it exists and what does not."""
+        from commonplace.runtime import citing
+
+        return await citing.cited(self._book, said)
+
+    async def audit(self) -> Audit:
+        """Return what is wrong with the memory; nothing is changed."""
+        from commonplace.runtime import auditing
+
+        return await auditing.audit(self._book)
 
     async def status(self) -> Status:
         """Count threads, work, results and cost, as of now."""

@@ -7,6 +7,7 @@ stays open, so that a server answers the second question faster than the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
@@ -18,9 +19,10 @@ from commonplace.memory import documents, layout
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.rank import score
 from commonplace.memory.rank.index import Index
-from commonplace.memory.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
+from commonplace.memory.rank.recipe import LINES, RECIPE, WEIGHTS, Recipe, Weights
 from commonplace.memory.rank.segment import Numbers
 from commonplace.memory.shelves import Open, Progress, Shelves
+from commonplace.redact import redact
 from commonplace.runtime import entries, hits, scopes, shelving
 from commonplace.runtime.hits import Chosen, Hit, Weighed
 from commonplace.state import postings
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 LIMIT: Final = 10
 MOST: Final = 1_000
 _LONGEST: Final = 20_000
+_REMEMBERED: Final = 16_384
+"""Texts of at most so many characters are remembered without their secrets."""
 _PRIOR_SECONDS: Final = 3_600
 """How long what passages are worth by their age is taken to be the same."""
 
@@ -155,7 +159,7 @@ class Search:
     async def _rank(self, shelf: Shelf, index: Index, wish: Wish, mask: Numbers | None) -> list[Chosen]:
         assert self._shelves is not None
         await self._shelves.ready(index, wish.query)
-        recipe, weights = weighed(wish)
+        recipe, weights = (LINES, WEIGHTS) if shelf == "memory" else weighed(wish)
         prior = await self._prior(shelf, index, wish.near, recipe)
         more = wish.limit * 2 + 10  # some may be copies of others
 
@@ -212,10 +216,18 @@ class Search:
 
     def cleaner(self) -> Callable[[str], str]:
         """Return what takes secrets and forgotten words out of a text."""
-        from commonplace.redact import redact
-
         mask = self._book.mask()
-        return redact if mask is None else lambda text: mask(redact(text))
+        return _clean if mask is None else lambda text: mask(_clean(text))
+
+
+@lru_cache(1_024)
+def _cleaned(text: str) -> str:
+    return redact(text)
+
+
+def _clean(text: str) -> str:
+    """Take secrets out of a text; what is found is often found again, and looking for secrets takes its time."""
+    return _cleaned(text) if len(text) <= _REMEMBERED else redact(text)
 
 
 def _documents(index: Index, wanted: Callable[[documents.Document], bool]) -> Numbers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from commonplace.runtime.memory import MODES, PHASES, Status
-from commonplace.surfaces.cli import entries, hand, output
+from commonplace.surfaces.cli import entries, hand, output, reading, search
 from commonplace.surfaces.cli.calling import call, json_option
 
 
@@ -14,7 +14,7 @@ def command() -> None:
     """What was learned, and the work on it."""
 
 
-for each in (*entries.COMMANDS, *hand.COMMANDS):
+for each in (*entries.COMMANDS, *hand.COMMANDS, *reading.COMMANDS, search.memory, search.read):
     command.add_command(each)
 
 

@@ -24,6 +24,7 @@ COMMANDS = {
     ),
     "demo": ("commonplace.surfaces.cli.demo", "See what it does, on sample sessions in a throw-away home."),
     "memory": ("commonplace.surfaces.cli.memory", "What was learned, and the work on it."),
+    "mcp": ("commonplace.surfaces.cli.mcp", "Serve the memory to other agents (MCP)."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "worker": ("commonplace.surfaces.cli.worker", "Import and learn again and again, alone or with others."),
     "doctor": ("commonplace.surfaces.cli.doctor", "Check that everything fits together, and put it right."),

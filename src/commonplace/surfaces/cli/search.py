@@ -18,6 +18,7 @@ from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
 if TYPE_CHECKING:
+    from commonplace.memory.tools import Reading
     from commonplace.runtime.book import Book
     from commonplace.runtime.hits import Hit
     from commonplace.runtime.searching import Wish
@@ -161,14 +162,26 @@ def _error(error: CommonplaceError) -> dict[str, Any]:
 @limit_option
 @project_option
 @since_option
+@click.option("--exact", is_flag=True, help="Word for word, in every file of the memory.")
+@click.option("--ignore-case", is_flag=True, help="With --exact: upper and lower case are the same.")
 @json_option
-def memory(query: str, limit: int, project: str | None, since: str | None, as_json: bool) -> None:
+def memory(
+    query: str, limit: int, project: str | None, since: str | None, exact: bool, ignore_case: bool, as_json: bool
+) -> None:
     """Find what was learned: entries, and lines of the summaries of single sessions."""
+    if ignore_case and not exact:
+        raise click.UsageError("--ignore-case goes with --exact; ranked search never looks at case.")
+    if exact and since:
+        raise click.UsageError("--since does not go with --exact; lines of files tell no time.")
 
     async def inside() -> list[Hit]:
         async with books.open(warn=output.warn) as book:
             wish = await _wish(book, query, limit, project, since_seconds(since, book.settings.now()), None)
             wish.check()
+            if exact:
+                from commonplace.runtime import workspace
+
+                return await workspace.search(book, wish, ignore_case=ignore_case)
             await book.search.refresh(sessions=False)
             found = await book.search.memory(wish)
             await book.search.count(found)
@@ -179,6 +192,31 @@ def memory(query: str, limit: int, project: str | None, since: str | None, as_js
         output.print_json({"hits": found})
     else:
         _show(found)
+
+
+@click.command("read")
+@click.argument("path")
+@click.option("--from", "first", type=click.IntRange(1), default=1, show_default=True, help="The first line.")
+@click.option("--lines", type=click.IntRange(1), help="How many lines.")
+@project_option
+@json_option
+def read(path: str, first: int, lines: int | None, project: str | None, as_json: bool) -> None:
+    """Print a file of the memory, by its path below the memory folder, such as MEMORY.md.
+
+    With --project, lines about other projects are blank, as its agents see them.
+    """
+
+    async def inside() -> Reading:
+        from commonplace.runtime import workspace
+
+        async with books.open(warn=output.warn) as book:
+            return await workspace.read(book, path, first=first, lines=lines, project=project)
+
+    found = anyio.run(inside)
+    if as_json:
+        output.print_json(found)
+    else:
+        output.say(found.content.removesuffix("\n"))
 
 
 def _show(found: list[Hit]) -> None:

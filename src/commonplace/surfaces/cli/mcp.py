@@ -1,0 +1,140 @@
+"""`commonplace mcp`: serve the memory to other agents, and tell them about it.
+
+The server is loaded by what it is asked to do: a client waits for the first answer on stdin, and whatever is imported
+before that is waited for too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from commonplace.errors import BadInput, CommonplaceError
+from commonplace.surfaces.cli import output
+
+if TYPE_CHECKING:
+    from commonplace.runtime.clients import Change, Client
+
+_CLIENTS = ("codex", "claude-code")
+_MAX_INPUT = 1024 * 1024
+
+client_argument = click.argument("client", type=click.Choice(_CLIENTS))
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--http",
+    "port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve HTTP on this port of 127.0.0.1 instead of stdin and stdout; 0 takes a free one.",
+)
+@click.option("--allow-notes", is_flag=True, help="Let agents write down notes.")
+@click.option("--project", metavar="P", help="Show the memory of this project, wherever the agent works.")
+@click.pass_context
+def command(context: click.Context, port: int | None, allow_notes: bool, project: str | None) -> None:
+    """Serve the memory to other agents (MCP).
+
+    Agents start it by themselves once `mcp install` has told them. It speaks on stdin and stdout; with --http it needs
+    a token, which it prints, or takes from COMMONPLACE_MCP_TOKEN.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from commonplace.surfaces.mcp.serving import Options
+
+    options = Options(project=project, notes=allow_notes)
+    if port is None:
+        from commonplace.surfaces.mcp import stdio
+
+        if sys.stdin.isatty():
+            output.warn(
+                "Waiting for an agent to speak on stdin; `commonplace mcp install` tells agents. Ctrl-D ends it."
+            )
+        stdio.run(options)
+    else:
+        from commonplace.surfaces.mcp import http
+
+        http.run(options, port)
+
+
+@command.command()
+@client_argument
+@click.option("--allow-notes", is_flag=True, help="Let this agent write down notes.")
+@yes_option
+@json_option
+def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
+    """Tell an agent about the memory server.
+
+    Shows what changes in the agent's configuration, asks, and keeps a copy. For Claude Code also: what is remembered
+    is put into each new session, and each session is imported when it ends.
+    """
+    from commonplace.runtime import clients
+
+    name = cast("Client", client)
+    _change(name, clients.install(name, os.environ, notes=allow_notes), yes=yes, as_json=as_json)
+
+
+@command.command()
+@client_argument
+@yes_option
+@json_option
+def uninstall(client: str, yes: bool, as_json: bool) -> None:
+    """Take out of an agent's configuration what `install` put there."""
+    from commonplace.runtime import clients
+
+    name = cast("Client", client)
+    _change(name, clients.uninstall(name, os.environ), yes=yes, as_json=as_json)
+
+
+def _change(client: Client, changes: list[Change], *, yes: bool, as_json: bool) -> None:
+    from commonplace import config
+    from commonplace.runtime import clients
+
+    wanted = [change for change in changes if change.is_one]
+    if not as_json:
+        for change in wanted:
+            output.say(change.diff().rstrip("\n"))
+    if wanted and not yes:
+        if not sys.stdin.isatty():
+            raise BadInput(f"This changes files of {client}.", hint="Confirm it with --yes.")
+        click.confirm("Make these changes?", abort=True, err=True)
+    done = clients.apply(client, changes, config.load().now())
+    if as_json:
+        output.print_json(done)
+        return
+    if not wanted:
+        output.say(f"Nothing to change: {client} is set up that way already.")
+    for file in done.files:
+        if file.changed:
+            kept = f" (the old one is {file.backup})" if file.backup else ""
+            output.say(f"Changed {file.path}{kept}.")
+
+
+@command.command(hidden=True)
+@click.argument("event", type=click.Choice(("session-start", "session-end")))
+def hook(event: str) -> None:
+    """Answer a hook of Claude Code: what it tells is read from stdin.
+
+    Whatever goes wrong here must not disturb the session: a warning goes to stderr, and the exit code is 0.
+    """
+    from commonplace.runtime import hooks
+
+    told = hooks.parse(sys.stdin.buffer.read(_MAX_INPUT))
+    try:
+        import anyio
+
+        if event == "session-end":
+            anyio.run(hooks.ended, told)
+            return
+        if text := anyio.run(hooks.started, told):
+            said = {"hookEventName": "SessionStart", "additionalContext": text}
+            output.print_json({"suppressOutput": True, "hookSpecificOutput": said})
+    except CommonplaceError as failed:
+        output.warn(failed.sentence())
+    except Exception as failed:  # an agent's session is worth more than our part in it
+        output.warn(f"The hook failed: {type(failed).__name__}: {failed}")
