@@ -17,6 +17,8 @@ from commonplace.config import Settings
 from commonplace.errors import StateError
 
 if TYPE_CHECKING:
+    from commonplace.runtime.entries import Link
+    from commonplace.runtime.hits import Hit
     from commonplace.runtime.memory import Memory
     from commonplace.runtime.searching import Search
     from commonplace.runtime.sessions import Sessions
@@ -71,6 +73,16 @@ class Book:
         if self._search is None:
             self._search = Search(self)
         return self._search
+
+    async def why(self, what: Hit | str) -> list[Link]:
+        """Return what a hit or an entry rests on: sessions, turns, bytes and the words (raises BadInput)."""
+        from commonplace.runtime import hits
+
+        if isinstance(what, str):
+            return (await self.memory.why(what)).chain
+        if isinstance(what.entry_id, str):
+            return (await self.memory.why(what.entry_id)).chain
+        return [await hits.link(self, what)]
 
     def has_index(self) -> bool:
         """Say whether there is a database already."""

@@ -21,7 +21,8 @@ from commonplace.protocol.ids import parse_time, wire_second
 
 if TYPE_CHECKING:
     from commonplace.rollout.exact import Match
-    from commonplace.runtime.entries import Known
+    from commonplace.runtime.book import Book
+    from commonplace.runtime.entries import Known, Link
     from commonplace.state.database import Row
 
 Clean = Callable[[str], str]
@@ -215,6 +216,23 @@ def of_match(row: Row, match: Match, clean: Clean) -> Hit:
         score=1.0,
         text=clean(match.text),
         project=row["project"],
+    )
+
+
+async def link(book: Book, hit: Hit) -> Link:
+    """Return where a hit's words stand: a line of a ledger, or of a summary of one."""
+    from commonplace.runtime.entries import Link
+
+    file = f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else None
+    path = await (await book.index()).find(book.home, hit.thread_id) if hit.thread_id else None
+    return Link(
+        summary_file=file,
+        thread_id=hit.thread_id,
+        path=str(path) if path is not None else None,
+        turn=hit.turn,
+        byte_start=hit.item,
+        byte_end=None if hit.item is None or path is None else passages.line_end(path, hit.item),
+        quote=hit.text,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+import anyio
 import anyio.to_thread
 import msgspec
 import numpy as np
@@ -38,6 +39,8 @@ MOST: Final = 1_000
 _LONGEST: Final = 20_000
 _REMEMBERED: Final = 16_384
 """Texts of at most so many characters are remembered without their secrets."""
+_PATIENCE_SECONDS: Final = 10.0
+"""How long an agent waits for sessions that are not searched yet; after that it is answered from those that are."""
 _PRIOR_SECONDS: Final = 3_600
 """How long what passages are worth by their age is taken to be the same."""
 
@@ -71,10 +74,9 @@ async def find(book: Book, query: str, *, limit: int = LIMIT, scope: str | None 
     """Return what answers a question best, of memory and sessions, brought up to date first (raises BadInput)."""
     wish = Wish(query, limit, scope, learned=True)
     wish.check()
-    await book.search.refresh()
-    found = await book.search.find(wish)
-    await book.search.count(found)
-    return found
+    with anyio.move_on_after(_PATIENCE_SECONDS):  # what was taken in by then stays, and the next call goes on
+        await book.search.refresh()
+    return await book.search.find(wish)
 
 
 class Search:
@@ -87,17 +89,25 @@ class Search:
         self._priors: dict[Shelf, tuple[tuple[object, ...], Numbers]] = {}
         self._known: dict[str, Known] = {}
 
+    async def __call__(self, query: str, *, limit: int = LIMIT, project: str | None = None) -> list[Hit]:
+        """Return what answers a question best, of memory and sessions, in all projects or one (raises BadInput)."""
+        scope = await entries.scope_of(self._book, project, ()) if project is not None else None
+        wish = Wish(query, limit, scope)
+        wish.check()
+        await self.refresh()
+        return await self.find(wish)
+
     async def refresh(self, progress: Progress | None = None, *, sessions: bool = True, memory: bool = True) -> None:
         """Bring what is searched up to date."""
         book = self._book
+        if memory:
+            known = await entries.known(book)
+            self._known = {each.entry.id: each for each in known}
+            await shelving.memory(book, known)
         if sessions:
             if (await (await book.index()).refresh(book.home, progress=progress)).read:
                 await scopes.settle(book)
             await shelving.sessions(book, progress)
-        if memory:
-            known = await entries.known(book)
-            await shelving.memory(book, known)
-            self._known = {each.entry.id: each for each in known}
 
     async def sessions(self, wish: Wish) -> list[Hit]:
         """Return what was said in sessions that answers a question, the best first (raises BadInput)."""

@@ -117,7 +117,8 @@ def _change(client: Client, changes: list[Change], *, yes: bool, as_json: bool) 
 
 @command.command(hidden=True)
 @click.argument("event", type=click.Choice(("session-start", "session-end")))
-def hook(event: str) -> None:
+@click.option("--allow-notes", is_flag=True, help="The server was installed with it.")
+def hook(event: str, allow_notes: bool) -> None:
     """Answer a hook of Claude Code: what it tells is read from stdin.
 
     Whatever goes wrong here must not disturb the session: a warning goes to stderr, and the exit code is 0.
@@ -131,7 +132,7 @@ def hook(event: str) -> None:
         if event == "session-end":
             anyio.run(hooks.ended, told)
             return
-        if text := anyio.run(hooks.started, told):
+        if text := anyio.run(hooks.started, told, allow_notes):
             said = {"hookEventName": "SessionStart", "additionalContext": text}
             output.print_json({"suppressOutput": True, "hookSpecificOutput": said})
     except CommonplaceError as failed:

@@ -1,0 +1,84 @@
+"""Changing one table in a TOML text that somebody else owns: every other byte stays as it is.
+
+The table is found by its header and ends with its last line that says something, so that comments above the next table
+stay with that. Lines are looked at, not parsed: whoever uses this compares what the text means before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+_HEADER: Final = re.compile(r"[ \t]*\[\[?[^\[\]]+\]\]?[ \t]*(?:#.*)?")
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _opens(line: str, path: tuple[str, ...], *, below: bool) -> bool:
+    """Say whether a line is the header of a table, or of one below it."""
+    names = r"[ \t]*\.[ \t]*".join(f"(?:{name}|\"{name}\"|'{name}')" for name in map(re.escape, path))
+    rest = r"(?:[ \t]*\.[^\]]*)?" if below else ""
+    return re.fullmatch(rf"[ \t]*\[[ \t]*{names}[ \t]*{rest}\][ \t]*(?:#.*)?", line.rstrip("\r\n")) is not None
+
+
+def _block(lines: list[str], first: int) -> int:
+    """Return where a table ends: after its last line that is neither empty nor a comment."""
+    last = first
+    for place in range(first + 1, len(lines)):
+        text = lines[place].strip()
+        if _HEADER.fullmatch(lines[place].rstrip("\r\n")):
+            break
+        if text and not text.startswith("#"):
+            last = place
+    return last + 1
+
+
+def put(text: str, path: tuple[str, ...], values: dict[str, str | list[str] | dict[str, str]]) -> str:
+    """Return the text with a table: in the place of the old one, else at the end."""
+    ending = "\r\n" if "\r\n" in text else "\n"
+    table = ending.join([f"[{'.'.join(map(_name, path))}]", *(f"{key} = {_value(of)}" for key, of in values.items())])
+    lines = text.splitlines(keepends=True)
+    for place, line in enumerate(lines):
+        if _opens(line, path, below=False):
+            end = _block(lines, place)
+            last = lines[end - 1]
+            table += last[len(last.rstrip("\r\n")) :]
+            return "".join([*lines[:place], table, *lines[end:]])
+    if not text:
+        return table + ending
+    if text.endswith("\n"):
+        return text + ending + table + ending
+    return text + ending * 2 + table
+
+
+def drop(text: str, path: tuple[str, ...]) -> str:
+    """Return the text without a table and those below it, and without the empty line above."""
+    lines = text.splitlines(keepends=True)
+    while True:
+        found = [place for place, line in enumerate(lines) if _opens(line, path, below=True)]
+        if not found:
+            return "".join(lines)
+        first, end = found[0], _block(lines, found[0])
+        above, below = lines[:first], lines[end:]
+        if above and not above[-1].strip() and (not below or not below[0].strip()):
+            del above[-1]
+        if not below and above and not lines[-1].endswith("\n"):
+            above[-1] = above[-1].rstrip("\r\n")
+        lines = above + below
+
+
+def _name(text: str) -> str:
+    return text if _KEY.fullmatch(text) else _string(text)
+
+
+def _value(value: str | list[str] | dict[str, str]) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_string, value))}]"
+    return "{ " + ", ".join(f"{_name(key)} = {_string(each)}" for key, each in value.items()) + " }"
+
+
+def _string(text: str) -> str:
+    """Return a text as TOML writes it; JSON writes it the same way, but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -1,0 +1,62 @@
+"""Who may talk to the server over HTTP: whoever has the token, from this machine, and no web page.
+
+A page in a browser can make the browser ask a server on this machine, also under a name of the page's own choice. So
+the name that was asked for must be ours, and a request that says which page it comes from must come from us.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from commonplace.errors import BadInput
+
+TOKEN_VARIABLE: Final = "COMMONPLACE_MCP_TOKEN"  # noqa: S105  # the variable's name, not a token
+_SHORTEST: Final = 16
+
+
+class Headers(dict[str, str]):
+    """The headers of a request by their names in lower case; `twice` are those that came more than once."""
+
+    def __init__(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        super().__init__()
+        self.twice: set[str] = set()
+        for raw_name, raw_value in pairs:
+            name = raw_name.decode("latin-1").lower()
+            if name in self:
+                self.twice.add(name)
+            self[name] = raw_value.decode("latin-1").strip()
+
+
+def token(environment: Mapping[str, str]) -> tuple[str, bool]:
+    """Return the token that clients must show, and whether it was made up now.
+
+    Raises:
+        BadInput: the one in the environment is too short to be a secret, or cannot stand in a header.
+    """
+    chosen = environment.get(TOKEN_VARIABLE)
+    if chosen is None:
+        return secrets.token_urlsafe(32), True
+    if len(chosen) < _SHORTEST or not chosen.isascii() or not chosen.isprintable() or " " in chosen:
+        hint = f"Use {_SHORTEST} or more letters and digits, or leave it unset."
+        raise BadInput(f"{TOKEN_VARIABLE} is no good token.", hint=hint)
+    return chosen, False
+
+
+def refusal(headers: Headers, port: int, wanted: str) -> tuple[int, str] | None:
+    """Return the status and the reason for which a request is turned away; None if it may come in."""
+    names = {f"127.0.0.1:{port}", f"localhost:{port}"}
+    if port == 80:
+        names |= {"127.0.0.1", "localhost"}
+    if headers.get("host", "").lower() not in names or "host" in headers.twice:
+        return 403, "This server answers under its own name only."
+    origin = headers.get("origin")
+    if origin is not None and origin.lower() not in {f"http://{name}" for name in names}:
+        return 403, "Web pages may not ask this server."
+    kind, _, shown = headers.get("authorization", "").partition(" ")
+    good = hmac.compare_digest(shown.strip().encode("latin-1"), wanted.encode("latin-1"))
+    if kind.lower() != "bearer" or not good or "authorization" in headers.twice:
+        return 401, "This server wants its token: `Authorization: Bearer …`."
+    return None

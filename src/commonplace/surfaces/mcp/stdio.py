@@ -1,0 +1,201 @@
+"""The server on stdin and stdout: one message per line, until the client closes its end.
+
+The lines get private copies of both descriptors, and what anybody prints goes to stderr: nothing but messages ever
+stands on stdout. Reading and writing happen on threads of their own, so that a client that does not read cannot stop
+the server from hearing that it should end. Lines longer than the bound are skipped, and the client is told. At the end
+of the input, what is being answered is answered before the server goes.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+from anyio.abc import TaskGroup
+from anyio.lowlevel import EventLoopToken
+from anyio.streams.memory import MemoryObjectSendStream
+
+from commonplace.surfaces.mcp import protocol, session
+from commonplace.surfaces.mcp.protocol import Json, Parcel, Refusal, Request
+from commonplace.surfaces.mcp.serving import Options, house
+
+MAX_LINE: Final = 16 * 1024 * 1024
+"""The longest message that is read, in bytes."""
+_AT_ONCE: Final = 8
+"""How many slow requests are worked on at the same time."""
+_WAITING_BYTES: Final = 4 * MAX_LINE
+"""How much may wait for its turn; then reading pauses."""
+_LAST_SECONDS: Final = 30.0
+"""How long answers may take after the client closed its end."""
+_CHUNK: Final = 64 * 1024
+
+
+def lines(descriptor: int, limit: int = MAX_LINE) -> Iterator[bytes | None]:
+    """Yield the lines of a descriptor until it ends; None for one that is too long."""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := _read(descriptor):
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            whole = size + len(piece)
+            yield b"".join([*parts, piece]) if whole <= limit else None
+            parts, size = [], 0
+        size += len(rest)
+        # What is too long is counted and not kept.
+        parts = [*parts, rest] if size <= limit else []
+    if size:
+        yield b"".join(parts) if size <= limit else None
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _CHUNK)
+    except OSError:
+        return b""
+
+
+class Writer:
+    """Writes messages to a descriptor, in order, on a thread of its own."""
+
+    def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
+        self._descriptor = descriptor
+        self._gone = gone
+        self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
+        self._thread.start()
+
+    def send(self, message: Json | list[Json]) -> None:
+        """Put a message on its way."""
+        self._queue.put(protocol.packed(message) + b"\n")
+
+    def end(self, seconds: float) -> None:
+        """Write what is on its way, as long as the client takes it."""
+        self._queue.put(None)
+        self._thread.join(seconds)
+
+    def _write(self) -> None:
+        while (data := self._queue.get()) is not None:
+            rest = memoryview(data)
+            while rest:
+                try:
+                    rest = rest[os.write(self._descriptor, rest) :]
+                except OSError:
+                    self._gone()
+                    return
+
+
+async def serve(talk: session.Session, incoming: int, outgoing: int) -> None:
+    """Answer a client on two descriptors until it is gone or the process is told to end."""
+    stop = anyio.Event()
+    token = anyio.lowlevel.current_token()
+
+    def gone() -> None:
+        anyio.from_thread.run_sync(stop.set, token=token)
+
+    writer = Writer(outgoing, gone)
+    send, receive = anyio.create_memory_object_stream[bytes | None](1)
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+        threading.Thread(target=_pump, args=(incoming, send, token), name="mcp-reader", daemon=True).start()
+        async with anyio.create_task_group() as everything:
+            everything.start_soon(_end, everything.cancel_scope, stop.wait)
+            everything.start_soon(_end, everything.cancel_scope, received.__anext__)
+            async with anyio.create_task_group() as tasks:
+                hall = _Hall(talk, writer, tasks)
+                async with receive:
+                    async for line in receive:
+                        await hall.take(line)
+                talk.close()
+                tasks.cancel_scope.deadline = anyio.current_time() + _LAST_SECONDS
+            everything.cancel_scope.cancel()
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(writer.end, 2.0)
+
+
+class _Hall:
+    """Where messages wait for their answers: quick ones are answered in order, slow ones a few at a time."""
+
+    def __init__(self, talk: session.Session, writer: Writer, tasks: TaskGroup) -> None:
+        self._talk = talk
+        self._writer = writer
+        self._tasks = tasks
+        self._limit = anyio.Semaphore(_AT_ONCE)
+        self._waiting = 0
+        self._room = anyio.Event()
+
+    async def take(self, line: bytes | None) -> None:
+        """Take a line; returns when there is room for another."""
+        if line is not None and not line.strip():
+            return
+        parcel = protocol.unpack(line) if line is not None else _too_long()
+        if not any(isinstance(each, Request) and each.method in session.SLOW for each in parcel.messages):
+            await self._answer(parcel)
+            return
+        size = len(line or b"")
+        self._waiting += size
+        self._tasks.start_soon(self._in_turn, parcel, size)
+        while self._waiting > _WAITING_BYTES:
+            self._room = anyio.Event()
+            await self._room.wait()
+
+    async def _in_turn(self, parcel: Parcel, size: int) -> None:
+        try:
+            async with self._limit:
+                await self._answer(parcel)
+        finally:
+            self._waiting -= size
+            self._room.set()
+
+    async def _answer(self, parcel: Parcel) -> None:
+        answer = await self._talk.answer(parcel, self._writer.send)
+        if answer is not None:
+            self._writer.send(answer)
+
+
+def _too_long() -> Parcel:
+    megabytes = MAX_LINE // (1024 * 1024)
+    return Parcel((Refusal(None, protocol.INVALID_REQUEST, f"A message has at most {megabytes} MB."),))
+
+
+def _pump(descriptor: int, send: MemoryObjectSendStream[bytes | None], token: EventLoopToken) -> None:
+    """Carry lines into the loop; a loop that has ended takes no more."""
+    try:
+        for line in lines(descriptor):
+            anyio.from_thread.run(send.send, line, token=token)
+        anyio.from_thread.run_sync(send.close, token=token)
+    except (RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.get_cancelled_exc_class()):
+        return
+
+
+async def _end(everything: anyio.CancelScope, reason: Callable[[], Awaitable[object]]) -> None:
+    """End everything for a reason: the client is gone, or a signal says so."""
+    await reason()
+    everything.cancel()
+
+
+def private_descriptors() -> tuple[int, int]:
+    """Take stdin and stdout for messages alone: what else reads gets nothing, what else prints goes to stderr."""
+    incoming, outgoing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return incoming, outgoing
+
+
+def run(options: Options) -> None:
+    """Serve the client that started this process."""
+
+    async def inside() -> None:
+        incoming, outgoing = private_descriptors()
+        async with house(options) as shared:
+            await serve(shared.session(), incoming, outgoing)
+
+    anyio.run(inside)

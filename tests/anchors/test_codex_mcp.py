@@ -1,0 +1,89 @@
+"""The real Codex finds our memory server once `mcp install` has told it, and gets answers from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anchors.codex_driver import AppServer, CodexHome, Missing, locate, make_home, run_exec
+from anchors.remembering import OTHERS, OURS, clone, commonplace, teach
+from anchors.scripted_responses import ScriptedResponses, answer, call, reply
+
+pytestmark = pytest.mark.anchor
+
+NAMESPACE = "mcp__commonplace"
+
+
+@pytest.fixture
+def codex() -> Path:
+    found = locate()
+    if isinstance(found, Missing):
+        pytest.skip(found.reason)
+    return found
+
+
+def installed(codex: Path, root: Path, server: ScriptedResponses) -> CodexHome:
+    """A Codex that our own command told about the memory server, in a clone of a project that we know."""
+    home = make_home(codex, root / "agent", server.base_url)
+    teach(root / "ours", root / "user")
+    clone(home.cwd, "shop")
+    environment = {
+        "CODEX_HOME": str(home.codex_home),
+        "COMMONPLACE_HOME": str(root / "ours"),
+        "HOME": str(root / "user"),
+    }
+    commonplace("mcp", "install", "codex", "--yes", environment=environment)
+    return home
+
+
+def look_for_tools(query: str, call_id: str) -> dict[str, Any]:
+    """Codex shows tools of servers to its model when that looks for them."""
+    return {
+        "type": "tool_search_call",
+        "execution": "client",
+        "call_id": call_id,
+        "status": "completed",
+        "arguments": {"query": query},
+    }
+
+
+def test_codex_calls_search_and_find_and_gets_the_answer(codex: Path, tmp_path: Path) -> None:
+    script = [
+        answer(look_for_tools("search memory", "c0")),
+        answer(call("search", {"queries": ["pnpm"]}, "c1", namespace=NAMESPACE)),
+        answer(call("find", {"query": "pnpm or npm?"}, "c2", namespace=NAMESPACE)),
+        reply("Use pnpm."),
+    ]
+    with ScriptedResponses(script) as server:
+        done = run_exec(installed(codex, tmp_path, server), "How do I run the tests?")
+        shown = server.inputs()
+
+    assert done.code == 0, done.stderr
+    outputs = {item["call_id"]: item for request in shown for item in request if item["type"].endswith("_output")}
+    tools = json.dumps(outputs["c0"])
+    assert all(f'"{name}"' in tools for name in ("find", "search"))
+    for name in ("c1", "c2"):
+        assert OURS in outputs[name]["output"].replace('\\"', '"')
+        assert "quokkas" not in outputs[name]["output"]
+    assert [item for request in shown for item in request if OTHERS in json.dumps(item)] == []
+
+
+def test_codex_lists_our_tools(codex: Path, tmp_path: Path) -> None:
+    with ScriptedResponses() as server, AppServer(installed(codex, tmp_path, server)) as app:
+        status = app.request("mcpServerStatus/list", {})
+
+    (ours,) = [each for each in status["data"] if each["name"] == "commonplace"]
+    assert set(ours["tools"]) == {"list", "read", "search", "find"}
+
+
+def test_codex_forgets_us_when_it_is_told_to(codex: Path, tmp_path: Path) -> None:
+    with ScriptedResponses() as server:
+        home = installed(codex, tmp_path, server)
+        commonplace("mcp", "uninstall", "codex", "--yes", environment={"CODEX_HOME": str(home.codex_home)})
+        with AppServer(home) as app:
+            status = app.request("mcpServerStatus/list", {})
+
+    assert [each["name"] for each in status["data"] if each["name"] == "commonplace"] == []

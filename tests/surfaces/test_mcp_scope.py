@@ -1,0 +1,185 @@
+"""Nothing of other projects comes out of the memory server, unless they are asked for by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Command
+from talking import Talk, checkout, teach
+
+SHOP, BLOG, TIDE = "pnpm", "release branch", "quokkas"
+"""Words that only one project's memory has."""
+SUMMARY = "commonplace://memory/summary"
+
+
+@pytest.fixture
+def shop(home: Path, tmp_path: Path) -> Path:
+    """A clone of the first project, and a memory of three."""
+    teach(home)
+    return checkout(tmp_path / "shop", "shop")
+
+
+@pytest.fixture
+def talk(shop: Path) -> Iterator[Talk]:
+    with Talk(cwd=shop) as begun:
+        begun.begin()
+        yield begun
+
+
+def everything(talk: Talk, **project: str) -> str:
+    """Return all that the tools tell, as text."""
+    told: list[Any] = []
+    for word in (SHOP, BLOG, TIDE, "project"):
+        told.append(talk.call("search", {"queries": [word], "case_sensitive": False, **project}))
+        told.append(talk.call("find", {"query": f"what about {word}?", "limit": 50, **project}))
+    files = [entry["path"] for entry in talk.call("list", project)["structuredContent"]["entries"]]
+    for folder in ("rollout_summaries", "skills", "extensions/ad_hoc/notes"):
+        listed = talk.call("list", {"path": folder, **project})
+        files += [entry["path"] for entry in listed.get("structuredContent", {"entries": []})["entries"]]
+    told += [talk.call("read", {"path": path, **project}) for path in files]
+    # A search repeats what was asked: that is not told.
+    return "\n".join(_without_questions(result) for result in told)
+
+
+def _without_questions(result: Any) -> str:
+    told = dict(result.get("structuredContent", {}))
+    for name in ("query", "queries"):
+        told.pop(name, None)
+    for match in told.get("matches", ()):
+        match.pop("matched_queries")
+    return json.dumps(told)
+
+
+def test_the_tools_tell_of_one_project(talk: Talk) -> None:
+    told = everything(talk)
+
+    assert SHOP in told
+    assert BLOG not in told
+    assert TIDE not in told
+    assert "short sentences" in told
+
+
+@pytest.mark.parametrize(
+    "name", ["blog", "github.com/acme/blog", "GitHub.com/ACME/Blog", "https://github.com/acme/blog"]
+)
+def test_another_project_is_told_of_by_name(name: str, talk: Talk) -> None:
+    told = everything(talk, project=name)
+
+    assert BLOG in told
+    assert SHOP not in told
+    assert TIDE not in told
+
+
+def test_a_star_means_all(talk: Talk) -> None:
+    told = everything(talk, project="*")
+
+    assert all(word in told for word in (SHOP, BLOG, TIDE))
+
+
+def test_a_project_that_nobody_knows_is_a_tool_error(talk: Talk) -> None:
+    for name in ("list", "search", "find", "read"):
+        result = talk.call(name, {"project": "nothing", "path": "MEMORY.md", "queries": ["a"], "query": "a"})
+        assert result["isError"] is True
+        assert "nothing" in result["content"][0]["text"]
+
+
+def test_the_resource_tells_of_one_project(talk: Talk) -> None:
+    (content,) = talk.request("resources/read", {"uri": SUMMARY})["result"]["contents"]
+
+    assert content["text"].startswith('<commonplace_memory project="github.com/acme/shop">')
+    assert SHOP in content["text"]
+    assert BLOG not in content["text"]
+    assert TIDE not in content["text"]
+
+
+def test_a_project_can_be_chosen_for_the_server(shop: Path) -> None:
+    with Talk("--project", "tide", cwd=shop) as talk:
+        talk.begin(roots={})
+        told = everything(talk)
+        (content,) = talk.request("resources/read", {"uri": SUMMARY})["result"]["contents"]
+
+    for text in (told, content["text"]):
+        assert TIDE in text
+        assert SHOP not in text
+        assert BLOG not in text
+
+
+def test_a_project_that_the_server_does_not_know_is_a_tool_error(shop: Path) -> None:
+    with Talk("--project", "nothing", cwd=shop) as talk:
+        talk.begin()
+        result = talk.call("list")
+
+    assert result["isError"] is True
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_folder_without_a_project_sees_what_is_for_all(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with Talk(cwd=tmp_path / "elsewhere") as talk:
+        talk.begin()
+        told = everything(talk)
+
+    assert "short sentences" in told
+    assert not any(word in told for word in (SHOP, BLOG, TIDE))
+
+
+def test_line_numbers_hold_where_lines_are_hidden(talk: Talk) -> None:
+    def lines(**project: str) -> list[str]:
+        return str(talk.call("read", {"path": "MEMORY.md", **project})["structuredContent"]["content"]).split("\n")
+
+    whole, ours = lines(project="*"), lines()
+
+    assert len(whole) == len(ours)
+    assert all(mine in ("", line) for mine, line in zip(ours, whole, strict=True))
+    assert whole != ours
+
+
+def counts(commonplace: Command, word: str) -> tuple[int, int]:
+    entries = commonplace.ok("memory", "list")["entries"]
+    return tuple(sum(each[use] for each in entries if word in each["text"]) for use in ("retrieved", "injected"))  # pyright: ignore[reportReturnType]
+
+
+def test_what_is_given_out_is_counted(shop: Path, commonplace: Command) -> None:
+    with Talk(cwd=shop) as talk:
+        talk.begin()
+        talk.call("search", {"queries": ["instead of npm"], "path": "MEMORY.md"})
+        talk.call("find", {"query": "pnpm instead of npm"})
+        assert talk.end() == 0
+    retrieved, injected = counts(commonplace, "pnpm")
+    assert retrieved >= 2
+    assert injected == 0
+    assert counts(commonplace, BLOG) == (0, 0)
+
+    with Talk(cwd=shop) as talk:
+        talk.begin()
+        talk.request("resources/read", {"uri": SUMMARY})
+        assert talk.end() == 0
+    assert counts(commonplace, "pnpm")[1] >= 1
+    assert counts(commonplace, BLOG) == (0, 0)
+
+
+def test_what_find_promises_is_what_it_gives(talk: Talk) -> None:
+    from commonplace.runtime.hits import Hit
+
+    tools = {tool["name"]: tool for tool in talk.request("tools/list")["result"]["tools"]}
+    hit = tools["find"]["outputSchema"]["properties"]["hits"]["items"]
+
+    assert list(hit["properties"]) == list(Hit.__struct_fields__)
+
+
+def test_both_forms_of_a_result_say_the_same(talk: Talk) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("list", {}),
+        ("read", {"path": "MEMORY.md"}),
+        ("search", {"queries": ["a"]}),
+        ("find", {"query": "pnpm"}),
+    ]
+    for name, arguments in calls:
+        result = talk.call(name, arguments)
+        (block,) = result["content"]
+        assert json.loads(block["text"]) == result["structuredContent"]
+        assert result["isError"] is False
