@@ -21,7 +21,7 @@ from commonplace.protocol.ids import parse_time
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import chain, reader, survey
 
-_MONTHS: Final = (
+MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
@@ -80,7 +80,7 @@ def _message(counter: turns.TurnCounter, line: Line, *, dated: bool) -> Passage 
     if said is None:
         return None
     moment = parse_time(line.timestamp) if line.timestamp else None
-    also = f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}" if moment and dated else ""
+    also = f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}" if moment and dated else ""
     seconds = int(moment.timestamp()) if moment else 0
     is_user = said.role == "user"
     return Passage(said.text, line.offset, is_user, said.speaker, also, seconds, counter.turns)
@@ -134,3 +134,12 @@ def read(path: Path, offsets: Sequence[int]) -> dict[int, Said]:
     except (CommonplaceError, OSError):
         return found
     return found
+
+
+def line_end(path: Path, offset: int) -> int | None:
+    """Return where the line ends that begins at a byte of a session file."""
+    try:
+        line = next(iter(reader.forward(path, start=offset)), None)
+    except (CommonplaceError, OSError):
+        return None
+    return line.offset + line.size if isinstance(line, Line) else None

@@ -14,8 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.pipeline import commands
-from commonplace.protocol import events, fragments, items, recalled, rollout, turns
+from commonplace.protocol import commands, events, fragments, items, recalled, rollout, turns
 from commonplace.protocol.rollout import Line, Origin
 from commonplace.redact import redact
 from commonplace.rollout import chain, reader

@@ -82,7 +82,7 @@ def chosen(index: Index, ranked: Ranked, limit: int) -> list[Chosen]:
 def of_sessions(index: Index, found: list[Chosen], rows: Mapping[str, Row], clean: Clean) -> list[Weighed]:
     """Read what was said, and what was answered."""
     wanted: dict[str, set[int]] = {}
-    replies = {each.number: _reply(index, each.number) for each in found}
+    replies = {each.number: reply_of(index, each.number) for each in found}
     for each in found:
         row = rows.get(index.document(each.number).id)
         if row is not None:
@@ -123,7 +123,7 @@ def _session(
     )
 
 
-def _reply(index: Index, number: int) -> int | None:
+def reply_of(index: Index, number: int) -> int | None:
     """Return the message that answers one: the last that an assistant says to it, or what the next person says."""
     if not index.is_user[number]:
         return None

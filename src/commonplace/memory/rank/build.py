@@ -49,6 +49,8 @@ class Builder:
         self.documents: list[Document] = []
         self.bytes = 0
         self._chunks: array[int] = array("I")
+        self._begins: array[int] = array("I")
+        """Where each passage's own words begin, after those that it is only found by."""
         self._ends: array[int] = array("I")
         self._offset: array[int] = array("Q")
         self._text: array[int] = array("Q")
@@ -73,6 +75,7 @@ class Builder:
         chunks = self.analyser.chunks
         if passage.speaker or passage.also:
             self._chunks.extend(chunks(f"{passage.speaker} {passage.also}"))
+        self._begins.append(len(self._chunks))
         self._chunks.extend(chunks(text))
         self._ends.append(len(self._chunks))
         self._offset.append(passage.offset)
@@ -105,9 +108,10 @@ class Builder:
         known_starts = np.append(0, known_ends[:-1]) if len(known_ends) else known_ends
         sizes = (known_ends - known_starts)[chunks]
         keys, owner = _expanded(known_keys, known_starts[chunks], sizes, passage)
-        dated = np.frombuffer(bytes(self.analyser.dated), np.uint8)[chunks] if len(chunks) else chunks
+        dated = np.frombuffer(bytes(self.analyser.dated), np.uint8)[chunks] > 0 if len(chunks) else chunks > 0
+        dated &= np.arange(len(chunks)) >= np.repeat(np.frombuffer(self._begins, np.uint32), counts)
         flags = np.frombuffer(bytes(self._flags), np.uint8).copy()
-        flags[passage[dated > 0]] |= segment.DATED
+        flags[passage[dated]] |= segment.DATED
         keys, owner, often = _counted(keys, owner)
         length = np.bincount(passage, weights=sizes, minlength=len(ends)) if len(ends) else ends
         facts = Facts(

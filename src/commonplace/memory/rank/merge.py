@@ -21,6 +21,7 @@ _TIER: Final = 4
 _FIRST_TIER: Final = 256
 _MOSTLY_GONE: Final = 0.3
 _SHARES: Final = 8
+_NOTHING: Final = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint8))
 
 
 def plan(sizes: Sequence[tuple[str, int, float]]) -> list[str]:
@@ -52,23 +53,17 @@ def plan(sizes: Sequence[tuple[str, int, float]]) -> list[str]:
 def merge(opened: Sequence[Opened], read: Read) -> tuple[Segment, dict[tuple[str, int], int]]:
     """Return one segment with all that is left of several, and where each document went."""
     facts, moved, renumbered = _facts(opened)
-    count = max((each.bits for each in opened), default=0)
-    shares = min(_SHARES, 2**count)
-    keys: list[Numbers] = []
-    passages: list[Numbers] = []
-    often: list[Numbers] = []
+    bits = segments.bits_for(sum(2**each.bits * segments.BUCKET_POSTINGS for each in opened))
+    shares = min(_SHARES, 2**bits)
+    width = 2**bits // shares
+    buckets: list[bytes] = []
     for share in range(shares):
-        found = list(_share(opened, renumbered, read, share, shares))
-        if not found:
-            continue
-        key, passage, times = (np.concatenate([each[part] for each in found]) for part in range(3))
+        found = [_NOTHING, *_share(opened, renumbered, read, share, shares)]
+        key, passage, often = (np.concatenate([each[part] for each in found]) for part in range(3))
         order = np.lexsort((passage, key))
-        keys.append(key[order])
-        passages.append(passage[order])
-        often.append(times[order])
-    if not keys:
-        return segments.pack(facts, np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint8)), moved
-    return segments.pack(facts, np.concatenate(keys), np.concatenate(passages), np.concatenate(often)), moved
+        numbers = range(share * width, (share + 1) * width)
+        buckets += segments.pack_buckets(key[order], passage[order], often[order], facts.size, bits, numbers)
+    return Segment(facts.size, bits, segments.pack_facts(facts), buckets), moved
 
 
 def _facts(opened: Sequence[Opened]) -> tuple[Facts, dict[tuple[str, int], int], list[Numbers]]:

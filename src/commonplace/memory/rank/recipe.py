@@ -59,4 +59,6 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 RECIPE = Recipe()
+LINES = Recipe(previous=0, next=0, previous_but_one=0, next_but_one=0, question=0)
+"""For entries and lines of summaries: each stands for itself, so that nothing is handed to the next."""
 WEIGHTS = Weights()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 USER: Final = 1
 QUESTION: Final = 2
 DATED: Final = 4
-_BUCKET_POSTINGS: Final = 16_384
+BUCKET_POSTINGS: Final = 16_384
 """About how many postings share a bucket: 48 KB."""
 _MOST_BITS: Final = 12
 _SMALL: Final = 2**16
@@ -101,7 +101,7 @@ def unpack_facts(data: bytes) -> Facts:
 
 def bits_for(postings: int) -> int:
     """Return how many bits of a key should name its bucket, for so many postings."""
-    return min(_MOST_BITS, max(0, (postings // _BUCKET_POSTINGS).bit_length()))
+    return min(_MOST_BITS, max(0, (postings // BUCKET_POSTINGS).bit_length()))
 
 
 def bucket_of(key: int, bits: int) -> int:
@@ -151,13 +151,21 @@ def unpack_bucket(data: bytes, passages: int) -> Postings:
 def pack(facts: Facts, keys: Numbers, passage: Numbers, often: Numbers) -> Segment:
     """Make a segment of postings that are sorted by key, then by passage."""
     bits = bits_for(len(keys))
-    edges = np.searchsorted(keys, [bucket << (64 - bits) for bucket in range(1, 2**bits)] if bits else [])
+    buckets = pack_buckets(keys, passage, often, facts.size, bits, range(2**bits))
+    return Segment(facts.size, bits, pack_facts(facts), buckets)
+
+
+def pack_buckets(
+    keys: Numbers, passage: Numbers, often: Numbers, passages: int, bits: int, numbers: range
+) -> list[bytes]:
+    """Pack postings, sorted by key and passage, into the buckets of these numbers."""
+    inner = [bucket << (64 - bits) for bucket in numbers[1:]] if bits else []
+    edges = np.searchsorted(keys, np.array(inner, np.uint64))
     limits = [0, *(int(edge) for edge in edges), len(keys)]
-    buckets = [
-        pack_bucket(_grouped(keys[first:last], passage[first:last], often[first:last]), facts.size)
+    return [
+        pack_bucket(_grouped(keys[first:last], passage[first:last], often[first:last]), passages)
         for first, last in pairwise(limits)
     ]
-    return Segment(facts.size, bits, pack_facts(facts), buckets)
 
 
 def _grouped(keys: Numbers, passage: Numbers, often: Numbers) -> Postings:

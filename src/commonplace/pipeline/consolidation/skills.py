@@ -109,6 +109,7 @@ def _text(name: str, procedure: Procedure) -> str:
         "---",
         f"name: {name}",
         f"description: {goal}. Use when asked for this or the like in {project}.",
+        f"scope: project {project}",
         *(["argument-hint: " + " ".join(f"<{seen[-1]}>" for seen in values)] if values else []),
         "---",
         "",
