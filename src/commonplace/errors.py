@@ -6,7 +6,8 @@
     │   ├── UnknownThread       a name, id or path that names nothing
     │   ├── AmbiguousThread     a prefix or name that names several
     │   ├── ForeignFile         a change to a file that another program owns
-    │   └── BadSetting          a setting outside its range, or a config file that cannot be read
+    │   ├── BadSetting          a setting outside its range, or a config file that cannot be read
+    │   └── ToolError           a memory tool was called wrongly, or what it was to read cannot be read
     ├── LedgerError             the session files
     │   ├── WriteFailed         a barrier could not make everything durable; items stay queued
     │   ├── ThreadBusy          another writer has the thread
@@ -79,6 +80,16 @@ class BadSetting(BadInput):
     """A setting cannot be used."""
 
     code = "bad_setting"
+
+
+class ToolError(BadInput):
+    """A memory tool cannot do what it was asked; the model is told why and the turn goes on."""
+
+    code = "tool_error"
+
+    def __init__(self, kind: str, message: str, *, hint: str = "", **data: Any) -> None:
+        super().__init__(message, hint=hint, kind=kind, **data)
+        self.kind = kind
 
 
 class LedgerError(CommonplaceError):

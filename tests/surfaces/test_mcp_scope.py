@@ -183,3 +183,17 @@ def test_both_forms_of_a_result_say_the_same(talk: Talk) -> None:
         (block,) = result["content"]
         assert json.loads(block["text"]) == result["structuredContent"]
         assert result["isError"] is False
+
+
+def test_a_secret_that_somebody_put_into_a_file_is_not_given_out(shop: Path, home: Path) -> None:
+    secret = "ghp_" + "a8Kd93mXq2Lr7Tz0Wv5Yb1Nc6Ge4Hf8Jp2Rs"[:36]
+    (home / "memories" / "skills").mkdir(exist_ok=True)
+    (home / "memories" / "skills" / "deploy.md").write_text(f"deploy with the token {secret}\nand wait\n")
+    with Talk(cwd=shop) as talk:
+        talk.begin()
+        read = talk.call("read", {"path": "skills/deploy.md"})
+        found = talk.call("search", {"queries": ["deploy with"]})
+
+    assert "deploy with the token" in json.dumps(read)
+    assert "deploy with the token" in json.dumps(found)
+    assert secret not in json.dumps([read, found])

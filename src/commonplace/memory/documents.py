@@ -25,6 +25,8 @@ _THREAD: Final = re.compile(r"\Athread_id: (\S+)$", re.MULTILINE)
 _REFERENCES: Final = re.compile(r"^#*\s*References:?\s*$", re.MULTILINE | re.IGNORECASE)
 _MAX_BYTES: Final = 4 * 2**20
 _QUOTED: Final = 1_000
+_LABEL: Final = 2
+"""Lines of no more words only say what stands below them."""
 
 
 def of_entry(entry: Entry) -> list[Passage]:
@@ -65,7 +67,7 @@ def lines(place: Path) -> dict[int, str]:
     said: dict[int, str] = {}
     begin = 0
     for number, line in enumerate(text.split("\n"), 1):
-        if head < begin < end and line.strip():
+        if head < begin < end and len(line.split()) > _LABEL and not line.rstrip().endswith(":"):
             said[number] = line.strip()
         begin += len(line) + 1
     return said

@@ -16,7 +16,7 @@ FILES: Final = "rollout_summary_files"
 RESOURCES: Final = "extension_resource_files"
 KEYWORDS: Final = "keywords"
 _GROUP: Final = "# Task Group: "
-_TASK: Final = re.compile(r"^## Task (\d+): (.*)$")
+_TASK: Final = re.compile(r"^## Task (\d{1,9}): (.*)$")
 _SCOPE: Final = re.compile(r"^scope: (.*)$")
 
 
@@ -32,6 +32,8 @@ class Task(msgspec.Struct):
 
     number: int
     name: str
+    first: int = 0
+    """The number of its heading's line."""
     parts: dict[str, list[Line]] = {}
     """By the names of its headings, in their order."""
 
@@ -89,7 +91,7 @@ class _Reader:
         if task:
             if self._block.lessons:
                 self._block.strays.append(line)
-            self._block.tasks.append(Task(int(task[1]), task[2].strip()))
+            self._block.tasks.append(Task(int(task[1]), task[2].strip(), line.number))
             self._in_task, self._into = True, self._block.strays
         elif text.startswith("## "):
             self._in_task = False

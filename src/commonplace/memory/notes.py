@@ -124,21 +124,75 @@ def write(root: Path, name: str, text: str) -> str:
         raise BadInput(f"{name!r} is no name of a note.", hint="Use YYYY-MM-DDTHH-MM-SS-some-words.md.")
     if not text.strip():
         raise BadInput("The note is empty.", hint="Say what to remember, change or forget.")
-    folder = root
-    for part in NOTES.split("/"):
-        folder = folder / part
-        if folder.is_symlink():
-            raise BadInput(f"{folder} is a link.", hint="Replace it by a folder.")
-        make_private(folder)
     try:
-        descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        create(root, name, text.encode("utf-8", "replace"))
+    except Obstacle as obstacle:
+        kind = "a link" if obstacle.is_link else "not a folder"
+        raise BadInput(f"{obstacle.path} is {kind}.", hint="Replace it by a folder.") from None
     except FileExistsError:
         raise BadInput(f"There is a note {name} already.", hint="Give it another name.") from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text.encode("utf-8", "replace"))
-        file.flush()
-        os.fsync(file.fileno())
     return f"{NOTES}/{name}"
+
+
+class Obstacle(Exception):
+    """Something that is no folder stands where notes are to be put."""
+
+    def __init__(self, path: Path, *, is_link: bool) -> None:
+        super().__init__(str(path))
+        self.path = path
+        self.is_link = is_link
+
+
+def create(root: Path, name: str, data: bytes) -> None:
+    """Make a note's file and the folders on the way to it, for their owner alone; durable when this returns.
+
+    Each folder is opened in the one before it and no link is followed, so a link put in their place gains nothing.
+
+    Raises:
+        Obstacle: a link or a file stands where a folder belongs.
+        FileExistsError: there is one of that name, which stays as it is.
+        OSError: the system cannot do it; nothing is left behind.
+    """
+    make_private(root.parent)
+    here = _folder(root, None)
+    try:
+        place = root
+        for part in NOTES.split("/"):
+            place = place / part
+            below = _folder(place, here)
+            os.close(here)
+            here = below
+        descriptor = os.open(
+            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=here
+        )
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            os.unlink(name, dir_fd=here)
+            raise
+        os.fsync(here)
+    finally:
+        os.close(here)
+
+
+def _folder(place: Path, above: int | None) -> int:
+    """Open a folder, making it if it is missing."""
+    name = place if above is None else place.name
+    made = True
+    try:
+        os.mkdir(name, 0o700, dir_fd=above)
+    except FileExistsError:
+        made = False
+    try:
+        found = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    except (NotADirectoryError, FileNotFoundError):  # what is a link or vanished is told apart only to say so
+        raise Obstacle(place, is_link=place.is_symlink()) from None
+    if made and above is not None:
+        os.fsync(above)
+    return found
 
 
 def moment(root: Path, now: datetime, *, after: int = 0) -> datetime:

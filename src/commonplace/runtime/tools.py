@@ -193,7 +193,11 @@ class Toolbox:
         from commonplace.memory.scoped import View
 
         folder = self._lending.folder(book)
-        return await anyio.to_thread.run_sync(tools.call, folder, name, arguments, view or View())
+
+        def work() -> msgspec.Struct:
+            return _cleaned(tools.call(folder, name, arguments, view or View()), book.home)
+
+        return await anyio.to_thread.run_sync(work)
 
     async def _find(self, book: Book, arguments: dict[str, Any], scope: str | None) -> msgspec.Struct:
         from commonplace.memory.tools.arguments import decode
@@ -237,6 +241,20 @@ class Toolbox:
                     await citing.count(book, "retrieved", [entry for entry in known if entry.id in names])
         except (CommonplaceError, OSError):
             return
+
+
+def _cleaned(result: msgspec.Struct, home: Path) -> msgspec.Struct:
+    """Take secrets and forgotten words out of what a tool gives out: a file may hold what a person put there since."""
+    from commonplace.memory.tools.results import Found, Reading
+    from commonplace.runtime.prompting import cleaner
+
+    if isinstance(result, Reading):
+        return msgspec.structs.replace(result, content=cleaner(home)(result.content))
+    if isinstance(result, Found) and result.matches:
+        clean = cleaner(home)
+        found = [msgspec.structs.replace(each, content=clean(each.content)) for each in result.matches]
+        return msgspec.structs.replace(result, matches=found)
+    return result
 
 
 def _here() -> Path:

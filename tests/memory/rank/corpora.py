@@ -11,7 +11,10 @@ from commonplace.memory.rank.build import Builder, Passage
 from commonplace.memory.rank.index import Index, Opened
 from commonplace.memory.rank.segment import Segment, unpack_facts
 
-WORDS = "socket retry flaky lamp river pytest deploy token cache index blue green when may Anna Ben".split()
+WORDS = (
+    "socket", "retry", "flaky", "lamp", "river", "pytest", "deploy", "token", "cache", "index", "blue", "green", "when",
+    "may", "Anna", "Ben",
+)  # fmt: skip
 texts = st.lists(st.sampled_from([*WORDS, "?"]), min_size=1, max_size=8).map(" ".join)
 passages = st.builds(
     Passage,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -79,7 +80,7 @@ def test_without_its_steps_it_is_bm25(corpus: Corpus, question: str) -> None:
         assert points == pytest.approx(expected[place] / highest, rel=1e-4)
 
 
-def answers(corpus_segments: list[Corpus], question: str) -> list[tuple[tuple[str, int], float]]:
+def answers(corpus_segments: Sequence[Corpus], question: str) -> list[tuple[tuple[str, int], float]]:
     found = index(*(segment(corpus) for corpus in corpus_segments))
     ranked = rank(found, question, limit=100)
     return sorted(zip(told(found, ranked.passages), (round(each, 4) for each in ranked.scores), strict=True))
@@ -183,8 +184,10 @@ def test_nothing_is_handed_across_the_edge_of_a_session() -> None:
 
 
 def test_what_the_person_said_comes_before_what_the_model_said() -> None:
-    corpus = {"a": [Passage("we deploy on thursday", 0, is_user=False), Passage("ok", 1), Passage("x", 2), Passage("y", 3)],
-              "b": [Passage("we deploy on thursday", 0), Passage("ok", 1)]}  # fmt: skip
+    corpus = {
+        "a": [Passage("we deploy on thursday", 0, is_user=False), Passage("ok", 1), Passage("x", 2), Passage("y", 3)],
+        "b": [Passage("we deploy on thursday", 0), Passage("ok", 1)],
+    }
     assert best(corpus, "when do we deploy") == ("b", 0)
 
 

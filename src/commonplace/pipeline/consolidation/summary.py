@@ -135,7 +135,10 @@ def _topic(scope: str, name: str, entries: list[Entry], known: dict[str, Known])
 
 def _keywords(scope: str, entries: list[Entry], known: dict[str, Known]) -> list[str]:
     threads = {source.thread_id for entry in entries for source in entry.sources if source.thread_id}
-    found = (known[thread].keywords for thread in sorted(threads) if thread in known)
+    found = [known[thread].keywords for thread in sorted(threads) if thread in known]
+    if scope == GLOBAL:  # what those sessions were about besides is their project's
+        told = " ".join(entry.text for entry in entries).lower()
+        found = [[word for word in words if word.lower() in told] for words in found]
     return list(dict.fromkeys(word for words in found for word in words[:4]))[:8]
 
 

@@ -1,0 +1,37 @@
+"""A memory folder of one's own, and a way to ask its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from commonplace.memory.scoped import View
+from commonplace.memory.tools import Folder, call
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "home" / "memories"
+    place.mkdir(parents=True)
+    return place
+
+
+@pytest.fixture
+def folder(root: Path) -> Folder:
+    return Folder(root)
+
+
+@pytest.fixture
+def ask(folder: Folder) -> Ask:
+    """Call a tool that sees everything; return what its JSON says."""
+
+    def asked(name: str, **arguments: Any) -> Any:
+        return msgspec.json.decode(msgspec.json.encode(call(folder, name, arguments, View())))
+
+    return asked
