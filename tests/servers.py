@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -23,19 +25,21 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     pgserver = pytest.importorskip("pgserver", reason="no pgserver wheel here; set COMMONPLACE_TEST_POSTGRES")
-    server = _started(pgserver, tmp_path_factory)
-    yield str(server.get_uri())
-    server.cleanup()
+    # Not below pytest's own folder: any other run of pytest closes that to the server, which is another user for root.
+    with tempfile.TemporaryDirectory(prefix="commonplace-postgres-", ignore_cleanup_errors=True) as folder:
+        server = _started(pgserver, Path(folder))
+        yield str(server.get_uri())
+        server.cleanup()
 
 
-def _started(pgserver: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def _started(pgserver: Any, folder: Path) -> Any:
     """Start a server; the wheel gives it ten seconds, which a busy machine may not have."""
-    for _ in range(4):
+    for number in range(4):
         try:
-            return pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+            return pgserver.get_server(folder / str(number), cleanup_mode="delete")
         except (subprocess.SubprocessError, OSError):
             continue
-    return pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    return pgserver.get_server(folder / "last", cleanup_mode="delete")
 
 
 @pytest.fixture

@@ -134,9 +134,9 @@ def count_turn(counter: turns.TurnCounter, line: Line, view: items.View | None =
     """
     if line.type == "event_msg":
         _count_event(counter, kind_of(line.payload), line.payload)
-    elif line.type == "inter_agent_communication":
-        counter.boundary()
-    elif line.type == "response_item" and turns.is_boundary(view or items.view(line.payload)):
+    elif line.type == "inter_agent_communication" or (
+        line.type == "response_item" and turns.is_boundary(view or items.view(line.payload))
+    ):
         counter.boundary()
 
 

@@ -32,6 +32,8 @@ from commonplace.state.threads import Page, Progress, Refreshed, ThreadIndex
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
+    from commonplace.runtime.compacting import Report
+    from commonplace.runtime.compacting import Wish as Compaction
     from commonplace.runtime.hits import Hit
     from commonplace.runtime.searching import Wish
 
@@ -133,6 +135,24 @@ class Sessions:
             return within.ranked(found.ledger, wish, clean)
 
         return await self._looking(target, home, look)
+
+    async def compact(
+        self, thread: str, wish: Compaction, home: Path | None = None, *, dry_run: bool = False
+    ) -> Report:
+        """Shrink what the next request would carry; the ledger keeps everything (raises BadInput, WindowTooSmall)."""
+        from commonplace.runtime import compacting
+
+        wish.check()
+        target = await resolve(self._book, thread, home)
+        if not dry_run:
+            target.must_be_ours("compacted")
+        with contextlib.ExitStack() as stack:
+            found = await anyio.to_thread.run_sync(self._opened, target, home, stack)
+            if dry_run:
+                return await compacting.look(found.ledger, found.store, wish)
+            report = await compacting.write(target.path, found.ledger, found.store, wish, self.options())
+        await self._touch(target.path)
+        return report
 
     async def fork(self, thread: str, home: Path | None = None, *, copy: bool = False, at: str | None = None) -> Forked:
         """Start a thread of our own from another's past, by reference or as a self-contained copy.

@@ -12,7 +12,7 @@ import click
 from commonplace.importers.sources import NAMES
 from commonplace.runtime import book as books
 from commonplace.runtime.sessions import Sessions
-from commonplace.surfaces.cli import output, search, views
+from commonplace.surfaces.cli import compact, output, search, views
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ def command() -> None:
 
 
 command.add_command(search.sessions)
+command.add_command(compact.command)
 
 
 @command.command("list")

@@ -1,0 +1,129 @@
+"""Additional context: what a client knows about the moment (an open file, a page) and hands in with a person's input.
+
+A turn comes with the complete map of key → value; a session remembers the last one. An entry is told when its value or
+its kind is new, in the order of the keys, before the person's words; an entry that is left out is forgotten without a
+word, and told again when it comes back. What comes from the client itself speaks as a developer, what it only passes
+on speaks as a user inside a tag that says it is external.
+
+Invariants: a map is judged as a whole before anything changes; values go to the model as they are, cut to
+`VALUE_TOKENS`; what is remembered is the uncut value; nothing here is written to disk.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from commonplace.context import injected, truncate
+from commonplace.context.injected import Injected, Item
+from commonplace.errors import BadInput
+
+Kind = Literal["untrusted", "application"]
+
+VALUE_TOKENS: Final = 1_000
+"""Budget of one value, in approximate tokens."""
+_REFUSED: Final = frozenset("<>/")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing a client knows; fields that we do not know are ignored."""
+
+    value: str
+    kind: Kind
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """The map that a session was last given. Begins empty, also after a resume; a compaction leaves it as it is."""
+
+    entries: dict[str, Entry] = {}
+
+    def merge(self, given: Mapping[str, Entry]) -> tuple[Remembered, list[Injected]]:
+        """Return the new memory and what of the map the model has not been told."""
+        told = [rendered(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
+        return Remembered(dict(given)), told
+
+
+def parse(given: object) -> dict[str, Entry]:
+    """Return the map of a request, checked as a whole; nothing given is an empty map.
+
+    Raises:
+        BadInput: it is not a map of entries, or a key or value cannot be sent.
+    """
+    if given is None:
+        return {}
+    try:
+        entries = msgspec.convert(given, dict[str, Entry])
+    except msgspec.ValidationError as error:
+        raise BadInput(
+            f"The additional context cannot be read: {error}.",
+            hint='Give a map of key to {"value": text, "kind": "untrusted" or "application"}.',
+        ) from None
+    check(entries)
+    return entries
+
+
+def check(entries: Mapping[str, Entry]) -> None:
+    """Refuse what could not be wrapped in a tag or sent as UTF-8.
+
+    Raises:
+        BadInput: a key is empty or has a character that no key may have, or a text is not Unicode.
+    """
+    for key, entry in entries.items():
+        if not key or any(map(_is_refused, key)):
+            raise BadInput(
+                f"The additional context's key {key!r} cannot be used.",
+                hint="A key is any text without <, >, /, blanks and control characters.",
+                key=key,
+            )
+        try:
+            entry.value.encode()
+        except UnicodeEncodeError:
+            raise BadInput(
+                f"The additional context's value for {key!r} is not valid Unicode.",
+                hint="Send text that can be written as UTF-8.",
+                key=key,
+            ) from None
+
+
+def _is_refused(char: str) -> bool:
+    return char in _REFUSED or char.isspace() or unicodedata.category(char) in ("Cc", "Cs")
+
+
+def rendered(key: str, entry: Entry) -> Injected:
+    """Return an entry as the model gets it: cut, wrapped, not escaped, in a message of its own."""
+    value = truncate.truncate(entry.value, VALUE_TOKENS)
+    kind = f"additional_content.{key}"
+    if entry.kind == "untrusted":
+        return Injected("user", f"<external_{key}>{value}</external_{key}>", kind, alone=True)
+    return Injected("developer", f"<{key}>{value}</{key}>", kind, alone=True)
+
+
+def start(remembered: Remembered, given: Mapping[str, Entry], said: Sequence[Item]) -> tuple[Remembered, list[Item]]:
+    """Return the memory and the input of a new turn; without words of a person the context alone is the input.
+
+    Raises:
+        BadInput: an entry cannot be sent; the memory stays as it was.
+    """
+    check(given)
+    after, told = remembered.merge(given)
+    return after, [*injected.messages(told), *said]
+
+
+def steer(remembered: Remembered, given: Mapping[str, Entry], said: Sequence[Item]) -> tuple[Remembered, list[Item]]:
+    """Return the memory and the input that joins a running turn.
+
+    Call it after every other check of the steer, since a steer that is refused changes nothing.
+
+    Raises:
+        BadInput: nobody said anything (context alone does not steer), or an entry cannot be sent.
+    """
+    if not said:
+        raise BadInput(
+            "A running turn cannot be steered without input.",
+            hint="Send the additional context together with something to do, or with the next turn.",
+            reason="empty_input",
+        )
+    return start(remembered, given, said)

@@ -1,0 +1,174 @@
+"""Compaction with a contract: a long history becomes a short one, whatever the summariser does.
+
+    last request, word for word + recent messages of the person + one summary (the model's, and beside it the digest)
+
+The result is at most the target and smaller than before; calls and outputs pair; no media but the last request's is
+carried along; earlier summaries are folded in. Every clause is checked afterwards. If a model's summary does not do,
+the digest alone does: it needs nobody, and it always fits. The ledger keeps everything in any case.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from commonplace.context import digest as digests
+from commonplace.context.compaction import contract, keeping, sizes, summaries
+from commonplace.context.compaction.contract import Replaced
+from commonplace.context.compaction.keeping import Request
+from commonplace.context.compaction.summaries import Summariser
+from commonplace.context.digest import Digest, Retention
+from commonplace.context.digest.tally import Tally
+from commonplace.context.history import Entry
+from commonplace.errors import CommonplaceError
+from commonplace.protocol import fragments
+
+TARGET_PERCENT: Final = 30
+DIGEST_TOKENS: Final = 2_000
+FLOOR_TOKENS: Final = 200
+"""A target below this cannot hold a request and anything about the work."""
+_SUMMARY_SHARE: Final = 0.35
+_SUMMARY_MOST: Final = 6_000
+_REQUEST_SHARE: Final = 0.5
+_OVERHEAD: Final = 90
+"""What a summary's message costs besides its words: its opening and its JSON."""
+
+
+class WindowTooSmall(CommonplaceError):
+    """The target is too small for any compaction."""
+
+    code = "window_too_small"
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How far a history is to shrink."""
+
+    window: int
+    target_percent: int = TARGET_PERCENT
+    digest_tokens: int = DIGEST_TOKENS
+
+    @property
+    def target(self) -> int:
+        """The most tokens that the replacement may take."""
+        return self.window * self.target_percent // 100
+
+
+class Compacted(msgspec.Struct):
+    """What came of a compaction."""
+
+    status: Literal["compacted", "unchanged"]
+    tokens_before: int
+    tokens_after: int
+    items: list[bytes]
+    message: str = ""
+    """The summary as it stands in the ledger."""
+    digest: str = ""
+    score: Retention | None = None
+    fallback: bool = False
+    contract: dict[str, bool] = {}
+
+
+async def compact(
+    entries: list[Entry], tally: Tally, options: Options, summariser: Summariser | None = None
+) -> Compacted:
+    """Shrink a history, by a summariser if there is one, else by the digest alone.
+
+    Raises:
+        WindowTooSmall: the target cannot hold a request and anything about the work.
+    """
+    before = sizes.total(entry.raw for entry in entries)
+    if before <= options.target:
+        return Compacted("unchanged", before, before, [entry.raw for entry in entries])
+    if options.target < FLOOR_TOKENS:
+        raise WindowTooSmall(
+            f"A target of {options.target} tokens cannot hold a request and anything about the work.",
+            hint=f"Use a window and a target that allow {FLOOR_TOKENS} tokens or more.",
+            target=options.target,
+        )
+    request = keeping.last_request(entries)
+    maker = _Maker(entries, tally, options.target, request)
+    if summariser is not None:
+        room = min(int(options.target * _SUMMARY_SHARE), _SUMMARY_MOST)
+        told = await summaries.write(summariser, [entry.raw for entry in entries], room)
+        if told is not None:
+            made = maker.with_summary(told, options.digest_tokens)
+            if all(made.contract.values()):
+                return made
+    made = maker.alone()
+    broken = [name for name, holds in made.contract.items() if not holds]
+    if broken == ["smaller"]:  # a few items of almost nothing: what would replace them is no smaller
+        return Compacted("unchanged", before, before, [entry.raw for entry in entries])
+    assert not broken, f"the deterministic compaction broke its contract: {broken}"
+    return made
+
+
+class _Maker:
+    """Makes replacements of one history."""
+
+    def __init__(self, entries: list[Entry], tally: Tally, target: int, request: Request | None) -> None:
+        self._entries = entries
+        self._tally = tally
+        self._target = target
+        self._request = request
+        self._before = sizes.total(entry.raw for entry in entries)
+        self._goal = min(target, self._before - 1)
+        self._chances = digests.chances_of(tally)
+
+    def with_summary(self, summary: str, digest_tokens: int) -> Compacted:
+        """Return what a model's summary makes, with a digest beside it."""
+        asked = self._asked()
+        left = self._goal - asked[1] - sizes.tokens_of(_summary(summary)) - _OVERHEAD
+        digest = digests.make(self._tally, max(0, min(digest_tokens, left // 2)), self._chances)
+        return self._made(asked[0], summary, digest, is_fallback=False)
+
+    def alone(self) -> Compacted:
+        """Return what the digest makes alone: the smallest that keeps enough, within what there is room for."""
+        asked = self._asked()
+        left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
+        budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]
+        digest = digests.smallest(self._tally, budgets)
+        return self._made(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
+
+    def _asked(self) -> tuple[list[bytes], int]:
+        """Return the last request as it is kept, and what it costs."""
+        if self._request is None:
+            return [], 0
+        raw = keeping.fitted(self._request, self._target - FLOOR_TOKENS // 2 if self._is_alone() else self._half())
+        return [raw], sizes.tokens_of(raw)
+
+    def _half(self) -> int:
+        return int(self._target * _REQUEST_SHARE)
+
+    def _is_alone(self) -> bool:
+        """Whether the request fits whole, though it takes more than its share."""
+        assert self._request is not None
+        whole = sizes.tokens_of(keeping.message(self._request.text, self._request.media))
+        return whole <= self._target - FLOOR_TOKENS // 2
+
+    def _made(self, asked: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> Compacted:
+        text = f"{summary}\n\n{digest.text}".strip() if digest.text else summary
+        own = _summary(text)
+        left = self._goal - sizes.total([*asked, own])
+        place = self._request.place if self._request is not None else len(self._entries)
+        kept = [*keeping.recent(self._entries, place, max(0, left)), *asked, own]
+        shown = "\n".join([text, *(raw.decode() for raw in kept[:-1])])
+        return Compacted(
+            "compacted",
+            self._before,
+            sizes.total(kept),
+            kept,
+            _worded(text),
+            digest.text,
+            digests.score(self._tally, self._chances, shown),
+            is_fallback,
+            contract.check(Replaced(self._entries, kept, self._target, self._request)),
+        )
+
+
+def _worded(text: str) -> str:
+    return f"{fragments.OWN_SUMMARY_PREFIX}\n{text}"
+
+
+def _summary(text: str) -> bytes:
+    return keeping.message(_worded(text))

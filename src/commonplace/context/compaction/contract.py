@@ -1,0 +1,100 @@
+"""The contract of a compaction, checked in code after every one, whoever wrote the summary."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from commonplace.context import truncate
+from commonplace.context.compaction import keeping, media, sizes
+from commonplace.context.compaction.keeping import Request
+from commonplace.context.history import Entry
+from commonplace.protocol import fragments, items
+
+CLAUSES: Final = (
+    "within_target",
+    "smaller",
+    "request_kept",
+    "instructions_untouched",
+    "calls_paired",
+    "no_media_copied",
+    "one_summary",
+)
+
+
+class Replaced(msgspec.Struct, frozen=True):
+    """A history before and after, without the context that is injected anew."""
+
+    before: list[Entry]
+    after: list[bytes]
+    target: int
+    request: Request | None
+
+
+def check(replaced: Replaced) -> dict[str, bool]:
+    """Return, for each clause, whether it holds."""
+    views = [items.view(raw) for raw in replaced.after]
+    size = sizes.total(replaced.after)
+    return {
+        "within_target": size <= replaced.target,
+        "smaller": size < sizes.total(entry.raw for entry in replaced.before),
+        "request_kept": _request_kept(replaced, views),
+        "instructions_untouched": not any(_is_instruction(view) for view in views),
+        "calls_paired": _paired(views),
+        "no_media_copied": _media_kept(replaced, views),
+        "one_summary": sum(_is_summary(view) for view in views) == 1,
+    }
+
+
+def _request_kept(replaced: Replaced, views: list[items.View]) -> bool:
+    """The last request is there word for word; head and tail of it, if it alone is more than the target."""
+    request = replaced.request
+    if request is None:
+        return True
+    texts = [keeping.said(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)]
+    if request.text in texts:
+        return True
+    if sizes.tokens_of(keeping.message(request.text, request.media)) <= replaced.target // 2:
+        return False
+    return any(_is_cut(text, request.text) for text in texts)
+
+
+def _is_cut(text: str, whole: str) -> bool:
+    """Say whether a text is the head and the tail of another, with the mark between them."""
+    head, mark, rest = text.partition("…")
+    if not mark:
+        return False
+    _, _, tail = rest.partition(" tokens truncated…")
+    return (
+        whole.startswith(head)
+        and whole.endswith(tail)
+        and truncate.approximate_tokens(text) < truncate.approximate_tokens(whole)
+    )
+
+
+def _is_instruction(view: items.View) -> bool:
+    if not isinstance(view, items.Message):
+        return False
+    return view.role in ("developer", "system") or (view.role == "user" and fragments.is_contextual(view))
+
+
+def _is_summary(view: items.View) -> bool:
+    return isinstance(view, items.Message) and fragments.is_summary_message(view)
+
+
+def _paired(views: list[items.View]) -> bool:
+    calls = {
+        view.call_id
+        for view in views
+        if isinstance(view, items.FunctionCall | items.CustomToolCall | items.LocalShellCall)
+    }
+    outputs = {
+        view.call_id for view in views if isinstance(view, items.FunctionCallOutput | items.CustomToolCallOutput)
+    }
+    return calls == outputs
+
+
+def _media_kept(replaced: Replaced, views: list[items.View]) -> bool:
+    allowed = len(replaced.request.media) if replaced.request is not None else 0
+    return sum(media.count(view) for view in views) <= allowed

@@ -1,0 +1,67 @@
+"""The digest: what a session is likely to need next, kept word for word without a model.
+
+    events of the session → names with how often, where and when they occurred → the chance that each is used again
+        → lines packed under a budget, those that bring most for their bytes first → text
+
+Everything is deterministic. What happens per event is kept up to date as events come (`tally`), so that making a digest
+costs milliseconds, whatever the session's size. A digest never takes more than its budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from commonplace.context.digest import packing, text
+from commonplace.context.digest.retention import Retention, score
+from commonplace.context.digest.tally import Tally
+from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
+
+BUDGETS: Final = (2_000, 4_000, 8_000, 16_000)
+ENOUGH: Final = 0.9
+_TRIES: Final = 12
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """What is kept of a session, and how much of what it will need that is."""
+
+    text: str
+    tokens: int
+    score: Retention
+
+
+def make(tally: Tally, budget: int, chances: list[float] | None = None) -> Digest:
+    """Return a digest of at most so many tokens."""
+    known = chances_of(tally) if chances is None else chances
+    size = budget * BYTES_PER_TOKEN
+    told, room = "", size
+    for _ in range(_TRIES):
+        told = text.render(packing.pack(tally, known, room), tally)
+        over = len(told.encode("utf-8", "replace")) - size
+        if over <= 0:
+            break
+        room -= over + 64
+    else:
+        told = packing.clipped(told, size)
+    return Digest(told, approximate_tokens(told), score(tally, known, told))
+
+
+def smallest(tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENOUGH) -> Digest:
+    """Return the first digest that is likely to keep enough of what will be needed, else the largest."""
+    known = chances_of(tally)
+    found: Digest | None = None
+    for budget in budgets:
+        found = make(tally, budget, known)
+        if found.score.r_p >= enough:
+            break
+    assert found is not None
+    return found
+
+
+def chances_of(tally: Tally) -> list[float]:
+    """Return the chance of each name to be used again."""
+    from commonplace.context.digest.chance import chances
+
+    return chances(tally).tolist()

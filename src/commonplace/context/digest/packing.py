@@ -1,0 +1,285 @@
+"""Packing a digest: what a session will need next, in so many bytes and no more.
+
+The person's words, what they laid down, the plan and the last answer come first, each with its share. Then everything
+else competes: a line gains, for each name in it, the chance that the name is used again, times how much better it is
+told than before; whatever gains most for its bytes goes in until nothing fits. Greedy, lazy, the same every time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+import msgspec
+
+from commonplace.context.digest import constraints, plain
+from commonplace.context.digest.names import Kind
+from commonplace.context.digest.tally import Ran, Tally
+
+BARE: Final = 0.5
+"""What a name counts for that stands alone, beside one that a line tells something about."""
+_SAID: Final = 0.45
+_FIRST: Final = 0.03
+_LAID_DOWN: Final = 0.10
+_PLAN: Final = 0.06
+_LAST: Final = 0.05
+_TOP: Final = 400
+_CONTEXT_LINE: Final = 170
+_FINDING: Final = (
+    "because",
+    "found",
+    "cause",
+    "fixed",
+    "works",
+    "turns out",
+    "instead",
+    "decided",
+    "root",
+    "needs",
+    "is that",
+)
+Section = Literal["findings", "commands", "errors", "files", "also"]
+
+
+class Line(msgspec.Struct):
+    """A line that competes for room."""
+
+    section: Section
+    text: str
+    names: tuple[int, ...]
+    step: int
+    level: float
+    bonus: float = 0.0
+    file: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes with its line break and its mark."""
+        return len(self.text.encode("utf-8", "replace")) + 3
+
+
+class Packed(msgspec.Struct):
+    """What goes into a digest."""
+
+    said: list[tuple[int, str]] = []
+    """The person's messages: step and text, oldest first."""
+    laid_down: list[str] = []
+    plan: list[tuple[bool, str]] = []
+    last: list[str] = []
+    lines: list[Line] = []
+    bare: list[int] = []
+    """Names without a line, the most needed first."""
+
+
+class _Room:
+    def __init__(self, size: int, chances: list[float]) -> None:
+        self.left = size
+        self.chances = chances
+        self.levels = [0.0] * len(chances)
+
+    def take(self, text: str, overhead: int = 3) -> bool:
+        """Take room for a text if there is any."""
+        cost = len(text.encode("utf-8", "replace")) + overhead
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+    def tell(self, names: Iterable[int], level: float) -> None:
+        """Note that names are told now."""
+        for name in names:
+            if name < len(self.levels):
+                self.levels[name] = max(self.levels[name], level)
+
+    def gain(self, line: Line) -> float:
+        """Return what a line would bring."""
+        levels, chances = self.levels, self.chances
+        return line.bonus + sum(
+            chances[name] * (line.level - levels[name])
+            for name in line.names
+            if name < len(levels) and levels[name] < line.level
+        )
+
+
+def pack(tally: Tally, chances: list[float], size: int) -> Packed:
+    """Choose what goes into a digest of so many bytes."""
+    room = _Room(size, chances)
+    packed = Packed()
+    _say(tally, packed, room, size)
+    _lay_down(tally, packed, room, size)
+    _plan(tally, packed, room, size)
+    _last(tally, packed, room, size)
+    _compete(tally, packed, room)
+    return packed
+
+
+def clipped(text: str, size: int) -> str:
+    """Return a text in at most so many bytes: its head, a mark, and its tail."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= size:
+        return text
+    if size < 24:
+        return data[:size].decode(errors="ignore")
+    head = int((size - 5) * 0.7)
+    tail = size - 5 - head
+    return (
+        f"{data[:head].decode(errors='ignore').rstrip()} … {data[len(data) - tail :].decode(errors='ignore').lstrip()}"
+    )
+
+
+def _say(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+    """Keep the person's messages, the newest first, and the very first."""
+    share = int(_SAID * size)
+    chosen: dict[int, str] = {}
+    first = tally.first_said
+    if first is not None and first is not (tally.said[-1] if tally.said else None):
+        chosen[first.step] = clipped(first.text, max(int(_FIRST * size), 40))
+        share -= len(chosen[first.step].encode())
+    for place, said in enumerate(reversed(tally.said)):
+        text = clipped(said.text, int(share_of(place) * _SAID * size))
+        cost = len(text.encode("utf-8", "replace")) + 3
+        earlier = len(chosen.get(said.step, "").encode())
+        if cost - earlier <= share:
+            chosen[said.step] = text
+            share -= cost - earlier
+    for step in sorted(chosen):
+        if room.take(chosen[step]):
+            packed.said.append((step, chosen[step]))
+            room.tell(tally.names.count(chosen[step]), 1.0)
+
+
+def share_of(place: int) -> float:
+    """Return how much of the messages' room one may have: the newest half, others a quarter."""
+    return 0.5 if place == 0 else 0.25
+
+
+def _lay_down(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+    """Keep what the person laid down in messages that are not here whole."""
+    whole = "\n".join(text for _, text in packed.said)
+    left = int(_LAID_DOWN * size)
+    for said in reversed(tally.said):
+        for sentence in constraints.of(said.text):
+            cost = len(sentence.encode("utf-8", "replace")) + 3
+            if sentence not in whole and sentence not in packed.laid_down and cost <= left and room.take(sentence):
+                packed.laid_down.append(sentence)
+                left -= cost
+                room.tell(tally.names.count(sentence), 1.0)
+    packed.laid_down.reverse()
+
+
+def _plan(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+    left = int(_PLAN * size)
+    for is_open, step in sorted(tally.plan, key=lambda each: not each[0]):
+        cost = len(step.encode("utf-8", "replace")) + 6
+        if cost <= left and room.take(step, 6):
+            packed.plan.append((is_open, step))
+            left -= cost
+            room.tell(tally.names.count(step), 1.0)
+
+
+def _last(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+    """Keep the last answer, and the last long one."""
+    answers = [each for each in (tally.long_answer, *list(tally.answers)[-1:]) if each is not None]
+    texts = list(dict.fromkeys(each.text for each in answers))
+    for text in reversed(texts):
+        short = clipped(text, int(_LAST * size / max(len(texts), 1)))
+        if short and room.take(short):
+            packed.last.insert(0, short)
+            room.tell(tally.names.count(short), 1.0)
+
+
+def _compete(tally: Tally, packed: Packed, room: _Room) -> None:
+    """Let everything else compete for what room is left."""
+    headers: set[int] = set()
+    heap: list[tuple[float, int, Line | int]] = []
+    for place, line in enumerate(_candidates(tally, room.chances)):
+        gain = room.gain(line)
+        if gain > 0:
+            heap.append((-gain / line.size, place, line))
+    known = tally.names.known
+    for number, chance in enumerate(room.chances):
+        if room.levels[number] < BARE and known[number].kind is not Kind.MESSAGE:
+            heap.append((-BARE * chance / (len(known[number].text) + 1), -number - 1, number))
+    heapq.heapify(heap)
+    while heap and room.left > 0:
+        value, place, item = heapq.heappop(heap)
+        fresh = _worth(item, room, tally, headers)
+        if fresh <= 0:
+            continue
+        if heap and fresh < -heap[0][0]:
+            heapq.heappush(heap, (-fresh, place, item))
+            continue
+        del value
+        if isinstance(item, int):
+            if room.take(known[item].text, 1):
+                packed.bare.append(item)
+                room.tell((item,), BARE)
+            continue
+        if room.take(item.text, 3 + _header(item, tally, headers)):
+            packed.lines.append(item)
+            room.tell(item.names, item.level)
+            if item.file is not None:
+                headers.add(item.file)
+                room.tell((item.file,), item.level)
+
+
+def _worth(item: Line | int, room: _Room, tally: Tally, headers: set[int]) -> float:
+    """Return what something brings now for each of its bytes."""
+    if isinstance(item, int):
+        return room.chances[item] * max(0.0, BARE - room.levels[item]) / (len(tally.names.known[item].text) + 1)
+    return room.gain(item) / (item.size + _header(item, tally, headers))
+
+
+def _header(line: Line, tally: Tally, headers: set[int]) -> int:
+    if line.file is None or line.file in headers:
+        return 0
+    return len(tally.names.known[line.file].text) + 8
+
+
+def _fade(tally: Tally, step: int, steps: float) -> float:
+    return 2.718281828 ** (-(tally.step - step) / steps)
+
+
+def _level(text: str) -> float:
+    return 1.0 if plain.says_something(text) else BARE
+
+
+def _candidates(tally: Tally, chances: list[float]) -> Iterator[Line]:
+    for told in tally.sentences:
+        low = told.text.lower()
+        weight = 0.03 * _fade(tally, told.step, 25) * min(1.0, len(told.text) / 120)
+        bonus = weight if any(word in low for word in _FINDING) else 0.0
+        yield Line("findings", told.text, told.names, told.step, _level(told.text), bonus)
+    for ran in tally.commands.values():
+        yield _command(tally, ran)
+    for told in tally.errors:
+        bonus = 0.05 * _fade(tally, told.step, 15)
+        yield Line("errors", told.text, told.names, told.step, _level(told.text), bonus)
+    for told in (*tally.edits, *tally.definitions):
+        bonus = 0.02 * _fade(tally, told.step, 10) if told.is_first else 0.0
+        names = told.names if told.file is None else (told.file, *told.names)
+        yield Line("files", told.text, names, told.step, _level(told.text), bonus, told.file)
+    yield from _context(tally, chances)
+
+
+def _command(tally: Tally, ran: Ran) -> Line:
+    ended = "" if ran.ok is None else " → ok" if ran.ok else f" → FAILED {ran.error[:110]}".rstrip()
+    text = f"{ran.line}{ended}"
+    return Line(
+        "commands", text, (ran.name, *tally.names.count(text)), ran.step, 1.0, 0.02 * _fade(tally, ran.step, 25)
+    )
+
+
+def _context(tally: Tally, chances: list[float]) -> Iterator[Line]:
+    """Yield, for the names that are most likely to be needed, the newest lines of output that hold them."""
+    top = sorted(range(len(chances)), key=lambda number: -chances[number])[:_TOP]
+    wanted = dict.fromkeys(top, 2)
+    for told in tally.shown():
+        held = [name for name in told.names if wanted.get(name, 0) > 0]
+        if held:
+            for name in held:
+                wanted[name] -= 1
+            yield Line("findings", told.text[:_CONTEXT_LINE], told.names, told.step, _level(told.text))
+        if not any(wanted.values()):
+            return

@@ -1,0 +1,25 @@
+"""Plain words around names: what makes a line say something about a name instead of only holding it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_PLAIN: Final = re.compile(r"(?<![\w./@#-])[a-z]{3,}(?![\w/@#-]|\.\w)")
+_STOP: Final = frozenset({
+    "the", "and", "for", "are", "was", "were", "has", "have", "had", "not", "but", "you", "your", "with", "this",
+    "that", "from", "its", "can", "will", "would", "should", "could", "into", "onto", "than", "then", "there",
+    "here", "they", "them", "their", "been", "being", "also", "just", "all", "any", "our", "out", "off", "over",
+    "one", "two",
+})  # fmt: skip
+ENOUGH: Final = 3
+
+
+def words(text: str) -> list[tuple[int, str]]:
+    """Return the plain words of a text and where they stand."""
+    return [(found.start(), found[0]) for found in _PLAIN.finditer(text.lower()) if found[0] not in _STOP]
+
+
+def says_something(line: str) -> bool:
+    """Say whether a line has enough plain words to tell something."""
+    return len({word for _, word in words(line)}) >= ENOUGH

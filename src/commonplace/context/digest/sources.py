@@ -1,0 +1,188 @@
+"""The lines of a session that may be shown in a digest: findings, failures, edits, definitions, the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+import msgspec
+
+LONG_ANSWER: Final = 300
+_SHORTEST_SENTENCE: Final = 25
+_LONGEST_SENTENCE: Final = 400
+_LONGEST_ERROR: Final = 180
+_ERRORS_EACH: Final = 12
+_EDITS_EACH: Final = 14
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(*-])|\n+")
+_STARTS: Final = ("let me", "i'll ", "i will ", "now i", "now let", "next, i", "first, i")
+_ERROR: Final = re.compile(
+    r"error|fail|panic|fatal|exception|undefined|cannot|can't|denied|invalid|not found|no such|unexpected|refused"
+    r"|timed? ?out|missing|unresolved|assert|traceback|abort|segfault|conflict",
+    re.IGNORECASE,
+)
+_DEFINITION: Final = re.compile(
+    r"^\s*(?:\d+[\s:|→]+)?\s*(?:export\s+|pub(?:\([a-z]+\))?\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|abstract\s+|final\s+)*"
+    r"(?:func|function|def|class|type|interface|struct|enum|trait|impl|const|let|var|module|package|fn|record|object)\s+\w"
+)
+_SHELLS: Final = frozenset({"exec_command", "shell", "bash", "local_shell", "shell_command", "run_shell_command"})
+_READS: Final = frozenset({"read", "read_file", "view", "open", "cat", "view_file"})
+_PLANS: Final = frozenset({"update_plan", "todowrite", "todo_write", "write_todos", "taskcreate"})
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$")
+_SHOWN: Final = re.compile(r"(?:sed -n|cat|head|tail|nl)\b[^|;&]*?\s([\w./~-]+\.\w+)")
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """A file that a call changes, and the lines it puts in."""
+
+    path: str
+    lines: tuple[str, ...] = ()
+
+
+class _Call(msgspec.Struct):
+    """The arguments that edits and reads have in one agent or another."""
+
+    file_path: str = ""
+    path: str = ""
+    filename: str = ""
+    patch: str = ""
+    input: str = ""
+    new_string: str = ""
+    new_str: str = ""
+    content: str = ""
+    file_text: str = ""
+    edits: list[dict[str, Any]] = []
+
+
+_call = msgspec.json.Decoder(_Call, strict=False)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of an answer that say something; announcements are left out."""
+    for part in _SENTENCE.split(text):
+        line = part.strip().lstrip("-*•# ").strip()
+        if len(line) < _SHORTEST_SENTENCE or line.endswith(":") or line.lower().startswith(_STARTS):
+            continue
+        yield " ".join(line[:_LONGEST_SENTENCE].split())
+
+
+def error_lines(text: str) -> list[str]:
+    """Return the lines of an output that tell of a failure."""
+    found: list[str] = []
+    for line in text.split("\n"):
+        flat = line.strip()
+        if 12 <= len(flat) <= 300 and _ERROR.search(flat):
+            found.append(flat[:_LONGEST_ERROR])
+            if len(found) == _ERRORS_EACH:
+                break
+    return list(dict.fromkeys(found))
+
+
+def definitions(text: str) -> Iterator[str]:
+    """Yield the lines of a file that define something."""
+    for line in text.split("\n"):
+        if 15 <= len(line.strip()) <= 160 and _DEFINITION.match(line):
+            yield re.sub(r"^\s*\d+[\s:|→]+", "", line).strip()
+
+
+def edits(name: str, arguments: str) -> list[Edit]:
+    """Return the files that a call changes, with the lines it puts in."""
+    if "*** Begin Patch" in arguments:
+        return list(_patched(_patch_of(arguments)))
+    found = _decoded(arguments)
+    if found is None or _bare(name) in _READS:
+        return []
+    path = found.file_path or found.path or found.filename
+    texts = [found.new_string or found.new_str or found.content or found.file_text]
+    texts += [str(each.get("new_string", "")) for each in found.edits]
+    lines = [line for text in texts for line in _worth(text.split("\n"))]
+    return [Edit(path, tuple(lines[:_EDITS_EACH]))] if path and any(texts) else []
+
+
+def reads(name: str, arguments: str) -> str:
+    """Return the file that a call reads; nothing if it reads none, or several."""
+    if _bare(name) in _SHELLS:
+        shown = _SHOWN.findall(arguments)
+        return shown[0] if len(shown) == 1 else ""
+    if _bare(name) not in _READS:
+        return ""
+    found = _decoded(arguments)
+    return (found.file_path or found.path or found.filename) if found is not None else ""
+
+
+def plan(name: str, arguments: str) -> list[tuple[bool, str]] | None:
+    """Return the steps of a plan, each with whether it is still open; None if the call sets none."""
+    if _bare(name) not in _PLANS:
+        return None
+    try:
+        given: Any = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not isinstance(given, dict):
+        return None
+    table = cast("dict[str, Any]", given)
+    steps = table.get("plan") or table.get("todos") or table.get("items")
+    if not isinstance(steps, list):
+        return None
+    found: list[tuple[bool, str]] = []
+    for step in cast("list[Any]", steps):
+        row = cast("dict[str, Any]", step) if isinstance(step, dict) else {}
+        text = row.get("step") or row.get("content") or row.get("description") or row.get("title") or ""
+        if isinstance(text, str) and text.strip():
+            found.append((row.get("status") not in ("completed", "done"), " ".join(text.split())[:300]))
+    return found
+
+
+def spoken(arguments: str) -> str:
+    """Return the strings of a call's arguments as plain text, so that escapes do not hide names."""
+    if not arguments.lstrip().startswith(("{", "[")):
+        return arguments
+    try:
+        given: Any = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return arguments
+    found: list[str] = []
+    left: list[Any] = [given]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            left.extend(reversed(list(cast("dict[str, Any]", value).values())))
+        elif isinstance(value, list):
+            left.extend(reversed(cast("list[Any]", value)))
+    return "\n".join(found)
+
+
+def _bare(name: str) -> str:
+    return name.lower().rpartition("__")[2]
+
+
+def _decoded(arguments: str) -> _Call | None:
+    try:
+        return _call.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _patch_of(arguments: str) -> str:
+    if not arguments.lstrip().startswith("{"):
+        return arguments
+    return spoken(arguments)
+
+
+def _patched(patch: str) -> Iterator[Edit]:
+    path, lines = "", list[str]()
+    for line in [*patch.split("\n"), "*** End"]:
+        if line.startswith("*** "):
+            if path:
+                yield Edit(path, tuple(_worth(lines))[:_EDITS_EACH])
+            named = _PATCHED.match(line)
+            path, lines = named[1].strip() if named else "", []
+        elif path and line.startswith("+"):
+            lines.append(line[1:])
+
+
+def _worth(lines: list[str]) -> list[str]:
+    """Return the lines that are long enough to say something and short enough to show."""
+    return [line.strip() for line in lines if 15 <= len(line.strip()) <= 160]

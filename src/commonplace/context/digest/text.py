@@ -1,0 +1,73 @@
+"""A digest as text: the person first, then the state of the work, then names by the files they belong to."""
+
+from __future__ import annotations
+
+import os.path
+from collections import defaultdict
+from typing import Final
+
+from commonplace.context.digest.names import Kind
+from commonplace.context.digest.packing import Packed
+from commonplace.context.digest.tally import Tally
+
+_OPEN: Final = "open"
+_DONE: Final = "done"
+
+
+def render(packed: Packed, tally: Tally) -> str:
+    """Return the text of a digest."""
+    parts: list[str] = []
+    _add(parts, "## What the person said", [f"- {_flat(text)}" for _, text in packed.said])
+    _add(parts, "## What they laid down", [f"- {_flat(text)}" for text in packed.laid_down])
+    _add(parts, "## Plan", [f"- [{_OPEN if is_open else _DONE}] {text}" for is_open, text in packed.plan])
+    _add(parts, "## Last answers", packed.last)
+    by_age = sorted(packed.lines, key=lambda line: line.step)
+    _add(parts, "## Findings", [f"- {line.text}" for line in by_age if line.section == "findings"])
+    _add(parts, "## Commands", [f"$ {line.text}" for line in by_age if line.section == "commands"])
+    _add(parts, "## Failures seen", [f"! {line.text}" for line in by_age if line.section == "errors"])
+    _add(parts, "## Files", _files(packed, tally))
+    return "\n".join(parts)
+
+
+def _flat(text: str) -> str:
+    return text.strip().replace("\n", "\n  ")
+
+
+def _add(parts: list[str], heading: str, lines: list[str]) -> None:
+    if lines:
+        parts += [heading, *lines]
+
+
+def _files(packed: Packed, tally: Tally) -> list[str]:
+    """Return lines by file, then bare paths by folder, then whatever names are left."""
+    known = tally.names.known
+    lines: dict[int | None, list[str]] = defaultdict(list)
+    for line in sorted((each for each in packed.lines if each.section == "files"), key=lambda each: each.step):
+        lines[line.file].append(line.text)
+    found: list[str] = []
+    for file, own in lines.items():
+        edits = tally.edit_counts.get(file, 0) if file is not None else 0
+        marks = f" *{edits}" if edits else ""
+        found.append(f"{known[file].text}{marks}:" if file is not None else "elsewhere:")
+        found += [f"  {text}" for text in dict.fromkeys(own)]
+    shown = {file for file in lines if file is not None}
+    paths = [known[number].text for number in packed.bare if known[number].kind is Kind.PATH and number not in shown]
+    found += _by_folder(paths)
+    rest = [known[number].text for number in packed.bare if known[number].kind is not Kind.PATH]
+    if rest:
+        found.append(f"also: {' '.join(rest)}")
+    return found
+
+
+def _by_folder(paths: list[str]) -> list[str]:
+    folders: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        folders[os.path.dirname(path)].append(os.path.basename(path))  # noqa: PTH119, PTH120
+    found: list[str] = []
+    single: list[str] = []
+    for folder, names in folders.items():
+        if folder and len(names) > 1:
+            found.append(f"{folder}/{{{','.join(names)}}}")
+        else:
+            single += [f"{folder}/{name}" if folder else name for name in names]
+    return [*found, *([" ".join(single)] if single else [])]

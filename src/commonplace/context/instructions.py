@@ -1,0 +1,278 @@
+"""AGENTS.md: the standing instructions of a person and of a project, found, ordered, bounded and accounted for.
+
+First the global file of the home, then one file for each folder from the project's root down to the working directory,
+so that what stands nearer comes later. Within a folder `AGENTS.override.md` comes before `AGENTS.md`, and that before
+the names a person added. Project files share one budget of bytes; the global file is the person's own and only
+guarded against absurd sizes. An untrusted project has no say.
+
+Invariants: project files together never give more than the budget; every file that was used, cut or passed over is
+in the receipt; reading follows the path as it was given (links in it are kept) and never blocks; the same files give
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from commonplace.context import regular
+from commonplace.context.injected import Injected
+from commonplace.context.notices import notice
+
+NAMES: Final = ("AGENTS.override.md", "AGENTS.md")
+ROOT_MARKERS: Final = (".git",)
+PROJECT_BYTES: Final = 32 * 1024
+GLOBAL_BYTES: Final = 2**20
+"""Codex reads a global file of any size; this much is surely no accident."""
+PROJECT_MARK: Final = "--- project-doc ---"
+_BETWEEN: Final = "\n\n"
+
+Trust = Literal["trusted", "untrusted"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person can set, by Codex's names."""
+
+    project_doc_max_bytes: int = PROJECT_BYTES
+    """Budget of all project files together; 0 turns them off."""
+    project_doc_fallback_filenames: tuple[str, ...] = ()
+    project_root_markers: tuple[str, ...] = ROOT_MARKERS
+    """What makes a folder a project's root; none means that only the working directory is looked at."""
+    child_agents_md: bool = False
+    """Explain how far AGENTS.md files reach."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment that work happens in. Without a verdict a project is not untrusted."""
+
+    cwd: str
+    id: str = "local"
+    trust: Trust | None = None
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is part of the instructions."""
+
+    path: str
+    sha256: str
+    """Of the bytes that were used."""
+    bytes: int
+    cut: int = 0
+    """How many bytes at its end were left out."""
+    place: str | None = None
+    """The environment it belongs to; None for the global file."""
+    target: str | None = None
+    """Where a link led."""
+
+
+class Passed(msgspec.Struct, frozen=True):
+    """A file that is not part of them: `blank`, `not_a_file`, `unreadable`, `missing`, `over_budget`, `untrusted`,
+    `broken_link` or `bad_name`."""
+
+    path: str
+    reason: str
+    detail: str = ""
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """Where the instructions came from, and what was left out of them."""
+
+    sources: tuple[Source, ...] = ()
+    passed: tuple[Passed, ...] = ()
+    budget: int = PROJECT_BYTES
+    used: int = 0
+    """Bytes of project files, of the budget."""
+
+
+class Global(msgspec.Struct, frozen=True):
+    """A person's own instructions; read once, when a thread begins."""
+
+    text: str = ""
+    sources: tuple[Source, ...] = ()
+    passed: tuple[Passed, ...] = ()
+
+
+class Instructions(msgspec.Struct, frozen=True):
+    """What the model is told, and the receipt."""
+
+    text: str = ""
+    directory: str | None = None
+    """The working directory, where exactly one environment contributes project files."""
+    receipt: Receipt = Receipt()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what is remembered of it: a text and a directory, each only if there is one."""
+        found = {"directory": self.directory, "text": self.text or None}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def read_global(home: Path | str | None) -> Global:
+    """Return the global instructions: the first file of the home that has something in it."""
+    passed: list[Passed] = []
+    for path in [Path(home) / name for name in NAMES] if home is not None else []:
+        found = regular.read(path, GLOBAL_BYTES)
+        if isinstance(found, regular.Refused):
+            if found.reason != "missing":
+                passed.append(Passed(_shown(path), found.reason, found.detail))
+            continue
+        text = found.data.decode("utf-8", "replace").strip()
+        if text:
+            return Global(text, (_source(path, found, None),), tuple(passed))
+        passed.append(Passed(_shown(path), "blank"))
+    return Global("", (), tuple(passed))
+
+
+def discover(own: Global, places: Sequence[Place], settings: Settings | None = None) -> Instructions:
+    """Return the instructions that hold in these environments, the global ones first."""
+    settings = settings or Settings()
+    budget = max(0, settings.project_doc_max_bytes)
+    search = _Search(settings, budget)
+    groups = [(place, texts) for place in places if (texts := search.texts(place))]
+    speaks = settings.child_agents_md and budget > 0 and any(place.trust != "untrusted" for place in places)
+    text = _joined(own.text, groups)
+    if speaks:
+        text = _BETWEEN.join(part for part in (text, notice("agents_scope")) if part)
+    receipt = Receipt(
+        (*own.sources, *search.sources), (*own.passed, *search.passed), budget, sum(s.bytes for s in search.sources)
+    )
+    return Instructions(text, _shown(_absolute(groups[0][0].cwd)) if len(groups) == 1 else None, receipt)
+
+
+def _joined(own: str, groups: Sequence[tuple[Place, list[str]]]) -> str:
+    """Put the texts together: a mark before one project's files, a label before each of several."""
+    parts = [own] if own else []
+    if len(groups) == 1:
+        parts += [PROJECT_MARK] if own else []
+        parts += groups[0][1]
+    else:
+        for place, texts in groups:
+            parts += [f"for `{place.id}` with root {_shown(_absolute(place.cwd))}", *texts]
+    return _BETWEEN.join(parts)
+
+
+class _Search:
+    """One walk over all environments, which share a budget."""
+
+    def __init__(self, settings: Settings, budget: int) -> None:
+        self.sources: list[Source] = []
+        self.passed: list[Passed] = []
+        self._left = budget
+        self._on = budget > 0
+        self._markers = settings.project_root_markers
+        self._names = self._usable(settings.project_doc_fallback_filenames)
+
+    def texts(self, place: Place) -> list[str]:
+        """Return what the files of an environment say, root first."""
+        if not self._on:
+            return []
+        cwd = _absolute(place.cwd)
+        if place.trust == "untrusted":
+            self._pass(cwd, "untrusted")
+            return []
+        found = (self._text(folder, place.id) for folder in folders(cwd, self._markers))
+        return [text for text in found if text is not None]
+
+    def _text(self, folder: Path, place: str) -> str | None:
+        candidates = (folder / name for name in self._names)
+        path = next((path for path in candidates if self._is_usable(path)), None)
+        if path is None:
+            return None
+        found = regular.read(path, self._left)
+        if isinstance(found, regular.Refused):
+            self._pass(path, found.reason, found.detail)
+            return None
+        if self._left == 0 and found.size:
+            self._pass(path, "over_budget", f"{found.size} bytes")
+            return None
+        text = found.data.decode("utf-8", "replace")
+        if not text.strip():
+            self._pass(path, "blank")
+            return None
+        self._left -= len(found.data)
+        self.sources.append(_source(path, found, place))
+        return text
+
+    def _pass(self, path: Path, reason: str, detail: str = "") -> None:
+        self.passed.append(Passed(_shown(path), reason, detail))
+
+    def _is_usable(self, path: Path) -> bool:
+        if regular.is_regular(path):
+            return True
+        if regular.exists(path):
+            self._pass(path, "not_a_file")
+        elif regular.link_target(path) is not None:
+            self._pass(path, "broken_link")
+        return False
+
+    def _usable(self, more: Sequence[str]) -> tuple[str, ...]:
+        """Return the names to look for; one that leads out of its folder is passed over."""
+        names: list[str] = list(NAMES)
+        for name in more:
+            if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
+                self._pass(Path(name), "bad_name")
+            elif name and name not in names:
+                names.append(name)
+        return tuple(names)
+
+
+def folders(cwd: Path | str, markers: Sequence[str]) -> list[Path]:
+    """Return the folders from the project's root down to the working directory; that one alone if there is no root."""
+    here = _absolute(cwd)
+    above = [here, *here.parents]
+    for index, folder in enumerate(above):
+        if any(marker and regular.exists(folder / marker) for marker in markers):
+            return above[index::-1]
+    return [here]
+
+
+def _absolute(path: Path | str) -> Path:
+    """Make a path absolute by its words alone, so that links in it stay."""
+    return Path(os.path.normpath(Path(path).absolute()))
+
+
+def _shown(path: Path) -> str:
+    """Return a path as text; bytes that are no UTF-8 are replaced, since they could not be sent or written down."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def root_markers(setting: object) -> tuple[str, ...]:
+    """Return the markers that a setting names: what is no list of names counts as not set."""
+    try:
+        return msgspec.convert(setting, tuple[str, ...])
+    except msgspec.ValidationError:
+        return ROOT_MARKERS
+
+
+def _source(path: Path, found: regular.Content, place: str | None) -> Source:
+    target = regular.link_target(path)
+    return Source(
+        path=_shown(path),
+        sha256=hashlib.sha256(found.data).hexdigest(),
+        bytes=len(found.data),
+        cut=found.size - len(found.data),
+        place=place,
+        target=None if target is None else _shown(target),
+    )
+
+
+def block(text: str, directory: str | None) -> Injected:
+    """Return instructions in the form that every reader of the format recognises."""
+    where = f" for {directory}" if directory else ""
+    return Injected(
+        "user", f"# AGENTS.md instructions{where}\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>", "agents_md.instructions"
+    )
+
+
+def replaced(text: str, directory: str | None) -> Injected:
+    """Return instructions that stand in for all earlier ones."""
+    return block(f"{notice('agents_replaced')}{_BETWEEN}{text}", directory)
+
+
+def removed() -> Injected:
+    """Return the word that earlier instructions no longer hold."""
+    return block(notice("agents_removed"), None)

@@ -1,0 +1,98 @@
+"""Read a regular file that somebody else wrote, up to a bound, whatever stands at its path.
+
+A path in a project may be a folder, a pipe that nobody writes to, a device, a link to nowhere or a file of many
+gigabytes. Links are followed, since people link their instructions; what is at the end must be a regular file.
+
+Invariants: reading never blocks, never takes more than `limit` bytes into memory, and looks at the opened file, not at
+the name, to say what it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+"""What a path says when nothing usable stands there, links in a circle included."""
+
+
+class Content(msgspec.Struct, frozen=True):
+    """The beginning of a file, and how long the file is."""
+
+    data: bytes
+    size: int
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Why nothing was read: `missing`, `not_a_file` or `unreadable`."""
+
+    reason: str
+    detail: str = ""
+
+
+def is_regular(path: Path) -> bool:
+    """Say whether a regular file stands at the path, at the end of its links."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):  # a name with a NUL in it is a ValueError
+        return False
+
+
+def exists(path: Path) -> bool:
+    """Say whether anything stands at the path; a folder that may not be searched holds nothing."""
+    try:
+        os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def link_target(path: Path) -> Path | None:
+    """Return where a link leads in the end, if the path is one; a link to nowhere leads to its last name."""
+    try:
+        if not stat.S_ISLNK(os.lstat(path).st_mode):
+            return None
+    except (OSError, ValueError):
+        return None
+    return Path(os.path.realpath(path))
+
+
+def read(path: Path, limit: int) -> Content | Refused:
+    """Return at most `limit` bytes from the beginning of a regular file, or why not."""
+    try:
+        # Opening a device can have effects, so the name is looked at first; what was opened is looked at again.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return Refused("not_a_file")
+        descriptor = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:
+        return _refused(error)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return Refused("not_a_file")
+        data = _take(descriptor, limit)
+    except OSError as error:
+        return _refused(error)
+    finally:
+        os.close(descriptor)
+    return Content(data, max(found.st_size, len(data)))
+
+
+def _take(descriptor: int, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    while limit > 0 and (piece := os.read(descriptor, min(limit, 2**20))):
+        pieces.append(piece)
+        limit -= len(piece)
+    return b"".join(pieces)
+
+
+def _refused(error: OSError | ValueError) -> Refused:
+    if isinstance(error, ValueError) or error.errno in _MISSING:
+        return Refused("missing")
+    return Refused("unreadable", error.strerror or type(error).__name__)

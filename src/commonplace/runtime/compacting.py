@@ -1,0 +1,154 @@
+"""Compacting a thread, as surfaces ask for it: its history shrinks, its ledger keeps everything and says what was kept.
+
+The digest is made from the whole ledger, not only from what the model saw last, so that what an earlier compaction lost
+can come back.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from commonplace.context import compaction
+from commonplace.context.compaction import Compacted, Options
+from commonplace.context.digest import Retention
+from commonplace.context.digest.tally import Tally
+from commonplace.context.reconstruct import Window, reconstruct
+from commonplace.errors import BadInput
+from commonplace.protocol import events, items
+from commonplace.protocol.ids import uuid7
+from commonplace.protocol.rollout import OWN_TYPE, Line
+from commonplace.rollout import blobs, chain, survey
+from commonplace.rollout.blobs import BlobStore
+from commonplace.rollout.chain import Ledger, SkipLog
+from commonplace.rollout.checkpoint import Tail
+from commonplace.rollout.recorder import Options as Recording
+from commonplace.rollout.recorder import Recorder
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+WINDOW: Final = 272_000
+"""Of a session that does not say how large its model's window is."""
+
+
+class Report(msgspec.Struct):
+    """What a compaction did (the JSON of `sessions compact`)."""
+
+    status: str
+    tokens_before: int
+    tokens_after: int
+    items: list[msgspec.Raw]
+    digest: str
+    score: Retention | None
+    fallback: bool
+    contract: dict[str, bool]
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """How a thread is to be compacted."""
+
+    window: int | None = None
+    target: int = compaction.TARGET_PERCENT
+    digest_tokens: int = compaction.DIGEST_TOKENS
+    model: str | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be done (raises BadInput)."""
+        if self.model not in (None, "embedded"):
+            raise BadInput(f"{self.model!r} cannot summarise: models are not supported yet.", hint="Leave --model out.")
+
+
+class _Read(msgspec.Struct):
+    """A thread as compaction needs it."""
+
+    made: Compacted
+    window: Window
+
+
+async def look(ledger: Ledger, store: BlobStore, wish: Wish) -> Report:
+    """Return what compacting a thread would give; nothing is written."""
+    return _report((await _compacted(ledger, store, wish)).made)
+
+
+async def write(path: Path, ledger: Ledger, store: BlobStore, wish: Wish, recording: Recording) -> Report:
+    """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
+    read = await _compacted(ledger, store, wish)
+    made = read.made
+    if made.status == "unchanged":
+        return _report(made)
+    async with await Recorder.resume(path, recording) as recorder:
+        recorder.record("compacted", _payload(made, read.window, recording.now()))
+        recorder.record(
+            OWN_TYPE, {"kind": "retention", "score": msgspec.to_builtins(made.score), "fallback": made.fallback}
+        )
+        await recorder.end_turn()
+    return _report(made)
+
+
+def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
+    return {
+        "message": made.message,
+        "replacement_history": [msgspec.json.decode(raw) for raw in made.items],
+        "window_number": window.number + 1,
+        "first_window_id": window.first_id or window.id,
+        "previous_window_id": window.id,
+        "window_id": uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10)),
+        "resume_metadata": {},
+    }
+
+
+async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish) -> _Read:
+    wish.check()
+    tail = Tail(ledger)
+    found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
+    tally, noted = _tallied(ledger)
+    options = Options(wish.window or noted or WINDOW, wish.target, wish.digest_tokens)
+    return _Read(await compaction.compact(found.history.entries, tally, options), found.window)
+
+
+def _tallied(ledger: Ledger) -> tuple[Tally, int | None]:
+    """Count everything that happened in a thread; return that and the window that its model has."""
+    meta = ledger.meta
+    tally = Tally(meta.cwd, meta.git.branch if meta.git else None)
+    window: int | None = None
+    for _, line in chain.forward(ledger, SkipLog()):
+        try:
+            if line.type == "response_item":
+                origin = line.source()
+                tally.see(items.view(line.payload), ok=origin.ok if origin is not None else None)
+            elif line.type == "event_msg":
+                window = _event(tally, line) or window
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return tally, window
+
+
+def _event(tally: Tally, line: Line) -> int | None:
+    kind = survey.kind_of(line.payload)
+    if kind == events.ROLLED_BACK:
+        tally.roll_back(events.event(line.payload).num_turns)
+    if kind in events.TURN_STARTED:
+        return msgspec.json.decode(line.payload, type=_Started).model_context_window
+    return None
+
+
+class _Started(msgspec.Struct):
+    model_context_window: int | None = None
+
+
+def _report(made: Compacted) -> Report:
+    kept = [msgspec.Raw(raw) for raw in made.items]
+    return Report(
+        made.status,
+        made.tokens_before,
+        made.tokens_after,
+        kept,
+        made.digest,
+        made.score,
+        made.fallback,
+        made.contract,
+    )

@@ -1,0 +1,72 @@
+"""`commonplace sessions compact`: parse, call `runtime.compacting`, print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from commonplace.runtime import book as books
+from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.calling import json_option
+
+if TYPE_CHECKING:
+    from commonplace.runtime.compacting import Report
+
+
+@click.command("compact")
+@click.argument("thread")
+@click.option("--home", type=click.Path(path_type=Path), help="Another home, such as ~/.codex; with --dry-run only.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would come of it and write nothing; works on any session file."
+)
+@click.option(
+    "--window", type=click.IntRange(1), help="Tokens that the model's context holds. [default: as the session says]"
+)
+@click.option(
+    "--target", metavar="PCT", type=click.IntRange(1, 90), default=30, show_default=True, help="Of the window."
+)
+@click.option(
+    "--digest-tokens", type=click.IntRange(0, 64_000), default=2_000, show_default=True, help="For the digest."
+)
+@click.option("--model", metavar="M", help="Who summarises. [default: nobody, the digest stands alone]")
+@json_option
+def command(
+    thread: str,
+    home: Path | None,
+    dry_run: bool,
+    window: int | None,
+    target: int,
+    digest_tokens: int,
+    model: str | None,
+    as_json: bool,
+) -> None:
+    """Shrink what the next request of a thread would carry; its record keeps everything."""
+
+    async def inside() -> Report:
+        from commonplace.runtime.compacting import Wish
+
+        async with books.open(warn=output.warn) as book:
+            wish = Wish(window, target, digest_tokens, model)
+            return await book.sessions.compact(thread, wish, home, dry_run=dry_run)
+
+    report = anyio.run(inside)
+    if as_json:
+        output.print_json(report)
+    else:
+        _show(report)
+
+
+def _show(report: Report) -> None:
+    if report.status == "unchanged":
+        output.say(f"Nothing to do: {report.tokens_before} tokens are within the target.")
+        return
+    output.say(f"{report.tokens_before} tokens became {report.tokens_after}, in {len(report.items)} items.")
+    if report.score is not None:
+        kept = report.score
+        told = f"names likely to be needed: {kept.r_p:.0%} kept, {kept.r_d:.0%} with what was said of them"
+        output.say(f"{told}; what was laid down: {kept.constraints:.0%}.")
+    output.say()
+    output.say(report.digest)

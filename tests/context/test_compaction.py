@@ -1,0 +1,269 @@
+"""Compaction: the contract holds for every history and every summariser, and compacting again changes nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.context import compaction
+from commonplace.context.compaction import FLOOR_TOKENS, Options, WindowTooSmall, keeping, sizes
+from commonplace.context.compaction.summaries import Ask, TooLong
+from commonplace.context.digest.tally import Tally
+from commonplace.context.history import Entry, History
+from commonplace.errors import CommonplaceError
+from commonplace.protocol import fragments, items
+
+pytestmark = pytest.mark.anyio
+IMAGE = {"type": "input_image", "image_url": "data:image/png;base64," + "A" * 4000}
+Item = dict[str, Any]
+
+
+def user(text: str, *parts: Item) -> Item:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}, *parts]}
+
+
+def answer(text: str) -> Item:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def call(number: int, command: str) -> Item:
+    arguments = msgspec.json.encode({"cmd": command}).decode()
+    return {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": f"c{number}"}
+
+
+def output(number: int, text: str) -> Item:
+    return {"type": "function_call_output", "call_id": f"c{number}", "output": text}
+
+
+def summary(text: str) -> Item:
+    return user(f"{fragments.OWN_SUMMARY_PREFIX}\n{text}")
+
+
+def history(*given: Item) -> list[Entry]:
+    found = History()
+    found.replace(msgspec.json.encode(item) for item in given)
+    return found.entries
+
+
+def tally(entries: Sequence[Entry]) -> Tally:
+    found = Tally("/repo")
+    for entry in entries:
+        found.see(entry.view)
+    return found
+
+
+class Scripted:
+    """A summariser that says what it was told to."""
+
+    def __init__(self, *answers: str | Exception, window: int = 100_000) -> None:
+        self.window = window
+        self.asked: list[Ask] = []
+        self._answers = list(answers)
+
+    async def summarise(self, ask: Ask) -> str:
+        self.asked.append(ask)
+        told = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+
+LONG = [
+    user("please fix src/auth.py, never touch src/legacy.py"),
+    *(
+        part
+        for n in range(60)
+        for part in (call(n, f"sed -n 1,50p src/mod_{n}.py"), output(n, f"def handler_{n}():\n" * 40))
+    ),
+    answer("the cause is in handler_7 because it forgets the token"),
+    user("now run the tests with pytest -q tests/test_auth.py"),
+]
+
+
+async def test_a_history_below_its_target_is_unchanged() -> None:
+    entries = history(user("hi"), answer("hello"))
+    made = await compaction.compact(entries, tally(entries), Options(10_000))
+    assert made.status == "unchanged"
+    assert made.items == [entry.raw for entry in entries]
+
+
+async def test_the_digest_alone_keeps_the_request_and_what_was_laid_down() -> None:
+    entries = history(*LONG)
+    made = await compaction.compact(entries, tally(entries), Options(8_000))
+    assert made.status == "compacted"
+    assert made.fallback
+    assert all(made.contract.values())
+    text = b"".join(made.items).decode()
+    assert "now run the tests with pytest -q tests/test_auth.py" in text
+    assert "never touch src/legacy.py" in text
+    assert "handler_7" in text
+    assert made.tokens_after <= 2_400 < made.tokens_before
+
+
+async def test_a_models_summary_stands_beside_the_digest() -> None:
+    entries = history(*LONG)
+    made = await compaction.compact(
+        entries, tally(entries), Options(8_000), Scripted("The token is lost in handler_7.")
+    )
+    assert not made.fallback
+    assert all(made.contract.values())
+    assert "The token is lost in handler_7." in made.message
+    assert made.digest
+    assert made.digest in made.message
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ("",),
+        ("   \n",),
+        ("word " * 100_000,),
+        (CommonplaceError("the provider is down"),),
+        (TimeoutError(),),
+        (TooLong(),),
+        (OSError("broken"),),
+        ("<oai-mem-citation>x</oai-mem-citation>",),
+        (fragments.OWN_SUMMARY_PREFIX,),
+    ],
+    ids=["empty", "blank", "giant", "error", "stall", "too long", "io", "only a citation", "only an opening"],
+)
+async def test_whatever_a_summariser_does_the_digest_steps_in(answers: tuple[str | Exception, ...]) -> None:
+    entries = history(*LONG)
+    scripted = Scripted(*answers)
+    made = await compaction.compact(entries, tally(entries), Options(8_000), scripted)
+    assert made.fallback
+    assert all(made.contract.values())
+
+
+async def test_a_summariser_gets_one_more_try_with_a_tighter_request() -> None:
+    entries = history(*LONG)
+    scripted = Scripted("word " * 50_000, "short and good")
+    made = await compaction.compact(entries, tally(entries), Options(8_000), scripted)
+    assert not made.fallback
+    assert "short and good" in made.message
+    assert len(scripted.asked) == 2
+    assert len(scripted.asked[1].request) > len(scripted.asked[0].request)
+
+
+async def test_a_history_that_does_not_fit_is_summarised_in_pieces_that_are_folded() -> None:
+    entries = history(*LONG)
+    scripted = Scripted(*(f"part {n}" for n in range(40)), "the end", window=4_000)
+    made = await compaction.compact(entries, tally(entries), Options(8_000), scripted)
+    assert len(scripted.asked) > 2
+    assert "part 0" in scripted.asked[1].request
+    assert all(sizes.total(ask.items) <= 4_000 for ask in scripted.asked)
+    assert all(made.contract.values())
+
+
+async def test_a_request_that_is_too_long_is_cut_and_the_rest_is_said_to_be_gone() -> None:
+    text = "begin " + "x" * 100_000 + " end"
+    entries = history(user(text), answer("ok"))
+    made = await compaction.compact(entries, tally(entries), Options(8_000))
+    assert all(made.contract.values())
+    kept = next(raw.decode() for raw in made.items if b"begin " in raw)
+    assert "tokens truncated" in kept
+    assert " end" in kept
+
+
+async def test_only_the_media_of_the_last_request_are_carried_along() -> None:
+    entries = history(user("first", IMAGE), answer("a" * 40_000), user("what is in this?", IMAGE))
+    made = await compaction.compact(entries, tally(entries), Options(40_000))
+    assert all(made.contract.values())
+    assert sum(raw.count(b"input_image") for raw in made.items) == 1
+
+
+async def test_earlier_summaries_are_folded_in_and_none_is_nested() -> None:
+    entries = history(summary("the flag is --frobnicate because of the old parser"), *LONG)
+    made = await compaction.compact(entries, tally(entries), Options(12_000))
+    assert all(made.contract.values())
+    assert sum(fragments.OWN_SUMMARY_PREFIX.encode() in raw for raw in made.items) == 1
+    assert "--frobnicate" in made.message
+
+
+async def test_injected_context_is_not_kept_it_comes_anew() -> None:
+    told = user("<environment_context>\n  <cwd>/repo</cwd>\n</environment_context>")
+    entries = history(told, *LONG)
+    made = await compaction.compact(entries, tally(entries), Options(8_000))
+    assert all(made.contract.values())
+    assert not any(b"<environment_context>" in raw for raw in made.items)
+
+
+async def test_a_target_that_can_hold_nothing_is_a_named_error() -> None:
+    entries = history(*LONG)
+    with pytest.raises(WindowTooSmall):
+        await compaction.compact(entries, tally(entries), Options(FLOOR_TOKENS * 3))
+
+
+anything = st.text(max_size=300) | st.text('abcXYZ_/.- \n"\\…é测🙂', max_size=2_000)
+big = st.integers(1, 20_000).map(lambda size: "data " * size)
+told = anything | big
+numbers = st.integers(0, 5)
+made_items: st.SearchStrategy[Item] = st.one_of(
+    told.map(user),
+    told.map(answer),
+    st.builds(call, numbers, anything),
+    st.builds(output, numbers, told),
+    told.map(summary),
+    anything.map(lambda text: user(text, IMAGE)),
+    anything.map(lambda text: user(f"<environment_context>{text}</environment_context>")),
+    anything.map(
+        lambda text: {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]}
+    ),
+    anything.map(lambda text: {"type": "reasoning", "summary": [], "encrypted_content": text}),
+    anything.map(lambda text: {"type": "custom_tool_call", "call_id": "x", "name": "apply_patch", "input": text}),
+    anything.map(
+        lambda text: {
+            "type": "agent_message",
+            "author": "a",
+            "recipient": "b",
+            "content": [{"type": "input_text", "text": text}],
+        }
+    ),
+)
+bad: st.SearchStrategy[str | Exception] = st.one_of(
+    st.just(""), told, st.just(TooLong()), st.just(TimeoutError()), st.just(CommonplaceError("no")),
+    anything.map(lambda text: f"{fragments.OWN_SUMMARY_PREFIX}\n{text}"),
+    st.just("<environment_context>x</environment_context>"), st.just("# AGENTS.md instructions\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"),
+)  # fmt: skip
+
+
+@given(st.lists(made_items, max_size=12), st.integers(FLOOR_TOKENS * 4, 20_000), st.none() | bad)
+@settings(deadline=None, max_examples=150)
+async def test_the_contract_holds_for_every_history_and_every_summariser(
+    given_items: list[Item], window: int, says: str | Exception | None
+) -> None:
+    entries = history(*given_items)
+    known = tally(entries)
+    options = Options(window)
+    summariser = Scripted(says) if says is not None else None
+    made = await compaction.compact(entries, known, options, summariser)
+    if made.status == "unchanged":
+        assert made.items == [entry.raw for entry in entries]
+        return
+    assert all(made.contract.values()), made.contract
+    assert sizes.total(made.items) <= options.target
+    assert made.tokens_after < made.tokens_before
+    again = history(*(msgspec.json.decode(raw) for raw in made.items))
+    assert (await compaction.compact(again, known, options, summariser)).status == "unchanged"
+
+
+@given(st.lists(st.tuples(told, told), min_size=1, max_size=6), st.integers(1_000, 8_000))
+@settings(deadline=None, max_examples=40)
+async def test_a_session_that_compacts_again_and_again_converges(turns: list[tuple[str, str]], window: int) -> None:
+    known, current = Tally("/repo"), history()
+    options = Options(window)
+    for said, replied in turns:
+        added = history(user(said), answer(replied))
+        for entry in added:
+            known.see(entry.view)
+        made = await compaction.compact([*current, *added], known, options)
+        current = history(*(msgspec.json.decode(raw) for raw in made.items))
+        assert sizes.total(entry.raw for entry in current) <= max(options.target, made.tokens_before)
+        assert (
+            sum(fragments.is_summary(keeping.said(v)) for e in current if isinstance(v := e.view, items.Message)) <= 1
+        )

@@ -1,0 +1,427 @@
+"""The decision table of the world state: what each section remembers, and when it speaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from commonplace.context import instructions, permissions, sections
+from commonplace.context.instructions import Instructions
+from commonplace.context.notices import notice
+from commonplace.context.permissions import ApprovedPrefixes, Permissions
+from commonplace.context.sections import AgentsMd, Collaboration, Model, Personality, Standing, Tools
+from commonplace.context.world import Absent, Before, Known, Section, Unknown
+from commonplace.protocol import fragments
+
+EMPTY_MODE = "dfd53114f5f6f9f5fd7816370d0bf2847806246d"
+"""What Codex notes for the default mode without instructions."""
+
+
+def told(section: Section, before: Before) -> list[str]:
+    return [text.text for text in section.tell(before)]
+
+
+def tag(name: str, text: str) -> str:
+    return f"<{name}>\n{text}\n</{name}>"
+
+
+# --- Model.
+
+SWITCH = tag("model_switch", notice("model_switch") + "\n\nBe brief.")
+
+
+@pytest.mark.parametrize(
+    ("section", "before", "speaks"),
+    [
+        (Model("new", "Be brief.", "old"), Absent(), True),
+        (Model("new", "Be brief.", "old"), Unknown("<model_switch>?"), True),
+        (Model("new", "Be brief.", "new"), Absent(), False),
+        (Model("new", "Be brief.", None), Absent(), False),
+        (Model("new", "", "old"), Absent(), False),
+        (Model("new", "Be brief.", "new"), Known("old"), True),
+        (Model("new", "Be brief.", "old"), Known("new"), False),
+        (Model("new", "", None), Known("old"), False),
+        (Model("new", "Be brief.", "old"), Known({"model": "new", "more": 1}), False),
+        (Model("new", "Be brief.", "old"), Known(7), True),
+    ],
+)
+def test_another_model_is_told_what_was_written_for_it(section: Model, before: Before, speaks: bool) -> None:
+    assert ([SWITCH] if speaks else []) == told(section, before)
+    assert section.name.lapses
+    assert "new" == section.snapshot()
+    assert all(text.alone for text in section.tell(before))
+
+
+# --- Personality.
+
+
+def tone(name: str) -> str:
+    return tag("personality_spec", notice(f"personality_{name}"))
+
+
+@pytest.mark.parametrize(
+    ("section", "before", "speaks"),
+    [
+        (Personality("m", "friendly"), Known({"model": "m", "personality": "pragmatic"}), True),
+        (Personality("m", "friendly"), Known({"model": "m"}), True),
+        (Personality("m", "none"), Known({"model": "m", "personality": "pragmatic"}), True),
+        (Personality("m", "friendly"), Known({"model": "m", "personality": "friendly"}), False),
+        (Personality("m", "friendly"), Known({"model": "other", "personality": "pragmatic"}), False),
+        (Personality("m"), Known({"model": "m", "personality": "pragmatic"}), False),
+        (Personality("m", "friendly", baked=True), Known({"model": "m", "personality": "pragmatic"}), True),
+        (Personality("m", "friendly"), Absent(), True),
+        (Personality("m", "friendly", baked=True), Absent(), False),
+        (Personality("m", "none"), Absent(), False),
+        (Personality("m"), Absent(), False),
+        (Personality("m", "friendly"), Unknown(tone("friendly")), False),
+        (Personality("m", "friendly"), Unknown(tone("pragmatic")), True),
+    ],
+)
+def test_a_tone_is_told_where_it_changes_for_the_same_model(section: Personality, before: Before, speaks: bool) -> None:
+    assert ([tone(str(section.personality))] if speaks else []) == told(section, before)
+    assert not section.name.lapses
+
+
+@pytest.mark.parametrize(
+    ("section", "snapshot"),
+    [
+        (Personality("m", "friendly"), {"model": "m", "personality": "friendly"}),
+        (Personality("m"), {"model": "m"}),
+    ],
+)
+def test_a_tone_is_remembered_with_its_model(section: Personality, snapshot: dict[str, str]) -> None:
+    assert snapshot == section.snapshot()
+
+
+# --- AGENTS.md.
+
+NEW = instructions.block("new", "/r").text
+REPLACED = instructions.replaced("new", "/r").text
+REMOVED = instructions.removed().text
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "expected"),
+    [
+        ("new", Absent(), [NEW]),
+        ("", Absent(), []),
+        ("new", Known({}), [NEW]),
+        ("", Known({}), []),
+        ("new", Known({"text": "new", "directory": "/r"}), []),
+        ("new", Known({"text": "old", "directory": "/r"}), [REPLACED]),
+        ("new", Known({"text": "new", "directory": "/other"}), [REPLACED]),
+        ("new", Known({"text": "new"}), [REPLACED]),
+        ("", Known({"text": "old", "directory": "/r"}), [REMOVED]),
+        ("new", Unknown(NEW), []),
+        ("new", Unknown(REPLACED), []),
+        ("new", Unknown(instructions.block("old", "/r").text), [REPLACED]),
+        ("", Unknown(NEW), [REMOVED]),
+        ("", Unknown(REMOVED), []),
+        ("new", Unknown(REMOVED), [NEW]),
+    ],
+)
+def test_instructions_are_told_new_in_place_of_others_or_as_gone(
+    text: str, before: Before, expected: list[str]
+) -> None:
+    section = AgentsMd(Instructions(text, "/r" if text else None))
+
+    assert expected == told(section, before)
+    assert not section.name.lapses
+
+
+@pytest.mark.parametrize(
+    ("found", "snapshot"),
+    [
+        (Instructions(), {}),
+        (Instructions("t"), {"text": "t"}),
+        (Instructions("t", "/r"), {"directory": "/r", "text": "t"}),
+    ],
+)
+def test_instructions_are_remembered_word_for_word(found: Instructions, snapshot: dict[str, str]) -> None:
+    assert snapshot == AgentsMd(found).snapshot()
+
+
+# --- Permissions.
+
+GIT, NPM = ("git", "commit"), ("npm", "test")
+RULES = "<permissions instructions>\nRules.\n</permissions instructions>"
+RULES_GIT = '<permissions instructions>\nRules.\n- ["git","commit"]\n</permissions instructions>'
+SAVED = 'Approved command prefix saved:\n- ["npm","test"]'
+
+
+def remembered(text: str, *prefixes: tuple[str, ...]) -> dict[str, Any]:
+    return Permissions(text, prefixes).snapshot()
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "before", "expected"),
+    [
+        ((), Absent(), [RULES]),
+        ((GIT,), Absent(), [RULES_GIT]),
+        ((), Known(remembered("Rules.")), []),
+        ((GIT,), Known(remembered("Rules.", GIT)), []),
+        ((GIT, NPM), Known(remembered("Rules.", GIT)), [SAVED]),
+        ((), Known(remembered("Other.")), [RULES]),
+        ((), Known(remembered("Rules.", GIT)), [RULES]),
+        ((GIT,), Known(remembered("Rules.", NPM)), [RULES_GIT]),
+        ((GIT,), Known(remembered("Other.", GIT)), [RULES_GIT]),
+        ((GIT,), Known(remembered("Rules.")["instructions"]), []),
+        ((), Known("0000"), [RULES]),
+        ((), Known(7), [RULES]),
+        ((), Unknown(RULES), []),
+        ((), Unknown(RULES_GIT), [RULES]),
+    ],
+)
+def test_permissions_are_told_whole_unless_only_commands_were_approved(
+    prefixes: tuple[tuple[str, ...], ...], before: Before, expected: list[str]
+) -> None:
+    section = Permissions("Rules.", prefixes)
+
+    assert expected == told(section, before)
+    assert section.name.lapses
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "before", "expected"),
+    [
+        ((), Absent(), []),
+        ((NPM,), Absent(), [SAVED]),
+        ((GIT, NPM), Known([list(GIT)]), [SAVED]),
+        ((GIT,), Known([list(GIT)]), []),
+        ((), Known([list(GIT)]), []),
+    ],
+)
+def test_where_permissions_are_not_explained_only_additions_are_told(
+    prefixes: tuple[tuple[str, ...], ...], before: Before, expected: list[str]
+) -> None:
+    assert expected == told(ApprovedPrefixes(prefixes), before)
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "lines", "whole"),
+    [
+        (tuple((f"c{number:03}",) for number in range(100)), 100, True),
+        (tuple((f"c{number:03}",) for number in range(101)), 101, False),
+        (tuple((str(number) + "x" * 985,) for number in range(5)), 5, True),
+        (tuple((str(number) + "x" * 1_000,) for number in range(6)), 5, False),
+    ],
+)
+def test_a_listing_of_commands_is_bounded(prefixes: tuple[tuple[str, ...], ...], lines: int, whole: bool) -> None:
+    found = permissions.listing(prefixes).split("\n")
+
+    assert lines == len(found)
+    assert whole == (found[-1] != "- … (more were approved than are listed)")
+
+
+# --- Collaboration mode.
+
+
+def mode(body: str) -> str:
+    return f"<collaboration_mode>{body}</collaboration_mode>"
+
+
+PLAN = mode(notice("mode_plan"))
+DEFAULT = mode(notice("mode_default"))
+AS_PLAN = Collaboration("m", "plan").snapshot()
+AS_DEFAULT = Collaboration("m").snapshot()
+
+
+@pytest.mark.parametrize(
+    ("section", "before", "expected"),
+    [
+        (Collaboration("m"), Absent(), []),
+        (Collaboration("m", "plan"), Absent(), [PLAN]),
+        (Collaboration("m", "execute"), Absent(), [mode(notice("mode_execute"))]),
+        (Collaboration("m", "pair_programming"), Absent(), [mode(notice("mode_pair_programming"))]),
+        (Collaboration("m", "default", "Own."), Absent(), [mode("Own.")]),
+        (Collaboration("m", "plan", "Own."), Known(AS_PLAN), [mode("Own.")]),
+        (Collaboration("m", "plan"), Known(AS_PLAN), []),
+        (Collaboration("other", "plan"), Known(AS_PLAN), []),
+        (Collaboration("m", "plan"), Known(AS_DEFAULT), [PLAN]),
+        (Collaboration("m"), Known(AS_PLAN), [DEFAULT]),
+        (Collaboration("m"), Known(AS_DEFAULT), []),
+        (Collaboration("m", "execute"), Known(AS_DEFAULT), [mode(notice("mode_execute"))]),
+        (Collaboration("m"), Known("plan"), [DEFAULT]),
+        (Collaboration("m", "plan"), Known("plan"), []),
+        (Collaboration("m"), Known("default"), []),
+        (Collaboration("m"), Known({"mode": "plan", "model": "m"}), [DEFAULT]),
+        (Collaboration("m", "plan"), Known({"mode": "plan", "model": "m"}), []),
+        (Collaboration("m", "plan"), Unknown(PLAN), []),
+        (Collaboration("m"), Unknown(PLAN), [DEFAULT]),
+        (Collaboration("m"), Unknown(DEFAULT), []),
+    ],
+)
+def test_a_mode_is_told_when_its_words_change_and_the_default_only_to_end_another(
+    section: Collaboration, before: Before, expected: list[str]
+) -> None:
+    assert expected == told(section, before)
+    assert section.name.lapses
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "digest"),
+    [
+        (Collaboration("m"), "default", EMPTY_MODE),
+        (Collaboration("m", "plan", "OWN PLAN TEXT"), "plan", "ab30deb22ab4e58f55485917880514e262a1511f"),
+        (Collaboration("m", "execute", "X"), "default", "e8f887dda17a912657e7b9f2f1b283bcc6e7d9a2"),
+    ],
+)
+def test_a_mode_is_remembered_as_codex_does(section: Collaboration, name: str, digest: str) -> None:
+    assert {"mode": name, "model": "m", "instructions": digest} == section.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "text"),
+    [
+        (Collaboration("m"), "default", None),
+        (Collaboration("m", "plan"), "plan", None),
+        (Collaboration("m", "plan", "Own."), "plan", "Own."),
+        (Collaboration("m", "execute"), "default", notice("mode_execute")),
+        (Collaboration("m", "pair_programming", "Own."), "default", "Own."),
+    ],
+)
+def test_a_mode_that_codex_lacks_travels_as_its_text(section: Collaboration, name: str, text: str | None) -> None:
+    settings = {"model": "m", "reasoning_effort": "low", "developer_instructions": text}
+
+    assert {"mode": name, "settings": settings} == section.setting("low")
+
+
+# --- Tools.
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (Absent(), ["- a: A", "- b: B"]),
+        (Known({"a": "A", "b": "B"}), None),
+        (Known({"a": "other words", "b": "B"}), None),
+        (Known({"a": "A"}), ["- b: B"]),
+        (Known({"a": "A", "b": "B", "c": "C"}), ["- c"]),
+        (Known({"a": "A", "c": "C"}), ["- b: B", "- c"]),
+    ],
+)
+def test_groups_of_tools_are_told_as_they_come_and_go(before: Before, expected: list[str] | None) -> None:
+    texts = told(Tools({"b": "B", "a": "A"}), before)
+
+    assert expected == ([line for line in texts[0].splitlines() if line.startswith("-")] if texts else None)
+
+
+def test_no_tools_at_all_are_no_news() -> None:
+    assert [] == told(Tools(), Absent())
+
+
+# --- Texts that hold for now.
+
+ON = sections.realtime(active=True, begins="Speak.", ends="Write.")
+OFF = sections.realtime(active=False, begins="Speak.", ends="Write.")
+HINT = sections.usage_hint("Ask others.")
+SPEAK, WRITE = tag("realtime_conversation", "Speak."), tag("realtime_conversation", "Write.")
+MANAGED = "managed_developer_instructions"
+
+
+@pytest.mark.parametrize(
+    ("section", "before", "expected"),
+    [
+        (sections.guidance("G."), Absent(), [tag("context_window_guidance", "G.")]),
+        (sections.guidance("G."), Known("G."), []),
+        (sections.guidance("G."), Known("old"), [tag("context_window_guidance", "G.")]),
+        (sections.guidance(""), Known("old"), []),
+        (sections.guidance(""), Absent(), []),
+        (sections.guidance("G."), Unknown(tag("context_window_guidance", "G.")), []),
+        (
+            sections.guidance("G."),
+            Unknown(tag("context_window_guidance", "old")),
+            [tag("context_window_guidance", "G.")],
+        ),
+        (ON, Absent(), [SPEAK]),
+        (OFF, Absent(), []),
+        (ON, Known({"active": False}), [SPEAK]),
+        (ON, Known({"active": True}), []),
+        (OFF, Known({"active": True}), [WRITE]),
+        (OFF, Known({"active": False}), []),
+        (OFF, Unknown(SPEAK), [WRITE]),
+        (OFF, Unknown(WRITE), []),
+        (sections.announced("apps", "A."), Absent(), [tag("apps_instructions", "A.")]),
+        (sections.announced("apps", "A."), Known(False), [tag("apps_instructions", "A.")]),
+        (sections.announced("apps", "A."), Known(True), []),
+        (sections.announced("plugins", ""), Known(True), []),
+        (sections.announced("environments", ""), Absent(), []),
+        (sections.context_window("/lead", "W."), Absent(), [tag("context_window", "W.")]),
+        (sections.context_window("/lead", "W."), Known("/lead"), []),
+        (sections.context_window("/lead/a", "W."), Known("/lead"), [tag("context_window", "W.")]),
+        (HINT, Absent(), ["Ask others."]),
+        (HINT, Known(HINT.remembered), []),
+        (HINT, Known("0000"), ["Ask others."]),
+        (sections.usage_hint(""), Known("0000"), []),
+        (sections.multi_agent_mode("ask", "M."), Absent(), [tag("multi_agent_mode", "M.")]),
+        (sections.multi_agent_mode("ask", "M."), Known({"mode": "ask"}), []),
+        (sections.multi_agent_mode("ask", "M."), Known({"mode": "free"}), [tag("multi_agent_mode", "M.")]),
+        (sections.multi_agent_mode("ask", "M.", HINT), Known({"mode": "ask"}), [tag("multi_agent_mode", "M.")]),
+        (sections.multi_agent_mode(None, "M."), Absent(), []),
+        (sections.managed("O."), Absent(), [tag(MANAGED, "O.")]),
+        (sections.managed("O."), Known({}), [tag(MANAGED, "O.")]),
+        (sections.managed("O."), Known({"instructions": "0000"}), [tag(MANAGED, "O.")]),
+        (sections.managed("O."), Known(sections.managed("O.").remembered), []),
+        (sections.managed(""), Known({"instructions": "0000"}), [tag(MANAGED, notice("managed_removed"))]),
+        (sections.managed(""), Known({}), []),
+        (sections.managed(""), Absent(), []),
+    ],
+)
+def test_a_standing_text_is_told_when_it_is_new_and_some_say_when_they_end(
+    section: Standing, before: Before, expected: list[str]
+) -> None:
+    assert expected == told(section, before)
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "snapshot", "lapses", "alone"),
+    [
+        (sections.guidance("G."), "context_window_guidance", "G.", True, False),
+        (sections.guidance(""), "context_window_guidance", "", True, False),
+        (ON, "realtime", {"active": True}, True, False),
+        (OFF, "realtime", {"active": False}, True, False),
+        (sections.announced("apps", "A."), "apps_instructions", True, True, False),
+        (sections.announced("plugins", ""), "plugins_instructions", False, True, False),
+        (sections.announced("environments", ""), "environments_instructions", False, True, False),
+        (sections.context_window("/lead", "W."), "context_window", "/lead", False, True),
+        (sections.usage_hint(""), "multi_agent_usage_hint", None, False, True),
+        (sections.multi_agent_mode(None, ""), "multi_agent_mode", {}, True, True),
+        (sections.multi_agent_mode("ask", "M."), "multi_agent_mode", {"mode": "ask"}, True, True),
+        (sections.managed(""), MANAGED, {}, True, True),
+    ],
+)
+def test_a_standing_text_is_remembered_in_the_form_of_the_table(
+    section: Standing, name: str, snapshot: Any, lapses: bool, alone: bool
+) -> None:
+    assert (name, snapshot, lapses) == (section.name.id, section.snapshot(), section.name.lapses)
+    assert all(text.alone == alone for text in section.tell(Absent()))
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        Model("m", "I.", "old"),
+        Personality("m", "friendly"),
+        AgentsMd(Instructions("t")),
+        Permissions("P."),
+        ApprovedPrefixes((GIT,)),
+        Collaboration("m", "plan"),
+        Tools({"a": "A"}),
+        sections.guidance("G."),
+        ON,
+        sections.announced("apps", "A."),
+        sections.announced("plugins", "A."),
+        sections.announced("environments", "A."),
+        sections.context_window("/lead", "W."),
+        sections.multi_agent_mode("ask", "M."),
+        sections.managed("O."),
+    ],
+    ids=lambda section: section.name.id,
+)
+def test_what_a_section_says_is_recognised_under_the_name_it_asks_the_history_for(section: Section) -> None:
+    (text,) = section.tell(Absent())
+
+    fragment = fragments.recognise(text.text, text.role)
+    assert fragment is not None
+    assert section.name.fragment == fragment.name
