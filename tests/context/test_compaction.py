@@ -228,7 +228,8 @@ made_items: st.SearchStrategy[Item] = st.one_of(
 bad: st.SearchStrategy[str | Exception] = st.one_of(
     st.just(""), told, st.just(TooLong()), st.just(TimeoutError()), st.just(CommonplaceError("no")),
     anything.map(lambda text: f"{fragments.OWN_SUMMARY_PREFIX}\n{text}"),
-    st.just("<environment_context>x</environment_context>"), st.just("# AGENTS.md instructions\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"),
+    st.just("<environment_context>x</environment_context>"),
+    st.just("# AGENTS.md instructions\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"),
 )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonplace.context.history import NO_SUMMARY, History
+from commonplace.context.history import History
+from commonplace.context.legacy import NO_SUMMARY
 from commonplace.protocol import fragments
 from ledgers import Json, assistant, function_call, function_output, message, user
 
@@ -264,9 +265,8 @@ def test_an_output_without_its_call_is_left_out_unless_it_stands_alone(
     "recorded",
     [
         [bare_call("c"), output("c")],
-        [output("c"), bare_call("c")],
         [bare_call("c"), output("c", "one"), output("c", "two")],
-        [bare_call("c"), bare_call("c"), output("c")],
+        [bare_call("c"), output("c"), bare_call("c"), output("c")],
         [bare_call("a"), bare_call("b"), output("b"), output("a")],
         [bare_call("c"), user("between"), output("c")],
         [shell_call("c"), output("c")],
@@ -275,9 +275,8 @@ def test_an_output_without_its_call_is_left_out_unless_it_stands_alone(
     ],
     ids=[
         "in order",
-        "output first",
         "two outputs",
-        "two calls",
+        "an id used again",
         "crossed",
         "apart",
         "shell",
@@ -285,7 +284,7 @@ def test_an_output_without_its_call_is_left_out_unless_it_stands_alone(
         "custom",
     ],
 )
-def test_calls_and_outputs_pair_by_id_wherever_they_stand(recorded: list[Json]) -> None:
+def test_a_call_and_the_outputs_behind_it_pair_by_id_however_far_apart(recorded: list[Json]) -> None:
     assert recorded == prompt_of(history_of(*recorded))
 
 

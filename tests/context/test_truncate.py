@@ -1,16 +1,22 @@
-"""Truncation keeps head and tail of a text within a budget of tokens; the numbers are those of Codex 0.166."""
+"""Truncation keeps head and tail of a text within a budget; the numbers are those of Codex 0.166."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace.context.tokens import approximate_tokens, audio_tokens
 from commonplace.context.truncate import (
     REPLAY_TOKENS,
-    approximate_tokens,
+    Fitted,
+    Policy,
+    exec_output,
     split_middle,
     truncate,
+    truncate_formatted,
     truncate_parts,
 )
 from commonplace.protocol.items import Content
@@ -82,35 +88,191 @@ def test_what_is_kept_is_within_the_budget_and_from_the_ends(text: str, tokens: 
     assert tokens * 4 - 6 <= len((head + tail).encode()) <= tokens * 4
 
 
+def in_bytes(limit: int) -> Policy:
+    return Policy("bytes", limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("", 0, ""),
+        ("abc", 3, "abc"),
+        ("abcdef", 4, "ab…2 chars truncated…ef"),
+        ("abcdef", 3, "a…3 chars truncated…ef"),
+        ("abcdef", 1, "…5 chars truncated…f"),
+        ("abcdef", 0, "…6 chars truncated…"),
+        ("€€€€", 7, "€…2 chars truncated…€"),
+        ("€€€€", 5, "…3 chars truncated…€"),
+        ("€€€€", 2, "…4 chars truncated…"),
+        ("😀" * 10, 16, "😀😀…6 chars truncated…😀😀"),
+        ("a" * 20_000, 10_000, "a" * 5_000 + "…10000 chars truncated…" + "a" * 5_000),
+    ],
+)
+def test_in_byte_mode_the_marker_counts_characters(text: str, limit: int, expected: str) -> None:
+    assert expected == truncate(text, in_bytes(limit))
+
+
+@pytest.mark.parametrize(
+    ("policy", "with_headroom"),
+    [
+        (Policy("tokens", 10_000), Policy("tokens", 12_000)),
+        (Policy("bytes", 10_000), Policy("bytes", 12_000)),
+        (Policy("tokens", 1), Policy("tokens", 2)),
+        (Policy("tokens", 3), Policy("tokens", 4)),
+        (Policy("bytes", 5), Policy("bytes", 6)),
+        (Policy("bytes", 0), Policy("bytes", 0)),
+    ],
+)
+def test_recording_allows_a_fifth_more_rounded_up(policy: Policy, with_headroom: Policy) -> None:
+    assert with_headroom == policy.with_headroom()
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit", "budget"), [(Policy("tokens", 1), 500, 2_000), (Policy("bytes", 1), 2_000, 2_000)]
+)
+def test_a_limit_that_a_person_sets_is_in_tokens(policy: Policy, limit: int, budget: int) -> None:
+    asked = policy.with_token_limit(500)
+
+    assert Policy(policy.mode, limit) == asked
+    assert budget == asked.budget
+
+
+MARKER = re.compile("…([0-9]+) (tokens|chars) truncated…")
+
+
+@given(st.text(max_size=200), st.sampled_from(["bytes", "tokens"]), st.integers(0, 300))
+def test_a_cut_never_splits_a_character_and_never_exceeds_the_budget_plus_its_marker(
+    text: str, mode: str, limit: int
+) -> None:
+    policy = Policy("bytes" if mode == "bytes" else "tokens", limit)
+    pieces = split_middle(text, policy)
+    if pieces is None:
+        assert len(text.encode()) <= policy.budget
+        return
+    head, marker, tail = pieces
+
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) < len(text)
+    assert policy.budget - 6 <= len((head + tail).encode()) <= policy.budget
+    found = MARKER.fullmatch(marker)
+    assert found is not None
+    removed = len(text) - len(head) - len(tail) if mode == "bytes" else approximate_tokens(text) - limit
+    assert int(found[1]) == removed
+
+
+# --- What a model is told of a command.
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("short\n", 2, "short\n"),
+        (
+            "a\n" * 10,
+            2,
+            "Warning: truncated output (original token count: 5)\nTotal output lines: 10\n\n"
+            "a\na\n…3 tokens truncated…a\na\n",
+        ),
+        (
+            "abcdefghi",
+            1,
+            "Warning: truncated output (original token count: 3)\nTotal output lines: 1\n\nab…2 tokens truncated…hi",
+        ),
+    ],
+)
+def test_a_formatted_cut_says_how_long_the_text_was(text: str, limit: int, expected: str) -> None:
+    assert expected == truncate_formatted(text, limit)
+
+
+def test_a_formatted_cut_reads_as_the_real_one_did() -> None:
+    """The numbers of the recording: `seq 1 20000` under a limit of 10,000 tokens."""
+    text = "".join(f"{number}\n" for number in range(1, 20_001))
+
+    cut = truncate_formatted(text, 10_000)
+
+    assert cut.startswith(
+        "Warning: truncated output (original token count: 27224)\nTotal output lines: 20000\n\n1\n2\n"
+    )
+    assert "…17224 tokens truncated…" in cut
+
+
+@pytest.mark.parametrize(
+    ("output", "limit", "expected"),
+    [
+        ("fine\n", 10, "Exit code: 3\nWall time: 1.2 seconds\nOutput:\nfine\n"),
+        ("", 10, "Exit code: 3\nWall time: 1.2 seconds\nOutput:\n"),
+        (
+            "a\n" * 10,
+            2,
+            "Exit code: 3\nWall time: 1.2 seconds\nTotal output lines: 10\nOutput:\na\na\n…3 tokens truncated…a\na\n",
+        ),
+        ("abcdefghi", 1, "Exit code: 3\nWall time: 1.2 seconds\nOutput:\nab…2 tokens truncated…hi"),
+    ],
+    ids=["whole", "empty", "lines went", "a cut inside one line"],
+)
+def test_a_command_is_told_with_its_lines_only_where_some_went(output: str, limit: int, expected: str) -> None:
+    assert expected == exec_output(3, 1.23, output, limit)
+
+
+# --- Lists of parts.
+
+
 def text_part(text: str) -> Content:
     return Content("input_text", text=text)
 
 
+def fitted(texts: dict[int, str], dropped: set[int], *notes: str) -> Fitted:
+    return Fitted(texts, frozenset(dropped), notes)
+
+
 IMAGE = Content("input_image", image_url="data:image/png;base64,AAAA")
 SECRET = Content("encrypted_content", encrypted_content="x" * 1000)
+AUDIO = Content("input_audio", audio_url="data:audio/mp3;base64,AAAAA")
+"""28 bytes of URL: seven tokens."""
+NO_TEXT, NO_AUDIO = "[omitted 1 text items ...]", "[omitted 1 audio items ...]"
 
 
 @pytest.mark.parametrize(
-    ("parts", "tokens", "expected"),
+    ("parts", "limit", "expected"),
     [
         ([], 0, None),
         ([text_part("abcd"), text_part("efgh")], 2, None),
         ([IMAGE, SECRET], 0, None),
         ([text_part("")], 0, None),
-        ([text_part("abcd"), text_part("efghijkl")], 2, [(0, "abcd"), (1, "ef…1 tokens truncated…kl")]),
+        ([text_part("abcd"), text_part("efghijkl")], 2, fitted({1: "ef…1 tokens truncated…kl"}, set())),
         # Each text costs whole tokens: 5 bytes cost two of three, so one is left for the next.
-        ([text_part("abcde"), text_part("fghijk")], 3, [(0, "abcde"), (1, "fg…1 tokens truncated…jk")]),
-        ([text_part("abcd"), text_part("e"), text_part("f")], 1, [(0, "abcd"), (-1, "[omitted 2 text items ...]")]),
-        ([text_part("a")], 0, [(-1, "[omitted 1 text items ...]")]),
+        ([text_part("abcde"), text_part("fghijk")], 3, fitted({1: "fg…1 tokens truncated…jk"}, set())),
+        (
+            [text_part("abcd"), text_part("e"), text_part("f")],
+            1,
+            fitted({}, {1, 2}, "[omitted 2 text items ...]"),
+        ),
+        ([text_part("a")], 0, fitted({}, {0}, NO_TEXT)),
         (
             [IMAGE, text_part("abcdefgh"), IMAGE, text_part("i"), SECRET],
             1,
-            [(1, "ab…1 tokens truncated…gh"), (-1, "[omitted 1 text items ...]")],
+            fitted({1: "ab…1 tokens truncated…gh"}, {3}, NO_TEXT),
+        ),
+        ([text_part("abc"), text_part("defgh")], in_bytes(5), fitted({1: "d…3 chars truncated…h"}, set())),
+        ([text_part("abc"), text_part("de")], in_bytes(5), None),
+        ([AUDIO], 7, None),
+        ([AUDIO], 6, fitted({}, {0}, NO_AUDIO)),
+        ([AUDIO], in_bytes(28), None),
+        ([AUDIO], in_bytes(27), fitted({}, {0}, NO_AUDIO)),
+        # A recording that does not fit leaves its share to what comes after it.
+        ([AUDIO, text_part("abcd"), AUDIO], 6, fitted({}, {0, 2}, "[omitted 2 audio items ...]")),
+        ([AUDIO, text_part("abcd"), text_part("e")], 8, fitted({}, {2}, NO_TEXT)),
+        (
+            [text_part("abcdefgh"), text_part("x"), AUDIO],
+            1,
+            fitted({0: "ab…1 tokens truncated…gh"}, {1, 2}, NO_TEXT, NO_AUDIO),
         ),
     ],
 )
-def test_parts_share_one_budget(parts: list[Content], tokens: int, expected: list[tuple[int, str]] | None) -> None:
-    assert expected == truncate_parts(parts, tokens)
+def test_parts_share_one_budget(parts: list[Content], limit: Policy | int, expected: Fitted | None) -> None:
+    assert 7 == audio_tokens(AUDIO.audio_url or "")
+    assert expected == truncate_parts(parts, limit)
 
 
 def test_a_long_part_after_a_short_one_gets_the_rest_of_the_budget() -> None:
@@ -119,4 +281,20 @@ def test_a_long_part_after_a_short_one_gets_the_rest_of_the_budget() -> None:
 
     kept = truncate_parts(parts, REPLAY_TOKENS)
 
-    assert [(0, "w" * 33), (1, "x" * 23_982 + "…3009 tokens truncated…" + "x" * 23_982)] == kept
+    assert fitted({1: "x" * 23_982 + "…3009 tokens truncated…" + "x" * 23_982}, set()) == kept
+
+
+@given(st.lists(st.text(max_size=30).map(text_part) | st.sampled_from([IMAGE, SECRET, AUDIO])), st.integers(0, 40))
+def test_kept_texts_and_recordings_are_within_the_shared_budget(parts: list[Content], limit: int) -> None:
+    kept = truncate_parts(parts, limit) or fitted({}, set())
+    cost = 0
+    for index, part in enumerate(parts):
+        if index in kept.dropped:
+            assert part not in (IMAGE, SECRET)
+        elif part.audio_url:
+            cost += audio_tokens(part.audio_url)
+        elif part.text is not None:
+            cost += approximate_tokens(MARKER.sub("", kept.texts.get(index, part.text)))
+
+    assert cost <= limit
+    assert bool(kept.notes) == bool(kept.dropped)

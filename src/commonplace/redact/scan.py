@@ -28,6 +28,7 @@ from commonplace.redact import (
 from commonplace.redact.anchors import Text
 from commonplace.redact.spans import Finding, Span
 
+_ROUNDS: Final = 3
 _FAMILIES: Final = (
     blocks,
     urls,
@@ -45,7 +46,22 @@ _FAMILIES: Final = (
 
 
 def scan(data: bytes, *, cut: bool = False) -> list[Span]:
-    """Return the secrets in the data, in order, without overlaps; `cut` says that it begins in the middle of a text."""
+    """Return the secrets in the data, in order, without overlaps; `cut` says that it begins in the middle of a text.
+
+    What is left beside a secret may look like one only once the secret is gone; so the rest is looked at again, until
+    nothing more is found, and redacting twice is redacting once.
+    """
+    found = _once(data, cut=cut)
+    for _ in range(_ROUNDS if found else 0):
+        more = _once(spans.apply(data, found), cut=cut)
+        more = spans.behind(found, more)
+        if not more:
+            break
+        found = spans.merge([*found, *more])
+    return found
+
+
+def _once(data: bytes, *, cut: bool) -> list[Span]:
     text = Text(data)
     found: list[Span] = [*tokens.find(data, cut=cut)]
     for family in _FAMILIES:

@@ -6,6 +6,7 @@ finding; a `Finding` is the public form of it, with offsets into the text that w
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -56,3 +57,27 @@ def apply(data: bytes, spans: list[Span]) -> bytes:
         done = span.end
     parts.append(data[done:])
     return b"".join(parts)
+
+
+def behind(spans: list[Span], found: list[Span]) -> list[Span]:
+    """Return, in places of the data, what was found with the spans replaced; what only meets a mark is left out."""
+    told: list[Span] = []
+    starts: list[int] = []
+    shift = 0
+    shifts: list[int] = []
+    for span in spans:
+        starts.append(span.start + shift)
+        shift += len(span.fill) - (span.end - span.start)
+        shifts.append(shift)
+    for one in found:
+        place = bisect_right(starts, one.start) - 1
+        last = bisect_left(starts, one.end) - 1
+        start = one.start - (shifts[place] if place >= 0 else 0)
+        if place >= 0 and start < spans[place].end:
+            start = spans[place].start  # it begins in a mark: with the whole of what that stands for
+        end = one.end - (shifts[last] if last >= 0 else 0)
+        if last >= 0:
+            end = max(end, spans[last].end)
+        if end > start and not any(span.start <= start and end <= span.end for span in spans[max(place, 0) : last + 1]):
+            told.append(Span(start, end, one.kind, one.fill))
+    return told
