@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import consolidation, exact, handshake, imports, learning, ledger, measure, redact, retrieval, state
+from bench import consolidation, context, exact, handshake, imports, learning, ledger, measure, redact, retrieval, state
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = {
@@ -19,6 +19,7 @@ RUNS = {
     "retrieval": ("Ranked search", retrieval.run_all),
     "exact": ("Exact search", exact.run_all),
     "mcp": ("The memory server", handshake.run_all),
+    "context": ("The context", context.run_all),
 }
 
 

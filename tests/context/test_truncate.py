@@ -171,8 +171,7 @@ def test_a_cut_never_splits_a_character_and_never_exceeds_the_budget_plus_its_ma
         (
             "a\n" * 10,
             2,
-            "Warning: truncated output (original token count: 5)\nTotal output lines: 10\n\n"
-            "a\na\n…3 tokens truncated…a\na\n",
+            "Warning: truncated output (original token count: 5)\nTotal output lines: 10\n\na\na\n…3 tokens truncated…a\na\n",
         ),
         (
             "abcdefghi",

@@ -76,7 +76,8 @@ def chances(tally: Tally) -> NDArray[np.float64]:
         score[number] += _LAST_ANSWERS
     for number in _planned(tally):
         score[number] += _PLANNED
-    return 1 / (1 + np.exp(-score))
+    occurs = np.bincount(ids, minlength=count) > 0  # not what was taken back
+    return occurs / (1 + np.exp(-score))
 
 
 def _faded(pairs: list[int], now: int, count: int) -> NDArray[np.float64]:

@@ -199,7 +199,7 @@ def _compete(tally: Tally, packed: Packed, room: _Room) -> None:
             heap.append((-gain / line.size, place, line))
     known = tally.names.known
     for number, chance in enumerate(room.chances):
-        if room.levels[number] < BARE and known[number].kind is not Kind.MESSAGE:
+        if chance > 0 and room.levels[number] < BARE and known[number].kind is not Kind.MESSAGE:
             heap.append((-BARE * chance / (len(known[number].text) + 1), -number - 1, number))
     heapq.heapify(heap)
     while heap and room.left > 0:

@@ -1,0 +1,291 @@
+"""What a digest keeps of what a session goes on to use, watched on sessions that a scripted agent had with real code.
+
+The agent works on packages of Python's own library: it greps, reads, edits, runs tests and says what it found, in real
+files with real names; what it does next leans on what it did last, as real sessions do. A session is cut, digested, and
+what it uses in the forty steps after the cut is looked for in the digest. Beside the digest stand a bag of names and the
+last turns, each of the same size.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import statistics
+import sysconfig
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bench.ledger import Table
+from commonplace.context import digest
+from commonplace.context.digest.names import Kind
+from commonplace.context.digest.retention import described, present_names
+from commonplace.context.digest.tally import Channel, Tally
+from commonplace.protocol import items
+
+LIBRARY: Final = Path(sysconfig.get_path("stdlib"))
+PACKAGES: Final = (
+    "asyncio",
+    "email",
+    "http",
+    "json",
+    "logging",
+    "unittest",
+    "xml",
+    "importlib",
+    "concurrent",
+    "multiprocessing",
+)
+BUDGETS: Final = (2_000, 4_000, 8_000)
+_DEFINED: Final = re.compile(r"^\s*(?:def|class)\s+(\w+)", re.MULTILINE)
+_AFTER: Final = 40
+_STEPS: Final = 420
+_LEAN: Final = 0.06
+"""How much what is done next leans on what was done last; so that the last turns alone keep as little as in real sessions."""
+Item = dict[str, Any]
+
+
+class Agent:
+    """Works on a package, and writes down what it does as a session would."""
+
+    def __init__(self, package: str, seed: int) -> None:
+        self._rng = random.Random(f"{package}{seed}")
+        self._files = sorted(
+            path for path in (LIBRARY / package).rglob("*.py") if 1_000 < path.stat().st_size < 120_000
+        )
+        self._texts = {path: path.read_text("utf-8", "replace").split("\n") for path in self._files}
+        self._defined = {path: _DEFINED.findall("\n".join(lines)) for path, lines in self._texts.items()}
+        self._files = [path for path in self._files if len(self._defined[path]) > 4]
+        self._focus: list[Path] = self._rng.sample(self._files, min(3, len(self._files)))
+        self._names: list[str] = [self._rng.choice(self._defined[path]) for path in self._focus]
+        self._calls = 0
+
+    def session(self, steps: int) -> Iterator[Item]:
+        """Yield the items of a session."""
+        yield user(
+            f"{self._rng.choice(('please', 'could you'))} make {self._name()} in {self._path()} take a timeout. Never change the public signature of {self._name()}, and always run the tests."
+        )
+        for step in range(steps):
+            if step and step % 25 == 0:
+                yield user(f"good. now look at {self._name()} too, it does the same in {self._path()}")
+            yield from self._rng.choices((self._grep, self._read, self._edit, self._test, self._say), (3, 4, 3, 2, 2))[
+                0
+            ]()
+            if self._rng.random() < 0.5:
+                self._wander()
+
+    def _wander(self) -> None:
+        """Look somewhere else; what was looked at before may come back."""
+        if self._rng.random() < 0.6 and len(self._focus) > 3:
+            self._focus.append(self._focus.pop(self._rng.randrange(len(self._focus) - 1)))
+        else:
+            self._focus.append(self._rng.choice(self._files))
+        self._names += [self._rng.choice(self._defined[self._focus[-1]]) for _ in range(2)]
+
+    def _recent(self, things: list[Any]) -> Any:
+        """Choose one, the newest most often."""
+        place = min(int(self._rng.expovariate(_LEAN)), len(things) - 1)
+        return things[-1 - place]
+
+    def _file(self) -> Path:
+        return self._recent(self._focus)
+
+    def _path(self) -> str:
+        return str(self._file().relative_to(LIBRARY))
+
+    def _name(self) -> str:
+        return self._recent(self._names)
+
+    def _ran(self, command: str, printed: str, code: int = 0) -> Iterator[Item]:
+        self._calls += 1
+        arguments = msgspec.json.encode({"cmd": command}).decode()
+        yield {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": f"c{self._calls}"}
+        told = f"Chunk ID: x\nWall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\n{printed}"
+        yield {"type": "function_call_output", "call_id": f"c{self._calls}", "output": told}
+
+    def _grep(self) -> Iterator[Item]:
+        name = self._name()
+        hits = [
+            f"{path.relative_to(LIBRARY)}:{number}:{line}"
+            for path in self._files
+            for number, line in enumerate(self._texts[path], 1)
+            if name in line
+        ]
+        yield from self._ran(f"grep -rn {name} {self._path().split('/')[0]}", "\n".join(hits[:60]))
+
+    def _read(self) -> Iterator[Item]:
+        path = self._file()
+        lines = self._texts[path]
+        first = self._rng.randrange(max(1, len(lines) - 120))
+        seen = lines[first : first + self._rng.randint(40, 160)]
+        found = _DEFINED.findall("\n".join(seen))
+        if found:
+            self._names.append(self._rng.choice(found))
+        yield from self._ran(f"sed -n {first + 1},{first + len(seen)}p {path.relative_to(LIBRARY)}", "\n".join(seen))
+
+    def _edit(self) -> Iterator[Item]:
+        path, name = self._file(), self._name()
+        lines = [line for line in self._texts[path] if name in line] or self._texts[path][20:24]
+        line = self._rng.choice(lines)
+        patch = f"*** Begin Patch\n*** Update File: {path.relative_to(LIBRARY)}\n@@\n-{line}\n+{line}  # {name} keeps its timeout\n*** End Patch"
+        self._calls += 1
+        yield {"type": "custom_tool_call", "call_id": f"c{self._calls}", "name": "apply_patch", "input": patch}
+        yield {"type": "custom_tool_call_output", "call_id": f"c{self._calls}", "output": "Success."}
+
+    def _test(self) -> Iterator[Item]:
+        name, module = self._name(), self._path().split("/")[0]
+        failed = self._rng.random() < 0.4
+        printed = f"test_{name.lower()} ({module}.tests.Test{module.title()}) ... {'FAIL' if failed else 'ok'}\n"
+        printed += (
+            f"AssertionError: {name} returned None, expected timeout\n" if failed else "Ran 12 tests in 0.31s\nOK\n"
+        )
+        yield from self._ran(f"python -m unittest {module}.tests -k test_{name.lower()} -v", printed, int(failed))
+
+    def _say(self) -> Iterator[Item]:
+        told = self._rng.choice(
+            (
+                "The cause is that {0} in {1} drops the timeout before {2} is called.",
+                "I found that {0} and {2} share the same default, so {1} needs the change as well.",
+                "{0} works now because {1} passes the deadline on; {2} is still open.",
+                "Next is {2}: it is used by {0} in {1} and nowhere else.",
+            )
+        )
+        text = told.format(self._name(), self._path(), self._name())
+        yield {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def user(text: str) -> Item:
+    """Return a message of the person's."""
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+class Cut(msgspec.Struct):
+    """A session up to a place, and the names that it goes on to use."""
+
+    tally: Tally
+    targets: set[int]
+    recent: list[str]
+
+
+def cuts() -> Iterator[Cut]:
+    """Yield sessions, each cut at half and at seven tenths of it."""
+    for package in PACKAGES:
+        for seed in range(2):
+            views = [items.view(msgspec.json.encode(item)) for item in Agent(package, seed).session(_STEPS)]
+            for share in (0.5, 0.7):
+                yield _cut(views, int(len(views) * share))
+
+
+def _cut(views: list[items.View], place: int) -> Cut:
+    tally = Tally(str(LIBRARY))
+    for view in views[:place]:
+        tally.see(view)
+    known = len(tally.names.known)
+    after = Tally(str(LIBRARY))
+    after.names = tally.names
+    for view in views[place:]:
+        after.see(view)
+        if after.step >= _AFTER:
+            break
+    used = {
+        number
+        for number, channel in zip(after.ids, after.channels, strict=True)
+        if number < known and channel != Channel.RESULT
+    }
+    return Cut(tally, used, [_told(view) for view in views[:place]])
+
+
+def _told(view: items.View) -> str:
+    match view:
+        case items.Message():
+            return view.text()
+        case items.FunctionCall():
+            return view.arguments
+        case items.CustomToolCall():
+            return view.input
+        case items.FunctionCallOutput() | items.CustomToolCallOutput():
+            return view.output[:400] if isinstance(view.output, str) else ""
+        case _:
+            return ""
+
+
+def _last(cut: Cut, budget: int) -> str:
+    told: list[str] = []
+    size = 0
+    for text in reversed(cut.recent):
+        size += len(text)
+        if size > 4 * budget:
+            break
+        told.append(text)
+    return "\n".join(reversed(told))
+
+
+def _bag(cut: Cut, budget: int) -> str:
+    chances = digest.chances_of(cut.tally)
+    order = sorted(range(len(chances)), key=lambda number: -chances[number])
+    names = [
+        cut.tally.names.known[number].text for number in order if cut.tally.names.known[number].kind is not Kind.MESSAGE
+    ]
+    told, size = [], 0
+    for name in names:
+        size += len(name) + 1
+        if size > 4 * budget:
+            break
+        told.append(name)
+    return " ".join(told)
+
+
+def _shares(cut: Cut, text: str) -> tuple[float, float]:
+    present = present_names(cut.tally, text)
+    told = described(cut.tally, text, present)
+    count = max(len(cut.targets), 1)
+    return len(cut.targets & present) / count, len(cut.targets & told) / count
+
+
+def kept() -> Table:
+    """The share of names used after the cut that a text of some size holds, and holds with something said of them."""
+    known = list(cuts())
+    table = Table(
+        f"Names used in the {_AFTER} steps after a cut: {len(known)} cuts of scripted sessions, "
+        f"{statistics.median(len(cut.targets) for cut in known):.0f} names each (median)",
+        (
+            "budget",
+            "digest: kept",
+            "described",
+            "expected (R_p)",
+            "constraints",
+            "bag of names: kept",
+            "described",
+            "last turns: kept",
+            "described",
+            "time",
+        ),
+    )
+    for budget in BUDGETS:
+        rows: list[tuple[float, ...]] = []
+        for cut in known:
+            begun = time.perf_counter()
+            made = digest.make(cut.tally, budget)
+            taken = time.perf_counter() - begun
+            bag, last = _bag(cut, budget), _last(cut, budget)
+            rows.append(
+                (
+                    *_shares(cut, made.text),
+                    made.score.r_p,
+                    made.score.constraints,
+                    *_shares(cut, bag),
+                    *_shares(cut, last),
+                    taken,
+                )
+            )
+        means = [statistics.mean(column) for column in zip(*rows, strict=True)]
+        table.add(f"{budget:,}", *(f"{value:.3f}" for value in means[:-1]), f"{1000 * means[-1]:.0f} ms")
+    return table
+
+
+def run_all() -> list[Table]:
+    """Measure everything."""
+    return [kept()]

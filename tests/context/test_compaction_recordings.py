@@ -1,0 +1,95 @@
+"""Compaction as Codex's own inputs show it: the same items in the same order and roles, our texts aside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from test_compaction import Item, Scripted, history, tally
+
+from commonplace.context import compaction
+from commonplace.context.compaction import Options, placement
+from commonplace.protocol import fragments, items
+
+pytestmark = pytest.mark.anyio
+RECORDINGS = Path(__file__).parents[1] / "data" / "codex_fixtures"
+
+
+def inputs(name: str) -> list[list[Item]]:
+    """The items of each request that the recording's model got."""
+    return json.loads((RECORDINGS / name / "model_inputs.json").read_text("utf-8"))
+
+
+def shape(item: Item) -> tuple[Any, ...]:
+    """An item's kind, role and words; of a summary only that it is one."""
+    texts = [part.get("text") for part in item.get("content", ())]
+    told = "".join(text for text in texts if text)
+    is_summary = told.startswith(("Another language model started", fragments.OWN_SUMMARY_PREFIX))
+    return item["type"], item.get("role"), "summary" if is_summary else texts
+
+
+def is_context(item: Item) -> bool:
+    view = items.view(msgspec.json.encode(item))
+    return isinstance(view, items.Message) and (view.role == "developer" or fragments.is_contextual(view))
+
+
+@pytest.mark.parametrize("name", ["d_compact_mid_turn", "e_compact_manual"])
+async def test_the_next_request_has_the_items_of_the_recording(name: str) -> None:
+    _, asked, following = inputs(name)
+    before = asked[:-1]
+    entries = history(*before)
+    scripted = Scripted("SUMMARY")
+    made = await compaction.compact(entries, tally(entries), Options(700, digest_tokens=0), scripted)
+    assert made.status == "compacted"
+    assert not made.fallback
+    assert [json.loads(raw) for raw in scripted.asked[0].items] == before
+    context = [msgspec.json.encode(item) for item in before if is_context(item)]
+    placed = [json.loads(raw) for raw in placement.insert(made.items, context)]
+    new = following[len(placed) :]
+    assert [shape(item) for item in [*placed, *new]] == [shape(item) for item in following]
+    assert all(item["role"] == "user" for item in new)
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        (["user", "summary"], 0),
+        (["user", "user", "summary"], 1),
+        (["summary"], 0),
+        (["assistant"], 1),
+        (["mail", "summary"], 0),
+        (["answer", "summary"], 1),
+        (["compaction", "assistant"], 0),
+        ([], 0),
+    ],
+)
+def test_where_the_context_goes(given: list[str], place: int) -> None:
+    made: dict[str, Item] = {
+        "user": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "do it"}]},
+        "summary": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": f"{fragments.OWN_SUMMARY_PREFIX}\nx"}],
+        },
+        "assistant": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]},
+        "mail": {
+            "type": "agent_message",
+            "author": "a",
+            "recipient": "b",
+            "content": [{"type": "input_text", "text": "hi"}],
+        },
+        "answer": {
+            "type": "agent_message",
+            "author": "a",
+            "recipient": "b",
+            "content": [{"type": "input_text", "text": "Message Type: FINAL_ANSWER\ndone"}],
+        },
+        "compaction": {"type": "compaction", "encrypted_content": "x"},
+    }
+    placed = placement.insert(
+        [msgspec.json.encode(made[name]) for name in given], [b'{"type":"message","role":"developer","content":[]}']
+    )
+    assert [b"developer" in raw for raw in placed].index(True) == place

@@ -1,0 +1,228 @@
+"""What the server counted, what was added since, and how much of the window is left."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.context.history import History
+from commonplace.context.tokens import item_tokens
+from commonplace.context.usage import TokenInfo, Usage, percent_left
+from commonplace.protocol import items
+from ledgers import Json, assistant, function_call, function_output, user
+
+ENVIRONMENT = user("<environment_context>here</environment_context>")
+MAIL: Json = {
+    "type": "agent_message",
+    "author": "/a",
+    "recipient": "/b",
+    "content": [{"type": "input_text", "text": "do it"}],
+}
+
+TOOLS: Json = {"type": "additional_tools", "role": "developer", "tools": []}
+
+
+def sealed(length: int) -> Json:
+    return {"type": "reasoning", "summary": [], "encrypted_content": "x" * length}
+
+
+OPEN_REASONING: Json = {"type": "reasoning", "summary": [], "content": None, "encrypted_content": None}
+
+
+def history_of(*told: Json) -> History:
+    history = History()
+    for item in told:
+        history.record(msgspec.json.encode(item))
+    return history
+
+
+def cost(*told: Json) -> int:
+    return sum(item_tokens(raw, items.view(raw)) for raw in map(msgspec.json.encode, told))
+
+
+# --- Usage of responses.
+
+
+def test_usages_add_up_field_by_field_and_the_last_one_stays() -> None:
+    history = History()
+    history.record_usage(Usage(100, 10, 1, 20, 5, 120), 258_400)
+    info = history.record_usage(Usage(200, 100, 2, 30, 6, 230))
+
+    assert TokenInfo(Usage(300, 110, 3, 50, 11, 350), Usage(200, 100, 2, 30, 6, 230), 258_400) == info == history.info
+
+
+def test_usage_is_written_as_the_events_of_codex_tell_it() -> None:
+    written = {
+        "total_token_usage": {
+            "input_tokens": 9000,
+            "cached_input_tokens": 0,
+            "cache_write_input_tokens": 0,
+            "output_tokens": 80,
+            "reasoning_output_tokens": 40,
+            "total_tokens": 9080,
+        },
+        "last_token_usage": {"input_tokens": 9000, "output_tokens": 80, "total_tokens": 9080},
+        "model_context_window": 258400,
+    }
+
+    info = msgspec.convert(written, TokenInfo)
+
+    assert Usage(9000, 0, 0, 80, 40, 9080) == info.total_token_usage
+    assert Usage(9000, 0, 0, 80, 0, 9080) == info.last_token_usage
+    assert written["total_token_usage"] == msgspec.to_builtins(info)["total_token_usage"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached", "non_cached", "blended"),
+    [
+        (Usage(input_tokens=100, cached_input_tokens=30, output_tokens=7), 30, 70, 77),
+        (Usage(input_tokens=100, cached_input_tokens=-1, output_tokens=7), 0, 100, 107),
+        (Usage(input_tokens=10, cached_input_tokens=30, output_tokens=7), 30, 0, 7),
+        (Usage(input_tokens=10, output_tokens=-7), 0, 10, 10),
+    ],
+)
+def test_derived_numbers_are_never_negative(usage: Usage, cached: int, non_cached: int, blended: int) -> None:
+    assert (cached, non_cached, blended) == (usage.cached, usage.non_cached, usage.blended)
+
+
+@pytest.mark.parametrize(
+    ("before", "last"),
+    [(None, 1_000), (Usage(total_tokens=400), 600), (Usage(total_tokens=1_000), 0), (Usage(total_tokens=5_000), 0)],
+)
+def test_a_full_window_counts_as_used_to_the_end(before: Usage | None, last: int) -> None:
+    history = History()
+    if before is not None:
+        history.record_usage(before)
+
+    assert TokenInfo(Usage(total_tokens=1_000), Usage(total_tokens=last), 1_000) == history.mark_full(1_000)
+
+
+def test_after_a_replacement_the_estimate_takes_the_place_of_the_last_count_and_the_total_stays() -> None:
+    history = history_of(user("x" * 400), assistant("y"))
+    total = Usage(9_000, 1, 2, 80, 40, 9_080)
+    history.record_usage(total, 258_400)
+    history.replace([msgspec.json.encode(user("short"))])
+
+    info = history.recompute_usage("x" * 41)
+
+    assert TokenInfo(total, Usage(total_tokens=cost(user("short")) + 11), 258_400) == info == history.info
+
+
+def test_a_history_that_no_server_counted_can_be_recomputed() -> None:
+    history = history_of(user("short"))
+
+    expected = TokenInfo(Usage(), Usage(total_tokens=cost(user("short"))), 1_000)
+
+    assert expected == history.recompute_usage(window=1_000)
+
+
+# --- What is in use.
+
+
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        ([user("a"), ENVIRONMENT], []),
+        ([user("a"), assistant("b")], []),
+        ([user("a"), assistant("b"), user("c")], [user("c")]),
+        ([user("a"), function_call("1"), function_output("1")], [function_output("1")]),
+        ([function_call("1"), function_output("1"), user("c"), ENVIRONMENT, MAIL], None),
+        ([user("a"), sealed(5_000), user("b")], [user("b")]),
+        ([user("a"), {"type": "local_shell_call", "call_id": "c", "status": "completed"}, user("b")], [user("b")]),
+        ([user("a"), {"type": "custom_tool_call", "call_id": "c", "name": "n", "input": "i"}], []),
+        ([user("a"), {"type": "tool_search_call", "execution": "client"}, user("b")], [user("b")]),
+        ([user("a"), {"type": "web_search_call"}, user("b")], [user("b")]),
+        ([user("a"), {"type": "image_generation_call", "status": "completed", "result": "A"}, user("b")], [user("b")]),
+        ([user("a"), {"type": "compaction", "encrypted_content": "x"}, user("b")], [user("b")]),
+        ([user("a"), {"type": "compaction_summary", "encrypted_content": "x"}, user("b")], [user("b")]),
+        ([user("a"), {"type": "context_compaction"}, user("b")], [user("b")]),
+        ([assistant("a"), TOOLS], None),
+    ],
+)
+def test_what_came_after_the_last_thing_that_the_model_made_is_added(
+    told: list[Json], counted: list[Json] | None
+) -> None:
+    history = history_of(*told)
+    history.record_usage(Usage(total_tokens=9_000))
+
+    assert 9_000 + cost(*(told[1:] if counted is None else counted)) == history.used(reasoning_included=True)
+
+
+@pytest.mark.parametrize(
+    ("told", "earlier"),
+    [
+        ([sealed(2_000), user("a"), sealed(3_000)], [sealed(2_000)]),
+        ([user("a"), sealed(2_000), sealed(3_000)], []),
+        ([sealed(2_000), sealed(3_000)], []),
+        ([sealed(2_000), user("a"), sealed(3_000), user("b"), assistant("c")], [sealed(2_000), sealed(3_000)]),
+        ([sealed(2_000), ENVIRONMENT, assistant("c")], []),
+        ([sealed(2_000), MAIL, assistant("c")], [sealed(2_000)]),
+        ([OPEN_REASONING, user("a"), assistant("c")], []),
+    ],
+    ids=["one turn back", "this turn", "no turn", "two turns back", "context is no turn", "mail", "not encrypted"],
+)
+def test_reasoning_of_earlier_turns_is_added_unless_the_server_counts_it(told: list[Json], earlier: list[Json]) -> None:
+    history = history_of(*told)
+    history.record_usage(Usage(total_tokens=9_000))
+
+    counted = history.used(reasoning_included=True)
+
+    assert counted + cost(*earlier) == history.used(reasoning_included=False)
+
+
+def test_before_any_answer_nothing_is_counted_but_what_follows_the_model() -> None:
+    assert 0 == history_of(user("a")).used()
+    assert cost(user("b")) == history_of(assistant("a"), user("b")).used()
+
+
+ANY_ITEM = st.sampled_from(
+    [user("u"), assistant("a"), sealed(2_000), ENVIRONMENT, MAIL, function_output("c"), OPEN_REASONING]
+)
+
+
+@given(st.lists(ANY_ITEM), st.booleans(), st.integers(0, 3))
+def test_sums_that_grow_are_those_made_at_once(told: list[Json], included: bool, removed: int) -> None:
+    history = history_of(*told)
+    for _ in range(removed):
+        history.remove_first_item()
+    grown = History()
+    for entry in history.entries:
+        grown.record(entry.raw)
+        grown.used()
+
+    assert grown.used(reasoning_included=included) == history.used(reasoning_included=included)
+    assert grown.estimate() == history.estimate() == sum(entry.tokens for entry in history.entries)
+
+
+# --- What is left.
+
+
+@pytest.mark.parametrize(
+    ("used", "window", "percent"),
+    [
+        (0, 0, 0),
+        (0, 12_000, 0),
+        (0, 12_001, 100),
+        (12_000, 112_000, 100),
+        (0, 112_000, 100),
+        (12_499, 112_000, 100),
+        (12_500, 112_000, 100),
+        (12_501, 112_000, 99),
+        (13_000, 112_000, 99),
+        (62_000, 112_000, 50),
+        (111_500, 112_000, 1),
+        (111_501, 112_000, 0),
+        (112_000, 112_000, 0),
+        (999_999, 112_000, 0),
+        (-5, 112_000, 100),
+    ],
+)
+def test_the_percentage_left_is_of_what_a_person_can_fill(used: int, window: int, percent: int) -> None:
+    assert percent == percent_left(used, window)
+    assert percent == TokenInfo(Usage(), Usage(total_tokens=used), window).percent_left
+
+
+def test_nothing_is_known_of_an_unknown_window() -> None:
+    assert TokenInfo(Usage(), Usage(total_tokens=5)).percent_left is None

@@ -1,0 +1,95 @@
+"""`sessions compact`: for our threads, and to look at for any file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Command
+
+SHAPE = {"status", "tokens_before", "tokens_after", "items", "digest", "score", "fallback", "contract"}
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    """A long session of some agent."""
+    lines: list[dict[str, Any]] = [{"role": "user", "text": "fix src/auth.py, and never touch src/legacy.py"}]
+    for number in range(80):
+        lines.append({"role": "tool", "name": "shell", "text": f"def handler_{number}(): pass\n" * 60})
+        lines.append(
+            {"role": "assistant", "text": f"I found that handler_{number} in src/mod_{number}.py drops the token."}
+        )
+    lines.append({"role": "user", "text": "now run pytest -q tests/test_auth.py"})
+    path = tmp_path / "talk.jsonl"
+    told = [
+        {"session": "s", "id": str(place), "time": "2026-03-01T10:00:00Z", "cwd": "/repo", **line}
+        for place, line in enumerate(lines)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in told))
+    return path
+
+
+def texts(document: Any) -> str:
+    return json.dumps(document["items"])
+
+
+def test_a_foreign_file_is_looked_at_and_not_touched(commonplace: Command, talk: Path) -> None:
+    before = talk.read_bytes()
+    made = commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000)
+    assert set(made) == SHAPE
+    assert made["status"] == "compacted"
+    assert made["fallback"] is True
+    assert all(made["contract"].values())
+    assert made["tokens_after"] <= 6_000 < made["tokens_before"]
+    assert set(made["score"]) == {"r_p", "r_d", "constraints"}
+    assert made["score"]["constraints"] == 1.0
+    assert "never touch src/legacy.py" in texts(made)
+    assert "now run pytest -q tests/test_auth.py" in texts(made)
+    assert talk.read_bytes() == before
+    assert "rolled" not in commonplace.refused("foreign_file", "sessions", "compact", talk)
+
+
+def test_a_thread_of_ours_goes_on_from_what_was_kept(commonplace: Command, talk: Path) -> None:
+    commonplace.ok("sessions", "import", "--from", "transcript", "--path", talk)
+    thread = commonplace.ok("sessions", "list")["threads"][0]["thread_id"]
+    before = commonplace.ok("sessions", "context", thread)
+    made = commonplace.ok("sessions", "compact", thread, "--window", 20_000)
+    after = commonplace.ok("sessions", "context", thread)
+    assert made["status"] == "compacted"
+    assert len(after["items"]) < len(before["items"])
+    assert [item["content"] for item in after["items"]] == [item["content"] for item in made["items"]]
+    assert after["window_number"] == before["window_number"] + 1
+    shown = commonplace.ok("sessions", "show", thread)
+    assert shown["compactions"][0]["score"] == made["score"]
+    assert len(shown["calls"]) == 80
+    assert commonplace.ok("sessions", "verify", thread)["ok"]
+    again = commonplace.ok("sessions", "compact", thread, "--window", 20_000)
+    assert again["status"] == "unchanged"
+    assert "Nothing to do" in commonplace("sessions", "compact", thread, "--window", 20_000).out
+
+
+def test_the_target_and_the_window_can_be_set(commonplace: Command, talk: Path) -> None:
+    small = commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000, "--target", 10)
+    assert small["tokens_after"] <= 2_000
+    commonplace.refused("window_too_small", "sessions", "compact", talk, "--dry-run", "--window", 300)
+    commonplace.refused("bad_input", "sessions", "compact", talk, "--dry-run", "--model", "openai:x")
+    assert commonplace("sessions", "compact", talk, "--dry-run", "--target", 99).code == 2
+    assert commonplace.ok("sessions", "compact", talk, "--dry-run")["status"] == "unchanged"
+
+
+def test_people_see_what_is_kept(commonplace: Command, talk: Path) -> None:
+    ran = commonplace("sessions", "compact", talk, "--dry-run", "--window", 20_000)
+    assert ran.code == 0
+    assert "tokens became" in ran.out
+    assert "## What the person said" in ran.out
+
+
+def test_what_was_rolled_back_does_not_come_back(commonplace: Command, talk: Path) -> None:
+    commonplace.ok("sessions", "import", "--from", "transcript", "--path", talk)
+    thread = commonplace.ok("sessions", "list")["threads"][0]["thread_id"]
+    commonplace.ok("sessions", "rollback", thread, "--turns", 1)
+    made = commonplace.ok("sessions", "compact", thread, "--window", 20_000, "--dry-run")
+    assert "tests/test_auth.py" not in texts(made)
+    assert "never touch src/legacy.py" in texts(made)
