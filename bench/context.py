@@ -1,7 +1,7 @@
 """What the context promises, measured: one more item costs what that item costs, however long the history is.
 
 A history is made of turns as coding agents have them: a question, reasoning, calls with outputs of some kilobytes, an
-answer. Times of a process, not of the wall, because other programs run beside; the slowest of many appends is shown too.
+answer. Times of a process, not of the wall, because other programs run beside.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 import statistics
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from bench.ledger import Table
@@ -85,14 +86,16 @@ def one_more() -> Table:
         items = list(told(size + APPENDS))
         history = _filled(items[:size])
         history.record_usage(Usage(total_tokens=100_000))
-        history.used(), history.for_prompt()
+        history.used()
+        history.for_prompt()
         gc.collect()
         spent: list[tuple[float, float, float]] = []
         for raw in items[size:]:
             begun = time.process_time()
             history.record(raw)
             recorded = time.process_time()
-            history.used(), history.estimate()
+            history.used()
+            history.estimate()
             counted = time.process_time()
             history.for_prompt()
             ended = time.process_time()
@@ -119,7 +122,7 @@ def whole() -> Table:
         times.append(time.process_time())
         history.for_prompt(TEXT_ONLY)
         times.append(time.process_time())
-        steps = [f"{(after - before) * 1000:.0f} ms" for before, after in zip(times, times[1:], strict=False)]
+        steps = [f"{(after - before) * 1000:.0f} ms" for before, after in pairwise(times)]
         each = (times[-1] - times[0]) / size * 1e6
         table.add(f"{size:,}", f"{sum(map(len, items)) / 1e6:.0f}", *steps, f"{each:.0f}")
     return table

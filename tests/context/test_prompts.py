@@ -171,6 +171,29 @@ def test_bookkeeping_is_off_and_media_are_out_at_once() -> None:
     assert [expected] == prompt_of(history_of({**picture, **noted}), "text")
 
 
+DAMAGED = [b"1e999", b"99999999999999999999999", b'"\xff"', b'{"a":1,"a":2}', b"[" * 300 + b"]" * 300]
+
+
+@pytest.mark.parametrize("damaged", DAMAGED, ids=["number", "long number", "not UTF-8", "a name twice", "deep"])
+def test_a_field_that_nobody_reads_may_be_damaged_and_stays_as_it_is(damaged: bytes) -> None:
+    field = b'"x":' + damaged
+    picture = b'{"type":"message","role":"user","content":[{"type":"input_image","image_url":"u",%b}],%b}' % (
+        field,
+        field,
+    )
+    long = b'{"type":"function_call_output","name":"event","output":"%b",%b}' % (b"x" * 9, field)
+    history = History()
+    for raw in (picture, long):
+        assert history.record(raw, policy=Policy("bytes", 1))
+
+    stripped, cut = history.for_prompt(TEXT_ONLY)
+
+    assert stripped.startswith(b'{"type":"message","role":"user","content":[{"type":"input_text","text":"image')
+    assert stripped.endswith(field + b"}")
+    assert cut.endswith(b'truncated\xe2\x80\xa6x",' + field + b"}")
+    assert history.estimate() > 40
+
+
 # --- Recording under a policy.
 
 

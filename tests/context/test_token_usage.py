@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -116,6 +120,27 @@ def test_a_history_that_no_server_counted_can_be_recomputed() -> None:
     expected = TokenInfo(Usage(), Usage(total_tokens=cost(user("short"))), 1_000)
 
     assert expected == history.recompute_usage(window=1_000)
+
+
+RECORDINGS = sorted((Path(__file__).parent.parent / "data").glob("codex_*/*/rollout-*.jsonl"))
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}/{path.stem[-4:]}")
+def test_every_count_of_the_real_codex_follows_from_the_one_before(path: Path) -> None:
+    """Each is the same told again, one more response, a recount after a compaction, or a window that was full."""
+    payloads = [line["payload"] for line in map(json.loads, path.read_text("utf-8").splitlines())]
+    told = [payload["info"] for payload in payloads if payload.get("type") == "token_count" and payload["info"]]
+    counts = [msgspec.convert(info, TokenInfo) for info in told]
+    for before, after in pairwise(counts):
+        last, window = after.last_token_usage, after.model_context_window or 0
+        ways = (
+            before,
+            before.with_response(last, window),
+            before.recomputed(last.total_tokens, window),
+            before.full(window),
+        )
+
+        assert after in ways
 
 
 # --- What is in use.

@@ -169,9 +169,12 @@ def test_a_cut_never_splits_a_character_and_never_exceeds_the_budget_plus_its_ma
     [
         ("short\n", 2, "short\n"),
         (
-            "a\n" * 10,
-            2,
-            "Warning: truncated output (original token count: 5)\nTotal output lines: 10\n\na\na\n…3 tokens truncated…a\na\n",
+            "\n" * 8,
+            1,
+            (
+                "Warning: truncated output (original token count: 2)\nTotal output lines: 8\n\n"
+                "\n\n…1 tokens truncated…\n\n"
+            ),
         ),
         (
             "abcdefghi",

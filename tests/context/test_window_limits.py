@@ -66,6 +66,7 @@ def test_the_limit_is_nine_tenths_of_the_window_or_less(
         (Window(1_000), 100, "body_after_prefix", 500, Prefill(200), 0, Status(0, 500, reached=False)),
         (Window(1_000), 940, "body_after_prefix", 2_000, Prefill(0), 0, Status(940, 2_000, reached=False)),
         (Window(1_000), 950, "body_after_prefix", 2_000, Prefill(0), 0, Status(950, 2_000, reached=True)),
+        (Window(1_000), 960, "body_after_prefix", 2_000, Prefill(500), 0, Status(460, 2_000, reached=True)),
         (Window(1_000), 949, "body_after_prefix", None, Prefill(50), 0, Status(899, 900, reached=False)),
         (
             Window(1_000, auto_compact_token_limit=300),

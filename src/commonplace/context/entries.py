@@ -43,7 +43,8 @@ class _Limit(msgspec.Struct):
 
 
 _limit = msgspec.json.Decoder(_Limit)
-_object = msgspec.json.Decoder(dict[str, Any])
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_parts = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def entry(raw: bytes | msgspec.Raw) -> Entry:
@@ -56,9 +57,14 @@ def made(item: dict[str, Any]) -> Entry:
     return entry(msgspec.json.encode(item))
 
 
-def fields(of: Entry) -> dict[str, Any]:
-    """Return all fields of an entry's item, the unknown ones too."""
-    return _object.decode(of.raw)
+def fields(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """Return the fields of an item or a part, each as it was written, the unknown ones too."""
+    return dict(_fields.decode(raw))
+
+
+def parts(field: bytes | msgspec.Raw) -> list[Any]:
+    """Return the parts of a list, each as it was written."""
+    return list(_parts.decode(field))
 
 
 def recordable(view: View) -> bool:
@@ -75,18 +81,18 @@ def shortened(whole: Entry, metadata: bytes | msgspec.Raw, policy: Policy) -> En
     limit = policy.with_headroom() if noted is None else Policy("tokens", noted)
     if isinstance(view.output, str):
         short = truncate.truncate(view.output, limit)
-        return whole if short == view.output else made({**fields(whole), "output": short})
+        return whole if short == view.output else made({**fields(whole.raw), "output": short})
     fitted = truncate.truncate_parts(view.output, limit)
     if fitted is None:
         return whole
-    item = fields(whole)
-    parts = [
-        {**part, "text": fitted.texts[index]} if index in fitted.texts else part
-        for index, part in enumerate(item["output"])
+    item = fields(whole.raw)
+    kept = [
+        {**fields(part), "text": fitted.texts[index]} if index in fitted.texts else part
+        for index, part in enumerate(parts(item["output"]))
         if index not in fitted.dropped
     ]
-    parts += [{"type": "input_text", "text": note} for note in fitted.notes]
-    return made({**item, "output": parts})
+    kept += [{"type": "input_text", "text": note} for note in fitted.notes]
+    return made({**item, "output": kept})
 
 
 def _noted_limit(metadata: bytes | msgspec.Raw) -> int | None:

@@ -52,5 +52,6 @@ def _cut(texts: list[str], tokens: int) -> list[str]:
 
 
 def _with_texts(entry: Entry, texts: list[str]) -> Entry:
-    whole = entries.fields(entry)
-    return entries.made({**whole, "content": [{"type": "input_text", "text": text} for text in texts]})
+    return entries.made(
+        {**entries.fields(entry.raw), "content": [{"type": "input_text", "text": text} for text in texts]}
+    )

@@ -14,8 +14,6 @@ from typing import Final
 _WHITE: Final = str.maketrans("", "", " \t\r\n")
 _MAX_BLOCKS: Final = 10_000
 """Headers that are longer than this many blocks are made to waste time."""
-_UNKNOWN_SIZES: Final = (0, 0xFFFFFFFF)
-"""What streamed recordings note where the size of their data belongs."""
 
 
 def inline_payload(url: str, kind: str) -> str | None:
@@ -110,7 +108,7 @@ def audio_seconds(payload: str) -> float | None:
                 (bytes_per_second,) = struct.unpack_from("<I", data.read(at, 16), 8)
             elif name == b"data":
                 there = data.size - at
-                length = there if size in _UNKNOWN_SIZES else min(size, there)
+                length = min(size or there, there)  # a recording that was streamed notes no size, or the largest
                 return length / bytes_per_second if bytes_per_second else None
     except (ValueError, struct.error):
         return None

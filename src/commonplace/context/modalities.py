@@ -7,10 +7,11 @@ keeps its fields and their order; the same item always gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
+from commonplace.context import entries
 from commonplace.protocol import items
 
 Modalities = frozenset[str]
@@ -24,7 +25,6 @@ _PARTS_OF: Final = {
     "function_call_output": "output",
     "custom_tool_call_output": "output",
 }
-_object = msgspec.json.Decoder(dict[str, Any])
 
 
 def supported(raw: bytes, view: items.View, modalities: Collection[str]) -> bytes:
@@ -34,20 +34,18 @@ def supported(raw: bytes, view: items.View, modalities: Collection[str]) -> byte
         return raw
     if isinstance(view, items.ImageGenerationCall):
         drawn = view.result and "image" not in modalities
-        return msgspec.json.encode({**_object.decode(raw), "result": ""}) if drawn else raw
+        return msgspec.json.encode({**entries.fields(raw), "result": ""}) if drawn else raw
     if not any(f'"{kind}"'.encode() in raw for kind in missing):
         return raw
-    whole = _object.decode(raw)
-    place = _PARTS_OF.get(str(whole["type"]))
-    if place is None or not isinstance(whole.get(place), list):
+    place = _PARTS_OF.get(items.kind(raw))
+    whole = entries.fields(raw) if place is not None else {}
+    if place is None or not bytes(whole[place]).startswith(b"["):
         return raw
-    parts = cast("list[dict[str, Any]]", whole[place])
-    if not any(part.get("type") in missing for part in parts):
-        return raw
-    whole[place] = [_stand_in(part, missing) for part in parts]
-    return msgspec.json.encode(whole)
+    before = entries.parts(whole[place])
+    after: list[Any] = [_stand_in(part, missing) for part in before]
+    return raw if before == after else msgspec.json.encode({**whole, place: after})
 
 
-def _stand_in(part: dict[str, Any], missing: dict[str, str]) -> dict[str, Any]:
-    text = missing.get(str(part.get("type")))
+def _stand_in(part: msgspec.Raw, missing: dict[str, str]) -> msgspec.Raw | dict[str, str]:
+    text = missing.get(items.kind(part))
     return part if text is None else {"type": "input_text", "text": text}

@@ -51,8 +51,8 @@ def _without_model_switch(kept: list[Entry], turn_id: str) -> Iterator[Entry]:
         if not any(switch):
             yield entry
         elif not all(switch):
-            whole = entries.fields(entry)
-            content = [part for part, gone in zip(whole["content"], switch, strict=True) if not gone]
+            whole = entries.fields(entry.raw)
+            content = [part for part, gone in zip(entries.parts(whole["content"]), switch, strict=True) if not gone]
             yield entries.made({**whole, "content": content})
 
 

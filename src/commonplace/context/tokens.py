@@ -86,7 +86,7 @@ def _compact_length(wire: bytes) -> int:
     """Return the length of the JSON without blanks and needless escapes, whoever wrote it."""
     try:
         return len(msgspec.json.encode(msgspec.json.decode(wire)))
-    except (msgspec.DecodeError, RecursionError):  # half a surrogate pair, or nesting too deep to walk
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # a field that nobody reads is damaged
         return len(wire)
 
 

@@ -41,7 +41,7 @@ class Name(msgspec.Struct, frozen=True):
 _URL: Final = re.compile(r"https?://[^\s\"'<>`\\)\]}|]+")
 _RUN: Final = re.compile(r"[A-Za-z0-9_~./@#+{},-]{2,}")
 _NUMBER: Final = re.compile(
-    r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|sec|secs|seconds|min|mins|minutes|hours|days|KB|MB|GB|TB|KiB|MiB|GiB|kB|%|px|fps|Hz|MHz|GHz)(?!\w)"
+    r"\b\d+(?:\.\d+)?\s?(?:%|(?:ms|µs|us|ns|secs?|seconds|mins?|minutes|hours|days|[KMGT]i?B|kB|px|fps|[MG]?Hz)\b)"
 )
 _EXTENSION: Final = re.compile(
     r"\.(?:py|pyi|go|rs|ts|tsx|js|jsx|mjs|cjs|java|kt|kts|scala|c|cc|cpp|cxx|h|hh|hpp|cs|fs|rb|php|swift|m|mm|lua|pl|pm|r|jl|ex|exs"
@@ -76,6 +76,8 @@ class Names:
         self.branches: set[str] = set()
         self._numbers: dict[Name, int] = {}
         self._runs: dict[str, tuple[int, ...]] = {}
+        self._plain: set[str] = set()
+        """Runs that hold no name."""
         self._cwd = cwd.rstrip("/") + "/" if cwd else ""
 
     def number(self, name: Name) -> int:
@@ -97,22 +99,28 @@ class Names:
             for url in _URL.findall(text):
                 found[self.number(Name(Kind.URL, url.rstrip(".,;:")))] += 1
             text = _URL.sub(" ", text)
-        for run, times in Counter(_RUN.findall(text)).items():
+        runs = Counter(_RUN.findall(text))
+        plain = self._plain
+        for run in [run for run in runs if run not in plain]:  # in the order of the text, whatever the run of Python
             numbers = self._runs.get(run)
             if numbers is None:
                 numbers = self._judged(run)
+            times = runs[run]
             for number in numbers:
                 found[number] += times
-        if "%" in text or any(char.isdigit() for char in text[:4096]):
-            for number in _NUMBER.findall(text):
-                found[self.number(Name(Kind.NUMBER, " ".join(number.split())))] += 1
+        for number in _NUMBER.findall(text):
+            found[self.number(Name(Kind.NUMBER, " ".join(number.split())))] += 1
         return found
 
     def _judged(self, run: str) -> tuple[int, ...]:
         numbers = tuple(self.number(name) for name in _of_run(run, self._cwd, self.branches))
-        if len(self._runs) >= _MOST:
+        if len(self._runs) + len(self._plain) >= _MOST:
             self._runs.clear()
-        self._runs[run] = numbers
+            self._plain.clear()
+        if numbers:
+            self._runs[run] = numbers
+        else:
+            self._plain.add(run)
         return numbers
 
     def add_branch(self, name: str) -> None:
@@ -120,6 +128,7 @@ class Names:
         if name and name not in self.branches and len(name) > 2:
             self.branches.add(name)
             self._runs.pop(name, None)
+            self._plain.discard(name)
 
 
 def _of_run(run: str, cwd: str, branches: set[str]) -> list[Name]:

@@ -26,6 +26,7 @@ _PLAN: Final = 0.06
 _LAST: Final = 0.05
 _TOP: Final = 400
 _CONTEXT_LINE: Final = 170
+_ROOMY: Final = 600
 _FINDING: Final = (
     "because",
     "found",
@@ -70,6 +71,8 @@ class Packed(msgspec.Struct):
     lines: list[Line] = []
     bare: list[int] = []
     """Names without a line, the most needed first."""
+    recent: list[str] = []
+    """What happened last, where there is room for it."""
 
 
 class _Room:
@@ -111,6 +114,11 @@ def pack(tally: Tally, chances: list[float], size: int) -> Packed:
     _plan(tally, packed, room, size)
     _last(tally, packed, room, size)
     _compete(tally, packed, room)
+    if room.left > _ROOMY:
+        for said in reversed(tally.recent):
+            if not room.take(said.text):
+                break
+            packed.recent.insert(0, said.text)
     return packed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ _TRIVIAL: Final = frozenset({
     "export", "source", "printf", "set", "xargs", "tree", "stat", "file", "less", "more", "diff", "env", "date",
     "exit", "type", "command", "ps", "kill", "nl", "[", ":",
 })  # fmt: skip
+_SPECIAL: Final = frozenset("'\"\\;&|\n#")
 _PREFIXES: Final = frozenset({"sudo", "time", "nohup", "exec", "command", "env", "nice", "timeout", "stdbuf"})
 
 
@@ -50,6 +52,9 @@ def pieces(line: str) -> list[Piece]:
 
 def _split(line: str) -> Iterator[str]:
     """Split at `&&`, `||`, `;` and line breaks outside of quotes; of a pipe, only what feeds it."""
+    if _SPECIAL.isdisjoint(line):
+        yield " ".join(line.split())
+        return
     piece: list[str] = []
     quote, place, is_fed = "", 0, False
     while place <= len(line):
@@ -76,10 +81,10 @@ def _split(line: str) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    try:
-        words = shlex.split(text, comments=True)
-    except ValueError:
-        words = text.split()
+    words = text.split()
+    if not _SPECIAL.isdisjoint(text):
+        with contextlib.suppress(ValueError):
+            words = shlex.split(text, comments=True)
     while words and (_ASSIGNMENT.match(words[0]) or words[0] in _PREFIXES or words[0].lstrip("-").isdigit()):
         words.pop(0)
     if words:

@@ -22,8 +22,11 @@ _ERROR: Final = re.compile(
     re.IGNORECASE,
 )
 _DEFINITION: Final = re.compile(
-    r"^\s*(?:\d+[\s:|→]+)?\s*(?:export\s+|pub(?:\([a-z]+\))?\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|abstract\s+|final\s+)*"
-    r"(?:func|function|def|class|type|interface|struct|enum|trait|impl|const|let|var|module|package|fn|record|object)\s+\w"
+    r"^[ \t]*(?:\d+[ \t:|→]+)?("
+    r"(?:(?:export|pub(?:\([a-z]+\))?|public|private|protected|static|async|abstract|final|default)[ \t]+){0,4}"
+    r"(?:func|function|def|class|type|interface|struct|enum|trait|impl|const|let|var|module|package|fn|record|object)"
+    r"[ \t]+\w.*)$",
+    re.MULTILINE,
 )
 _SHELLS: Final = frozenset({"exec_command", "shell", "bash", "local_shell", "shell_command", "run_shell_command"})
 _READS: Final = frozenset({"read", "read_file", "view", "open", "cat", "view_file"})
@@ -80,9 +83,10 @@ def error_lines(text: str) -> list[str]:
 
 def definitions(text: str) -> Iterator[str]:
     """Yield the lines of a file that define something."""
-    for line in text.split("\n"):
-        if 15 <= len(line.strip()) <= 160 and _DEFINITION.match(line):
-            yield re.sub(r"^\s*\d+[\s:|→]+", "", line).strip()
+    for found in _DEFINITION.finditer(text):
+        line = found[1].strip()
+        if 15 <= len(line) <= 160:
+            yield line
 
 
 def edits(name: str, arguments: str) -> list[Edit]:

@@ -28,6 +28,9 @@ _MOST_SENTENCES: Final = 1_500
 _MOST_ERRORS: Final = 150
 _MOST_LINES: Final = 900
 _MOST_SAID: Final = 400
+_MOST_RECENT: Final = 80
+_RECENT_CALL: Final = 600
+_RECENT_OUTPUT: Final = 400
 _KEPT_OUTPUT: Final = 1_000_000
 _SHORTEST_LINE: Final = 12
 _LONGEST_LINE: Final = 170
@@ -96,6 +99,8 @@ class Tally:
         self.definitions: deque[Told] = deque(maxlen=_MOST_LINES)
         self.edit_counts: Counter[int] = Counter()
         self.plan: list[tuple[bool, str]] = []
+        self.recent: deque[Said] = deque(maxlen=_MOST_RECENT)
+        """What happened last, call by call, each cut short."""
         self.last_user: frozenset[int] = frozenset()
         self._calls: dict[str, _Open] = {}
         self._outputs: deque[Said] = deque()
@@ -135,7 +140,16 @@ class Tally:
         place = bisect_left(self.steps, first)
         for numbers in (self.ids, self.steps, self.channels, self.often):
             del numbers[place:]
-        for kept in (self.said, self.answers, self.sentences, self.errors, self.edits, self.definitions, self._outputs):
+        for kept in (
+            self.said,
+            self.answers,
+            self.sentences,
+            self.errors,
+            self.edits,
+            self.definitions,
+            self._outputs,
+            self.recent,
+        ):
             while kept and kept[-1].step >= first:
                 kept.pop()
         for pairs in (self.edited, self.failed):
@@ -182,6 +196,7 @@ class Tally:
         if not text.strip():
             return
         self.answers.append(Said(self.step, text))
+        self._recently(text, _RECENT_CALL)
         if len(text) > sources.LONG_ANSWER:
             self.long_answer = self.answers[-1]
         self._count(Channel.ASSISTANT, _bounded(text))
@@ -197,6 +212,7 @@ class Tally:
             self.plan = plan
         for edit in edits:
             self._edit(edit, found)
+        self._recently(f"$ {line}" if line else f"$ {name} {sources.spoken(arguments)}", _RECENT_CALL)
         for piece in shell.pieces(line):
             opened.commands.append(self._command(piece))
         if call_id:
@@ -230,6 +246,7 @@ class Tally:
         if not ok:
             self.failed.extend(value for each in found for value in (each, self.step))
         self._keep(body)
+        self._recently(f"→ {body}" if body.strip() else "→", _RECENT_OUTPUT)
         errors = sources.error_lines(body) if not ok or (call.commands and not call.reads) else []
         for line in errors:
             self.errors.append(self._told(line))
@@ -244,6 +261,12 @@ class Tally:
             )
             for line in sources.definitions(body):
                 self.definitions.append(self._told(line, file))
+
+    def _recently(self, text: str, most: int) -> None:
+        flat = text.strip()
+        self.recent.append(
+            Said(self.step, flat if len(flat) <= most else f"{flat[: most // 2]} … {flat[-most // 2 :]}")
+        )
 
     def _keep(self, text: str) -> None:
         """Keep the newest outputs, so that lines of them can be shown."""

@@ -26,6 +26,7 @@ def render(packed: Packed, tally: Tally) -> str:
     _add(parts, "## Commands", [f"$ {line.text}" for line in by_age if line.section == "commands"])
     _add(parts, "## Failures seen", [f"! {line.text}" for line in by_age if line.section == "errors"])
     _add(parts, "## Files", _files(packed, tally))
+    _add(parts, "## What happened last", packed.recent)
     return "\n".join(parts)
 
 
