@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import consolidation, context, exact, handshake, imports, learning, ledger, measure, redact, retrieval, state
+from bench import consolidation, context, exact, handshake, imports, learning, ledger, measure, redact, retention, retrieval, state
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = {
@@ -16,6 +16,7 @@ RUNS = {
     "imports": ("Importing sessions", imports.run_all),
     "learning": ("Learning from sessions", learning.run_all),
     "memory": ("Making a memory", consolidation.run_all),
+    "retention": ("What a digest keeps", retention.run_all),
     "retrieval": ("Ranked search", retrieval.run_all),
     "exact": ("Exact search", exact.run_all),
     "mcp": ("The memory server", handshake.run_all),

@@ -26,7 +26,10 @@ def _place(views: list[items.View]) -> int:
             if not fragments.is_summary_message(view):
                 return place
             summary = place if summary is None else summary
-        if isinstance(view, items.Compaction | items.CompactionSummary | items.ContextCompaction) and compaction is None:
+        if (
+            isinstance(view, items.Compaction | items.CompactionSummary | items.ContextCompaction)
+            and compaction is None
+        ):
             compaction = place
     return summary if summary is not None else compaction if compaction is not None else len(views)
 
