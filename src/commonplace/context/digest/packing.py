@@ -258,15 +258,15 @@ def _candidates(tally: Tally, chances: list[float]) -> Iterator[Line]:
         low = told.text.lower()
         weight = 0.03 * _fade(tally, told.step, 25) * min(1.0, len(told.text) / 120)
         bonus = weight if any(word in low for word in _FINDING) else 0.0
-        yield Line("findings", told.text, told.names, told.step, _level(told.text), bonus)
+        yield Line("findings", told.text, tally.names_in(told), told.step, _level(told.text), bonus)
     for ran in tally.commands.values():
         yield _command(tally, ran)
     for told in tally.errors:
         bonus = 0.05 * _fade(tally, told.step, 15)
-        yield Line("errors", told.text, told.names, told.step, _level(told.text), bonus)
+        yield Line("errors", told.text, tally.names_in(told), told.step, _level(told.text), bonus)
     for told in (*tally.edits, *tally.definitions):
         bonus = 0.02 * _fade(tally, told.step, 10) if told.is_first else 0.0
-        names = told.names if told.file is None else (told.file, *told.names)
+        names = tally.names_in(told) if told.file is None else (told.file, *tally.names_in(told))
         yield Line("files", told.text, names, told.step, _level(told.text), bonus, told.file)
     yield from _context(tally, chances)
 
@@ -284,10 +284,11 @@ def _context(tally: Tally, chances: list[float]) -> Iterator[Line]:
     top = sorted(range(len(chances)), key=lambda number: -chances[number])[:_TOP]
     wanted = dict.fromkeys(top, 2)
     for told in tally.shown():
-        held = [name for name in told.names if wanted.get(name, 0) > 0]
+        names = tally.names_in(told)
+        held = [name for name in names if wanted.get(name, 0) > 0]
         if held:
             for name in held:
                 wanted[name] -= 1
-            yield Line("findings", told.text[:_CONTEXT_LINE], told.names, told.step, _level(told.text))
+            yield Line("findings", told.text[:_CONTEXT_LINE], names, told.step, _level(told.text))
         if not any(wanted.values()):
             return

@@ -65,13 +65,14 @@ class Ran(msgspec.Struct):
 
 
 class Told(msgspec.Struct):
-    """A line that may be shown, the file that it belongs to, and the names in it."""
+    """A line that may be shown, and the file that it belongs to."""
 
     step: int
     text: str
-    names: tuple[int, ...]
     file: int | None = None
     is_first: bool = False
+    names: tuple[int, ...] | None = None
+    """The names in it, once somebody asked: of most lines nobody ever does."""
 
 
 class Tally:
@@ -282,10 +283,16 @@ class Tally:
             for line in reversed(output.text.split("\n")):
                 flat = line.strip()
                 if _SHORTEST_LINE <= len(flat) <= _LONGEST_LINE and (names := self.names.count(flat)):
-                    yield Told(output.step, flat, tuple(names))
+                    yield Told(output.step, flat, names=tuple(names))
+
+    def names_in(self, told: Told) -> tuple[int, ...]:
+        """Return the names in a line."""
+        if told.names is None:
+            told.names = tuple(self.names.count(told.text))
+        return told.names
 
     def _told(self, text: str, file: int | None = None) -> Told:
-        return Told(self.step, text, tuple(self.names.count(text)), file)
+        return Told(self.step, text, file)
 
     def _count(self, channel: Channel, text: str) -> Counter[int]:
         found = self.names.count(text)
