@@ -6,7 +6,20 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import consolidation, context, exact, handshake, imports, learning, ledger, measure, redact, retention, retrieval, state
+from bench import (
+    consolidation,
+    context,
+    exact,
+    handshake,
+    imports,
+    learning,
+    ledger,
+    measure,
+    redact,
+    retention,
+    retrieval,
+    state,
+)
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = {

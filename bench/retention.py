@@ -1,9 +1,9 @@
 """What a digest keeps of what a session goes on to use, watched on sessions that a scripted agent had with real code.
 
 The agent works on packages of Python's own library: it greps, reads, edits, runs tests and says what it found, in real
-files with real names; what it does next leans on what it did last, as real sessions do. A session is cut, digested, and
-what it uses in the forty steps after the cut is looked for in the digest. Beside the digest stand a bag of names and the
-last turns, each of the same size.
+files with real names; what it does next leans on what it did last, as real sessions do. A session is cut, digested,
+and what it uses in the forty steps after the cut is looked for in the digest. Beside the digest stand a bag of names
+and the last turns, each of the same size.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -44,8 +44,9 @@ _DEFINED: Final = re.compile(r"^\s*(?:def|class)\s+(\w+)", re.MULTILINE)
 _AFTER: Final = 40
 _STEPS: Final = 420
 _LEAN: Final = 0.06
-"""How much what is done next leans on what was done last; so that the last turns alone keep as little as in real sessions."""
+"""How much what is done next leans on what was done last: little, or the last turns alone would keep enough."""
 Item = dict[str, Any]
+T = TypeVar("T")
 
 
 class Agent:
@@ -53,11 +54,15 @@ class Agent:
 
     def __init__(self, package: str, seed: int) -> None:
         self._rng = random.Random(f"{package}{seed}")
-        self._files = sorted(
+        self._files: list[Path] = sorted(
             path for path in (LIBRARY / package).rglob("*.py") if 1_000 < path.stat().st_size < 120_000
         )
-        self._texts = {path: path.read_text("utf-8", "replace").split("\n") for path in self._files}
-        self._defined = {path: _DEFINED.findall("\n".join(lines)) for path, lines in self._texts.items()}
+        self._texts: dict[Path, list[str]] = {
+            path: path.read_text("utf-8", "replace").split("\n") for path in self._files
+        }
+        self._defined: dict[Path, list[str]] = {
+            path: _DEFINED.findall("\n".join(lines)) for path, lines in self._texts.items()
+        }
         self._files = [path for path in self._files if len(self._defined[path]) > 4]
         self._focus: list[Path] = self._rng.sample(self._files, min(3, len(self._files)))
         self._names: list[str] = [self._rng.choice(self._defined[path]) for path in self._focus]
@@ -65,8 +70,10 @@ class Agent:
 
     def session(self, steps: int) -> Iterator[Item]:
         """Yield the items of a session."""
+        asks = self._rng.choice(("please", "could you"))
         yield user(
-            f"{self._rng.choice(('please', 'could you'))} make {self._name()} in {self._path()} take a timeout. Never change the public signature of {self._name()}, and always run the tests."
+            f"{asks} make {self._name()} in {self._path()} take a timeout. "
+            f"Never change the public signature of {self._name()}, and always run the tests."
         )
         for step in range(steps):
             if step and step % 25 == 0:
@@ -85,7 +92,7 @@ class Agent:
             self._focus.append(self._rng.choice(self._files))
         self._names += [self._rng.choice(self._defined[self._focus[-1]]) for _ in range(2)]
 
-    def _recent(self, things: list[Any]) -> Any:
+    def _recent(self, things: list[T]) -> T:
         """Choose one, the newest most often."""
         place = min(int(self._rng.expovariate(_LEAN)), len(things) - 1)
         return things[-1 - place]
@@ -130,7 +137,8 @@ class Agent:
         path, name = self._file(), self._name()
         lines = [line for line in self._texts[path] if name in line] or self._texts[path][20:24]
         line = self._rng.choice(lines)
-        patch = f"*** Begin Patch\n*** Update File: {path.relative_to(LIBRARY)}\n@@\n-{line}\n+{line}  # {name} keeps its timeout\n*** End Patch"
+        changed = f"-{line}\n+{line}  # {name} keeps its timeout"
+        patch = f"*** Begin Patch\n*** Update File: {path.relative_to(LIBRARY)}\n@@\n{changed}\n*** End Patch"
         self._calls += 1
         yield {"type": "custom_tool_call", "call_id": f"c{self._calls}", "name": "apply_patch", "input": patch}
         yield {"type": "custom_tool_call_output", "call_id": f"c{self._calls}", "output": "Success."}
@@ -229,7 +237,8 @@ def _bag(cut: Cut, budget: int) -> str:
     names = [
         cut.tally.names.known[number].text for number in order if cut.tally.names.known[number].kind is not Kind.MESSAGE
     ]
-    told, size = [], 0
+    told: list[str] = []
+    size = 0
     for name in names:
         size += len(name) + 1
         if size > 4 * budget:

@@ -14,7 +14,8 @@ from commonplace.context import compaction
 from commonplace.context.compaction import FLOOR_TOKENS, Options, WindowTooSmall, keeping, sizes
 from commonplace.context.compaction.summaries import Ask, TooLong
 from commonplace.context.digest.tally import Tally
-from commonplace.context.history import Entry, History
+from commonplace.context.entries import Entry
+from commonplace.context.history import History
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments, items
 
@@ -47,7 +48,7 @@ def summary(text: str) -> Item:
 def history(*given: Item) -> list[Entry]:
     found = History()
     found.replace(msgspec.json.encode(item) for item in given)
-    return found.entries
+    return list(found.entries)
 
 
 def tally(entries: Sequence[Entry]) -> Tally:

@@ -9,6 +9,7 @@ the digest alone does: it needs nobody, and it always fits. The ledger keeps eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -20,7 +21,7 @@ from commonplace.context.compaction.keeping import Request
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Digest, Retention
 from commonplace.context.digest.tally import Tally
-from commonplace.context.history import Entry
+from commonplace.context.entries import Entry
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments
 
@@ -70,14 +71,14 @@ class Compacted(msgspec.Struct):
 
 
 async def compact(
-    entries: list[Entry], tally: Tally, options: Options, summariser: Summariser | None = None
+    entries: Sequence[Entry], tally: Tally, options: Options, summariser: Summariser | None = None
 ) -> Compacted:
     """Shrink a history, by a summariser if there is one, else by the digest alone.
 
     Raises:
         WindowTooSmall: the target cannot hold a request and anything about the work.
     """
-    before = sizes.total(entry.raw for entry in entries)
+    before = sum(entry.tokens for entry in entries)
     if before <= options.target:
         return Compacted("unchanged", before, before, [entry.raw for entry in entries])
     if options.target < FLOOR_TOKENS:
@@ -106,12 +107,12 @@ async def compact(
 class _Maker:
     """Makes replacements of one history."""
 
-    def __init__(self, entries: list[Entry], tally: Tally, target: int, request: Request | None) -> None:
+    def __init__(self, entries: Sequence[Entry], tally: Tally, target: int, request: Request | None) -> None:
         self._entries = entries
         self._tally = tally
         self._target = target
         self._request = request
-        self._before = sizes.total(entry.raw for entry in entries)
+        self._before = sum(entry.tokens for entry in entries)
         self._goal = min(target, self._before - 1)
         self._chances = digests.chances_of(tally)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from commonplace.context import truncate
-from commonplace.context.compaction import keeping, media, sizes
+from commonplace.context.compaction import attached, keeping, sizes
 from commonplace.context.compaction.keeping import Request
-from commonplace.context.history import Entry
+from commonplace.context.entries import Entry
 from commonplace.protocol import fragments, items
 
 CLAUSES: Final = (
@@ -26,7 +27,7 @@ CLAUSES: Final = (
 class Replaced(msgspec.Struct, frozen=True):
     """A history before and after, without the context that is injected anew."""
 
-    before: list[Entry]
+    before: Sequence[Entry]
     after: list[bytes]
     target: int
     request: Request | None
@@ -38,7 +39,7 @@ def check(replaced: Replaced) -> dict[str, bool]:
     size = sizes.total(replaced.after)
     return {
         "within_target": size <= replaced.target,
-        "smaller": size < sizes.total(entry.raw for entry in replaced.before),
+        "smaller": size < sum(entry.tokens for entry in replaced.before),
         "request_kept": _request_kept(replaced, views),
         "instructions_untouched": not any(_is_instruction(view) for view in views),
         "calls_paired": _paired(views),
@@ -97,4 +98,4 @@ def _paired(views: list[items.View]) -> bool:
 
 def _media_kept(replaced: Replaced, views: list[items.View]) -> bool:
     allowed = len(replaced.request.media) if replaced.request is not None else 0
-    return sum(media.count(view) for view in views) <= allowed
+    return sum(attached.count(view) for view in views) <= allowed

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from commonplace.context import truncate
-from commonplace.context.compaction import media, sizes
-from commonplace.context.history import Entry
+from commonplace.context.compaction import attached, sizes
+from commonplace.context.entries import Entry
 from commonplace.protocol import fragments, items
 
 RECENT_TOKENS: Final = 20_000
@@ -33,7 +34,7 @@ def is_real(entry: Entry) -> bool:
         and view.role == "user"
         and not fragments.is_contextual(view)
         and not fragments.is_summary_message(view)
-        and (bool(said(view)) or media.count(view) > 0)
+        and (bool(said(view)) or attached.count(view) > 0)
     )
 
 
@@ -42,13 +43,13 @@ def said(message: items.Message) -> str:
     return "".join(part.text for part in message.content if part.text)
 
 
-def last_request(entries: list[Entry]) -> Request | None:
+def last_request(entries: Sequence[Entry]) -> Request | None:
     """Return the last thing that a person asked for, or else another agent; None if nobody did."""
     for place in range(len(entries) - 1, -1, -1):
         if is_real(entries[place]):
             view = entries[place].view
             assert isinstance(view, items.Message)
-            return Request(place, said(view), media.parts_of(entries[place].raw))
+            return Request(place, said(view), attached.parts_of(entries[place].raw))
     for place in range(len(entries) - 1, -1, -1):
         view = entries[place].view
         if isinstance(view, items.AgentMessage):
@@ -87,7 +88,7 @@ def _shrunk(text: str, parts: list[dict[str, Any]], tokens: int, room: int) -> b
         tokens = max(0, min(tokens - over, tokens * 3 // 4))
 
 
-def recent(entries: list[Entry], before: int, room: int) -> list[bytes]:
+def recent(entries: Sequence[Entry], before: int, room: int) -> list[bytes]:
     """Return messages of the person before a place of the history, the newest that fit, in their order."""
     kept: list[bytes] = []
     left = min(room, RECENT_TOKENS)

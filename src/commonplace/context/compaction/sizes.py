@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from commonplace.context import truncate
-from commonplace.context.compaction.media import without_media
+from commonplace.context import tokens
 from commonplace.protocol import items
 
 
 def tokens_of(raw: bytes) -> int:
-    """Return the estimate of one item as a request carries it."""
-    return -(-len(without_media(items.wire(raw))) // truncate.BYTES_PER_TOKEN)
+    """Return the estimate of one item."""
+    return tokens.item_tokens(raw, items.view(raw))
 
 
 def total(raws: Iterable[bytes]) -> int:

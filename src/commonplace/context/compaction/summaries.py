@@ -19,6 +19,7 @@ import msgspec
 
 from commonplace.context import truncate
 from commonplace.context.compaction import keeping, sizes
+from commonplace.context.history import History
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments
 
@@ -104,7 +105,16 @@ async def _ask(summariser: Summariser, piece: list[bytes], request: str) -> str:
         except TooLong:
             if len(left) <= 1:
                 raise
-            left = left[max(1, len(left) // 4) :]
+            left = _without_oldest(left)
+
+
+def _without_oldest(piece: list[bytes]) -> list[bytes]:
+    """Leave out the oldest quarter, each call with its output."""
+    history = History()
+    history.replace(piece)
+    for _ in range(max(1, len(piece) // 4)):
+        history.remove_first_item()
+    return [entry.raw for entry in history.entries] or piece[-1:]
 
 
 def _pieces(history: list[bytes], room: int) -> list[list[bytes]]:

@@ -1,28 +1,18 @@
-"""Media in items: what stands for it when room is counted, and whether there is any."""
+"""What is attached to a message besides its words: pictures, sound, files."""
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
 
 from commonplace.protocol import items
 
-_DATA: Final = re.compile(rb'"data:(?:image|audio|video)/[^"]{0,200}?;base64,[^"]*"', re.IGNORECASE)
-_IMAGE_BYTES: Final = 7_373
 _MEDIA: Final = frozenset({"input_image", "input_audio", "input_file", "input_video"})
 
 
 class _Message(msgspec.Struct):
     content: list[dict[str, Any]] = []
-
-
-def without_media(raw: bytes) -> bytes:
-    """Return an item's JSON with a stand-in of the size that media count for."""
-    if b";base64," not in raw:
-        return raw
-    return _DATA.sub(b'"' + b"x" * _IMAGE_BYTES + b'"', raw)
 
 
 def parts_of(raw: bytes) -> list[dict[str, Any]]:
