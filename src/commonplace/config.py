@@ -78,6 +78,8 @@ SETTINGS: Final = (
     ),
     Setting("memory.min_rate_limit_remaining_percent", 25, "leave the rest of a rate limit alone", low=0, high=100),
     Setting("memory.exclude", [], "projects, paths and sources that are never learned from"),
+    Setting("compaction.target_percent", 30, "size of a compacted history, as a share of the window", low=1, high=90),
+    Setting("compaction.digest_tokens", 2_000, "room for the digest beside a model's summary", low=0, high=64_000),
 )
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 _ALIASES: Final = {

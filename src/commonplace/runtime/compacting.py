@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from commonplace.config import Settings
+
 WINDOW: Final = 272_000
 """Of a session that does not say how large its model's window is."""
 
@@ -52,9 +54,15 @@ class Wish(msgspec.Struct, frozen=True):
     """How a thread is to be compacted."""
 
     window: int | None = None
-    target: int = compaction.TARGET_PERCENT
-    digest_tokens: int = compaction.DIGEST_TOKENS
+    target: int | None = None
+    digest_tokens: int | None = None
     model: str | None = None
+
+    def filled(self, settings: Settings) -> Wish:
+        """Return the wish with the settings for what it leaves open."""
+        target = settings["compaction.target_percent"] if self.target is None else self.target
+        digest = settings["compaction.digest_tokens"] if self.digest_tokens is None else self.digest_tokens
+        return Wish(self.window, target, digest, self.model)
 
     def check(self) -> None:
         """Refuse what cannot be done (raises BadInput)."""
@@ -106,7 +114,9 @@ async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish) -> _Read:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
     tally, noted = _tallied(ledger)
-    options = Options(wish.window or noted or WINDOW, wish.target, wish.digest_tokens)
+    target = compaction.TARGET_PERCENT if wish.target is None else wish.target
+    digest = compaction.DIGEST_TOKENS if wish.digest_tokens is None else wish.digest_tokens
+    options = Options(wish.window or noted or WINDOW, target, digest)
     return _Read(await compaction.compact(found.history.entries, tally, options), found.window)
 
 

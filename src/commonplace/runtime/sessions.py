@@ -142,6 +142,7 @@ class Sessions:
         """Shrink what the next request would carry; the ledger keeps everything (raises BadInput, WindowTooSmall)."""
         from commonplace.runtime import compacting
 
+        wish = wish.filled(self._book.settings)
         wish.check()
         target = await resolve(self._book, thread, home)
         if not dry_run:

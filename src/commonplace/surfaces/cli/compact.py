@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 @click.option(
     "--window", type=click.IntRange(1), help="Tokens that the model's context holds. [default: as the session says]"
 )
-@click.option(
-    "--target", metavar="PCT", type=click.IntRange(1, 90), default=30, show_default=True, help="Of the window."
-)
-@click.option(
-    "--digest-tokens", type=click.IntRange(0, 64_000), default=2_000, show_default=True, help="For the digest."
-)
+@click.option("--target", metavar="PCT", type=click.IntRange(1, 90), help="Of the window. [default: a setting]")
+@click.option("--digest-tokens", type=click.IntRange(0, 64_000), help="For the digest. [default: a setting]")
 @click.option("--model", metavar="M", help="Who summarises. [default: nobody, the digest stands alone]")
 @json_option
 def command(
@@ -38,8 +34,8 @@ def command(
     home: Path | None,
     dry_run: bool,
     window: int | None,
-    target: int,
-    digest_tokens: int,
+    target: int | None,
+    digest_tokens: int | None,
     model: str | None,
     as_json: bool,
 ) -> None:

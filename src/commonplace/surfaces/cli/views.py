@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -60,7 +60,9 @@ def thread(shown: Shown) -> None:
     for name, count in called.most_common():
         say(f"  {one_line(name, 60)} × {count}" + (f" ({failed[name]} failed)" if failed[name] else ""))
     for mark in shown.compactions:
-        say(f"\ncompacted in turn {mark.turn} at {mark.time}")
+        kept: Any = cast("dict[str, Any]", mark.score).get("r_p") if isinstance(mark.score, dict) else None
+        told = f", {kept:.0%} of the names likely to be needed kept" if isinstance(kept, float) else ""
+        say(f"\ncompacted in turn {mark.turn} at {mark.time}{told}")
     for child in shown.sidechains:
         say(f"\nsub-agent {child.thread_id}")
     if shown.items is not None:
