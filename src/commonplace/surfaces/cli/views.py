@@ -60,9 +60,7 @@ def thread(shown: Shown) -> None:
     for name, count in called.most_common():
         say(f"  {one_line(name, 60)} × {count}" + (f" ({failed[name]} failed)" if failed[name] else ""))
     for mark in shown.compactions:
-        kept: Any = cast("dict[str, Any]", mark.score).get("r_p") if isinstance(mark.score, dict) else None
-        told = f", {kept:.0%} of the names likely to be needed kept" if isinstance(kept, float) else ""
-        say(f"\ncompacted in turn {mark.turn} at {mark.time}{told}")
+        say(f"\ncompacted in turn {mark.turn} at {mark.time}{_kept(mark.score)}")
     for child in shown.sidechains:
         say(f"\nsub-agent {child.thread_id}")
     if shown.items is not None:
@@ -117,6 +115,12 @@ def verified(found: Verified) -> None:
         f"{blobs.referenced} payloads, {blobs.missing} missing, {blobs.corrupt} corrupt"
     )
     _skipped(found.skipped)
+
+
+def _kept(score: Any) -> str:
+    """Return what a compaction's score says, if it has one."""
+    kept = cast("dict[str, Any]", score).get("r_p") if isinstance(score, dict) else None
+    return f", {kept:.0%} of the names likely to be needed kept" if isinstance(kept, int | float) else ""
 
 
 def _skipped(entries: list[Skipped]) -> None:
