@@ -29,6 +29,7 @@ from commonplace.runtime.entries import Listed
 from commonplace.surfaces.cli import learned, output
 
 SAMPLE = "learn/sessions.json"
+_QUESTION = "which port does the test database use"
 _UNWANTED = (("a token that was typed", "ghp_"), ("a key in an output", "AKIA"), ("an order in a web page", "IGNORE"))
 """What is in the sessions and may not be in the memory."""
 
@@ -68,6 +69,8 @@ async def _tour(folder: Path) -> None:
         screen.print(Text(f"\n{len(shown)} entries in {elapsed:.1f} s, no model, no network.", style="bold"))
         await _why(screen, book, shown)
         await _history(screen, book)
+        await _search(screen, book)
+        await _prompt(screen, book, shown)
         _safety(screen, folder)
         _files(screen, book)
     _title(screen, "→", "On your own sessions:  commonplace learn")
@@ -113,6 +116,29 @@ async def _history(screen: Console, book: Book) -> None:
         screen.print(Text(f"  now  {output.one_line(now, screen.width - 8)}"))
 
 
+async def _search(screen: Console, book: Book) -> None:
+    """Ask about something that was said weeks ago, in other words."""
+    _title(screen, "5", f'commonplace sessions search "{_QUESTION}"')
+    for hit in (await book.search(_QUESTION, limit=4))[:4]:
+        if hit.kind == "session":
+            screen.print(Text(f"  › {output.one_line(hit.text, screen.width - 6)}", style="magenta"))
+            if isinstance(hit.reply, str):
+                screen.print(Text(f"  · {output.one_line(hit.reply, screen.width - 6)}"))
+            where = f"turn {hit.turn} of {hit.thread_id}, {(hit.time or '')[:10]}, {hit.project}"
+            screen.print(Text(f"    {where}", style="dim"))
+            return
+
+
+async def _prompt(screen: Console, book: Book, shown: list[Listed]) -> None:
+    """Count what an agent is told in each project: its own and what is for all, nothing of the others."""
+    _title(screen, "6", "What an agent is told there: commonplace memory prompt, commonplace mcp install")
+    for scope in sorted({entry.project for entry in shown if entry.project}):
+        told = await book.memory.prompt(project=scope, count=False)
+        own = sum(entry.id in told.included and entry.project == scope for entry in shown)
+        everywhere = len(told.included) - own
+        screen.print(f"  {scope.rpartition('/')[2]:14} {own:2} of its own, {everywhere} for all, nothing of the others")
+
+
 def _safety(screen: Console, folder: Path) -> None:
     """Show what did not get in, by looking for it in every file of the memory."""
     memory = "\n".join(
@@ -125,7 +151,7 @@ def _safety(screen: Console, folder: Path) -> None:
         for place in ("codex", "claude")
         for path in sorted((folder / place).rglob("*.jsonl"))
     )
-    _title(screen, "5", "What did not get in")
+    _title(screen, "7", "What did not get in")
     for what, text in (
         ("a token that was typed", "ghp_"),
         ("a key in an output", "AKIA"),
@@ -137,7 +163,7 @@ def _safety(screen: Console, folder: Path) -> None:
 
 def _files(screen: Console, book: Book) -> None:
     """Show the files, which are the memory."""
-    _title(screen, "6", "It is all text files, which Codex can read too")
+    _title(screen, "8", "It is all text files, which Codex can read too")
     root = book.home / "memories"
     for name in ("MEMORY.md", "memory_summary.md"):
         size = output.human_bytes((root / name).stat().st_size)
