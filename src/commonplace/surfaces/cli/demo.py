@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import textwrap
 import time
+from collections import Counter
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -134,9 +135,10 @@ async def _prompt(screen: Console, book: Book, shown: list[Listed]) -> None:
     _title(screen, "6", "What an agent is told there: commonplace memory prompt, commonplace mcp install")
     for scope in sorted({entry.project for entry in shown if entry.project}):
         told = await book.memory.prompt(project=scope, count=False)
-        own = sum(entry.id in told.included and entry.project == scope for entry in shown)
-        everywhere = len(told.included) - own
-        screen.print(f"  {scope.rpartition('/')[2]:14} {own:2} of its own, {everywhere} for all, nothing of the others")
+        named = Counter(entry.project for entry in shown if entry.id in told.included)
+        own, everywhere = named.pop(scope, 0), named.pop(None, 0)
+        name = scope.rpartition("/")[2]
+        screen.print(f"  {name:14} {own:2} of its own, {everywhere} for all, {named.total()} of other projects")
 
 
 def _safety(screen: Console, folder: Path) -> None:
