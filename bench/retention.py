@@ -1,13 +1,16 @@
-"""What a digest keeps of what a session goes on to use, watched on sessions that a scripted agent had with real code.
+"""What a digest keeps of what a session goes on to use.
 
-The agent works on packages of Python's own library: it greps, reads, edits, runs tests and says what it found, in real
-files with real names; what it does next leans on what it did last, as real sessions do. A session is cut, digested,
-and what it uses in the forty steps after the cut is looked for in the digest. Beside the digest stand a bag of names
-and the last turns, each of the same size.
+A session is cut, digested, and what it uses in the forty steps after the cut is looked for in the digest. Beside the
+digest stand a bag of names and the last turns, each of the same size. Two kinds of sessions are watched:
+
+* *recorded*: coding agents at work on this repository (`retention_set/`), every command run, every output real;
+* *scripted*: an agent that greps, reads, edits and tests in Python's own library; what it does next leans on what it
+  did last, as real sessions do. There are as many of these as one likes, and they are easier.
 """
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 import statistics
@@ -24,8 +27,9 @@ from commonplace.context import digest
 from commonplace.context.digest.names import Kind
 from commonplace.context.digest.retention import described, present_names
 from commonplace.context.digest.tally import Channel, Tally
-from commonplace.protocol import items
+from commonplace.protocol import items, rollout
 
+SET: Final = Path(__file__).parent / "retention_set"
 LIBRARY: Final = Path(sysconfig.get_path("stdlib"))
 PACKAGES: Final = (
     "asyncio",
@@ -178,21 +182,30 @@ class Cut(msgspec.Struct):
     recent: list[str]
 
 
-def cuts() -> Iterator[Cut]:
-    """Yield sessions, each cut at half and at seven tenths of it."""
+def recorded() -> Iterator[Cut]:
+    """Yield sessions of real agents, each cut in four places."""
+    for path in sorted(SET.glob("*.jsonl.gz")):
+        lines = gzip.decompress(path.read_bytes()).splitlines()
+        views = [items.view(rollout.decode(line).payload) for line in lines]
+        for share in (0.4, 0.5, 0.6, 0.7):
+            yield _cut(views, int(len(views) * share), "")
+
+
+def scripted() -> Iterator[Cut]:
+    """Yield sessions of a scripted agent, each cut at half and at seven tenths of it."""
     for package in PACKAGES:
         for seed in range(2):
             views = [items.view(msgspec.json.encode(item)) for item in Agent(package, seed).session(_STEPS)]
             for share in (0.5, 0.7):
-                yield _cut(views, int(len(views) * share))
+                yield _cut(views, int(len(views) * share), str(LIBRARY))
 
 
-def _cut(views: list[items.View], place: int) -> Cut:
-    tally = Tally(str(LIBRARY))
+def _cut(views: list[items.View], place: int, cwd: str) -> Cut:
+    tally = Tally(cwd)
     for view in views[:place]:
         tally.see(view)
     known = len(tally.names.known)
-    after = Tally(str(LIBRARY))
+    after = Tally(cwd)
     after.names = tally.names
     for view in views[place:]:
         after.see(view)
@@ -254,11 +267,10 @@ def _shares(cut: Cut, text: str) -> tuple[float, float]:
     return len(cut.targets & present) / count, len(cut.targets & told) / count
 
 
-def kept() -> Table:
+def kept(title: str, known: list[Cut]) -> Table:
     """The share of names used after the cut that a text of some size holds, and holds with something said of them."""
-    known = list(cuts())
     table = Table(
-        f"Names used in the {_AFTER} steps after a cut: {len(known)} cuts of scripted sessions, "
+        f"{title}: names used in the {_AFTER} steps after a cut, {len(known)} cuts, "
         f"{statistics.median(len(cut.targets) for cut in known):.0f} names each (median)",
         (
             "budget",
@@ -297,4 +309,4 @@ def kept() -> Table:
 
 def run_all() -> list[Table]:
     """Measure everything."""
-    return [kept()]
+    return [kept("Recorded sessions", list(recorded())), kept("Scripted sessions", list(scripted()))]

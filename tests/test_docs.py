@@ -146,3 +146,12 @@ def test_no_tracked_file_names_a_registry() -> None:
     ]
 
     assert named == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tests_that_a_page_names_as_proof_exist(page: Path) -> None:
+    named = set(re.findall(r"`(?:[\w/]+\.py::)?(test_\w+)(?:\.py)?`", page.read_text("utf-8")))
+    sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    files = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+
+    assert [name for name in sorted(named) if name not in files and f"def {name}(" not in sources] == []

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from commonplace.context import world
 from commonplace.context.history import History
 from commonplace.protocol import events, ids, items, rollout, turns
 from commonplace.protocol.rollout import Compacted, Line, PreviousSettings, SessionMeta, Skipped, TurnContext
@@ -352,19 +353,5 @@ def _world_state(newest_first: list[Line]) -> dict[str, Any] | None:
         if found.full:
             state = found.state
         elif state is not None:
-            state = _merge(state, found.state)
+            state = world.apply(state, found.state)
     return state
-
-
-def _merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Apply an RFC 7386 merge patch."""
-    merged = dict(target)
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, dict):
-            inner = merged.get(key)
-            merged[key] = _merge(inner if isinstance(inner, dict) else {}, value)  # pyright: ignore[reportUnknownArgumentType]
-        else:
-            merged[key] = value
-    return merged
