@@ -135,19 +135,21 @@ class Search:
 
     async def _sessions(self, wish: Wish) -> list[Weighed]:
         wish.check()
-        index = (await self._open("sessions")).index
+        opened = await self._open("sessions")
+        index = opened.index
         threads = await self._threads(wish)
         mask = None if threads is None else _documents(index, lambda each: each.id in threads)
         if wish.since_s is not None:
             newer = index.seconds >= wish.since_s
             mask = newer if mask is None else mask & newer
-        found = await self._rank("sessions", index, wish, mask)
+        found = await self._rank("sessions", opened, wish, mask)
         rows = await self._rows({index.document(each.number).id for each in found})
         return await anyio.to_thread.run_sync(hits.of_sessions, index, found, rows, self.cleaner())
 
     async def _memory(self, wish: Wish, scopes: set[str] | None) -> list[Weighed]:
         wish.check()
-        index = (await self._open("memory")).index
+        opened = await self._open("memory")
+        index = opened.index
         mask = None
         if scopes is not None:
             threads = await self._threads(wish) or set[str]()
@@ -155,7 +157,7 @@ class Search:
         if wish.since_s is not None:
             newer = index.seconds >= wish.since_s
             mask = newer if mask is None else mask & newer
-        found = await self._rank("memory", index, wish, mask)
+        found = await self._rank("memory", opened, wish, mask)
         rows = await self._rows({index.document(each.number).place for each in found})
         root, clean = self._book.home / layout.FOLDER, self.cleaner()
         return await anyio.to_thread.run_sync(hits.of_memory, index, found, rows, self._known, root, clean)
@@ -166,11 +168,12 @@ class Search:
             return place in threads
         return place in self._known and self._known[place].entry.scope in scopes
 
-    async def _rank(self, shelf: Shelf, index: Index, wish: Wish, mask: Numbers | None) -> list[Chosen]:
+    async def _rank(self, shelf: Shelf, opened: Open, wish: Wish, mask: Numbers | None) -> list[Chosen]:
         assert self._shelves is not None
+        index = opened.index
         await self._shelves.ready(index, wish.query)
         recipe, weights = (LINES, WEIGHTS) if shelf == "memory" else weighed(wish)
-        prior = await self._prior(shelf, index, wish.near, recipe)
+        prior = await self._prior(shelf, opened, wish.near, recipe)
         more = wish.limit * 2 + 10  # some may be copies of others
 
         def work() -> list[Chosen]:
@@ -179,10 +182,10 @@ class Search:
 
         return await anyio.to_thread.run_sync(work)
 
-    async def _prior(self, shelf: Shelf, index: Index, near: str | None, recipe: Recipe) -> Numbers:
+    async def _prior(self, shelf: Shelf, opened: Open, near: str | None, recipe: Recipe) -> Numbers:
         """Return what each passage is worth before anything is asked: by age, by use, and by where the question is."""
         now = int(self._book.settings.now().timestamp()) // _PRIOR_SECONDS * _PRIOR_SECONDS
-        name = (id(index), now, near)
+        name, index = (opened.generation, now, near), opened.index
         kept = self._priors.get(shelf)
         if kept is not None and kept[0] == name:
             return kept[1]
