@@ -28,8 +28,7 @@ def item(name: str, *texts: str, size: int = 1) -> Item:
 async def ask(database: Database, question: str, kept: Shelves | None = None) -> list[str]:
     """Return the documents that answer, the best first."""
     opened = kept or Shelves(database, ROOT)
-    index = (await opened.open("sessions")).index
-    await opened.ready(index, question)
+    index = (await opened.ready("sessions", question)).index
     return [index.document(number).id for number in rank(index, question, limit=100).passages]
 
 
@@ -129,3 +128,24 @@ async def test_several_at_once_leave_one_live_copy_of_each(database: Database) -
             items = [item(f"d{n}", f"lamp number{n}") for n in range(10)]
             tasks.start_soon(shelves.take_in, database, ROOT, "sessions", items)
     assert sorted(await ask(database, "lamp")) == sorted(f"d{n}" for n in range(10))
+
+
+async def test_a_shelf_whose_segments_are_merged_between_opening_and_asking_is_opened_again(database: Database) -> None:
+    kept = Shelves(database, ROOT)
+    for name in "abc":
+        await shelves.take_in(database, ROOT, "sessions", [item(name, f"lamp {name * 3}")])
+    await kept.open("sessions")
+    merged = Shelves(database, ROOT)
+    real = kept.open
+
+    async def late(shelf: postings.Shelf) -> shelves.Open:
+        found = await real(shelf)
+        if not merged_already:
+            merged_already.append(1)
+            await shelves.take_in(database, ROOT, "sessions", [item("d", "lamp ddd")])
+        return found
+
+    merged_already: list[int] = []
+    kept.open = late
+    assert sorted(await ask(database, "lamp", kept)) == ["a", "b", "c", "d"]
+    assert sorted(await ask(database, "lamp", merged)) == ["a", "b", "c", "d"]

@@ -26,6 +26,7 @@ from commonplace.state.postings import Packed, Shelf, Stamp
 
 Progress = Callable[[int, int], None]
 _PIECE_DOCUMENTS: Final = 2_000
+_TRIES: Final = 4
 
 
 class Item(msgspec.Struct):
@@ -150,8 +151,15 @@ class Shelves:
         self._open[shelf] = found
         return found
 
-    async def ready(self, index: Index, question: str) -> None:
-        """Have the postings of a question's terms at hand."""
-        wanted = index.wants(list(analysis.query_terms(question).values()))
-        if wanted:
-            index.hold(await self._database.read(lambda tx: postings.buckets(tx, wanted)))
+    async def ready(self, shelf: Shelf, question: str) -> Open:
+        """Return a shelf as it is now, with the postings of a question's terms at hand."""
+        keys = list(analysis.query_terms(question).values())
+        opened = await self.open(shelf)
+        for _ in range(_TRIES):
+            wanted = opened.index.wants(keys)
+            found = await self._database.read(lambda tx, wanted=wanted: postings.buckets(tx, wanted)) if wanted else {}
+            opened.index.hold(found)
+            if len(found) == len(wanted):
+                break
+            opened = await self.open(shelf)  # somebody merged segments meanwhile
+        return opened

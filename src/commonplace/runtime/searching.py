@@ -135,7 +135,7 @@ class Search:
 
     async def _sessions(self, wish: Wish) -> list[Weighed]:
         wish.check()
-        opened = await self._open("sessions")
+        opened = await self._open("sessions", wish)
         index = opened.index
         threads = await self._threads(wish)
         mask = None if threads is None else _documents(index, lambda each: each.id in threads)
@@ -148,7 +148,7 @@ class Search:
 
     async def _memory(self, wish: Wish, scopes: set[str] | None) -> list[Weighed]:
         wish.check()
-        opened = await self._open("memory")
+        opened = await self._open("memory", wish)
         index = opened.index
         mask = None
         if scopes is not None:
@@ -169,9 +169,7 @@ class Search:
         return place in self._known and self._known[place].entry.scope in scopes
 
     async def _rank(self, shelf: Shelf, opened: Open, wish: Wish, mask: Numbers | None) -> list[Chosen]:
-        assert self._shelves is not None
         index = opened.index
-        await self._shelves.ready(index, wish.query)
         recipe, weights = (LINES, WEIGHTS) if shelf == "memory" else weighed(wish)
         prior = await self._prior(shelf, opened, wish.near, recipe)
         more = wish.limit * 2 + 10  # some may be copies of others
@@ -208,10 +206,10 @@ class Search:
             worth += recipe.used * min(1.0, used / 10) + recipe.used * known.entry.pinned
         return worth
 
-    async def _open(self, shelf: Shelf) -> Open:
+    async def _open(self, shelf: Shelf, wish: Wish) -> Open:
         if self._shelves is None:
             self._shelves = Shelves(await self._book.database(), self._root)
-        return await self._shelves.open(shelf)
+        return await self._shelves.ready(shelf, wish.query)
 
     async def _threads(self, wish: Wish) -> set[str] | None:
         """Return the threads that may be shown; None for all."""
