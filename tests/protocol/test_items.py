@@ -179,3 +179,23 @@ NOTE = b'"internal_chat_message_metadata_passthrough":{"turn_id":"t","create_tim
 def test_only_bookkeeping_and_an_id_that_is_empty_or_null_are_taken_off(raw: bytes, expected: bytes) -> None:
     assert expected == items.wire(raw)
     assert expected == items.wire(msgspec.Raw(raw))
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (b'{"role":"user","content":[],"type":"message"}', items.Message),
+        (b'{"type":"message","type":"foo","role":"user","content":[]}', items.Other),
+        (b'{"type":"foo","role":1}', items.Other),
+        (b'{"type":"foo","type":"message","role":"user","content":[]}', None),
+        (b'{"type":"message","role":"user"}', None),
+        (b'{"type":1}', None),
+        (b"{}", None),
+    ],
+)
+def test_an_item_is_what_its_last_type_says(raw: bytes, kind: type | None) -> None:
+    if kind is None:
+        with pytest.raises(msgspec.DecodeError):
+            items.view(raw)
+    else:
+        assert type(items.view(raw)) is kind

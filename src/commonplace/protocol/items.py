@@ -218,7 +218,10 @@ def view(raw: bytes | msgspec.Raw) -> View:
     Raises:
         msgspec.DecodeError: the JSON is not an item (a field that its kind needs is missing or of another type).
     """
-    name = kind(raw)
+    try:
+        return _known.decode(raw)  # nearly every item is of a known kind: one pass over its bytes
+    except msgspec.ValidationError:
+        name = kind(raw)
     if name in KNOWN_KINDS:
         return _known.decode(raw)
     return Other(type=name)

@@ -269,6 +269,9 @@ def decode(raw: bytes) -> Line:
 
 def _check_text(raw: bytes) -> None:
     """Raise UnicodeDecodeError unless the bytes are UTF-8, a piece at a time: whole, the text may take four times."""
+    if len(raw) <= _TEXT_PIECE:
+        raw.decode()
+        return
     decoder = codecs.getincrementaldecoder("utf-8")()
     view = memoryview(raw)
     for start in range(0, len(raw), _TEXT_PIECE):

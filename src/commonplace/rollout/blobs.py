@@ -109,6 +109,10 @@ class BlobStore:
             return "missing"
         return "ok" if digest == name else "corrupt"
 
+    def names(self) -> set[str]:
+        """Return the name of every file in the folder."""
+        return {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
+
     def collect(self, referenced: Callable[[], set[str]]) -> list[str]:
         """Remove every blob that nothing refers to; `referenced` is asked while no writer can add one."""
         if not self.folder.is_dir():

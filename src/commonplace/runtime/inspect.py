@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -108,20 +110,24 @@ def verify(ledger: Ledger, store: BlobStore) -> Verified:
     """Read every line as its type says, and every payload that a line refers to."""
     log = SkipLog()
     lines = 0
-    states: dict[str, str] = {}
+    names: set[str] = set()
+    decoder, damage = _DECODERS.get, _DAMAGE
     for _, line in chain.forward(ledger, log):
         lines += 1
-        if not _is_sound(line):
-            log.add(Skipped(line.offset, line.size, "bad_item"))
-        for ref in line.blobs():
-            if ref.sha256 not in states:
-                states[ref.sha256] = store.state(ref.sha256)
-    found = list(states.values())
-    count = BlobCount(len(found), found.count("missing"), found.count("corrupt"))
+        if (decode := decoder(line.type)) is not None:
+            try:
+                decode(line)
+            except damage:
+                log.add(Skipped(line.offset, line.size, "bad_item"))
+        if line.blob:
+            names.update(ref.sha256 for ref in line.blobs())
+    states = Counter(map(store.state, names))
+    count = BlobCount(len(names), states["missing"], states["corrupt"])
     return Verified(not log.entries and not count.missing and not count.corrupt, lines, log.entries, count)
 
 
-_DECODERS: dict[str, Callable[[Line], object]] = {
+_DAMAGE: Final = (msgspec.DecodeError, RecursionError)
+_DECODERS: Final[dict[str, Callable[[Line], object]]] = {
     "session_meta": rollout.session_meta,
     "turn_context": rollout.turn_context,
     "compacted": rollout.compacted,
@@ -129,14 +135,3 @@ _DECODERS: dict[str, Callable[[Line], object]] = {
     "response_item": lambda line: items.view(line.payload),
     "event_msg": lambda line: items.kind(line.payload),
 }
-
-
-def _is_sound(line: Line) -> bool:
-    decode = _DECODERS.get(line.type)
-    if decode is None:
-        return True
-    try:
-        decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True

@@ -22,6 +22,7 @@ from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions, layout, names, shelf, sidechains
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, open_ledger
+from commonplace.rollout.chained import ChainStore
 from commonplace.rollout.recorder import Options, Recorder
 from commonplace.runtime import foreign, forks, imports, inspect, scopes
 from commonplace.runtime.foreign import Opened
@@ -299,7 +300,8 @@ class Sessions:
         if source is not None and source != sources.CODEX:
             return stack.enter_context(foreign.converted(target.path, source, self._book.settings))
         homes = [self._book.home, *([home] if home else [])]
-        return Opened(open_ledger(target.path, homes), self._blobs(target), "", [])
+        ledger = open_ledger(target.path, homes)
+        return Opened(ledger, ChainStore(self._blobs(target), ledger), "", [])
 
     async def _open_alone(self, target: Target) -> Ledger:
         """Open a thread that is about to go: what it inherits need not be there any more."""
@@ -331,7 +333,13 @@ class Sessions:
         await database.write(lambda tx: outputs.delete_thread(tx, thread_id, root=root, now=now))
 
     async def _referenced(self, index: ThreadIndex) -> set[str]:
+        """Return the payloads to keep: all of them, while a file of ours cannot be asked what it refers to."""
         await index.refresh(self._book.home, complete=True)
+        known = await index.stamps(self._book.home)
+        here = await anyio.to_thread.run_sync(lambda: [*layout.walk(self._book.home.resolve())])
+        if unread := [file.name for file in here if file.size and file.name not in known]:
+            self._book.warn(f"No payloads were removed: {len(unread)} file(s) cannot be read, {unread[0]} among them.")
+            return await anyio.to_thread.run_sync(self._store().names)
         return await index.referenced_blobs()
 
     async def _project(self, target: Target) -> str | None:
