@@ -15,19 +15,25 @@ import random
 import re
 import statistics
 import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import anyio
 import msgspec
 
+from bench import measure
 from bench.ledger import Table
-from commonplace.context import digest
+from commonplace.context import compaction, digest
 from commonplace.context.digest.names import Kind
 from commonplace.context.digest.retention import described, present_names
 from commonplace.context.digest.tally import Channel, Tally
+from commonplace.context.history import History
 from commonplace.protocol import items, rollout
+from commonplace.rollout import chain
+from commonplace.runtime import compacting
 
 SET: Final = Path(__file__).parent / "retention_set"
 LIBRARY: Final = Path(sysconfig.get_path("stdlib"))
@@ -307,6 +313,63 @@ def kept(title: str, known: list[Cut]) -> Table:
     return table
 
 
+def speed() -> Table:
+    """What a compaction without a model costs: with the counts kept event by event, and from a file alone."""
+    table = Table(
+        "Compacting without a model",
+        ("session", "file", "counting it from the file", "digest of 2,000", "digest of 8,000", "compaction"),
+    )
+    for seeds, steps in ((1, 400), (3, 420)):
+        given = [
+            item
+            for package in PACKAGES[: seeds * 3]
+            for seed in range(seeds)
+            for item in Agent(package, seed).session(steps)
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            path = _written(Path(folder), given)
+            ledger = chain.open_ledger(path)
+            size = path.stat().st_size / 1e6
+            begun = time.perf_counter()
+            tally = compacting.tallied(ledger)[0]
+            counting = time.perf_counter() - begun
+            made = [_taken(tally, given, budget) for budget in (2_000, 8_000, None)]
+        table.add(
+            f"{tally.step:,} steps, {len(tally.names.known):,} names",
+            f"{size:.0f} MB",
+            f"{size / counting:.1f} MB/s",
+            *(f"{1000 * each:.0f} ms" for each in made),
+        )
+    return table
+
+
+def _taken(tally: Tally, given: list[Item], budget: int | None) -> float:
+    """Return how long a digest takes, or a whole compaction."""
+    if budget is not None:
+        return measure.seconds(lambda: digest.make(tally, budget))
+    history = History()
+    history.replace(msgspec.json.encode(item) for item in given)
+    _ = [entry.tokens for entry in history.entries]  # counted when they came
+    return measure.seconds(lambda: anyio.run(compaction.compact, history.entries, tally, compaction.Options(100_000)))
+
+
+def _written(folder: Path, given: list[Item]) -> Path:
+    moment, thread = "2026-03-01T10:00:00.000Z", "01970000-0000-7000-8000-000000000001"
+    meta = {
+        "id": thread,
+        "timestamp": moment,
+        "cwd": str(LIBRARY),
+        "originator": "bench",
+        "cli_version": "0",
+        "source": "cli",
+    }
+    lines = [rollout.encode("session_meta", meta, timestamp=moment)]
+    lines += [rollout.encode("response_item", item, timestamp=moment) for item in given]
+    path = folder / f"rollout-2026-03-01T10-00-00-{thread}.jsonl"
+    path.write_bytes(b"".join(lines))
+    return path
+
+
 def run_all() -> list[Table]:
     """Measure everything."""
-    return [kept("Recorded sessions", list(recorded())), kept("Scripted sessions", list(scripted()))]
+    return [kept("Recorded sessions", list(recorded())), kept("Scripted sessions", list(scripted())), speed()]

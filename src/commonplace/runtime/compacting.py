@@ -113,14 +113,14 @@ async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish) -> _Read:
     wish.check()
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
-    tally, noted = _tallied(ledger)
+    tally, noted = tallied(ledger)
     target = compaction.TARGET_PERCENT if wish.target is None else wish.target
     digest = compaction.DIGEST_TOKENS if wish.digest_tokens is None else wish.digest_tokens
     options = Options(wish.window or noted or WINDOW, target, digest)
     return _Read(await compaction.compact(found.history.entries, tally, options), found.window)
 
 
-def _tallied(ledger: Ledger) -> tuple[Tally, int | None]:
+def tallied(ledger: Ledger) -> tuple[Tally, int | None]:
     """Count everything that happened in a thread; return that and the window that its model has."""
     meta = ledger.meta
     tally = Tally(meta.cwd, meta.git.branch if meta.git else None)

@@ -114,13 +114,13 @@ class _Maker:
         self._request = request
         self._before = sum(entry.tokens for entry in entries)
         self._goal = min(target, self._before - 1)
-        self._chances = digests.chances_of(tally)
+        self._known = digests.material_of(tally)
 
     def with_summary(self, summary: str, digest_tokens: int) -> Compacted:
         """Return what a model's summary makes, with a digest beside it."""
         asked = self._asked()
         left = self._goal - asked[1] - sizes.tokens_of(_summary(summary)) - _OVERHEAD
-        digest = digests.make(self._tally, max(0, min(digest_tokens, left // 2)), self._chances)
+        digest = digests.make(self._tally, max(0, min(digest_tokens, left // 2)), self._known)
         return self._made(asked[0], summary, digest, is_fallback=False)
 
     def alone(self) -> Compacted:
@@ -128,7 +128,7 @@ class _Maker:
         asked = self._asked()
         left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
         budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]
-        digest = digests.smallest(self._tally, budgets)
+        digest = digests.smallest(self._tally, budgets, known=self._known)
         return self._made(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
 
     def _asked(self) -> tuple[list[bytes], int]:
@@ -161,7 +161,7 @@ class _Maker:
             kept,
             _worded(text),
             digest.text,
-            digests.score(self._tally, self._chances, shown),
+            digests.score(self._tally, self._known.chances, shown),
             is_fallback,
             contract.check(Replaced(self._entries, kept, self._target, self._request)),
         )

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from commonplace.context.digest import packing, text
+from commonplace.context.digest.packing import Material
 from commonplace.context.digest.retention import Retention, score
 from commonplace.context.digest.tally import Tally
 from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
@@ -22,6 +23,8 @@ from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
 BUDGETS: Final = (2_000, 4_000, 8_000, 16_000)
 ENOUGH: Final = 0.9
 _TRIES: Final = 12
+_HEADINGS: Final = 160
+"""About what the headings take."""
 
 
 class Digest(msgspec.Struct, frozen=True):
@@ -32,11 +35,11 @@ class Digest(msgspec.Struct, frozen=True):
     score: Retention
 
 
-def make(tally: Tally, budget: int, chances: list[float] | None = None) -> Digest:
+def make(tally: Tally, budget: int, known: Material | None = None) -> Digest:
     """Return a digest of at most so many tokens."""
-    known = chances_of(tally) if chances is None else chances
+    known = material_of(tally) if known is None else known
     size = budget * BYTES_PER_TOKEN
-    told, room = "", size
+    told, room = "", max(0, size - _HEADINGS)
     for _ in range(_TRIES):
         told = text.render(packing.pack(tally, known, room), tally)
         over = len(told.encode("utf-8", "replace")) - size
@@ -45,12 +48,14 @@ def make(tally: Tally, budget: int, chances: list[float] | None = None) -> Diges
         room -= over + 64
     else:
         told = packing.clipped(told, size)
-    return Digest(told, approximate_tokens(told), score(tally, known, told))
+    return Digest(told, approximate_tokens(told), score(tally, known.chances, told))
 
 
-def smallest(tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENOUGH) -> Digest:
+def smallest(
+    tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENOUGH, known: Material | None = None
+) -> Digest:
     """Return the first digest that is likely to keep enough of what will be needed, else the largest."""
-    known = chances_of(tally)
+    known = material_of(tally) if known is None else known
     found: Digest | None = None
     for budget in budgets:
         found = make(tally, budget, known)
@@ -58,6 +63,11 @@ def smallest(tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENO
             break
     assert found is not None
     return found
+
+
+def material_of(tally: Tally) -> Material:
+    """Return what digests of a session, as it is now, are made of."""
+    return packing.material(tally, chances_of(tally))
 
 
 def chances_of(tally: Tally) -> list[float]:

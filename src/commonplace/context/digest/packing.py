@@ -105,15 +105,27 @@ class _Room:
         )
 
 
-def pack(tally: Tally, chances: list[float], size: int) -> Packed:
+class Material(msgspec.Struct, frozen=True):
+    """What digests of one moment are made of, whatever their size."""
+
+    chances: list[float]
+    lines: list[Line]
+
+
+def material(tally: Tally, chances: list[float]) -> Material:
+    """Return what digests of a session, as it is now, are made of."""
+    return Material(chances, list(_candidates(tally, chances)))
+
+
+def pack(tally: Tally, known: Material, size: int) -> Packed:
     """Choose what goes into a digest of so many bytes."""
-    room = _Room(size, chances)
+    room = _Room(size, known.chances)
     packed = Packed()
     _say(tally, packed, room, size)
     _lay_down(tally, packed, room, size)
     _plan(tally, packed, room, size)
     _last(tally, packed, room, size)
-    _compete(tally, packed, room)
+    _compete(tally, packed, room, known.lines)
     if room.left > _ROOMY:
         for said in reversed(tally.recent):
             if not room.take(said.text):
@@ -197,11 +209,11 @@ def _last(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
             room.tell(tally.names.count(short), 1.0)
 
 
-def _compete(tally: Tally, packed: Packed, room: _Room) -> None:
+def _compete(tally: Tally, packed: Packed, room: _Room, lines: list[Line]) -> None:
     """Let everything else compete for what room is left."""
     headers: set[int] = set()
     heap: list[tuple[float, int, Line | int]] = []
-    for place, line in enumerate(_candidates(tally, room.chances)):
+    for place, line in enumerate(lines):
         gain = room.gain(line)
         if gain > 0:
             heap.append((-gain / line.size, place, line))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from commonplace.context.digest import constraints, plain
-from commonplace.context.digest.names import Kind
 
 if TYPE_CHECKING:
     from commonplace.context.digest.tally import Tally
@@ -56,9 +55,8 @@ def described(tally: Tally, text: str, present: set[int]) -> set[int]:
     spots = plain.words(text)
     found: set[int] = set()
     low = 0
-    wanted = {
-        tally.names.known[name].text: name for name in present if tally.names.known[name].kind is not Kind.COMMAND
-    }
+    wanted = {tally.names.known[name].text: name for name in present}
+    wanted |= {ran.line: ran.name for ran in tally.commands.values() if ran.name in present}
     for word, name in wanted.items():
         at = text.find(word)
         while at >= 0 and name not in found:
