@@ -17,9 +17,18 @@
     ├── StateError              the database
     │   ├── DatabaseBusy        another process holds the write lock for too long
     │   └── DatabaseNewer       written by a newer program; opened read-only
-    └── WorkspaceError          the memory folder
-        ├── WorkspaceBusy       another process is making a new state of it
-        └── WorkspaceChanged    somebody saved a file there while a new state was being made
+    ├── WorkspaceError          the memory folder
+    │   ├── WorkspaceBusy       another process is making a new state of it
+    │   └── WorkspaceChanged    somebody saved a file there while a new state was being made
+    └── ModelError              a model's server; `retryable` says whether the same request may succeed later
+        ├── ContextTooLong      the request does not fit the model's window
+        ├── QuotaExceeded       the account has nothing left
+        ├── NotAuthorised       the key is missing, wrong or not good for this model
+        ├── RequestRefused      the server will not answer this request, now or later
+        ├── RateLimited         too many requests or tokens in a short time
+        ├── ModelUnavailable    the server cannot be reached, is overloaded or failed
+        ├── StreamBroken        an answer ended in the middle, or nothing came for too long
+        └── BadAnswer           an answer that does not follow its API
 
 Every error carries `code` (stable, for `--json`), a sentence, a `hint` that says what to do next, and its data as
 attributes. Catch `CommonplaceError` at a surface; catch a leaf only to act on its data.
@@ -168,3 +177,67 @@ class WorkspaceChanged(WorkspaceError):
     """Somebody changed the memory folder while a new state of it was being made; begin anew from what is there."""
 
     code = "workspace_changed"
+
+
+class ModelError(CommonplaceError):
+    """A model's server did not give an answer that can be used."""
+
+    code = "model_error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None, **data: Any) -> None:
+        super().__init__(message, hint=hint, retry_after=retry_after, **data)
+        self.retry_after = retry_after
+        """Seconds that the server asks to wait, where it says so."""
+
+
+class ContextTooLong(ModelError):
+    """The request does not fit the model's context window."""
+
+    code = "context_too_long"
+
+
+class QuotaExceeded(ModelError):
+    """The account has no credit or quota left."""
+
+    code = "quota_exceeded"
+
+
+class NotAuthorised(ModelError):
+    """The server does not accept the key, or not for this model."""
+
+    code = "not_authorised"
+
+
+class RequestRefused(ModelError):
+    """The server will not answer this request, however often it is sent."""
+
+    code = "request_refused"
+
+
+class RateLimited(ModelError):
+    """Too much was asked in a short time."""
+
+    code = "rate_limited"
+    retryable = True
+
+
+class ModelUnavailable(ModelError):
+    """The server cannot be reached, is overloaded or failed."""
+
+    code = "model_unavailable"
+    retryable = True
+
+
+class StreamBroken(ModelError):
+    """The answer ended before it was complete."""
+
+    code = "stream_broken"
+    retryable = True
+
+
+class BadAnswer(ModelError):
+    """The answer does not follow the API that the provider is said to speak."""
+
+    code = "bad_answer"
+    retryable = True

@@ -1,0 +1,209 @@
+"""The text of a patch, read into what it asks for. Pure; every error names the line of the patch that is wrong.
+
+    *** Begin Patch
+    *** Add File: PATH            then lines with `+`
+    *** Delete File: PATH
+    *** Update File: PATH         then perhaps `*** Move to: PATH`, then hunks
+    @@ LINE                       any number of lines that stand above, each further in; then lines with ` `, `-`, `+`
+    *** End of File               the hunk before it ends where the file ends
+    *** End Patch
+
+Models wrap a patch in what they know: a fence, a here-document, the heads of hunks that `diff` writes. What is around
+the outer lines is left aside, and numbers in a head are not believed: the lines say where a change belongs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from commonplace.errors import ToolError
+
+_BEGIN: Final = "*** Begin Patch"
+_END: Final = "*** End Patch"
+_ADD: Final = "*** Add File: "
+_DELETE: Final = "*** Delete File: "
+_UPDATE: Final = "*** Update File: "
+_MOVE: Final = "*** Move to: "
+_END_OF_FILE: Final = "*** End of File"
+_NUMBERS: Final = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)")
+_NO_NEWLINE: Final = "\\ No newline at end of file"
+
+
+class Hunk(msgspec.Struct, frozen=True):
+    """One change: lines that are there, each kept or taken out, and lines that come."""
+
+    number: int
+    """Among the hunks of its file, from 1."""
+    above: tuple[str, ...]
+    """Lines that stand above it, outermost first."""
+    lines: tuple[tuple[str, str], ...]
+    """Sign and text."""
+    at_end: bool = False
+
+    def old(self) -> list[str]:
+        """Return the lines that must be there."""
+        return [text for sign, text in self.lines if sign != "+"]
+
+
+class Add(msgspec.Struct, frozen=True):
+    """A new file."""
+
+    path: str
+    lines: tuple[str, ...]
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """A file that goes."""
+
+    path: str
+
+
+class Update(msgspec.Struct, frozen=True):
+    """A file that changes, or only moves."""
+
+    path: str
+    to: str | None
+    hunks: tuple[Hunk, ...]
+
+
+Operation = Add | Delete | Update
+
+
+def parse(text: str) -> list[Operation]:
+    """Return what a patch asks for, in its order.
+
+    Raises:
+        ToolError: it is no patch.
+    """
+    lines = text.split("\n")
+    if lines and all(line.endswith("\r") for line in lines if line):  # the patch as a whole came with CRLF
+        lines = [line.removesuffix("\r") for line in lines]
+    first = next((at for at, line in enumerate(lines) if line.strip() == _BEGIN), None)
+    if first is None:
+        raise _wrong(f"there is no line `{_BEGIN}`")
+    last = next((at for at in range(len(lines) - 1, first, -1) if lines[at].strip() == _END), None)
+    if last is None:
+        raise _wrong(f"there is no line `{_END}`; the patch may have been cut off")
+    reader = _Reader(lines, first + 1, last)
+    operations: list[Operation] = []
+    while (line := reader.peek()) is not None:
+        if not line.strip():
+            reader.skip()
+        else:
+            operations.append(_operation(reader, line))
+    if not operations:
+        raise _wrong("it changes nothing")
+    return operations
+
+
+class _Reader:
+    """The lines between the outer ones."""
+
+    def __init__(self, lines: list[str], first: int, end: int) -> None:
+        self._lines = lines
+        self._end = end
+        self.at = first
+
+    def peek(self) -> str | None:
+        return self._lines[self.at] if self.at < self._end else None
+
+    def skip(self) -> None:
+        self.at += 1
+
+    def wrong(self, reason: str) -> ToolError:
+        line = self.peek()
+        shown = "" if line is None else f": {line[:200]!r}"
+        return _wrong(f"line {self.at + 1} of the patch{shown}: {reason}")
+
+
+def _wrong(reason: str) -> ToolError:
+    return ToolError("bad_patch", f"the patch cannot be read: {reason}")
+
+
+def _operation(reader: _Reader, line: str) -> Operation:
+    for head, build in ((_ADD, _add), (_DELETE, _delete), (_UPDATE, _update)):
+        if line.strip().startswith(head.rstrip()):
+            path = line.strip().removeprefix(head.rstrip()).strip()
+            if not path:
+                raise reader.wrong("it names no file")
+            reader.skip()
+            return build(reader, path)
+    raise reader.wrong("expected `*** Add File:`, `*** Update File:` or `*** Delete File:`")
+
+
+def _add(reader: _Reader, path: str) -> Add:
+    lines: list[str] = []
+    while (line := reader.peek()) is not None and not line.startswith("*** "):
+        if not line.startswith("+"):
+            if _ends(reader):
+                break
+            raise reader.wrong("each line of a new file begins with `+`")
+        lines.append(line[1:])
+        reader.skip()
+    return Add(path, tuple(lines))
+
+
+def _ends(reader: _Reader) -> bool:
+    """Pass over empty lines; say whether nothing of the same file follows them."""
+    begin = reader.at
+    while (line := reader.peek()) is not None and not line.rstrip("\r"):
+        reader.skip()
+    if reader.at > begin and (line is None or (line.startswith("*** ") and line.strip() != _END_OF_FILE)):
+        return True
+    reader.at = begin
+    return False
+
+
+def _delete(reader: _Reader, path: str) -> Delete:
+    return Delete(path)
+
+
+def _update(reader: _Reader, path: str) -> Update:
+    to: str | None = None
+    line = reader.peek()
+    if line is not None and line.startswith(_MOVE.rstrip()):
+        to = line.removeprefix(_MOVE.rstrip()).strip()
+        if not to:
+            raise reader.wrong("it names no file")
+        reader.skip()
+    hunks: list[Hunk] = []
+    while (line := reader.peek()) is not None and (not line.startswith("*** ") or line.strip() == _END_OF_FILE):
+        if _ends(reader):
+            break
+        hunks.append(_hunk(reader, len(hunks) + 1))
+    if not hunks and to is None:
+        raise reader.wrong(f"nothing is changed in {path}")
+    return Update(path, to, tuple(hunks))
+
+
+def _hunk(reader: _Reader, number: int) -> Hunk:
+    above: list[str] = []
+    while (line := reader.peek()) is not None and line.startswith("@@"):
+        numbered = _NUMBERS.match(line)
+        # The text behind the numbers is what `diff` takes for an enclosing line: often right, never sure.
+        text = "" if numbered else line[2:].removeprefix(" ")
+        if text.strip():
+            above.append(text)
+        reader.skip()
+    lines: list[tuple[str, str]] = []
+    at_end = False
+    while (line := reader.peek()) is not None and not line.startswith("@@"):
+        if line.rstrip() == _END_OF_FILE:
+            at_end = True
+            reader.skip()
+            break
+        if line.startswith("*** ") or _ends(reader):
+            break
+        if line[:1] in (" ", "-", "+"):
+            lines.append((line[0], line[1:]))
+        elif not line.strip("\r"):
+            lines.append((" ", ""))
+        elif line != _NO_NEWLINE:
+            raise reader.wrong("a line of a hunk begins with a blank, `-` or `+`")
+        reader.skip()
+    if not any(sign != " " for sign, _ in lines):
+        raise reader.wrong(f"hunk {number} before it has no line with `-` or `+`")
+    return Hunk(number, tuple(above), tuple(lines), at_end)

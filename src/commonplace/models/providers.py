@@ -1,0 +1,162 @@
+"""From settings to a model: who serves it, where, by which API and with which key.
+
+A model is named `provider:model`. Three providers are known without settings; `[providers.NAME]` adds one or changes
+fields of one. Nothing here connects to anything, and a key is read from the environment only for the provider that was
+named, so nothing is sent anywhere before a person names a model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from commonplace.config import Settings
+from commonplace.errors import BadSetting
+from commonplace.models import catalog
+from commonplace.models.base import Model
+from commonplace.models.catalog import ModelInfo
+from commonplace.models.pace import Pace
+
+EXAMPLE: Final = "openai:gpt-5.4"
+HOW: Final = (
+    f'Set one, for example `model = "{EXAMPLE}"` in config.toml, COMMONPLACE_MODEL={EXAMPLE} or -m {EXAMPLE}; '
+    "providers of your own go under [providers.NAME]."
+)
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One row of `[providers]`."""
+
+    api: Literal["responses", "chat", "anthropic"]
+    base_url: str
+    """Up to and with the version, as in `http://127.0.0.1:8000/v1`."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key; none is sent without it."""
+    headers: dict[str, str] = {}
+    trust_env: bool = False
+    """Whether the proxies of the environment are used."""
+    idle_seconds: float = 300.0
+    retries: int = 4
+    models: dict[str, Any] = {}
+    """Rows that add to the catalogue or correct it."""
+
+
+BUILT_IN: Final[Mapping[str, Mapping[str, Any]]] = {
+    "openai": {"api": "responses", "base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
+    "anthropic": {"api": "anthropic", "base_url": "https://api.anthropic.com/v1", "api_key_env": "ANTHROPIC_API_KEY"},
+    "ollama": {"api": "chat", "base_url": "http://127.0.0.1:11434/v1"},
+}
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A model that was named, and everything needed to reach it, except the key."""
+
+    name: str
+    """The provider's name."""
+    provider: Provider
+    slug: str
+    """The model's name as the provider spells it."""
+    info: ModelInfo
+
+
+def choose(settings: Settings, name: str | None = None) -> Choice:
+    """Return the model that a name (or the setting `model`) means.
+
+    Raises:
+        BadSetting: no model is set, its provider is unknown, or the provider's settings cannot be used.
+    """
+    wanted = (name or settings["model"] or "").strip()
+    if not wanted:
+        raise BadSetting("No model is set.", hint=HOW)
+    if wanted == "embedded":
+        raise BadSetting("`embedded` learns from sessions; it is not a model that an agent can run on.", hint=HOW)
+    head, colon, rest = wanted.partition(":")
+    if colon and rest and (head in BUILT_IN or head in settings.providers):
+        who, slug = head, rest
+    else:
+        who, slug = _who(settings, wanted), wanted
+    row = provider(settings, who)
+    return Choice(who, row, slug, catalog.known(slug, row.models))
+
+
+def _who(settings: Settings, slug: str) -> str:
+    """Return who serves a model that was named without its provider: the catalogue's, else the only one set up."""
+    own = list(settings.providers)
+    if (listed := catalog.known(slug).provider) is not None:
+        return listed
+    if len(own) == 1 and ":" not in slug:
+        return own[0]
+    known = ", ".join(sorted({*BUILT_IN, *own}))
+    raise BadSetting(f"It is not clear who serves the model {slug!r}.", hint=f"Write provider:model; known: {known}.")
+
+
+def provider(settings: Settings, name: str) -> Provider:
+    """Return a provider's row: the built-in one, changed by the settings.
+
+    Raises:
+        BadSetting: there is none, or it cannot be used.
+    """
+    own = settings.providers.get(name, {})
+    if name not in BUILT_IN and name not in settings.providers:
+        raise BadSetting(
+            f"There is no provider {name!r}.", hint=f"Describe it in config.toml under [providers.{name}]."
+        )
+    if not isinstance(own, Mapping):
+        raise BadSetting(f"providers.{name} must be a table.", hint="Give it `api` and `base_url`.")
+    try:
+        row = msgspec.convert({**BUILT_IN.get(name, {}), **own}, Provider)
+    except msgspec.ValidationError as error:
+        raise BadSetting(f"[providers.{name}] cannot be used: {error}.", hint="Correct config.toml.") from None
+    try:
+        parts = urlsplit(row.base_url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise BadSetting(f"base_url of [providers.{name}] is no http address.", hint="Use http://HOST:PORT/v1.")
+    if row.idle_seconds <= 0 or row.retries < 0 or row.retries > 100:
+        raise BadSetting(f"idle_seconds or retries of [providers.{name}] is out of range.", hint="Use 300 and 4.")
+    return row
+
+
+def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: Pace | None = None) -> Model:
+    """Return a model that can be asked; nothing is sent before it is.
+
+    Raises:
+        BadSetting: the key is not in the environment.
+    """
+    from commonplace.models.http import Endpoint, HttpModel
+
+    row, variable = choice.provider, choice.provider.api_key_env
+    key = (os.environ if environment is None else environment).get(variable, "").strip() if variable else ""
+    if variable and not key:
+        raise BadSetting(f"{choice.name} needs a key, and {variable} is not set.", hint=f"Set {variable} to the key.")
+    if not key.isascii() or any(character.isspace() for character in key):
+        raise BadSetting(f"{variable} holds something that is no key.", hint="Copy the key again, on one line.")
+    endpoint = Endpoint(
+        provider=choice.name,
+        base_url=row.base_url,
+        key=key or None,
+        key_variable=variable,
+        headers=row.headers,
+        trust_env=row.trust_env,
+    )
+    return HttpModel(endpoint, _api(row), pace or Pace(idle=row.idle_seconds, retries=row.retries))
+
+
+def _api(row: Provider) -> Any:
+    if row.api == "responses":
+        from commonplace.models.responses import Responses
+
+        return Responses()
+    if row.api == "chat":
+        from commonplace.models.chat import Chat
+
+        return Chat()
+    from commonplace.models.anthropic import Messages
+
+    return Messages(lambda slug: catalog.known(slug, row.models))

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.agent.tools import processes as processes_module
+from commonplace.agent.tools.patch import ApplyPatch
+from commonplace.agent.tools.processes import Processes
+from commonplace.agent.tools.registry import Call, Context, Output, Registry
+from commonplace.agent.tools.shell import Process, Shell
+
+Run = Callable[..., Awaitable[Output]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The working folder of a session."""
+    place = tmp_path / "project"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def surrounded(folder: Path, home: Path) -> Callable[..., Context]:
+    """Make the context of a call."""
+
+    def make(**more: Any) -> Context:
+        return Context(cwd=folder, home=home, **more)
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ignores a request to end is killed soon."""
+    monkeypatch.setattr(processes_module, "GRACE_SECONDS", 0.2)
+
+
+@pytest.fixture
+async def processes() -> AsyncIterator[Processes]:
+    async with Processes() as running:
+        yield running
+
+
+@pytest.fixture
+def run(processes: Processes, surrounded: Callable[..., Context]) -> Run:
+    """Call the shell, its processes or the patch tool, as a session does."""
+    registry = Registry([Shell(processes), Process(processes), ApplyPatch()])
+
+    async def call(name: str, arguments: Any, **more: Any) -> Output:
+        custom = name == "apply_patch"
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        return await registry.run(Call("call_1", name, text, "custom" if custom else "function"), surrounded(**more))
+
+    return call
