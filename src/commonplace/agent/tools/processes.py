@@ -31,6 +31,7 @@ MOST: Final = 32
 """How many commands may run at once."""
 GRACE_SECONDS: Final = 2.0
 """How long a group has between being asked to end and being killed."""
+_LOOK_SECONDS: Final = 0.002
 _CHUNK: Final = 64 * 1024
 _ROUNDS: Final = 64
 """Chunks that are read before others get their turn."""
@@ -171,6 +172,9 @@ class Running:
             with anyio.move_on_after(GRACE_SECONDS):  # one that hangs in the kernel ends when that lets it
                 for descriptor in watched:
                     await anyio.wait_readable(descriptor)
+                # Where nothing tells that a process ended, one has to look.
+                while len(watched) < len(rest) and members(self.group):  # noqa: ASYNC110
+                    await anyio.sleep(_LOOK_SECONDS)
         return len(rest)
 
     async def _expire(self, seconds: float) -> None:
