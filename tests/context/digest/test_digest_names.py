@@ -23,7 +23,7 @@ def found(text: str, cwd: str = "/repo") -> list[tuple[Kind, str]]:
         ("--- a/src/auth.py", [(Kind.PATH, "src/auth.py")]),
         ("./scripts/run.sh", [(Kind.PATH, "scripts/run.sh")]),
         ("/etc/nginx/nginx.conf", [(Kind.PATH, "/etc/nginx/nginx.conf")]),
-        ("~/work/notes", [(Kind.PATH, "~/work/notes")]),
+        ("~/papers/notes", [(Kind.PATH, "~/papers/notes")]),
         ("src/{a,b}.py", [(Kind.PATH, "src/a.py"), (Kind.PATH, "src/b.py")]),
         ("auth.py", [(Kind.PATH, "auth.py")]),
         ("Makefile", [(Kind.PATH, "Makefile")]),
