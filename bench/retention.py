@@ -27,13 +27,13 @@ import msgspec
 from bench import measure
 from bench.ledger import Table
 from commonplace.context import compaction, digest
+from commonplace.context.digest.ledgers import tallied
 from commonplace.context.digest.names import Kind
 from commonplace.context.digest.retention import described, present_names
 from commonplace.context.digest.tally import Channel, Tally
 from commonplace.context.history import History
 from commonplace.protocol import items, rollout
 from commonplace.rollout import chain
-from commonplace.runtime import compacting
 
 SET: Final = Path(__file__).parent / "retention_set"
 LIBRARY: Final = Path(sysconfig.get_path("stdlib"))
@@ -331,7 +331,7 @@ def speed() -> Table:
             ledger = chain.open_ledger(path)
             size = path.stat().st_size / 1e6
             begun = time.perf_counter()
-            tally = compacting.tallied(ledger)[0]
+            tally = tallied(ledger)[0]
             counting = time.perf_counter() - begun
             made = [_taken(tally, given, budget) for budget in (2_000, 8_000, None)]
         table.add(

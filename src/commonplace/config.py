@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -47,6 +47,22 @@ class Setting(msgspec.Struct, frozen=True):
 SETTINGS: Final = (
     Setting("database", "sqlite", "`sqlite` in the home, or a `postgresql://` address"),
     Setting("model", None, "the agent's model, as `provider:model`"),
+    Setting("effort", None, "how hard the model thinks: none, minimal, low, medium, high, xhigh, …"),
+    Setting(
+        "personality", None, "the tone of answers: friendly or pragmatic", choices=("none", "friendly", "pragmatic")
+    ),
+    Setting(
+        "sandbox",
+        "read-only",
+        "what the agent's commands may do",
+        choices=("read-only", "workspace-write", "danger-full-access"),
+    ),
+    Setting(
+        "approval",
+        "on-request",
+        "when a person is asked before a command runs",
+        choices=("untrusted", "on-request", "never"),
+    ),
     Setting("fsync", "turn", "when lines are made to survive a loss of power", choices=("turn", "line", "never")),
     Setting("blob_bytes", 65536, "strings above this size leave their line", low=1024, high=2**30),
     Setting("memory.extract_model", "embedded", "who extracts: `embedded` or `provider:model`"),
@@ -79,6 +95,8 @@ SETTINGS: Final = (
     Setting("memory.min_rate_limit_remaining_percent", 25, "leave the rest of a rate limit alone", low=0, high=100),
     Setting("memory.exclude", [], "projects, paths and sources that are never learned from"),
     Setting("compaction.target_percent", 30, "size of a compacted history, as a share of the window", low=1, high=90),
+    Setting("compaction.at_tokens", 0, "compact at so many tokens; 0: at nine tenths of the model's window", low=0),
+    Setting("compaction.remote", False, "let the model's server sum up, where its API can"),
     Setting("compaction.digest_tokens", 2_000, "room for the digest beside a model's summary", low=0, high=64_000),
 )
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
@@ -87,6 +105,10 @@ _ALIASES: Final = {
     "memory.generate_memories": "memory.generate",
     "memory.dedicated_tools": "memory.tools",
     "memory.max_rollouts_per_startup": "memory.max_rollouts_per_start",
+    "model_reasoning_effort": "effort",
+    "approval_policy": "approval",
+    "sandbox_mode": "sandbox",
+    "model_auto_compact_token_limit": "compaction.at_tokens",
 }
 """Codex's names for the same things."""
 
@@ -114,8 +136,14 @@ class Settings(msgspec.Struct, frozen=True):
         return self.values[key].value
 
 
-def load(environment: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+def load(
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    providers: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Settings:
     """Read the settings of this process; nothing is written, a missing file is fine.
+
+    `flags` and the fields in `providers` come before everything else.
 
     Raises:
         BadSetting: a value is out of its range, or the file is not TOML.
@@ -137,8 +165,23 @@ def load(environment: Mapping[str, str] | None = None, flags: Mapping[str, Any] 
             values[setting.key] = Value(_from_text(setting, text, setting.variable), setting.variable)
     for key, value in (flags or {}).items():
         values[key] = Value(_checked(_BY_KEY[key], value, "the command line"), "flag")
-    providers = table.get("providers", {})
-    return Settings(home, home_source, values, providers, tuple(unknown), _clock(environment))
+    described = _with(table.get("providers", {}), providers or {})
+    return Settings(home, home_source, values, described, tuple(unknown), _clock(environment))
+
+
+def name_of(key: str) -> str | None:
+    """Return the setting that a key means, by our name or Codex's; None if there is none."""
+    name = _ALIASES.get(key, key)
+    return name if name in _BY_KEY else None
+
+
+def _with(table: Any, providers: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return providers with some of their fields replaced."""
+    own = cast("dict[str, Any]", table)
+    if not providers or not isinstance(table, dict):
+        return own
+    merged = {name: {**cast("dict[str, Any]", own.get(name) or {}), **fields} for name, fields in providers.items()}
+    return own | merged
 
 
 def _home(environment: Mapping[str, str]) -> tuple[Path, str]:

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from commonplace.protocol.remotes import remote_identity
+from commonplace.protocol.rollout import GitInfo
 
 _MAX_FILE_BYTES: Final = 2**20
 _MAX_COMMITS: Final = 2**18
@@ -24,6 +25,9 @@ _MAX_COMMITS: Final = 2**18
 _SECTION: Final = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)', re.DOTALL)
 _ENTRY: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*))?", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
+
+
+_CREDENTIALS: Final = re.compile(r"//[^/@]*@")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -67,6 +71,37 @@ def identify(cwd: Path) -> str | None:
     except (OSError, ValueError, RuntimeError):
         pass
     return None
+
+
+def checkout(cwd: Path) -> GitInfo | None:
+    """Return the commit, branch and remote that a folder is at, as a thread notes them; None outside a repository."""
+    try:
+        folder = cwd.resolve(strict=True)
+        git = next((found for place in (folder, *folder.parents) if (found := _git_folder(place)) is not None), None)
+        if git is None or not _is_whole(git):
+            return None
+        shared = _text(git / "commondir").strip()
+        common = git / shared if shared else git
+        head = _text(git / "HEAD").strip()
+        name = head.removeprefix("ref:").strip() if head.startswith("ref:") else None
+        commit = head if name is None else _text(common / name).strip() or _packed(common, name)
+        url = origin_url(_text(common / "config"))
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return GitInfo(
+        commit_hash=commit or None,
+        branch=name.removeprefix("refs/heads/") if name else None,
+        repository_url=_CREDENTIALS.sub("//", url) if url else None,
+    )
+
+
+def _packed(common: Path, name: str) -> str:
+    """Return the commit of a branch that has no file of its own."""
+    for line in _text(common / "packed-refs").splitlines():
+        commit, _, ref = line.partition(" ")
+        if ref == name:
+            return commit
+    return ""
 
 
 def _git_folder(place: Path) -> Path | None:

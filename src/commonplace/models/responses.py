@@ -53,9 +53,8 @@ class Responses:
     def body(self, request: Request) -> bytes:
         """Return the JSON of a request."""
         body: dict[str, Any] = {"model": request.model}
-        if request.instructions:
-            body["instructions"] = request.instructions
-        body["input"] = [msgspec.Raw(items.wire(item)) for item in request.input if not is_ours(item)]
+        first: list[Any] = [_developer(request.instructions)] if request.instructions else []
+        body["input"] = first + [msgspec.Raw(items.wire(item)) for item in request.input if not is_ours(item)]
         body["tools"] = definitions(request.tools)
         body["tool_choice"] = "auto"
         body["parallel_tool_calls"] = request.parallel_tool_calls
@@ -80,6 +79,11 @@ class Responses:
     def reader(self, request: Request) -> ResponsesReader:
         """Return a reader for the answer to this request."""
         return ResponsesReader(compacts=bool(request.input) and items.kind(request.input[-1]) == TRIGGER)
+
+
+def _developer(text: str) -> dict[str, Any]:
+    """Return base instructions as Codex 0.166 sends them: as the first message of the input."""
+    return {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]}
 
 
 def _text(request: Request) -> dict[str, Any]:

@@ -17,11 +17,14 @@ from commonplace.config import Settings
 from commonplace.errors import StateError
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from commonplace.runtime.entries import Link
     from commonplace.runtime.hits import Hit
     from commonplace.runtime.memory import Memory
     from commonplace.runtime.searching import Search
     from commonplace.runtime.sessions import Sessions
+    from commonplace.runtime.thread import Thread, Wish
     from commonplace.state.database import Database, Row
     from commonplace.state.threads import Referred, ThreadIndex
 
@@ -38,13 +41,19 @@ class Book:
     """Settings, sessions and index of one home."""
 
     def __init__(
-        self, settings: Settings, warn: Warn | None = None, environment: Mapping[str, str] | None = None
+        self,
+        settings: Settings,
+        warn: Warn | None = None,
+        environment: Mapping[str, str] | None = None,
+        tasks: TaskGroup | None = None,
     ) -> None:
         self.settings = settings
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self._warn: Warn = warn or _ignore
         self._database: Database | None = None
         self._search: Search | None = None
+        self._tasks = tasks
+        self._threads: list[Thread] = []
 
     @property
     def home(self) -> Path:
@@ -73,6 +82,38 @@ class Book:
         if self._search is None:
             self._search = Search(self)
         return self._search
+
+    @property
+    def tasks(self) -> TaskGroup:
+        """Where work lives that goes on while others are waited for; ended with the book."""
+        if self._tasks is None:
+            raise RuntimeError("open the book with commonplace.open()")
+        return self._tasks
+
+    async def start(self, wish: Wish | None = None, **wishes: Any) -> Thread:
+        """Begin a thread with an agent: `cwd`, `model` and the other fields of `runtime.thread.Wish`.
+
+        Raises:
+            BadSetting: no model is set, or it cannot be used.
+        """
+        from commonplace.runtime import thread
+
+        found = await thread.start(self, thread.wish(wish, wishes))
+        self._threads.append(found)
+        return found
+
+    async def resume(self, name: str, wish: Wish | None = None, **wishes: Any) -> Thread:
+        """Go on with a thread of ours, by its id, name or path.
+
+        Raises:
+            BadSetting: no model is set, or it cannot be used.
+            UnknownThread, ForeignFile, ThreadBusy: it cannot be gone on with.
+        """
+        from commonplace.runtime import thread
+
+        found = await thread.resume(self, name, thread.wish(wish, wishes))
+        self._threads.append(found)
+        return found
 
     async def why(self, what: Hit | str) -> list[Link]:
         """Return what a hit or an entry rests on: sessions, turns, bytes and the words (raises BadInput)."""
@@ -174,7 +215,9 @@ class Book:
         return Referred(tuple(decisions.referred(self.home)), why_not)
 
     async def close(self) -> None:
-        """Give everything back."""
+        """Give everything back: running turns are interrupted first."""
+        while self._threads:
+            await self._threads.pop().close()
         if self._database is not None:
             await self._database.close()
             self._database = None
@@ -185,6 +228,7 @@ async def open(  # noqa: A001 (public as commonplace.open)
     *,
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
+    providers: Mapping[str, Mapping[str, Any]] | None = None,
     warn: Warn | None = None,
 ) -> AsyncGenerator[Book]:
     """Open the book of this user: `$COMMONPLACE_HOME`, else `~/.commonplace`.
@@ -192,8 +236,20 @@ async def open(  # noqa: A001 (public as commonplace.open)
     Raises:
         BadSetting: a setting cannot be used.
     """
-    book = Book(config.load(environment, flags), warn, environment)
-    try:
-        yield book
-    finally:
-        await book.close()
+    import anyio
+
+    settings = config.load(environment, flags, providers)
+    problem: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        book = Book(settings, warn, environment, tasks)
+        try:
+            yield book
+        except Exception as error:  # raised again below: the group would wrap it
+            problem = error
+        finally:
+            try:
+                await book.close()
+            finally:
+                tasks.cancel_scope.cancel()
+    if problem is not None:
+        raise problem

@@ -14,15 +14,14 @@ import msgspec
 from commonplace.context import compaction
 from commonplace.context.compaction import Compacted, Options
 from commonplace.context.digest import Retention
-from commonplace.context.digest.tally import Tally
+from commonplace.context.digest.ledgers import tallied
 from commonplace.context.reconstruct import Window, reconstruct
 from commonplace.errors import BadInput
-from commonplace.protocol import events, items
 from commonplace.protocol.ids import uuid7
-from commonplace.protocol.rollout import OWN_TYPE, Line
-from commonplace.rollout import blobs, chain, survey
+from commonplace.protocol.rollout import OWN_TYPE
+from commonplace.rollout import blobs
 from commonplace.rollout.blobs import BlobStore
-from commonplace.rollout.chain import Ledger, SkipLog
+from commonplace.rollout.chain import Ledger
 from commonplace.rollout.checkpoint import Tail
 from commonplace.rollout.recorder import Options as Recording
 from commonplace.rollout.recorder import Recorder
@@ -118,36 +117,6 @@ async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish) -> _Read:
     digest = compaction.DIGEST_TOKENS if wish.digest_tokens is None else wish.digest_tokens
     options = Options(wish.window or noted or WINDOW, target, digest)
     return _Read(await compaction.compact(found.history.entries, tally, options), found.window)
-
-
-def tallied(ledger: Ledger) -> tuple[Tally, int | None]:
-    """Count everything that happened in a thread; return that and the window that its model has."""
-    meta = ledger.meta
-    tally = Tally(meta.cwd, meta.git.branch if meta.git else None)
-    window: int | None = None
-    for _, line in chain.forward(ledger, SkipLog()):
-        try:
-            if line.type == "response_item":
-                origin = line.source()
-                tally.see(items.view(line.payload), ok=origin.ok if origin is not None else None)
-            elif line.type == "event_msg":
-                window = _event(tally, line) or window
-        except (msgspec.DecodeError, RecursionError):
-            continue
-    return tally, window
-
-
-def _event(tally: Tally, line: Line) -> int | None:
-    kind = survey.kind_of(line.payload)
-    if kind == events.ROLLED_BACK:
-        tally.roll_back(events.event(line.payload).num_turns)
-    if kind in events.TURN_STARTED:
-        return msgspec.json.decode(line.payload, type=_Started).model_context_window
-    return None
-
-
-class _Started(msgspec.Struct):
-    model_context_window: int | None = None
 
 
 def _report(made: Compacted) -> Report:

@@ -153,7 +153,7 @@ class Sessions:
             if dry_run:
                 return await compacting.look(found.ledger, found.store, wish)
             report = await compacting.write(target.path, found.ledger, found.store, wish, self.options())
-        await self._touch(target.path)
+        await self.touch(target.path)
         return report
 
     async def fork(self, thread: str, home: Path | None = None, *, copy: bool = False, at: str | None = None) -> Forked:
@@ -166,7 +166,7 @@ class Sessions:
             found = await anyio.to_thread.run_sync(self._opened, target, home, stack)
             copy = copy or bool(found.source)
             thread_id, path = await forks.fork(found.ledger, self.options(), found.store, copy=copy, at=at)
-        await self._touch(path, is_new=True)
+        await self.touch(path, is_new=True)
         return Forked(thread_id, str(path), found.ledger.thread_id)
 
     async def rollback(self, thread: str, turns: int, home: Path | None = None) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Sessions:
             recorder.record("event_msg", {"type": events.ROLLED_BACK, "num_turns": turns})
             await recorder.end_turn()
             path = recorder.path
-        await self._touch(path)
+        await self.touch(path)
         return {"thread_id": recorder.thread_id, "rolled_back": turns, "path": str(path)}
 
     async def archive(self, thread: str, home: Path | None = None) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class Sessions:
         ledger = await self._open_alone(target)
         moment = wire_time(self._book.settings.now())
         await anyio.to_thread.run_sync(names.append, self._book.home, ledger.thread_id, cleaned, moment)
-        await self._touch(target.path)
+        await self.touch(target.path)
         return {"thread_id": ledger.thread_id, "name": cleaned or None}
 
     async def delete(self, thread: str, home: Path | None = None) -> dict[str, Any]:
@@ -254,7 +254,7 @@ class Sessions:
         await anyio.to_thread.run_sync(shelf.delete, home, thread_id, files)
         await anyio.to_thread.run_sync(names.remove, home, thread_id)
         for path in files:
-            await self._touch(path)
+            await self.touch(path)
         return files
 
     async def _let_go(self, target: Target) -> dict[str, Any]:
@@ -322,7 +322,7 @@ class Sessions:
         move = shelf.archive if archive else shelf.unarchive
         moved = await anyio.to_thread.run_sync(move, self._book.home, thread_id, files or [target.path])
         for path in [*files, *moved]:
-            await self._touch(path, is_new=path in moved)
+            await self.touch(path, is_new=path in moved)
         current = next((path for path in moved if path.name == target.path.name), moved[-1])
         return {"thread_id": thread_id, "archived": archive, "path": str(current)}
 
@@ -351,7 +351,7 @@ class Sessions:
         except StateError:
             return None
 
-    async def _touch(self, path: Path, *, is_new: bool = False) -> None:
+    async def touch(self, path: Path, *, is_new: bool = False) -> None:
         """Mirror a change that the files already have; if that fails, the next listing finds it."""
         try:
             await (await self._book.index()).touch(self._book.home, path)

@@ -327,6 +327,11 @@ def _place(path: str, first: int, content: str) -> Place:
     return path, first, first + content.removesuffix("\n").count("\n")
 
 
+def offered() -> tuple[Definition, ...]:
+    """Return the tools as an agent of ours has them, notes included."""
+    return _definitions(True)
+
+
 @cache
 def _definitions(notes: bool) -> tuple[Definition, ...]:
     from commonplace.memory import tools

@@ -71,6 +71,8 @@ class Running:
         self._output = output
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._closed = False
+        self.scope = anyio.CancelScope()
+        """Cancelling it ends the task that follows the command, and so the command."""
 
     @property
     def group(self) -> int:
@@ -254,27 +256,38 @@ class Processes:
     """The commands of one session. Leaving it ends them all.
 
     async with Processes() as processes: ...
+
+    The tasks that follow commands live in a group of whoever hands one in; then it can be left in another task than the
+    one that entered it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: anyio.abc.TaskGroup | None = None) -> None:
         self._running: dict[int, Running] = {}
-        self._tasks: anyio.abc.TaskGroup | None = None
+        self._tasks = tasks
+        self._own: anyio.abc.TaskGroup | None = None
         self._last = 0
 
     async def __aenter__(self) -> Processes:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
+        if self._tasks is None:
+            self._tasks = self._own = anyio.create_task_group()
+            await self._own.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._tasks is not None
-        self._tasks.cancel_scope.cancel()
-        tasks, self._tasks = self._tasks, None
+        self._tasks = None
+        for running in self._running.values():
+            running.scope.cancel()
+        own, self._own = self._own, None
         try:
-            # An error of the session goes on as it is: the group must not wrap it.
-            await tasks.__aexit__(None, None, None)
+            if own is not None:
+                own.cancel_scope.cancel()
+                # An error of the session goes on as it is: the group must not wrap it.
+                await own.__aexit__(None, None, None)
+            else:
+                for running in [*self._running.values()]:
+                    await running.ended.wait()
         finally:
             for running in self._running.values():
                 running.close()  # one whose task never had its turn
@@ -294,8 +307,15 @@ class Processes:
         self._last += 1
         running = Running(self._last, launch, process, output)
         self._running[running.id] = running
-        self._tasks.start_soon(running.follow, name=f"process {running.id}")
+        self._tasks.start_soon(self._follow, running, name=f"process {running.id}")
         return running
+
+    async def _follow(self, running: Running) -> None:
+        try:
+            with running.scope:
+                await running.follow()
+        finally:
+            running.close()  # a task that is cancelled before its first step follows nothing
 
     def find(self, number: int) -> Running:
         """Return a command by its number (raises ToolError: there is none)."""

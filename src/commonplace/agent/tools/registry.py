@@ -21,6 +21,7 @@ from commonplace.agent.tools.printed import Printed
 from commonplace.agent.tools.remembered import Retrieved
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.errors import CommonplaceError, ToolError
+from commonplace.models.naming import flat
 
 Kind = Literal["function", "custom"]
 Content = dict[str, Any]
@@ -37,6 +38,13 @@ class Definition(msgspec.Struct, frozen=True):
     description: str
     parameters: dict[str, Any]
     """The JSON schema of its arguments; for a custom tool, of its form as a function."""
+    namespace: str | None = None
+    """The group that it belongs to."""
+
+    @property
+    def key(self) -> str:
+        """What it is called among all tools."""
+        return flat(self.name, self.namespace)
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -46,6 +54,20 @@ class Call(msgspec.Struct, frozen=True):
     name: str
     arguments: str
     kind: Kind = "function"
+    namespace: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What the tool is called among all tools."""
+        return flat(self.name, self.namespace) if self.namespace else self.name
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """A file that is to change."""
+
+    path: str
+    kind: Literal["add", "update", "delete"]
+    to: str | None = None
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -58,6 +80,8 @@ class Action(msgspec.Struct, frozen=True):
     command: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     """The files that would change."""
+    edits: tuple[Edit, ...] = ()
+    """How they would change."""
     reason: str | None = None
     """Why, in the model's words."""
 
@@ -149,7 +173,7 @@ class Registry:
 
     def add(self, tool: Tool) -> None:
         """Offer one more tool (raises ValueError: the name is taken)."""
-        name = tool.definition.name
+        name = tool.definition.key
         if name in self._tools:
             raise ValueError(f"there are two tools named {name}")
         self._tools[name] = tool
@@ -166,7 +190,7 @@ class Registry:
 
     def is_parallel(self, call: Call) -> bool:
         """Say whether a call may run beside others; one that cannot run at all may."""
-        tool = self.find(call.name)
+        tool = self.find(call.key)
         return tool is None or tool.parallel
 
     async def run(self, call: Call, context: Context) -> Output:
@@ -182,9 +206,9 @@ class Registry:
         return output
 
     async def _run(self, call: Call, context: Context) -> Output:
-        tool = self.find(call.name)
+        tool = self.find(call.key)
         if tool is None:
-            return failed(f"There is no tool {_shown(call.name)}. Tools: {', '.join(self._tools)}.")
+            return failed(f"There is no tool {_shown(call.key)}. Tools: {', '.join(self._tools)}.")
         try:
             return await tool.run(call, context)
         except ToolError as error:

@@ -18,6 +18,7 @@ from commonplace.surfaces.cli import output
 
 COMMANDS = {
     "learn": ("commonplace.surfaces.cli.learn", "Learn from the sessions that your agents left on this machine."),
+    "exec": ("commonplace.surfaces.cli.exec", "Run an agent on one prompt, without a terminal."),
     "sessions": (
         "commonplace.surfaces.cli.sessions",
         "Session files: list, show, resume from, fork, verify.",
@@ -60,7 +61,7 @@ def root() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; return the exit code."""
-    as_json = "--json" in arguments
+    as_json = "--json" in arguments or "--experimental-json" in arguments
     try:
         result = root.main(args=arguments, prog_name="commonplace", standalone_mode=False)
     except click.exceptions.Exit as ended:

@@ -19,7 +19,7 @@ from commonplace.agent.tools.described import description
 from commonplace.agent.tools.patch import change, files
 from commonplace.agent.tools.patch.files import Found, Place, Write
 from commonplace.agent.tools.patch.parse import Add, Delete, Operation, Update, parse
-from commonplace.agent.tools.registry import Action, Call, Context, Definition, FreeText, Output, failed, text_of
+from commonplace.agent.tools.registry import Action, Call, Context, Definition, Edit, FreeText, Output, failed, text_of
 from commonplace.errors import ToolError
 
 
@@ -70,9 +70,9 @@ class ApplyPatch:
         operations = parse(text_of(call))
         planned = await anyio.to_thread.run_sync(plan, operations, context.cwd, context.roots)
         paths = tuple(str(each.place.path) for each in planned.writes)
-        if (
-            why := await context.approve(Action(call.id, "apply_patch", "change", context.cwd, paths=paths))
-        ) is not None:
+        edits = tuple(Edit(str(context.cwd / each.path), each.kind, each.to) for each in planned.changes.files)
+        action = Action(call.id, "apply_patch", "change", context.cwd, paths=paths, edits=edits)
+        if (why := await context.approve(action)) is not None:
             return failed(f"Nothing was changed: {why}")
         # The thread is not abandoned when the call is cancelled: the patch is applied, or it is not.
         await anyio.to_thread.run_sync(files.write, planned.writes)

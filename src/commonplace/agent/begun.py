@@ -1,0 +1,32 @@
+"""What a session begins with: a new thread's nothing, or what a ledger tells of an old one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from commonplace.agent.tools.processes import Processes
+from commonplace.context.digest.tally import Tally
+from commonplace.context.history import History
+from commonplace.context.reconstruct import Window
+from commonplace.protocol.rollout import TurnContext
+from commonplace.rollout.recorder import Recorder
+
+
+class Begun(msgspec.Struct, kw_only=True):
+    """The state at the beginning."""
+
+    processes: Processes
+    recorder: Recorder | None = None
+    """None: the session leaves no file."""
+    history: History = msgspec.field(default_factory=History)
+    window: Window
+    reference: TurnContext | None = None
+    """The context that the model was last told in full."""
+    baseline: Mapping[str, Any] | None = None
+    """The newest snapshot of the world."""
+    previous_model: str | None = None
+    tally: Callable[[], Tally] | None = None
+    """Counts everything that an old thread did; it takes a while, so only a compaction asks for it."""

@@ -1,0 +1,265 @@
+"""What a session tells whoever listens: turns, their items, deltas, questions. Values only.
+
+An item is something that a person sees happen: a message, a command, a change of files. `ItemStarted` and
+`ItemCompleted` carry the whole item, and every item that was started is completed before its turn ends. Deltas only
+repeat, in pieces and early, what a completed item says as a whole; whoever ignores them misses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from commonplace.context.usage import TokenInfo
+from commonplace.memory.citations import Citation
+from commonplace.models.base import Limit
+
+Status = Literal["in_progress", "completed", "failed", "declined"]
+
+
+class _Item(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
+    id: str
+
+
+class UserMessage(_Item, frozen=True, tag="user_message"):
+    """What a person said; `content` are the parts as they are sent."""
+
+    content: list[dict[str, Any]]
+
+
+class AgentMessage(_Item, frozen=True, tag="agent_message"):
+    """What the model said, without its hidden receipt."""
+
+    text: str
+    phase: str | None = None
+    citation: Citation | None = None
+
+
+class Reasoning(_Item, frozen=True, tag="reasoning"):
+    """What the model thought, as far as it shows it."""
+
+    summary: list[str] = []
+    text: list[str] = []
+
+
+class CommandExecution(_Item, frozen=True, tag="command_execution"):
+    """A command line."""
+
+    command: tuple[str, ...]
+    cwd: str
+    output: str = ""
+    exit_code: int | None = None
+    seconds: float | None = None
+    process: int | None = None
+    """Its number, if it goes on in the background."""
+    status: Status = "in_progress"
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One file that is changed."""
+
+    path: str
+    kind: Literal["add", "update", "delete"]
+    to: str | None = None
+
+
+class FileChange(_Item, frozen=True, tag="file_change"):
+    """Changes to files."""
+
+    changes: tuple[Change, ...]
+    status: Status = "in_progress"
+
+
+class ToolCall(_Item, frozen=True, tag="tool_call"):
+    """Any other tool."""
+
+    tool: str
+    arguments: str
+    output: str | None = None
+    status: Status = "in_progress"
+
+
+class McpToolCall(_Item, frozen=True, tag="mcp_tool_call"):
+    """A tool of a configured server."""
+
+    server: str
+    tool: str
+    arguments: Any = None
+    result: dict[str, Any] | None = None
+    error: str | None = None
+    status: Status = "in_progress"
+
+
+class WebSearch(_Item, frozen=True, tag="web_search"):
+    """A search that the model's server ran."""
+
+    query: str
+    action: dict[str, Any] | None = None
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step of a plan."""
+
+    text: str
+    status: Literal["pending", "in_progress", "completed"]
+
+
+class Plan(_Item, frozen=True, tag="plan"):
+    """The steps of the work."""
+
+    steps: tuple[Step, ...]
+
+
+class ContextCompaction(_Item, frozen=True, tag="context_compaction"):
+    """The history was shortened; 0 tokens afterwards while it goes on."""
+
+    before: int = 0
+    after: int = 0
+    fallback: bool = False
+
+
+Item = (
+    UserMessage
+    | AgentMessage
+    | Reasoning
+    | CommandExecution
+    | FileChange
+    | ToolCall
+    | McpToolCall
+    | WebSearch
+    | Plan
+    | ContextCompaction
+)
+
+
+class _Event(msgspec.Struct, frozen=True, tag_field="event", kw_only=True):
+    turn_id: str
+
+
+class TurnStarted(_Event, frozen=True, tag="turn_started"):
+    """A turn began."""
+
+
+class ItemStarted(_Event, frozen=True, tag="item_started"):
+    """An item began."""
+
+    item: Item
+
+
+class ItemUpdated(_Event, frozen=True, tag="item_updated"):
+    """An item that goes on has changed: a plan, so far."""
+
+    item: Item
+
+
+class ItemCompleted(_Event, frozen=True, tag="item_completed"):
+    """An item is as it will stay."""
+
+    item: Item
+
+
+class TextDelta(_Event, frozen=True, tag="text_delta"):
+    """More of a message, as a person sees it."""
+
+    item_id: str
+    text: str
+
+
+class ReasoningDelta(_Event, frozen=True, tag="reasoning_delta"):
+    """More of the reasoning."""
+
+    item_id: str
+    text: str
+    summary: bool = True
+
+
+class OutputDelta(_Event, frozen=True, tag="output_delta"):
+    """More of what a command prints."""
+
+    item_id: str
+    text: str
+
+
+class TokenCount(_Event, frozen=True, tag="token_count"):
+    """What was used so far."""
+
+    info: TokenInfo | None
+    limits: tuple[Limit, ...] = ()
+
+
+class Retrying(_Event, frozen=True, tag="retrying"):
+    """A request failed and is sent again."""
+
+    attempt: int
+    limit: int
+    reason: str
+
+
+class Warned(_Event, frozen=True, tag="warned"):
+    """Something that a person should know and that stops nothing."""
+
+    message: str
+
+
+class Asked(_Event, frozen=True, tag="asked"):
+    """Somebody must allow something; answer with `Session.decide`."""
+
+    request_id: str
+    kind: Literal["run", "change"]
+    command: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    cwd: str = ""
+    reason: str | None = None
+    item_id: str = ""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a turn failed."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+    def sentence(self) -> str:
+        """Return it in one line."""
+        return f"{self.message} {self.hint}".strip()
+
+
+class TurnCompleted(_Event, frozen=True, tag="turn_completed"):
+    """A turn came to its end."""
+
+    message: str | None
+    """The last thing that the model said."""
+    info: TokenInfo | None = None
+
+
+class TurnFailed(_Event, frozen=True, tag="turn_failed"):
+    """A turn ended in an error; the thread can go on."""
+
+    error: Problem
+    info: TokenInfo | None = None
+
+
+class TurnAborted(_Event, frozen=True, tag="turn_aborted"):
+    """A turn was stopped."""
+
+    reason: Literal["interrupted", "replaced", "budget_limited"] = "interrupted"
+    info: TokenInfo | None = None
+
+
+End = TurnCompleted | TurnFailed | TurnAborted
+Event = (
+    TurnStarted
+    | ItemStarted
+    | ItemUpdated
+    | ItemCompleted
+    | TextDelta
+    | ReasoningDelta
+    | OutputDelta
+    | TokenCount
+    | Retrying
+    | Warned
+    | Asked
+    | End
+)

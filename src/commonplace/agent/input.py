@@ -1,0 +1,52 @@
+"""What a person gives a turn: words, pictures, context of the moment, and the shape that the answer must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.agent.tools import image
+from commonplace.context.additional import Entry
+from commonplace.errors import BadInput, ToolError
+
+MOST_CHARACTERS: Final = 1_048_576
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """The input of one turn."""
+
+    parts: tuple[dict[str, Any], ...] = ()
+    """`input_text` and `input_image`, as they are sent."""
+    context: Mapping[str, Entry] = {}
+    schema: Mapping[str, Any] | None = None
+    """The JSON schema of the answer."""
+
+    def message(self, item_id: str) -> dict[str, Any]:
+        """Return it as an item."""
+        return {"type": "message", "id": item_id, "role": "user", "content": [*self.parts]}
+
+
+def text(words: str, images: Sequence[Path] = (), schema: Mapping[str, Any] | None = None) -> Input:
+    """Return an input of words and pictures.
+
+    Raises:
+        BadInput: there is nothing in it, too much, or a file is no picture.
+    """
+    if len(words) > MOST_CHARACTERS:
+        raise BadInput(
+            f"The input has {len(words):,} characters.", hint=f"Use at most {MOST_CHARACTERS:,}.", actual=len(words)
+        )
+    if not words.strip() and not images:
+        raise BadInput("There is nothing to do.", hint="Give a prompt.")
+    try:
+        words.encode()
+        pictures = [{"type": "input_image", "image_url": image.data_url(path), "detail": "high"} for path in images]
+    except UnicodeEncodeError:
+        raise BadInput("The prompt is not valid Unicode.", hint="Send text that can be written as UTF-8.") from None
+    except ToolError as error:
+        raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
+    said = [{"type": "input_text", "text": words}] if words.strip() else []
+    return Input(parts=(*pictures, *said), schema=schema)

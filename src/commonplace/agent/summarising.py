@@ -1,0 +1,58 @@
+"""A model as the writer of a summary: the items of the session, then the request, and its words back."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Final
+
+import anyio
+
+from commonplace.context.compaction import keeping
+from commonplace.context.compaction.summaries import Ask, TooLong
+from commonplace.errors import ContextTooLong
+from commonplace.models.base import ItemDone, Model, Request
+from commonplace.models.providers import Choice
+from commonplace.protocol import items
+
+SECONDS: Final = 600.0
+"""How long one summary may take."""
+
+
+class ModelSummariser:
+    """Asks a model; what it calls or thinks meanwhile is nobody's affair."""
+
+    def __init__(self, model: Model, choice: Choice, instructions: str, effort: str | None = None) -> None:
+        self._model = model
+        self._choice = choice
+        self._instructions = instructions
+        self._effort = effort
+        self.window = choice.info.window
+
+    async def summarise(self, ask: Ask) -> str:
+        """Return the model's summary.
+
+        Raises:
+            TooLong: its window does not hold what it was given.
+            ModelError, TimeoutError: there is none.
+        """
+        from commonplace.context.history import History
+
+        history = History()
+        history.replace(ask.items)
+        wanted = Request(
+            model=self._choice.slug,
+            instructions=self._instructions,
+            input=(*history.for_prompt(self._choice.info.modalities), keeping.message(ask.request)),
+            effort=self._effort,
+        )
+        said: list[str] = []
+        try:
+            with anyio.fail_after(SECONDS):
+                async with aclosing(self._model.stream(wanted)) as stream:
+                    async for event in stream:
+                        view = items.view(event.item) if isinstance(event, ItemDone) else None
+                        if isinstance(view, items.Message) and view.role == "assistant":
+                            said.append("".join(part.text or "" for part in view.content))
+        except ContextTooLong as error:
+            raise TooLong from error
+        return "\n".join(said)

@@ -1,0 +1,258 @@
+"""`commonplace exec`: one turn without a terminal. Parse, call `runtime.thread`, print.
+
+With `--json` stdout carries the events of spec §C.1 and nothing else; without it, progress goes to stderr and the
+answer to stdout. The command line is Codex's, so that what drives `codex exec` can drive this.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+import msgspec
+
+from commonplace.errors import BadInput
+from commonplace.runtime import book as books
+from commonplace.surfaces.cli import output
+
+if TYPE_CHECKING:
+    from commonplace.agent import events
+    from commonplace.runtime.book import Book
+    from commonplace.runtime.thread import Thread
+
+MODES = ("read-only", "workspace-write", "danger-full-access")
+_SUB = ("resume", "fork")
+
+
+class Asked(msgspec.Struct, kw_only=True):
+    """What was asked for."""
+
+    action: str = "start"
+    thread: str | None = None
+    prompt: str | None = None
+    json: bool = False
+    output: Path | None = None
+    schema: Path | None = None
+    images: list[Path] = []
+    cwd: Path = Path()
+    everywhere: bool = False
+    wishes: dict[str, Any] = {}
+
+
+@click.command("exec", context_settings={"ignore_unknown_options": False})
+@click.argument("words", nargs=-1, metavar="[PROMPT | - | resume [ID | --last] [PROMPT] | fork ID [PROMPT]]")
+@click.option("--json", "--experimental-json", "as_json", is_flag=True, help="Print events as JSON lines.")
+@click.option("-C", "--cd", "cwd", type=click.Path(path_type=Path), default=Path(), help="The folder to work in.")
+@click.option("-m", "--model", help="provider:model, or a known model's name.")
+@click.option("-s", "--sandbox", type=click.Choice(MODES), help="What commands may do. [default: a setting]")
+@click.option("--add-dir", "roots", type=click.Path(path_type=Path), multiple=True, help="Another folder of the work.")
+@click.option("-i", "--image", "images", multiple=True, help="A picture (or several, with commas between).")
+@click.option("--output-schema", "schema", type=click.Path(path_type=Path), help="JSON schema that the answer follows.")
+@click.option("-o", "--output-last-message", "file", type=click.Path(path_type=Path), help="Write the answer here.")
+@click.option("--ephemeral", is_flag=True, help="Leave no file of the session.")
+@click.option("-c", "--config", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting, for this run.")
+@click.option("--last", is_flag=True, help="resume: the newest session of this folder.")
+@click.option("--all", "everywhere", is_flag=True, help="With --last: of any folder.")
+@click.option("--full-auto", is_flag=True, help="Short for --sandbox workspace-write.")
+@click.option("--dangerously-bypass-approvals-and-sandbox", "--yolo", "bypass", is_flag=True, hidden=True)
+@click.option("--skip-git-repo-check", is_flag=True, hidden=True)
+@click.option("--thread-source", hidden=True)
+@click.option("--color", hidden=True)
+@click.option("--profile", "-p", hidden=True)
+@click.option("--ignore-user-config", is_flag=True, hidden=True)
+@click.option("--ignore-rules", is_flag=True, hidden=True)
+@click.option("--strict-config", is_flag=True, hidden=True)
+def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> int:
+    """Run an agent on one prompt, without a terminal.
+
+    The prompt is the argument, all of stdin (with - or nothing), or both: then stdin is added to it. `exec resume`
+    goes on with a session, `exec fork` with a copy of one.
+    """
+    from commonplace.runtime import overrides
+
+    given = overrides.parse(pairs)
+    for key in given.ignored:
+        output.warn(f"--config {key} means nothing here and is let be.")
+    asked = _asked(words, options)
+    model = asked.wishes.get("model") or given.flags.pop("model", None)
+    if model and given.provider and ":" not in model:
+        model = f"{given.provider}:{model}"
+    asked.wishes["model"] = model
+    asked.prompt = _prompt(asked.prompt)
+
+    async def inside() -> int:
+        async with books.open(flags=given.flags, providers=given.providers, warn=output.warn) as book:
+            return await _run(book, asked)
+
+    return anyio.run(inside)
+
+
+def _asked(words: tuple[str, ...], options: dict[str, Any]) -> Asked:
+    """Return what the words and options mean (raises click.UsageError)."""
+    sandbox = options["sandbox"] or ("workspace-write" if options["full_auto"] else None)
+    asked = Asked(
+        json=options["as_json"],
+        output=options["file"],
+        schema=options["schema"],
+        images=[Path(part) for value in options["images"] for part in value.split(",") if part],
+        cwd=options["cwd"],
+        everywhere=options["everywhere"],
+        wishes={
+            "cwd": options["cwd"],
+            "model": options["model"],
+            "roots": tuple(options["roots"]),
+            "sandbox": "danger-full-access" if options["bypass"] else sandbox,
+            "approval": "never",
+            "ephemeral": options["ephemeral"],
+        },
+    )
+    rest = list(words)
+    if rest and rest[0] in _SUB:
+        asked.action = rest.pop(0)
+        if not options["last"]:
+            if not rest:
+                raise click.UsageError(f"exec {asked.action} needs a session: its id, or --last.")
+            asked.thread = rest.pop(0)
+    elif options["last"]:
+        raise click.UsageError("--last belongs to `exec resume`.")
+    if len(rest) > 1:
+        raise click.UsageError("Give one prompt; put it in quotes.")
+    asked.prompt = rest[0] if rest else None
+    return asked
+
+
+def _prompt(given: str | None) -> str:
+    """Return the prompt: the argument, standard input, or both.
+
+    Raises:
+        BadInput: there is none.
+    """
+    if given is not None and given != "-" and sys.stdin.isatty():
+        return given
+    if given in (None, "-") and sys.stdin.isatty():
+        raise BadInput("There is no prompt.", hint='Write it behind the command: commonplace exec "…".')
+    try:
+        piped = sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput("Standard input is not UTF-8.", hint="Send text.") from None
+    if given is None or given == "-":
+        return piped
+    return f"{given}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if piped.strip() else given
+
+
+async def _run(book: Book, asked: Asked) -> int:
+    from commonplace.agent import events
+    from commonplace.agent import input as inputs
+
+    given = inputs.text(asked.prompt or "", asked.images, _schema(asked.schema))
+    thread = await _thread(book, asked)
+    shown = _JsonOut() if asked.json else _TextOut()
+    shown.opening(thread)
+    thread.listen(shown.take)
+    book.tasks.start_soon(_interrupts, thread)
+    end = await thread.turn(given)
+    shown.closing(end)
+    if not isinstance(end, events.TurnCompleted):
+        return 1
+    if asked.output is not None:
+        await anyio.Path(asked.output).write_text(end.message or "", "utf-8")
+    return 0
+
+
+async def _thread(book: Book, asked: Asked) -> Thread:
+    if asked.action == "start":
+        return await book.start(**asked.wishes)
+    name = asked.thread or await _newest(book, asked)
+    if asked.action == "fork":
+        name = (await book.sessions.fork(name)).thread_id
+    return await book.resume(name, **asked.wishes)
+
+
+async def _newest(book: Book, asked: Asked) -> str:
+    """Return the newest session of ours, in this folder or in any."""
+    from commonplace.rollout import layout
+
+    cwd = None if asked.everywhere else str(asked.cwd.expanduser().absolute())
+    home = str(book.home.resolve())
+    page = await book.sessions.list(limit=50, cwd=cwd)
+    for row in page.threads:
+        if layout.is_under(str(Path(row.path).resolve()), home):
+            return row.thread_id
+    where = "" if asked.everywhere else " in this folder"
+    raise BadInput(f"There is no session{where} to go on with.", hint="Start one, or give its id.")
+
+
+async def _interrupts(thread: Thread) -> None:
+    """Interrupt the turn when we are asked to end; a second time ends at once."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            await thread.interrupt()
+
+
+def _schema(path: Path | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.", hint="Give a file with a JSON schema.") from None
+    except msgspec.DecodeError as error:
+        raise BadInput(f"{path} is no JSON object: {error}.", hint="Give a file with a JSON schema.") from None
+
+
+class _JsonOut:
+    """Writes events as lines, each at once."""
+
+    def __init__(self) -> None:
+        from commonplace.surfaces.cli.exec_lines import Lines
+
+        self._lines = Lines()
+
+    def opening(self, thread: Thread) -> None:
+        output.print_json(self._lines.opening(thread.id))
+
+    def take(self, event: events.Event) -> None:
+        for line in self._lines.of(event):
+            output.print_json(line)
+
+    def closing(self, end: events.End) -> None:
+        """Everything is said."""
+
+
+class _TextOut:
+    """Tells a person what happens on stderr, and the answer on stdout."""
+
+    def opening(self, thread: Thread) -> None:
+        choice = thread.session.profile.choice
+        self._say(f"session {thread.id}\nmodel   {choice.name}:{choice.slug}")
+
+    def take(self, event: events.Event) -> None:
+        from commonplace.agent import events as kinds
+        from commonplace.surfaces.cli.exec_text import told
+
+        if isinstance(event, kinds.ItemCompleted | kinds.ItemStarted | kinds.Warned | kinds.Retrying):
+            for line in told(event):
+                self._say(line)
+
+    def closing(self, end: events.End) -> None:
+        from commonplace.agent import events as kinds
+
+        if isinstance(end, kinds.TurnFailed):
+            output.warn(end.error.sentence())
+        elif isinstance(end, kinds.TurnAborted):
+            output.warn("The turn was interrupted.")
+        elif end.message:
+            output.say(end.message)
+        if end.info is not None:
+            total = end.info.total_token_usage
+            self._say(
+                f"tokens  {total.input_tokens} in ({total.cached_input_tokens} cached), {total.output_tokens} out"
+            )
+
+    def _say(self, text: str) -> None:
+        sys.stderr.write(output.safe(text) + "\n")
+        sys.stderr.flush()

@@ -1,0 +1,139 @@
+"""The events of a turn as the JSON lines of `exec --json` (spec §C.1). Pure: events in, lines out.
+
+Items get ids of their own, `item_0`, `item_1`, …, when they are first seen. Deltas, user messages and pictures are not
+told; a plan is told as a to-do list that is completed with its turn; tools of our own are told as those of a server
+called `commonplace`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any, Final
+
+from commonplace.agent import events
+from commonplace.context.usage import TokenInfo, Usage
+
+Line = dict[str, Any]
+OWN_SERVER: Final = "commonplace"
+_SILENT: Final = frozenset({"view_image", "update_plan"})
+
+
+class Lines:
+    """Turns the events of one run into lines."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._told: dict[str, Line] = {}
+        """Items that were started and are not completed."""
+
+    def opening(self, thread_id: str) -> Line:
+        """Return the first line."""
+        return {"type": "thread.started", "thread_id": thread_id}
+
+    def of(self, event: events.Event) -> Iterator[Line]:
+        """Yield the lines of an event."""
+        match event:
+            case events.TurnStarted():
+                yield {"type": "turn.started"}
+            case events.ItemStarted() | events.ItemUpdated() | events.ItemCompleted():
+                yield from self._item(event)
+            case events.Warned():
+                yield {"type": "item.completed", "item": {**self._id(None), "type": "error", "message": event.message}}
+            case events.Retrying():
+                yield {"type": "error", "message": f"Reconnecting... {event.attempt}/{event.limit} ({event.reason})"}
+            case events.TurnCompleted() | events.TurnFailed() | events.TurnAborted():
+                yield from self._end(event)
+            case _:
+                pass
+
+    def _item(self, event: events.ItemStarted | events.ItemUpdated | events.ItemCompleted) -> Iterator[Line]:
+        kind = str(event.__struct_config__.tag).removeprefix("item_")
+        fields = _fields(event.item)
+        if fields is None or (kind != "completed" and isinstance(event.item, events.AgentMessage | events.Reasoning)):
+            return
+        line = {**self._id(event.item.id), **fields}
+        if kind == "completed":
+            self._told.pop(event.item.id, None)
+        else:
+            self._told[event.item.id] = line
+        yield {"type": f"item.{kind}", "item": line}
+
+    def _end(self, event: events.End) -> Iterator[Line]:
+        for line in self._told.values():
+            yield {"type": "item.completed", "item": line}
+        self._told.clear()
+        if isinstance(event, events.TurnCompleted):
+            yield {"type": "turn.completed", "usage": usage(event.info)}
+        elif isinstance(event, events.TurnFailed):
+            message = event.error.sentence()
+            yield {"type": "error", "message": message}
+            yield {"type": "turn.failed", "error": {"message": message}}
+
+    def _id(self, name: str | None) -> Line:
+        key = name if name is not None else f"\0{len(self._ids)}"
+        return {"id": self._ids.setdefault(key, f"item_{len(self._ids)}")}
+
+
+def usage(info: TokenInfo | None) -> dict[str, int]:
+    """Return what the thread used so far."""
+    total = info.total_token_usage if info is not None else Usage()
+    return {
+        "input_tokens": total.input_tokens,
+        "cached_input_tokens": total.cached_input_tokens,
+        "cache_write_input_tokens": total.cache_write_input_tokens,
+        "output_tokens": total.output_tokens,
+        "reasoning_output_tokens": total.reasoning_output_tokens,
+    }
+
+
+def _fields(item: events.Item) -> Line | None:
+    """Return what is told of an item; None if nothing is."""
+    match item:
+        case events.AgentMessage():
+            return {"type": "agent_message", "text": item.text}
+        case events.Reasoning():
+            text = "\n".join(item.summary or item.text)
+            return {"type": "reasoning", "text": text} if text.strip() else None
+        case events.CommandExecution():
+            return {
+                "type": "command_execution",
+                "command": shlex.join(item.command),
+                "aggregated_output": item.output,
+                "exit_code": item.exit_code,
+                "status": item.status,
+            }
+        case events.FileChange():
+            status = "failed" if item.status == "declined" else item.status
+            changes = [{"path": each.path, "kind": each.kind} for each in item.changes]
+            return {"type": "file_change", "changes": changes, "status": status}
+        case events.McpToolCall():
+            return _mcp(item.server, item.tool, item.arguments, item.result, item.error, item.status)
+        case events.ToolCall():
+            return None if item.tool in _SILENT else _own(item)
+        case events.WebSearch():
+            return {"type": "web_search", "query": item.query, "action": item.action or {"type": "other"}}
+        case events.Plan():
+            steps = [{"text": step.text, "completed": step.status == "completed"} for step in item.steps]
+            return {"type": "todo_list", "items": steps}
+        case events.UserMessage() | events.ContextCompaction():
+            return None
+
+
+def _own(item: events.ToolCall) -> Line:
+    content = [] if item.output is None else [{"type": "text", "text": item.output}]
+    failed = item.status in ("failed", "declined")
+    result = None if item.output is None or failed else {"content": content, "structured_content": None}
+    return _mcp(OWN_SERVER, item.tool, item.arguments, result, item.output if failed else None, item.status)
+
+
+def _mcp(server: str, tool: str, arguments: Any, result: Any, error: str | None, status: str) -> Line:
+    return {
+        "type": "mcp_tool_call",
+        "server": server,
+        "tool": tool,
+        "arguments": arguments,
+        "result": result,
+        "error": None if error is None else {"message": error},
+        "status": "failed" if status == "declined" else status,
+    }

@@ -1,0 +1,67 @@
+"""The events of a turn for a person who watches: one or two short lines each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commonplace.agent import events
+from commonplace.surfaces.cli import output
+
+_WIDTH = 100
+_TAIL = 3
+
+
+def told(event: events.Event) -> Iterator[str]:
+    """Yield what is told of an event."""
+    match event:
+        case events.ItemStarted(item=events.CommandExecution() as run):
+            yield f"$ {output.one_line(_words(run.command), _WIDTH)}"
+        case events.ItemCompleted(item=item):
+            yield from _completed(item)
+        case events.Warned():
+            yield f"! {event.message}"
+        case events.Retrying():
+            yield f"! again in a moment ({event.attempt}/{event.limit}): {event.reason}"
+        case _:
+            pass
+
+
+def _completed(item: events.Item) -> Iterator[str]:
+    match item:
+        case events.AgentMessage(phase="commentary"):
+            yield item.text
+        case events.Reasoning() if item.summary:
+            yield f"~ {output.one_line(' '.join(item.summary), _WIDTH)}"
+        case events.CommandExecution():
+            yield from _ended(item)
+        case events.FileChange():
+            for change in item.changes:
+                to = f" → {change.to}" if change.to else ""
+                yield f"{change.kind:7} {change.path}{to}" + ("" if item.status == "completed" else f" ({item.status})")
+        case events.ToolCall() | events.McpToolCall():
+            yield f"{item.tool} {'' if item.status == 'completed' else item.status}".rstrip()
+        case events.WebSearch():
+            yield f"searched the web: {output.one_line(item.query, _WIDTH)}"
+        case events.Plan():
+            for step in item.steps:
+                yield f"[{'x' if step.status == 'completed' else ' '}] {step.text}"
+        case events.ContextCompaction():
+            yield f"the history was shortened: {item.before} → {item.after} tokens"
+        case _:
+            pass
+
+
+def _ended(item: events.CommandExecution) -> Iterator[str]:
+    lines = item.output.rstrip().splitlines()
+    if len(lines) > _TAIL:
+        yield f"  … {len(lines) - _TAIL} more lines"
+    for line in lines[-_TAIL:]:
+        yield f"  {output.one_line(line, _WIDTH)}"
+    if item.process is not None:
+        yield f"  goes on in the background as process {item.process}"
+    elif item.status != "completed":
+        yield f"  {item.status}" + ("" if item.exit_code is None else f", exit code {item.exit_code}")
+
+
+def _words(command: tuple[str, ...]) -> str:
+    return command[2] if len(command) == 3 and command[1] in ("-c", "-lc") else " ".join(command)
