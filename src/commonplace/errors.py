@@ -20,6 +20,10 @@
     ├── WorkspaceError          the memory folder
     │   ├── WorkspaceBusy       another process is making a new state of it
     │   └── WorkspaceChanged    somebody saved a file there while a new state was being made
+    ├── UndoError               the snapshots of working trees
+    │   ├── UnknownSnapshot     no snapshot has this id
+    │   ├── IncompleteSnapshot  it stopped at a bound, so there is no whole tree to go back to
+    │   └── DamagedSnapshot     the contents of some files are gone
     └── ModelError              a model's server; `retryable` says whether the same request may succeed later
         ├── ContextTooLong      the request does not fit the model's window
         ├── QuotaExceeded       the account has nothing left
@@ -177,6 +181,30 @@ class WorkspaceChanged(WorkspaceError):
     """Somebody changed the memory folder while a new state of it was being made; begin anew from what is there."""
 
     code = "workspace_changed"
+
+
+class UndoError(CommonplaceError):
+    """A snapshot could not be taken, read or restored."""
+
+    code = "undo_error"
+
+
+class UnknownSnapshot(UndoError):
+    """No snapshot has this id; it may have been pruned."""
+
+    code = "unknown_snapshot"
+
+
+class IncompleteSnapshot(UndoError):
+    """The snapshot stopped at a bound, so there is no whole tree to go back to."""
+
+    code = "incomplete_snapshot"
+
+
+class DamagedSnapshot(UndoError):
+    """The contents of some files are gone from the store or from the repository that they were borrowed from."""
+
+    code = "damaged_snapshot"
 
 
 class ModelError(CommonplaceError):

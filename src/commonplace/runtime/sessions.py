@@ -181,6 +181,21 @@ class Sessions:
         await self.touch(path)
         return {"thread_id": recorder.thread_id, "rolled_back": turns, "path": str(path)}
 
+    async def undo(self, thread: str, *, redo: bool = False, dry_run: bool = False) -> dict[str, Any]:
+        """Put the files back as they were before the last turn of a thread; what its record says stays.
+
+        Raises:
+            BadInput: there is nothing to undo.
+            UndoError: the snapshot is gone, or cannot be restored.
+        """
+        from commonplace.runtime import undoing
+
+        target = await self._ours(thread, None, "undone")
+        if dry_run:
+            thread_id = (await self._open_alone(target)).thread_id
+            return {"thread_id": thread_id, **await undoing.preview(self._book, target.path, redo=redo)}
+        return await undoing.undo_last(self._book, target.path, redo=redo)
+
     async def archive(self, thread: str, home: Path | None = None) -> dict[str, Any]:
         """Move a thread to the archive."""
         return await self._move(thread, home, archive=True)

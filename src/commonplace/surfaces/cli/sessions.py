@@ -167,6 +167,20 @@ def rollback(thread: str, home: Path | None, turns: int, as_json: bool) -> None:
 
 @command.command()
 @thread_argument
+@click.option("--redo", is_flag=True, help="Take the last undo back.")
+@click.option("--dry-run", is_flag=True, help="Show what would change and change nothing.")
+@json_option
+def undo(thread: str, redo: bool, dry_run: bool, as_json: bool) -> None:
+    """Put the files back as they were before the last turn of a thread."""
+    result = call(lambda sessions: sessions.undo(thread, redo=redo, dry_run=dry_run))
+    if as_json:
+        output.print_json(result)
+    else:
+        views.undone(result, dry_run=dry_run)
+
+
+@command.command()
+@thread_argument
 @home_option
 @json_option
 def archive(thread: str, home: Path | None, as_json: bool) -> None:

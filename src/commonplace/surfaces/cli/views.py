@@ -143,3 +143,14 @@ def _summary(item: dict[str, Any]) -> str:
     if "arguments" in item or "input" in item:
         return "  " + one_line(f"{item.get('name', kind)} {item.get('arguments', item.get('input'))}", 158)
     return one_line(f"({kind})", 160)
+
+
+def undone(result: dict[str, Any], *, dry_run: bool) -> None:
+    """Tell what an undo changed, or would."""
+    for name, sign in (("changed", "M"), ("removed", "D"), ("recreated", "A")):
+        for path in result[name]:
+            say(f"{sign} {path}")
+    for left in result["left_alone"]:
+        say(f"  {left['path']} was left alone: {left['reason']}")
+    count = sum(len(result[name]) for name in ("changed", "removed", "recreated"))
+    say(f"{count} path(s) {'would go' if dry_run else 'went'} back in {result['tree']}.")

@@ -1,0 +1,304 @@
+"""Looking over a working tree: what belongs to its state, what is left out and why; costs a stat for each file.
+
+Every folder is opened below the one that holds it and no link is followed, so nothing outside the tree is ever looked
+at. Entries called `.git` and the folders of other repositories are never entered. What is `wanted` (because a snapshot
+that is to be restored has it) belongs to the state whatever rules and bounds say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Set
+from typing import Final
+
+import msgspec
+
+from commonplace.agent.undo.ignore import Rules
+from commonplace.agent.undo.store import Left
+from commonplace.agent.undo.values import Limits
+from commonplace.agent.undo.worktree import Worktree
+
+IGNORED: Final = "ignored"
+TOO_LARGE: Final = "too large"
+NO_ROOM: Final = "no room"
+UNREADABLE: Final = "unreadable"
+REPOSITORY: Final = "repository"
+SPECIAL: Final = "special file"
+ELSEWHERE: Final = "another file system"
+TOO_DEEP: Final = "too deep"
+HOME: Final = "home of commonplace"
+PART: Final = re.compile(rb"\.commonplace-undo-[0-9a-f]{16}\.part")
+"""What a restore that was killed leaves behind; the next one removes it."""
+_MAX_DEPTH: Final = 200
+"""A descriptor is held for each level."""
+_MOST_BYTES: Final = 2**29
+"""Larger than this nothing is taken in, wanted or not: a file is held in memory as a whole while it is stored."""
+_MAX_RULES_BYTES: Final = 2**20
+_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ENCODING: Final = sys.getfilesystemencoding()
+_KEPT_KINDS: Final = frozenset({stat.S_IFREG, stat.S_IFLNK})
+_VENV: Final = "pyvenv.cfg"
+_CACHE_TAG: Final = "CACHEDIR.TAG"
+
+Look = tuple[int, int, int, int, int]
+"""What a file looks like: mode, size, time of change, time of change of anything about it, inode."""
+
+
+def look_of(about: os.stat_result) -> Look:
+    """Return what a file looks like."""
+    return (about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
+
+
+class Folder(msgspec.Struct):
+    """A folder that belongs to the state."""
+
+    path: bytes
+    """From the root, with a slash at its end; the root itself has none."""
+    look: Look
+    files: dict[bytes, Look]
+    """Files and links."""
+    folders: list[bytes]
+    """Paths of the folders in it, as above."""
+
+
+class Survey(msgspec.Struct):
+    """What was found."""
+
+    folders: list[Folder]
+    """Each after the one that it is in."""
+    left: list[Left]
+    parts: list[bytes]
+    count: int = 0
+    size: int = 0
+    incomplete: str = ""
+
+
+class _Stop(Exception):
+    """A bound was reached."""
+
+
+def survey(
+    root: int,
+    worktree: Worktree,
+    limits: Limits,
+    clock: Callable[[], float],
+    *,
+    wanted: Set[bytes] = frozenset(),
+    home: tuple[int, int] | None = None,
+) -> Survey:
+    """Look over the tree that a descriptor stands for; `home` is the device and inode of our own files."""
+    walk = _Walk(root, worktree, limits, clock, wanted, home)
+    try:
+        walk.enter(root, b"", os.fstat(root), worktree.rules(), is_ignored=False, depth=0)
+    except _Stop as stop:
+        walk.found.incomplete = str(stop)
+    _make_room(walk.found, limits, wanted)
+    return walk.found
+
+
+class _Walk:
+    def __init__(
+        self,
+        root: int,
+        worktree: Worktree,
+        limits: Limits,
+        clock: Callable[[], float],
+        wanted: Set[bytes],
+        home: tuple[int, int] | None,
+    ) -> None:
+        self.found = Survey([], [], [])
+        self._worktree = worktree
+        self._limits = limits
+        self._bound = min(limits.file_bytes, _MOST_BYTES)
+        self._clock = clock
+        self._until = clock() + limits.seconds
+        self._wanted = wanted
+        self._home = home
+        self._device = os.fstat(root).st_dev
+        self._fold = worktree.folds_case
+        self._tracked: set[bytes] | None = None
+        self._tracked_folders: set[bytes] = set()
+
+    def enter(
+        self,
+        descriptor: int,
+        path: bytes,
+        about: os.stat_result,
+        rules: list[tuple[bytes, Rules]],
+        *,
+        is_ignored: bool,
+        depth: int,
+    ) -> bool:
+        """Take in a folder and all below it; False if it turns out to be no part of the state."""
+        if self._clock() > self._until:
+            raise _Stop("time")
+        try:
+            with os.scandir(descriptor) as scan:
+                entries = list(itertools.islice(scan, self._limits.files + 1))
+        except OSError:
+            if not path:
+                raise
+            self._leave(path, UNREADABLE, about)
+            return False
+        if self.found.count + len(entries) > self._limits.files:
+            raise _Stop("files")
+        names = {entry.name for entry in entries}
+        reason = self._foreign(names) if path else ""
+        if reason and not self._is_kept_folder(path):
+            self._leave(path, reason, about)
+            return False
+        if self._worktree.root is not None and ".gitignore" in names:
+            own = Rules(_read_rules(descriptor), fold_case=self._fold)
+            rules = rules if own.is_empty else [*rules, (b"", own)]
+        folder = Folder(path, look_of(about), {}, [])
+        self.found.folders.append(folder)
+        for entry in entries:
+            try:
+                look = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # somebody removed it just now
+                continue
+            except OSError:
+                self.found.left.append(Left(path + _encode(entry.name), UNREADABLE, 0, 0, 0))
+                continue
+            name = _encode(entry.name)
+            if stat.S_ISDIR(look.st_mode):
+                self._folder(descriptor, folder, name, look, rules, is_ignored=is_ignored, depth=depth)
+            else:
+                self._file(folder, name, look, rules, is_ignored=is_ignored)
+        self.found.count += 1 + len(folder.files)
+        return True
+
+    def _foreign(self, names: set[str]) -> str:
+        """Return why a folder with these names in it is none of ours, if so."""
+        if ".git" in names:
+            return REPOSITORY
+        if self._worktree.root is None and (_VENV in names or _CACHE_TAG in names):
+            return IGNORED
+        return ""
+
+    def _file(
+        self,
+        folder: Folder,
+        name: bytes,
+        about: os.stat_result,
+        rules: list[tuple[bytes, Rules]],
+        *,
+        is_ignored: bool,
+    ) -> None:
+        reason = ""
+        if stat.S_IFMT(about.st_mode) not in _KEPT_KINDS:
+            self._leave(folder.path + name, SPECIAL, about)
+            return
+        if name.startswith(b"."):
+            if name.lower() == b".git":
+                self._leave(folder.path + name, REPOSITORY, about)
+                return
+            if PART.fullmatch(name):
+                self.found.parts.append(folder.path + name)
+                return
+        if about.st_size > self._bound:
+            reason = TOO_LARGE
+        elif is_ignored or _is_ignored(name, rules, is_folder=False):
+            reason = "" if self._is_tracked(folder.path + name) else IGNORED
+        if reason and (folder.path + name not in self._wanted or about.st_size > _MOST_BYTES):
+            self._leave(folder.path + name, reason, about)
+            return
+        folder.files[name] = look_of(about)
+        self.found.size += about.st_size
+
+    def _folder(
+        self,
+        descriptor: int,
+        folder: Folder,
+        name: bytes,
+        about: os.stat_result,
+        rules: list[tuple[bytes, Rules]],
+        *,
+        is_ignored: bool,
+        depth: int,
+    ) -> None:
+        path = folder.path + name + b"/"
+        reason = ""
+        if name.lower() == b".git":
+            reason = REPOSITORY
+        elif about.st_dev != self._device:
+            reason = ELSEWHERE
+        elif (about.st_dev, about.st_ino) == self._home:
+            reason = HOME
+        elif depth >= _MAX_DEPTH:
+            reason = TOO_DEEP
+        elif is_ignored or _is_ignored(name, rules, is_folder=True):
+            is_ignored = True
+            reason = "" if self._is_kept_folder(path) else IGNORED
+        if reason:
+            self._leave(path, reason, about)
+            return
+        try:
+            inner = os.open(name, _FOLDER_FLAGS, dir_fd=descriptor)
+        except OSError:
+            self._leave(path, UNREADABLE, about)
+            return
+        below = [(before + name + b"/", one) for before, one in rules]
+        try:
+            if self.enter(inner, path, about, below, is_ignored=is_ignored, depth=depth + 1):
+                folder.folders.append(path)
+        finally:
+            os.close(inner)
+
+    def _leave(self, path: bytes, reason: str, about: os.stat_result) -> None:
+        size = about.st_size if stat.S_ISREG(about.st_mode) else 0
+        self.found.left.append(Left(path, reason, size, about.st_ino, about.st_mtime_ns))
+
+    def _is_tracked(self, path: bytes) -> bool:
+        if self._tracked is None:  # most trees have something that is ignored, but not all
+            self._tracked = self._worktree.tracked()
+            for one in self._tracked:
+                end = one.rfind(b"/")
+                while end > 0 and one[: end + 1] not in self._tracked_folders:
+                    self._tracked_folders.add(one[: end + 1])
+                    end = one.rfind(b"/", 0, end)
+        return path in self._tracked or path in self._tracked_folders
+
+    def _is_kept_folder(self, path: bytes) -> bool:
+        return path[:-1] in self._wanted or self._is_tracked(path)
+
+
+def _is_ignored(name: bytes, rules: list[tuple[bytes, Rules]], *, is_folder: bool) -> bool:
+    for before, one in reversed(rules):
+        decision = one.decide(before + name, name, is_folder=is_folder)
+        if decision is not None:
+            return decision
+    return False
+
+
+def _make_room(found: Survey, limits: Limits, wanted: Set[bytes]) -> None:
+    """Leave the largest files out until all together are within the bound."""
+    if found.size <= limits.total_bytes:
+        return
+    sizes = [(look[1], folder, name) for folder in found.folders for name, look in folder.files.items()]
+    sizes.sort(key=lambda one: (-one[0], one[1].path, one[2]))
+    for size, folder, name in sizes:
+        if found.size <= limits.total_bytes:
+            return
+        if folder.path + name in wanted:
+            continue
+        look = folder.files.pop(name)
+        found.left.append(Left(folder.path + name, NO_ROOM, size, look[4], look[2]))
+        found.size -= size
+
+
+def _read_rules(folder: int) -> bytes:
+    with contextlib.suppress(OSError):  # a link is none that git would follow
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(".gitignore", flags, dir_fd=folder), "rb") as file:
+            return file.read(_MAX_RULES_BYTES)
+    return b""
+
+
+def _encode(name: str) -> bytes:
+    return name.encode(_ENCODING, "surrogateescape")
