@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonplace.context.compaction import remote, sizes, triggers
-from commonplace.context.compaction.triggers import Model, Trigger, Used
+from commonplace.context import triggers
+from commonplace.context.compaction import remote, sizes
+from commonplace.context.triggers import Model, Trigger, Used
 
 BIG = Model("big", window=258_400, limit=244_800, comp_hash="a")
 SMALL = Model("small", window=121_600, limit=115_200, comp_hash="a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -50,9 +51,9 @@ def context_payload(session: Session, turn: Turn) -> dict[str, Any]:
     return lines.turn_context(session.profile, turn.id, session.outside.now(), told.sandbox_policy(session.profile))
 
 
-def again(session: Session, turn: Turn) -> None:
+def again(session: Session, turn: Turn, told_now: Sequence[Section]) -> None:
     """Note that everything was told anew, by a compaction that put it back into the history."""
-    session.baseline = world.snapshot(sections(session))
+    session.baseline = world.snapshot(told_now)
     session.note("world_state", {"full": True, "state": session.baseline})
     payload = context_payload(session, turn)
     session.note("turn_context", payload)

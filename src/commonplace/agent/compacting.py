@@ -14,10 +14,10 @@ import msgspec
 
 from commonplace.agent import beginning, events, lines, remote, told
 from commonplace.agent.summarising import ModelSummariser
-from commonplace.context import compaction, world
-from commonplace.context.compaction import Compacted, Options, placement, triggers
-from commonplace.context.compaction.triggers import Trigger, Used
+from commonplace.context import compaction, triggers, world
+from commonplace.context.compaction import Compacted, Options, placement
 from commonplace.context.reconstruct import Window
+from commonplace.context.triggers import Trigger, Used
 from commonplace.models import catalog
 from commonplace.protocol.ids import uuid7
 
@@ -51,18 +51,20 @@ async def compact(session: Session, turn: Turn, trigger: Trigger) -> bool:
     item_id = _new_id(session)
     began = session.outside.now()
     session.tell(events.ItemStarted(turn_id=turn.id, item=events.ContextCompaction(id=item_id)))
-    made = await _made(session)
-    shorter = made.status == "compacted"
-    if shorter:
-        await _put(session, turn, trigger, made)
-    session.history.recompute_usage(session.profile.base, session.profile.window.effective)
-    session.note("event_msg", lines.token_count(session.history.info, session.limits))
-    shown = events.ContextCompaction(
-        id=item_id, before=made.tokens_before, after=made.tokens_after, fallback=made.fallback
-    )
-    session.show(shown, began)
+    shown = events.ContextCompaction(id=item_id)
+    try:
+        made = await _made(session)
+        shown = events.ContextCompaction(
+            id=item_id, before=made.tokens_before, after=made.tokens_after, fallback=made.fallback
+        )
+        if made.status == "compacted":
+            await _put(session, turn, trigger, made)
+        session.history.recompute_usage(session.profile.base, session.profile.window.effective)
+        session.note("event_msg", lines.token_count(session.history.info, session.limits))
+    finally:
+        session.show(shown, began)  # one that failed or was interrupted has ended, too
     await session.flush()
-    return shorter
+    return made.status == "compacted"
 
 
 async def _made(session: Session) -> Compacted:
@@ -79,28 +81,32 @@ async def _made(session: Session) -> Compacted:
 def _window(session: Session) -> int:
     """Return the window in our own estimate: where a server counts more than we do, ours is smaller by as much."""
     window = session.profile.window.effective or session.profile.choice.info.window
+    window = min(window, session.profile.compact_at or window)  # where it is compacted earlier, less is left
+    if session.refused_at is not None:  # then what the server counts is not known, only that so much is too much
+        return min(window, session.refused_at)
     estimate = session.history.estimate(session.profile.base)
     counted = session.history.used()
-    if session.refused_at is not None:
-        window = min(window, session.refused_at)
-    return window * estimate // counted if 0 < estimate < counted else window
+    least = min(window, -(-compaction.FLOOR_TOKENS * 100 // session.profile.target_percent))  # a count may be wild
+    return max(window * estimate // counted, least) if 0 < estimate < counted else window
 
 
 async def _put(session: Session, turn: Turn, trigger: Trigger, made: Compacted) -> None:
     """Put the new history in place of the old one, and write down what was kept."""
     kept = made.items
-    if trigger.injects:
-        texts = told.memory(await beginning.memory(session))
-        context = [msgspec.json.encode(item) for item in world.full(beginning.sections(session), texts)]
-        kept = placement.insert(kept, context)
+    texts = told.memory(await beginning.memory(session)) if trigger.injects else ()
     session.replace_history(kept)
+    session.history.recompute_usage(session.profile.base, session.profile.window.effective)
+    sections = beginning.sections(session)  # as they are now: there is room again
+    if trigger.injects:
+        kept = placement.insert(kept, [msgspec.json.encode(item) for item in world.full(sections, texts)])
+        session.replace_history(kept)
     session.window = _next(session)
     session.note("compacted", _payload(session, made, kept))
     score = None if made.score is None else msgspec.to_builtins(made.score)
     session.own("retention", score=score, fallback=made.fallback)
     session.reference, session.baseline = None, None
     if trigger.injects:
-        beginning.again(session, turn)
+        beginning.again(session, turn, sections)
 
 
 def _next(session: Session) -> Window:

@@ -17,8 +17,12 @@ from commonplace.memory.citations import Citation
 class Turn:
     """The turn that is running: its input, what waits for it, and how it is stopped."""
 
-    def __init__(self, turn_id: str, given: Input, context: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, turn_id: str, given: Input, context: Sequence[Mapping[str, Any]], *, steerable: bool = True
+    ) -> None:
         self.id = turn_id
+        self.steerable = steerable
+        """It takes in more than it began with; one that only compacts does not."""
         self.given = given
         self.context = context
         """What a client knows about the moment, told before the person's words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -43,10 +44,21 @@ def text(words: str, images: Sequence[Path] = (), schema: Mapping[str, Any] | No
         raise BadInput("There is nothing to do.", hint="Give a prompt.")
     try:
         words.encode()
-        pictures = [{"type": "input_image", "image_url": image.data_url(path), "detail": "high"} for path in images]
+        pictures = [part for number, path in enumerate(images, 1) for part in _picture(number, path)]
     except UnicodeEncodeError:
         raise BadInput("The prompt is not valid Unicode.", hint="Send text that can be written as UTF-8.") from None
     except ToolError as error:
         raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
     said = [{"type": "input_text", "text": words}] if words.strip() else []
     return Input(parts=(*pictures, *said), schema=schema)
+
+
+def _picture(number: int, path: Path) -> list[dict[str, Any]]:
+    """Return a picture between words that name it, so that one can be told from another."""
+    shown = os.fsencode(path.absolute()).decode("utf-8", "replace")
+    opening = f'<image name=[Image #{number}] path="{shown}">'
+    return [
+        {"type": "input_text", "text": opening},
+        {"type": "input_image", "image_url": image.data_url(path), "detail": "high"},
+        {"type": "input_text", "text": "</image>"},
+    ]

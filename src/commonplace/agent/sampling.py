@@ -1,12 +1,12 @@
 """One request and its answer: what is sent, what streams back, what is recorded of it.
 
 An item is recorded when the model has finished it, and a tool call begins at that moment, while the answer still
-streams. Of an answer that is cut off by an interrupt, the words that were said so far are recorded as a message.
+streams. Of an answer that is cut off by an interrupt, the words that were said so far are recorded as a message; of one
+that breaks off, they are shown and not recorded, since the answer is asked for again.
 """
 
 from __future__ import annotations
 
-import secrets
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from commonplace.memory import citations
 from commonplace.models import base
 from commonplace.models.base import CustomTool, FunctionTool, OutputSchema, Request
 from commonplace.protocol import items
-from commonplace.protocol.ids import uuid7
 
 if TYPE_CHECKING:
     from commonplace.agent.current import Turn
@@ -44,16 +43,17 @@ async def sample(session: Session, turn: Turn, sampled: Sampled) -> None:
         WriteFailed: the ledger cannot be written.
     """
     answer = _Answer(session, turn, sampled)
+    broken = False
     try:
         wanted = request(session, turn)
         async with Calls(session, turn) as calls, aclosing(session.model.stream(wanted)) as stream:
             async for event in stream:
                 answer.take(event, calls)
-    except BaseException as error:
-        if not isinstance(error, Exception):
-            answer.cut_off()
+    except Exception:
+        broken = True
         raise
     finally:
+        answer.cut_off(stands=not broken)
         if sampled.answered:
             session.note("event_msg", _counted(session))
             session.tell(events.TokenCount(turn_id=turn.id, info=session.history.info, limits=session.limits))
@@ -98,9 +98,11 @@ class _Answer:
         self._session = session
         self._turn = turn
         self._sampled = sampled
+        self._counted = False
+        """The server said what the answer took."""
         self._shown = citations.Streams()
-        self._open: dict[str, list[str]] = {}
-        """The messages that stream, each as the pieces that came so far."""
+        self._open: dict[str, tuple[events.AgentMessage | events.Reasoning, list[str]]] = {}
+        """What streams: each as it began, and the pieces that came so far."""
 
     def take(self, event: base.Event, calls: Calls) -> None:
         """Take in one event."""
@@ -118,9 +120,10 @@ class _Answer:
             case base.ItemAdded():
                 self._added(event)
             case base.TextDelta():
-                self._open.setdefault(event.id, []).append(event.text)
+                self._begin(events.AgentMessage(id=event.id, text="")).append(event.text)
                 self._say(event.id, self._shown.delta(event.id, event.text))
             case base.ReasoningDelta():
+                self._begin(events.Reasoning(id=event.id)).append(event.text)
                 delta = events.ReasoningDelta(turn_id=turn.id, item_id=event.id, text=event.text, summary=event.summary)
                 session.tell(delta)
             case base.ItemDone():
@@ -134,18 +137,26 @@ class _Answer:
                     total_tokens=event.total,
                 )
                 session.history.record_usage(usage, session.profile.window.effective)
+                self._counted = True
             case base.Completed():
+                if not self._counted:
+                    session.estimate()
                 paused = event.stop == "paused" or event.end_turn is False
                 self._sampled.follow_up = bool(len(calls)) or paused
 
     def _added(self, event: base.ItemAdded) -> None:
         view = items.view(event.item)
         if isinstance(view, items.Message) and view.role == "assistant":
-            self._open[event.id] = []
-            message = events.AgentMessage(id=event.id, text="", phase=view.phase)
-            self._session.tell(events.ItemStarted(turn_id=self._turn.id, item=message))
+            self._begin(events.AgentMessage(id=event.id, text="", phase=view.phase))
         elif isinstance(view, items.Reasoning):
-            self._session.tell(events.ItemStarted(turn_id=self._turn.id, item=events.Reasoning(id=event.id)))
+            self._begin(events.Reasoning(id=event.id))
+
+    def _begin(self, item: events.AgentMessage | events.Reasoning) -> list[str]:
+        """Tell that an item began, once; return where its pieces are kept."""
+        if item.id not in self._open:
+            self._open[item.id] = (item, [])
+            self._session.tell(events.ItemStarted(turn_id=self._turn.id, item=item))
+        return self._open[item.id][1]
 
     def _say(self, item_id: str, text: str) -> None:
         if not text:
@@ -164,6 +175,7 @@ class _Answer:
             case items.Message(role="assistant"):
                 self._said(view)
             case items.Reasoning():
+                self._open.pop(view.id or "", None)
                 session.show(reasoning(view, raw))
             case items.WebSearchCall():
                 session.show(web_search(view))
@@ -180,17 +192,22 @@ class _Answer:
         self._turn.message = said.last_message or self._turn.message
         self._session.show(events.AgentMessage(id=item_id, text=said.visible, phase=view.phase, citation=said.citation))
 
-    def cut_off(self) -> None:
-        """Record what was said of the messages that are not finished: nobody will finish them."""
-        for item_id, pieces in self._open.items():
+    def cut_off(self, *, stands: bool) -> None:
+        """End what is not finished, since nobody will finish it; if it `stands`, the words that were said are recorded.
+
+        If not, they are shown as they were heard, and the model says it all again.
+        """
+        for item_id, (item, pieces) in self._open.items():
             text = "".join(pieces)
-            if not text.strip():
+            if isinstance(item, events.Reasoning):
+                self._session.show(events.Reasoning(id=item_id, summary=[text] if text else []))
                 continue
-            now = int(self._session.outside.now().timestamp() * 1000)
-            own = item_id or f"msg_{uuid7(now, secrets.token_bytes(10))}"
-            content = [{"type": "output_text", "text": text}]
-            self._session.record({"type": "message", "id": own, "role": "assistant", "content": content})
-            self._session.show(events.AgentMessage(id=own, text=citations.strip(text)[0]))
+            self._say(item_id, self._shown.done(item_id))
+            if stands and text.strip():
+                content = [{"type": "output_text", "text": text}]
+                named = {"id": item_id} if item_id else {}
+                self._session.record({"type": "message", **named, "role": "assistant", "content": content})
+            self._session.show(msgspec.structs.replace(item, text=citations.strip(text)[0]))
         self._open.clear()
 
 

@@ -11,13 +11,16 @@ says so and keeps what it could not write for the next try.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from commonplace.agent import approving, events, lines, told
@@ -30,9 +33,9 @@ from commonplace.agent.profile import Profile
 from commonplace.agent.tools.processes import Processes
 from commonplace.agent.tools.registry import Registry
 from commonplace.context import additional, injected
-from commonplace.context.compaction.progress import Manifest
 from commonplace.context.digest.tally import Tally
 from commonplace.context.entries import Entry
+from commonplace.context.progress import Manifest
 from commonplace.errors import BadInput, CommonplaceError, ModelError
 from commonplace.models.base import Limit, Model
 from commonplace.models.pace import Pace
@@ -148,7 +151,9 @@ class Session:
         if self.turn is not None:
             raise BadInput("A turn is running.", hint="Steer it, queue the input, or interrupt it first.")
         self._context, context = additional.start(self._context, given.context, [])
-        self.profile = profile or self.profile
+        if profile is not None:
+            self.refused_at = self.refused_at if profile.choice == self.profile.choice else None
+            self.profile = profile
         self._idle = anyio.Event()
         try:
             end = await loop.run(self, Turn(self._new_id(), given, context))
@@ -164,7 +169,8 @@ class Session:
         """Put input into the running turn, before its next request; return the turn's id.
 
         Raises:
-            BadInput: no turn is running, it is another one, there is nothing to say, or it wants another schema.
+            BadInput: no turn is running, it is another one or only compacts, there is nothing to say, or it wants
+                another schema.
         """
         turn = self.turn
         if turn is None or turn.ending:
@@ -177,7 +183,14 @@ class Session:
                 expected=expected,
                 actual=turn.id,
             )
-        if given.schema is not None and given.schema != turn.given.schema:
+        if not turn.steerable:
+            raise BadInput(
+                "The running turn compacts and takes nothing in.",
+                hint="Wait for its end.",
+                reason="active_turn_not_steerable",
+                kind="compact",
+            )
+        if given.parts and given.schema is not None and given.schema != turn.given.schema:
             raise BadInput(
                 "The running turn answers by another schema.",
                 hint="Start a turn of its own.",
@@ -210,7 +223,7 @@ class Session:
             raise BadInput("A turn is running.", hint="Wait for its end, or interrupt it.")
         self._idle = anyio.Event()
         try:
-            return await loop.run_compaction(self, Turn(self._new_id(), Input(), []))
+            return await loop.run_compaction(self, Turn(self._new_id(), Input(), [], steerable=False))
         finally:
             self._idle.set()
 
@@ -223,15 +236,26 @@ class Session:
         """
         if self.turn is not None or turns < 1:
             raise BadInput("Nothing can be rolled back now.", hint="Wait for the turn's end; give a number above 0.")
-        if self.history.drop_last_user_turns(turns):
-            self.reference = None
+        self.history.drop_last_user_turns(turns)
+        self.reference = None  # what those turns were told is gone with them
         self.held = injected.held(entry.view for entry in self.history.entries)
         if self._counted is not None:
             self._counted.roll_back(turns)
         self.history.recompute_usage(self.profile.base, self.profile.window.effective)
         self.note("event_msg", {"type": "thread_rolled_back", "num_turns": turns})
+        self.note("event_msg", lines.token_count(self.history.info, self.limits))
         if self.recorder is not None:
             await self.recorder.end_turn()
+            await self._recollect(self.recorder.path)
+
+    async def _recollect(self, path: Path) -> None:
+        """Read from the ledger what the model knows after a rollback; if that fails, it is told everything again."""
+        from commonplace.agent import opening
+
+        with contextlib.suppress(CommonplaceError, OSError):
+            state = (await anyio.to_thread.run_sync(opening.look, path, [self.profile.home])).state
+            self.reference, self.baseline = state.reference, state.world_state
+            self.previous_model = state.previous.model if state.previous else None
 
     async def close(self) -> None:
         """End the running turn and everything that was started; give the thread up.
@@ -249,6 +273,11 @@ class Session:
                 except CommonplaceError:
                     self.recorder.abandon()
                     raise
+
+    def estimate(self) -> None:
+        """Count an answer of a server that does not count; without that a history would never be full."""
+        if self.history.estimate(self.profile.base) > self.history.used():
+            self.history.recompute_usage(self.profile.base, self.profile.window.effective)
 
     def note_refusal(self) -> None:
         """Note that the server had no room for a request: from now on, less is asked of it."""

@@ -18,7 +18,7 @@ import anyio
 from commonplace.agent import beginning, compacting, events, lines
 from commonplace.agent.lines import Timing
 from commonplace.agent.sampling import Sampled, sample
-from commonplace.context.compaction import triggers
+from commonplace.context import triggers
 from commonplace.errors import CommonplaceError, ContextTooLong, ModelError, WriteFailed
 from commonplace.protocol.ids import uuid7
 
@@ -52,24 +52,32 @@ async def _run(session: Session, turn: Turn, body: Callable[[Session, Turn], Awa
     problem: events.Problem | None = None
     end: events.End = events.TurnFailed(turn_id=turn.id, error=_LATE)
     window = session.profile.window.effective
-    session.note("event_msg", lines.started(turn.id, began, window, session.profile.mode))
-    session.tell(events.TurnStarted(turn_id=turn.id))
     try:
+        session.note("event_msg", lines.started(turn.id, began, window, session.profile.mode))
+        session.tell(events.TurnStarted(turn_id=turn.id))
         with turn.scope:
             await body(session, turn)
     except CommonplaceError as error:
         problem = events.Problem(error.code, error.message, error.hint)
-    except (OSError, ValueError, RuntimeError) as error:  # a bug must not take the thread with it
+    except Exception as error:  # a bug must not take the thread with it
         problem = events.Problem("internal", f"The turn failed: {type(error).__name__}: {error}", "Please report it.")
+        if isinstance(error, AssertionError):  # what must never be is not to be overlooked
+            raise
     except BaseException:  # the task around it was cancelled
         turn.interrupted = True
         raise
     finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_LONGEST_END):
-            first = None if turn.first_token is None else turn.first_token - clock
-            timing = Timing(began, session.outside.now(), session.outside.monotonic() - clock, first)
-            end = await _end(session, turn, problem, timing)
-        session.turn = None
+        first = None if turn.first_token is None else turn.first_token - clock
+        timing = Timing(began, session.outside.now(), session.outside.monotonic() - clock, first)
+        try:
+            with anyio.CancelScope(shield=True):
+                with anyio.move_on_after(_LONGEST_END):
+                    end = await _end(session, turn, problem, timing)
+                session.tell(end)
+                with anyio.move_on_after(_LONGEST_END):
+                    await session.count(turn)
+        finally:
+            session.turn = None
     return end
 
 
@@ -130,11 +138,11 @@ async def _answered(session: Session, turn: Turn) -> Sampled:
 
 
 async def _end(session: Session, turn: Turn, problem: events.Problem | None, timing: Timing) -> events.End:
-    """Record how a turn ended, as safely as the settings ask for, and tell it."""
+    """Record how a turn ended, as safely as the settings ask for."""
     turn.ending = True
     if turn.plan is not None:
         session.show(turn.plan)
-    while turn.pending and problem is None and not turn.interrupted:
+    while turn.pending and not turn.interrupted:
         _take(session, *turn.pending.popleft())
     info = session.history.info
     end: events.End
@@ -154,6 +162,4 @@ async def _end(session: Session, turn: Turn, problem: events.Problem | None, tim
     except WriteFailed as error:
         failure = events.Problem(error.code, error.message, error.hint)
         end = events.TurnFailed(turn_id=turn.id, error=failure, info=info)
-    session.tell(end)
-    await session.count(turn)
     return end

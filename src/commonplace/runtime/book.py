@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace import config
 from commonplace.config import Settings
-from commonplace.errors import StateError
+from commonplace.errors import CommonplaceError, StateError
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -215,12 +215,22 @@ class Book:
         return Referred(tuple(decisions.referred(self.home)), why_not)
 
     async def close(self) -> None:
-        """Give everything back: running turns are interrupted first."""
+        """Give everything back: running turns are interrupted first.
+
+        Raises:
+            WriteFailed: something that a thread recorded could not be written.
+        """
+        problem: CommonplaceError | None = None
         while self._threads:
-            await self._threads.pop().close()
+            try:
+                await self._threads.pop().close()
+            except CommonplaceError as error:  # the others are closed all the same
+                problem = problem or error
         if self._database is not None:
             await self._database.close()
             self._database = None
+        if problem is not None:
+            raise problem
 
 
 @asynccontextmanager
@@ -249,6 +259,8 @@ async def open(  # noqa: A001 (public as commonplace.open)
         finally:
             try:
                 await book.close()
+            except Exception as error:
+                problem = problem or error
             finally:
                 tasks.cancel_scope.cancel()
     if problem is not None:

@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
 from commonplace import config
 from commonplace.errors import BadInput
 
-_FIELDS: Final = {"base_url": "base_url", "env_key": "api_key_env", "wire_api": "api", "http_headers": "headers"}
+_FIELDS: Final = {
+    "base_url": "base_url",
+    "env_key": "api_key_env",
+    "wire_api": "api",
+    "http_headers": "headers",
+    "request_max_retries": "retries",
+}
 """Fields of a provider, by Codex's names."""
+_TABLES: Final = ("providers", "model_providers", "memory", "memories", "compaction")
+_SAME: Final = {("approval_policy", "on-failure"): "on-request"}
+"""Values that Codex's clients still pass, and what they come to here."""
 
 
 class Overrides(msgspec.Struct):
@@ -28,6 +37,13 @@ class Overrides(msgspec.Struct):
     provider: str | None = None
     """Who serves models that are named without a provider."""
     ignored: list[str] = []
+
+    def model(self, named: str | None) -> str | None:
+        """Return the model that is meant: as named, else as set here, with the provider that is set here."""
+        wanted = named or self.flags.get("model")
+        if not isinstance(wanted, str) or ":" in wanted or self.provider is None:
+            return named
+        return f"{self.provider}:{wanted}"
 
 
 def parse(pairs: Iterable[str]) -> Overrides:
@@ -49,24 +65,41 @@ def parse(pairs: Iterable[str]) -> Overrides:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, a number of thousands of digits, brackets without end
         return text
 
 
 def _set(found: Overrides, key: str, value: Any) -> None:
     parts = key.split(".")
-    if key == "openai_base_url":
+    if parts[0] in _TABLES and len(parts) < _depth(parts[0]) and isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            _set(found, f"{key}.{name}", inner)
+    elif key == "openai_base_url":
         found.providers.setdefault("openai", {})["base_url"] = value
         found.provider = found.provider or "openai"
     elif key == "model_provider":
         found.provider = str(value)
     elif parts[0] in ("model_providers", "providers") and len(parts) > 2:
-        field = _FIELDS.get(parts[2]) if parts[0] == "model_providers" else parts[2]
-        if field is None:
-            found.ignored.append(key)
-        else:
-            found.providers.setdefault(parts[1], {})[field] = value
+        _set_provider(found, key, parts, value)
     elif (name := config.name_of(key.replace("memories.", "memory.", 1))) is not None:
-        found.flags[name] = value
+        found.flags[name] = _SAME.get((key, value), value) if isinstance(value, str) else value
     else:
         found.ignored.append(key)
+
+
+def _depth(table: str) -> int:
+    """Return how many names lead to a value."""
+    return 3 if table.endswith("providers") else 2
+
+
+def _set_provider(found: Overrides, key: str, parts: list[str], value: Any) -> None:
+    field = _FIELDS.get(parts[2]) if parts[0] == "model_providers" else parts[2]
+    if field is None:
+        found.ignored.append(key)
+        return
+    row = found.providers.setdefault(parts[1], {})
+    for name in [field, *parts[3:]][:-1]:
+        inner = row.get(name)
+        row[name] = dict(cast("dict[str, Any]", inner)) if isinstance(inner, dict) else {}
+        row = row[name]
+    row[[field, *parts[3:]][-1]] = value

@@ -10,6 +10,7 @@ interrupts it. After each turn the thread's row in the index is brought up to da
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -89,6 +90,16 @@ async def resume(book: Book, name: str, wanted: Wish) -> Thread:
         found, profile, model, Around(book, memory=wanted.memory), book.tasks, book.sessions.options()
     )
     return Thread(book, session)
+
+
+async def check(book: Book, wanted: Wish) -> None:
+    """Say now if a thread could not run like this, before anything is written for it.
+
+    Raises:
+        BadInput, BadSetting: the folder or the model cannot be used.
+    """
+    _, model = _prepared(book, wanted, None)
+    await model.aclose()
 
 
 def _prepared(book: Book, wanted: Wish, base: str | None) -> tuple[Profile, Model]:
@@ -203,14 +214,24 @@ class Thread:
         wanted = inputs.text(given, schema=schema) if isinstance(given, str) else given
         send, receive = anyio.create_memory_object_stream[events.Event](max_buffer_size=float("inf"))
         failed: list[CommonplaceError] = []
+        running = left = False
+
+        def hear(event: events.Event) -> None:
+            with contextlib.suppress(anyio.BrokenResourceError):  # nobody reads any more; the turn goes to its end
+                send.send_nowait(event)
 
         async def work() -> None:
-            stop = self.session.listen(send.send_nowait)
+            nonlocal running
+            if left:
+                return
+            running = True
+            stop = self.session.listen(hear)
             try:
                 await self.turn(wanted)
             except CommonplaceError as error:
                 failed.append(error)
             finally:
+                running = False
                 stop()
                 send.close()
 
@@ -219,8 +240,9 @@ class Thread:
             async for event in receive:
                 yield event
         finally:
+            left = True
             receive.close()
-            if self.session.turn is not None:
+            if running:
                 with anyio.CancelScope(shield=True):
                     await self.session.interrupt()
         if failed:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.context import digest
-from commonplace.context.compaction.progress import Manifest, NoProgress
 from commonplace.context.digest.tally import Tally
+from commonplace.context.progress import Manifest, NoProgress
 from commonplace.protocol import items
 
 
