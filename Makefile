@@ -52,7 +52,7 @@ bench: $(VENV)/.dev ## measure, write bench/results/
 soak: $(VENV)/.dev ## long crash, race and fuzz runs
 	@$(BIN)/pytest -n $(WORKERS) -m soak --timeout 3600
 
-anchors: $(VENV)/.python ## fetch the pinned Codex and Claude Code into a cache outside the tree
+anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDK into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py
 
 ear: $(VENV)/.dev ## learn the ear's weights anew from training/ (needs scikit-learn)

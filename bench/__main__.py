@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import (
+    agent,
     consolidation,
     context,
     exact,
@@ -34,6 +35,7 @@ RUNS = {
     "exact": ("Exact search", exact.run_all),
     "mcp": ("The memory server", handshake.run_all),
     "context": ("The context", context.run_all),
+    "agent": ("The agent", agent.run_all),
 }
 
 

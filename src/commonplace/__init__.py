@@ -15,20 +15,31 @@ from typing import TYPE_CHECKING, Any
 from commonplace.version import __version__
 
 if TYPE_CHECKING:
+    from commonplace.agent import events
     from commonplace.errors import CommonplaceError
+    from commonplace.models import scripted
+    from commonplace.models.scripted import ScriptedModel
     from commonplace.runtime.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
+    from commonplace.runtime.thread import Thread
 
-__all__ = ["Book", "CommonplaceError", "__version__", "open"]
+__all__ = ["Book", "CommonplaceError", "ScriptedModel", "Thread", "__version__", "events", "open", "scripted"]
+
+_PLACES = {
+    "Book": "commonplace.runtime.book",
+    "CommonplaceError": "commonplace.errors",
+    "ScriptedModel": "commonplace.models.scripted",
+    "Thread": "commonplace.runtime.thread",
+    "open": "commonplace.runtime.book",
+}
+_MODULES = {"events": "commonplace.agent.events", "scripted": "commonplace.models.scripted"}
 
 
 def __getattr__(name: str) -> Any:
     """Load public names when they are first asked for (PEP 562)."""
-    if name in ("Book", "open"):
-        from commonplace.runtime import book
+    from importlib import import_module
 
-        return getattr(book, name)
-    if name == "CommonplaceError":
-        from commonplace.errors import CommonplaceError
-
-        return CommonplaceError
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'commonplace' has no attribute {name!r}")

@@ -13,8 +13,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = {"codex": "@openai/codex@0.166.0", "claude-code/2.1.197": "@anthropic-ai/claude-code@2.1.197"}
+PACKAGES = {
+    "codex": "@openai/codex@0.166.0",
+    "claude-code/2.1.197": "@anthropic-ai/claude-code@2.1.197",
+    "codex-sdk": "@openai/codex-sdk@0.163.0",
+}
 """Folder in the cache → npm package and version."""
+OPTIONS = {"codex-sdk": ["--omit=optional"]}
+"""The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
 
 def cache() -> Path:
@@ -41,7 +47,7 @@ def main() -> int:
             print(f"make: npm is missing, so {package} cannot be fetched; install Node.js.", file=sys.stderr)
             return 1
         folder.mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), package]
+        command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), *OPTIONS.get(name, []), package]
         if subprocess.run(command, check=False).returncode:
             print(f"make: {package} could not be fetched; check that the npm registry is reachable.", file=sys.stderr)
             return 1

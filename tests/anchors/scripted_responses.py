@@ -41,6 +41,8 @@ class Answer:
     """An error code such as `context_length_exceeded`; sent as `response.failed` after `response.created`."""
     hold: threading.Event | None = None
     """When given, nothing after `response.created` is sent until it is set (or the server closes)."""
+    status: int = 200
+    """Another one answers with `error` as an HTTP error, without a stream."""
 
 
 Step: TypeAlias = Answer | Callable[[Json], Answer]
@@ -97,6 +99,11 @@ def failure(code: str) -> Answer:
     return Answer(error=code)
 
 
+def refusal(status: int, code: str) -> Answer:
+    """Return an HTTP error."""
+    return Answer(error=code, status=status)
+
+
 @dataclass
 class _State:
     """What the handler threads share; every field is guarded by `changed`."""
@@ -143,6 +150,11 @@ class ScriptedResponses:
         """Append answers to the script."""
         with self._state.changed:
             self._state.steps.extend(steps)
+
+    def drop(self) -> None:
+        """Forget the answers that nobody asked for: how many those are is not always for a test to say."""
+        with self._state.changed:
+            self._state.steps.clear()
 
     def wait_for_requests(self, count: int, timeout: float = 30.0) -> None:
         """Block until `count` requests have arrived.
@@ -213,6 +225,9 @@ class _Handler(BaseHTTPRequestHandler):
         if chosen is None:
             self._refuse(400, f"request {number + 1} is not in the script")
             return
+        if chosen.status != 200:
+            self._http_error(chosen.status, str(chosen.error), f"scripted {chosen.error}")
+            return
         try:
             self._stream(chosen, f"resp_{number}")
         except (BrokenPipeError, ConnectionResetError):
@@ -232,7 +247,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse(self, status: int, problem: str) -> None:
         with self.state.changed:
             self.state.problems.append(problem)
-        text = json.dumps({"error": {"code": "script", "message": problem}}).encode()
+        self._http_error(status, "script", problem)
+
+    def _http_error(self, status: int, code: str, message: str) -> None:
+        text = json.dumps({"error": {"code": code, "message": message}}).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(text)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace.agent import lines, told
+from commonplace.agent import lines, skills, told
 from commonplace.context import world
 from commonplace.context.world import Section, SoFar, Update
 from commonplace.protocol.rollout import TurnContext
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 async def begin(session: Session, turn: Turn) -> None:
     """Record what the model must be told before a turn's input: all of it, or what changed since it was told."""
+    session.skills = skills.find(session.profile.home, session.profile.cwd)
     payload = context_payload(session, turn)
     texts = told.memory(await memory(session)) if session.reference is None else ()
     so_far = SoFar(session.baseline, session.held)
@@ -27,6 +28,7 @@ async def begin(session: Session, turn: Turn) -> None:
     if update.turn_context:
         session.note("turn_context", payload)
         session.reference = _view(payload)
+    await session.hooks.begin(turn)
 
 
 def step(session: Session, turn: Turn) -> None:
@@ -36,9 +38,9 @@ def step(session: Session, turn: Turn) -> None:
 
 def sections(session: Session) -> list[Section]:
     """Return the sections of the world as they are now."""
-    return told.sections(
-        session.profile, session.standing, session.outside.now(), session.history.used(), session.previous_model
-    )
+    now, used = session.outside.now(), session.history.used()
+    found = told.sections(session.profile, session.standing, now, used, session.previous_model)
+    return [*found, skills.section(session.skills)]
 
 
 async def memory(session: Session) -> str:

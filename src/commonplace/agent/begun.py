@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from commonplace.agent.hooks.points import Start
 from commonplace.agent.tools.processes import Processes
-from commonplace.context.digest.tally import Tally
 from commonplace.context.history import History
 from commonplace.context.reconstruct import Window
 from commonplace.protocol.rollout import TurnContext
 from commonplace.rollout.recorder import Recorder
+
+if TYPE_CHECKING:
+    from commonplace.context.digest.tally import Tally
 
 
 class Begun(msgspec.Struct, kw_only=True):
@@ -28,5 +31,7 @@ class Begun(msgspec.Struct, kw_only=True):
     baseline: Mapping[str, Any] | None = None
     """The newest snapshot of the world."""
     previous_model: str | None = None
+    start: Start = "startup"
+    """Why it begins, for hooks."""
     tally: Callable[[], Tally] | None = None
     """Counts everything that an old thread did; it takes a while, so only a compaction asks for it."""

@@ -15,8 +15,10 @@ import anyio
 import anyio.abc
 import msgspec
 
-from commonplace.agent import events, showing
+from commonplace.agent import events, showing, snapshots
 from commonplace.agent.approving import judge
+from commonplace.agent.harmless import is_harmless
+from commonplace.agent.hooks.values import Answer
 from commonplace.agent.tools import registry
 from commonplace.agent.tools.registry import Action, Call, Context, Output
 from commonplace.errors import WriteFailed
@@ -50,6 +52,10 @@ class _Slot(msgspec.Struct):
     """What a person sees of it, once it has begun."""
     output: Output | None = None
     declined: bool = False
+    must_ask: bool = False
+    """A hook wants a person to be asked."""
+    heard: Answer = Answer()
+    """What hooks said to its answer."""
 
 
 class Calls:
@@ -83,6 +89,8 @@ class Calls:
             finally:
                 for slot in self._slots:
                     self._record(slot)
+                for slot in self._slots:
+                    self._session.hooks.fed_back(self._turn, slot.heard)
 
     def _stop(self) -> None:
         for slot in self._slots:
@@ -108,10 +116,23 @@ class Calls:
             slot.context = self._context(slot)
             if self._turn.interrupted:
                 return
-            slot.output = await self._answer(slot.call, slot.context)
+            slot.output = await self._refused(slot) or await self._answer(slot.call, slot.context)
             self._finish(slot, slot.output)
+            slot.heard = await self._session.hooks.after_tool(slot.call, slot.output)
         finally:
             slot.done.set()
+
+    async def _refused(self, slot: _Slot) -> Output | None:
+        """Ask hooks about a call; return its answer if they refuse it. Else keep what it may change."""
+        answer = await self._session.hooks.before_tool(slot.call)
+        slot.must_ask = answer.ask
+        self._session.hooks.added(Answer(context=answer.context))
+        if answer.refused is not None:
+            return registry.failed(f"A hook refused this call: {answer.refused}")
+        tool = self._session.tools.find(slot.call.key)
+        if tool is not None and tool.mutates and not tool.asks:
+            await snapshots.keep(self._session, self._turn)
+        return None
 
     async def _answer(self, call: Call, context: Context) -> Output:
         output = registry.failed(ABORTED)
@@ -152,13 +173,17 @@ class Calls:
         slot.item = showing.begun(action)
         self._session.tell(events.ItemStarted(turn_id=self._turn.id, item=slot.item))
         verdict = judge(self._session.profile, action)
-        if verdict == "ask":
+        if verdict == "ask" or (verdict == "go" and slot.must_ask):
             decision = await self._session.approvals.decision(self._turn.id, action)
             if decision == "abort":
                 self._turn.interrupt()
             verdict = "go" if decision in ("approved", "approved_for_session") else _DENIED
         slot.declined = verdict != "go"
-        return None if verdict == "go" else verdict
+        if slot.declined:
+            return verdict
+        if action.kind == "change" or not is_harmless(action.command):
+            await snapshots.keep(self._session, self._turn)
+        return None
 
     def _finish(self, slot: _Slot, output: Output) -> None:
         """Show what came of a call."""

@@ -18,6 +18,7 @@ from commonplace.context import compaction, triggers, world
 from commonplace.context.compaction import Compacted, Options, placement
 from commonplace.context.reconstruct import Window
 from commonplace.context.triggers import Trigger, Used
+from commonplace.errors import BadInput
 from commonplace.models import catalog
 from commonplace.protocol.ids import uuid7
 
@@ -48,6 +49,12 @@ async def compact(session: Session, turn: Turn, trigger: Trigger) -> bool:
     """
     if trigger.phase == "mid_turn":
         session.manifest.compacting()
+    cause = "manual" if trigger.reason == "user_requested" else "auto"
+    refused = await session.hooks.before_compaction(cause)
+    if refused is not None:  # a full window cannot wait, so only a person's wish is refused
+        if cause == "manual":
+            raise BadInput(f"A hook refused to compact: {refused}", hint="Change the hook, or go on without.")
+        session.warn(f"A hook minds the compaction, which is needed: {refused}")
     item_id = _new_id(session)
     began = session.outside.now()
     session.tell(events.ItemStarted(turn_id=turn.id, item=events.ContextCompaction(id=item_id)))
@@ -64,6 +71,8 @@ async def compact(session: Session, turn: Turn, trigger: Trigger) -> bool:
     finally:
         session.show(shown, began)  # one that failed or was interrupted has ended, too
     await session.flush()
+    if made.status == "compacted":
+        await session.hooks.after_compaction(cause)
     return made.status == "compacted"
 
 

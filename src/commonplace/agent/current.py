@@ -41,6 +41,14 @@ class Turn:
         self.compacted_for_room = False
         """The server refused a request as too long once already."""
 
+        self.stopped: str | None = None
+        """A hook ended it, and why."""
+        self.refusals = 0
+        """How often hooks kept it from ending."""
+        self.keeping = anyio.Lock()
+        self.kept = False
+        """The working tree was kept as it was."""
+
     def interrupt(self) -> None:
         """Stop the turn at whatever it is doing."""
         self.interrupted = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 import msgspec
@@ -23,7 +23,6 @@ from commonplace.agent.tools.processes import Processes
 from commonplace.agent.tools.recall import Recall
 from commonplace.agent.tools.registry import Registry, Tool
 from commonplace.agent.tools.shell import Process, Shell
-from commonplace.context.digest.ledgers import tallied
 from commonplace.context.history import History
 from commonplace.context.reconstruct import Reconstruction, Window, reconstruct
 from commonplace.context.usage import TokenInfo
@@ -38,6 +37,9 @@ from commonplace.rollout.chain import Ledger, open_ledger
 from commonplace.rollout.chained import ChainStore
 from commonplace.rollout.checkpoint import Tail
 from commonplace.rollout.recorder import Options, Recorder
+
+if TYPE_CHECKING:
+    from commonplace.context.digest.tally import Tally
 
 
 async def start(
@@ -161,10 +163,17 @@ async def resume(
         reference=state.reference,
         baseline=state.world_state,
         previous_model=state.previous.model if state.previous else None,
-        tally=lambda: tallied(found.ledger)[0],
+        start="resume",
+        tally=lambda: _tallied(found.ledger),
     )
     registered = registry(processes, outside, profile, tools)
     return Session(found.ledger.thread_id, profile, model, registered, outside, begun)
+
+
+def _tallied(ledger: Ledger) -> Tally:
+    from commonplace.context.digest.ledgers import tallied
+
+    return tallied(ledger)[0]
 
 
 def _window(window: Window, outside: Outside) -> Window:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from commonplace.agent.hooks.values import Hooks
 from commonplace.context.limits import Window
 from commonplace.context.sections import Mode, Tone
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
@@ -42,6 +43,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     digest_tokens: int = 2_000
     remote_compaction: bool = False
     policy: Policy = OUTPUT_POLICY
+    hooks: Hooks = {}
+    undo: bool = True
+    """Keep the working tree before each turn that changes it."""
     timezone: str = "Etc/UTC"
     withheld: tuple[str, ...] = ()
     """Variables that commands do not inherit: the names of the keys."""

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -27,13 +27,14 @@ from commonplace.agent import approving, events, lines, told
 from commonplace.agent.approving import Approvals
 from commonplace.agent.begun import Begun
 from commonplace.agent.current import Turn
+from commonplace.agent.hooks.points import Points
 from commonplace.agent.input import Input
 from commonplace.agent.outside import Outside
 from commonplace.agent.profile import Profile
+from commonplace.agent.skills import Skill
 from commonplace.agent.tools.processes import Processes
 from commonplace.agent.tools.registry import Registry
 from commonplace.context import additional, injected
-from commonplace.context.digest.tally import Tally
 from commonplace.context.entries import Entry
 from commonplace.context.progress import Manifest
 from commonplace.errors import BadInput, CommonplaceError, ModelError
@@ -42,6 +43,9 @@ from commonplace.models.pace import Pace
 from commonplace.protocol import items
 from commonplace.protocol.ids import uuid7
 from commonplace.protocol.rollout import OWN_TYPE, TurnContext
+
+if TYPE_CHECKING:
+    from commonplace.context.digest.tally import Tally
 
 Listener = Callable[[events.Event], None]
 _PASSTHROUGH: Final = items.PASSTHROUGH.encode()
@@ -70,6 +74,9 @@ class Session:
         self.standing = told.standing(profile.home)
         self.limits: tuple[Limit, ...] = ()
         self.approvals = Approvals(self.tell)
+        self.hooks = Points(self, begun.start)
+        self.skills: Sequence[Skill] = ()
+        self.keeps_snapshots = True
         self.manifest = Manifest()
         self.pace = Pace()
         self.refused_at: int | None = None
@@ -305,6 +312,8 @@ class Session:
     def tally(self) -> Tally:
         """Return what was counted of the thread so far; of a resumed one, counted now from its file."""
         if self._counted is None:
+            from commonplace.context.digest.tally import Tally
+
             self._counted = self._tally() if self._tally is not None else Tally(str(self.profile.cwd))
             if self._tally is None:
                 for entry in self.history.entries:

@@ -84,27 +84,32 @@ async def _run(session: Session, turn: Turn, body: Callable[[Session, Turn], Awa
 async def _loop(session: Session, turn: Turn) -> None:
     await compacting.before_turn(session, turn)
     await beginning.begin(session, turn)
-    _take(session, turn.context, turn.given)
+    taken = turn.stopped is None and await _take(session, turn.context, turn.given)
     await _persist(session)
-    while True:
+    while taken and turn.stopped is None:
         answer = await _answered(session, turn)
-        if not answer.follow_up and not turn.pending:
+        if not answer.follow_up and not turn.pending and not await session.hooks.goes_on(turn):
             return
         compacted = await compacting.between(session, turn)
         while turn.pending and not (compacted and answer.follow_up):  # first the model goes on where it was
-            _take(session, *turn.pending.popleft())
+            await _take(session, *turn.pending.popleft())
         beginning.step(session, turn)
 
 
-def _take(session: Session, context: Sequence[Mapping[str, Any]], given: Input) -> None:
-    """Record what a person said, and before it what their client knows."""
+async def _take(session: Session, context: Sequence[Mapping[str, Any]], given: Input) -> bool:
+    """Record what a person said, and before it what their client knows; say whether the model is to answer."""
     for item in context:
         session.record(dict(item))
-    if given.parts:
+    if not given.parts:
+        return True
+    accepted, answer = await session.hooks.prompt(given)
+    if accepted:
         now = int(session.outside.now().timestamp() * 1000)
         item_id = f"msg_{uuid7(now, secrets.token_bytes(10))}"
         session.record(given.message(item_id))
         session.show(events.UserMessage(id=item_id, content=[*given.parts]))
+    session.hooks.added(answer)
+    return accepted
 
 
 async def _persist(session: Session) -> None:
@@ -143,7 +148,7 @@ async def _end(session: Session, turn: Turn, problem: events.Problem | None, tim
     if turn.plan is not None:
         session.show(turn.plan)
     while turn.pending and not turn.interrupted:
-        _take(session, *turn.pending.popleft())
+        await _take(session, *turn.pending.popleft())
     info = session.history.info
     end: events.End
     if turn.scope.cancelled_caught or turn.interrupted:

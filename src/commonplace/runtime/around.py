@@ -112,6 +112,7 @@ class MemoryTool:
 
     aliases = ()
     parallel = True
+    asks = False
 
     def __init__(self, toolbox: Toolbox, name: str, description: str, schema: Mapping[str, Any]) -> None:
         self._toolbox = toolbox

@@ -157,6 +157,11 @@ class Tool(Protocol):
         """Whether it can change something outside the session."""
         ...
 
+    @property
+    def asks(self) -> bool:
+        """Whether it has its actions approved itself, one by one."""
+        ...
+
     async def run(self, call: Call, context: Context) -> Output:
         """Do what was asked (raises ToolError: it cannot be done)."""
         ...

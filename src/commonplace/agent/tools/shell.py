@@ -93,6 +93,7 @@ class Shell:
     aliases = ("exec_command", "shell_command", "local_shell", "container.exec", "bash")
     parallel = False
     mutates = True
+    asks = True
 
     def __init__(
         self,
@@ -159,6 +160,7 @@ class Process:
     aliases = ("write_stdin",)
     parallel = True
     mutates = True
+    asks = False
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes

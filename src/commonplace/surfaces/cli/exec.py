@@ -6,6 +6,7 @@ answer to stdout. The command line is Codex's, so that what drives `codex exec` 
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MODES = ("read-only", "workspace-write", "danger-full-access")
 _SUB = ("resume", "fork")
+_CLIENT = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE"
+"""The variable in which Codex's SDKs say who they are."""
 
 
 class Asked(msgspec.Struct, kw_only=True):
@@ -66,6 +69,7 @@ class Asked(msgspec.Struct, kw_only=True):
 @click.option("--ignore-user-config", is_flag=True, hidden=True)
 @click.option("--ignore-rules", is_flag=True, hidden=True)
 @click.option("--strict-config", is_flag=True, hidden=True)
+@click.option("--cyber-access-program", hidden=True)
 def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> int:
     """Run an agent on one prompt, without a terminal.
 
@@ -78,10 +82,7 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> i
     for key in given.ignored:
         output.warn(f"--config {key} means nothing here and is let be.")
     asked = _asked(words, options)
-    model = asked.wishes.get("model") or given.flags.pop("model", None)
-    if model and given.provider and ":" not in model:
-        model = f"{given.provider}:{model}"
-    asked.wishes["model"] = model
+    asked.wishes["model"] = given.model(asked.wishes["model"])
     asked.prompt = _prompt(asked.prompt)
 
     async def inside() -> int:
@@ -108,6 +109,7 @@ def _asked(words: tuple[str, ...], options: dict[str, Any]) -> Asked:
             "sandbox": "danger-full-access" if options["bypass"] else sandbox,
             "approval": "never",
             "ephemeral": options["ephemeral"],
+            "originator": os.environ.get(_CLIENT) or "commonplace",
         },
     )
     rest = list(words)
@@ -131,17 +133,18 @@ def _prompt(given: str | None) -> str:
     Raises:
         BadInput: there is none.
     """
-    if given is not None and given != "-" and sys.stdin.isatty():
-        return given
-    if given in (None, "-") and sys.stdin.isatty():
+    written = None if given == "-" else given
+    if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] (None: it is closed)
+        if written is not None:
+            return written
         raise BadInput("There is no prompt.", hint='Write it behind the command: commonplace exec "…".')
     try:
         piped = sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput("Standard input is not UTF-8.", hint="Send text.") from None
-    if given is None or given == "-":
+    if written is None:
         return piped
-    return f"{given}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if piped.strip() else given
+    return f"{written}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if piped.strip() else written
 
 
 async def _run(book: Book, asked: Asked) -> int:
@@ -149,11 +152,13 @@ async def _run(book: Book, asked: Asked) -> int:
     from commonplace.agent import input as inputs
 
     given = inputs.text(asked.prompt or "", asked.images, _schema(asked.schema))
+    _check_output(asked.output)
     thread = await _thread(book, asked)
-    shown = _JsonOut() if asked.json else _TextOut()
+    shown = _Shown(_JsonOut() if asked.json else _TextOut())
     shown.opening(thread)
     thread.listen(shown.take)
-    book.tasks.start_soon(_interrupts, thread)
+    book.tasks.start_soon(_signals, thread)
+    book.tasks.start_soon(shown.watch, thread)
     end = await thread.turn(given)
     shown.closing(end)
     if not isinstance(end, events.TurnCompleted):
@@ -163,11 +168,22 @@ async def _run(book: Book, asked: Asked) -> int:
     return 0
 
 
+def _check_output(path: Path | None) -> None:
+    """Say before the work that its answer could not be written (raises BadInput)."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise BadInput(f"{path} cannot be written.", hint="Give a file in a folder that exists.")
+
+
 async def _thread(book: Book, asked: Asked) -> Thread:
     if asked.action == "start":
         return await book.start(**asked.wishes)
+    if asked.wishes["ephemeral"]:
+        raise BadInput("A session that is gone on with is written to.", hint="Leave --ephemeral out.")
     name = asked.thread or await _newest(book, asked)
     if asked.action == "fork":
+        from commonplace.runtime import thread
+
+        await thread.check(book, thread.wish(None, asked.wishes))
         name = (await book.sessions.fork(name)).thread_id
     return await book.resume(name, **asked.wishes)
 
@@ -178,19 +194,25 @@ async def _newest(book: Book, asked: Asked) -> str:
 
     cwd = None if asked.everywhere else str(asked.cwd.expanduser().absolute())
     home = str(book.home.resolve())
-    page = await book.sessions.list(limit=50, cwd=cwd)
-    for row in page.threads:
-        if layout.is_under(str(Path(row.path).resolve()), home):
-            return row.thread_id
+    cursor: str | None = None
+    is_over = not (book.home / layout.SESSIONS).is_dir()
+    while not is_over:  # sessions of other agents are listed too, and may be newer
+        page = await book.sessions.list(limit=100, cwd=cwd, cursor=cursor, refresh=cursor is None)
+        for row in page.threads:
+            if layout.is_under(str(Path(row.path).resolve()), home):
+                return row.thread_id
+        cursor = page.next_cursor
+        is_over = cursor is None
     where = "" if asked.everywhere else " in this folder"
     raise BadInput(f"There is no session{where} to go on with.", hint="Start one, or give its id.")
 
 
-async def _interrupts(thread: Thread) -> None:
-    """Interrupt the turn when we are asked to end; a second time ends at once."""
+async def _signals(thread: Thread) -> None:
+    """Interrupt the turn when we are asked to end; the second time the system ends us."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
-            await thread.interrupt()
+            break
+    await thread.interrupt()
 
 
 def _schema(path: Path | None) -> dict[str, Any] | None:
@@ -200,8 +222,39 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.", hint="Give a file with a JSON schema.") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadInput(f"{path} is no JSON object: {error}.", hint="Give a file with a JSON schema.") from None
+
+
+class _Shown:
+    """Passes on what is to be shown until that fails; then nobody listens any more, and the turn is interrupted."""
+
+    def __init__(self, out: _JsonOut | _TextOut) -> None:
+        self._out = out
+        self._failed = anyio.Event()
+        self._error: OSError | None = None
+
+    def opening(self, thread: Thread) -> None:
+        self._out.opening(thread)
+
+    def take(self, event: events.Event) -> None:
+        if self._error is None:
+            try:
+                self._out.take(event)
+            except OSError as error:  # a pipe whose reader went away, a full disk
+                self._error = error
+                self._failed.set()
+
+    async def watch(self, thread: Thread) -> None:
+        """Interrupt the turn when nothing can be shown any more."""
+        await self._failed.wait()
+        await thread.interrupt()
+
+    def closing(self, end: events.End) -> None:
+        """Show the end (raises OSError: something could not be shown)."""
+        if self._error is not None:
+            raise self._error
+        self._out.closing(end)
 
 
 class _JsonOut:
@@ -252,6 +305,7 @@ class _TextOut:
             self._say(
                 f"tokens  {total.input_tokens} in ({total.cached_input_tokens} cached), {total.output_tokens} out"
             )
+        sys.stdout.flush()
 
     def _say(self, text: str) -> None:
         sys.stderr.write(output.safe(text) + "\n")

@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from commonplace.agent import events
 from commonplace.context.usage import TokenInfo, Usage
 
@@ -23,7 +25,9 @@ class Lines:
     """Turns the events of one run into lines."""
 
     def __init__(self) -> None:
+        self._count = 0
         self._ids: dict[str, str] = {}
+        """Of the items that are going on; a server may use an id again for another one."""
         self._told: dict[str, Line] = {}
         """Items that were started and are not completed."""
 
@@ -39,7 +43,10 @@ class Lines:
             case events.ItemStarted() | events.ItemUpdated() | events.ItemCompleted():
                 yield from self._item(event)
             case events.Warned():
-                yield {"type": "item.completed", "item": {**self._id(None), "type": "error", "message": event.message}}
+                yield {
+                    "type": "item.completed",
+                    "item": {"id": self._next(), "type": "error", "message": event.message},
+                }
             case events.Retrying():
                 yield {"type": "error", "message": f"Reconnecting... {event.attempt}/{event.limit} ({event.reason})"}
             case events.TurnCompleted() | events.TurnFailed() | events.TurnAborted():
@@ -52,17 +59,22 @@ class Lines:
         fields = _fields(event.item)
         if fields is None or (kind != "completed" and isinstance(event.item, events.AgentMessage | events.Reasoning)):
             return
-        line = {**self._id(event.item.id), **fields}
+        name = event.item.id
+        if name not in self._ids:
+            self._ids[name] = self._next()
+        line = {"id": self._ids[name], **fields}
         if kind == "completed":
-            self._told.pop(event.item.id, None)
+            self._told.pop(name, None)
+            del self._ids[name]
         else:
-            self._told[event.item.id] = line
+            self._told[name] = line
         yield {"type": f"item.{kind}", "item": line}
 
     def _end(self, event: events.End) -> Iterator[Line]:
         for line in self._told.values():
             yield {"type": "item.completed", "item": line}
         self._told.clear()
+        self._ids.clear()
         if isinstance(event, events.TurnCompleted):
             yield {"type": "turn.completed", "usage": usage(event.info)}
         elif isinstance(event, events.TurnFailed):
@@ -70,9 +82,9 @@ class Lines:
             yield {"type": "error", "message": message}
             yield {"type": "turn.failed", "error": {"message": message}}
 
-    def _id(self, name: str | None) -> Line:
-        key = name if name is not None else f"\0{len(self._ids)}"
-        return {"id": self._ids.setdefault(key, f"item_{len(self._ids)}")}
+    def _next(self) -> str:
+        self._count += 1
+        return f"item_{self._count - 1}"
 
 
 def usage(info: TokenInfo | None) -> dict[str, int]:
@@ -124,7 +136,15 @@ def _own(item: events.ToolCall) -> Line:
     content = [] if item.output is None else [{"type": "text", "text": item.output}]
     failed = item.status in ("failed", "declined")
     result = None if item.output is None or failed else {"content": content, "structured_content": None}
-    return _mcp(OWN_SERVER, item.tool, item.arguments, result, item.output if failed else None, item.status)
+    return _mcp(OWN_SERVER, item.tool, _arguments(item.arguments), result, item.output if failed else None, item.status)
+
+
+def _arguments(text: str) -> Any:
+    """Return what a model wrote as arguments: JSON if it is, else its words."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
 
 
 def _mcp(server: str, tool: str, arguments: Any, result: Any, error: str | None, status: str) -> Line:

@@ -61,6 +61,7 @@ class ApplyPatch:
     aliases = ()
     parallel = False
     mutates = True
+    asks = True
 
     def __init__(self) -> None:
         self.definition = Definition("apply_patch", "custom", description("apply_patch"), schema(FreeText))
