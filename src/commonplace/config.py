@@ -57,6 +57,8 @@ SETTINGS: Final = (
         "what the agent's commands may do",
         choices=("read-only", "workspace-write", "danger-full-access"),
     ),
+    Setting("sandbox_network", False, "let commands in the sandbox use the network"),
+    Setting("undo", True, "keep the working tree before a turn changes it, for `sessions undo`"),
     Setting(
         "approval",
         "on-request",
@@ -99,6 +101,8 @@ SETTINGS: Final = (
     Setting("compaction.remote", False, "let the model's server sum up, where its API can"),
     Setting("compaction.digest_tokens", 2_000, "room for the digest beside a model's summary", low=0, high=64_000),
 )
+_TABLES: Final = ("providers.", "hooks.", "mcp_servers.")
+"""Tables whose rows are judged by whoever uses them."""
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 _ALIASES: Final = {
     "memory.use_memories": "memory.use",
@@ -108,6 +112,7 @@ _ALIASES: Final = {
     "model_reasoning_effort": "effort",
     "approval_policy": "approval",
     "sandbox_mode": "sandbox",
+    "sandbox_workspace_write.network_access": "sandbox_network",
     "model_auto_compact_token_limit": "compaction.at_tokens",
 }
 """Codex's names for the same things."""
@@ -127,6 +132,10 @@ class Settings(msgspec.Struct, frozen=True):
     home_source: str
     values: Mapping[str, Value]
     providers: Mapping[str, Any]
+    hooks: Mapping[str, Any]
+    """Commands of the person's own, by the moment at which they are asked."""
+    mcp_servers: Mapping[str, Any]
+    """Servers whose tools the agent may call."""
     unknown: tuple[str, ...]
     """Keys of `config.toml` that mean nothing to this version."""
     now: Callable[[], datetime]
@@ -158,7 +167,7 @@ def load(
         name = _ALIASES.get(key, key)
         if name in _BY_KEY:
             values[name] = Value(_checked(_BY_KEY[name], value, str(file)), FILE)
-        elif not name.startswith("providers."):
+        elif not name.startswith(_TABLES):
             unknown.append(key)
     for setting in SETTINGS:
         if (text := environment.get(setting.variable)) is not None:
@@ -166,7 +175,8 @@ def load(
     for key, value in (flags or {}).items():
         values[key] = Value(_checked(_BY_KEY[key], value, "the command line"), "flag")
     described = _with(table.get("providers", {}), providers or {})
-    return Settings(home, home_source, values, described, tuple(unknown), _clock(environment))
+    hooks, servers = table.get("hooks", {}), table.get("mcp_servers", {})
+    return Settings(home, home_source, values, described, hooks, servers, tuple(unknown), _clock(environment))
 
 
 def name_of(key: str) -> str | None:

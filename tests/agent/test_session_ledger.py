@@ -179,7 +179,7 @@ def changed_budget(here: Stage) -> None:
 CHANGES = [
     (changed_agents, "Be thorough.", "agents_md"),
     (changed_model, "<model_switch>", "model"),
-    (changed_sandbox, "Commands and changes to files need the person's consent.", "permissions"),
+    (changed_sandbox, "Commands run in a sandbox of the mode `read-only`", "permissions"),
     (changed_date, "<current_date>2026-11-16</current_date>", "environments"),
     (changed_budget, "About 20,000 of 95,000 tokens", "token_budget"),
 ]

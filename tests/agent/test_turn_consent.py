@@ -38,7 +38,7 @@ async def test_a_command_runs_as_the_person_decides(
         tmp_path,
         *[answer(call("shell", again, "c1")), answer(call("shell", again, "c2")), answer(say("So."))],
         sandbox="read-only",
-        approval="on-request",
+        approval="untrusted",
     ) as here:
         asked = answering(here, decision)
         end = await here.run("Work.")
@@ -54,7 +54,10 @@ async def test_a_command_runs_as_the_person_decides(
 
 async def test_where_nobody_can_be_asked_the_model_is_told_so(tmp_path: Path) -> None:
     async with stage(
-        tmp_path, answer(call("shell", {"command": "echo x >> log"}, "c1")), answer(say("So.")), sandbox="read-only"
+        tmp_path,
+        answer(call("shell", {"command": "echo x >> log", "escalate": True}, "c1")),
+        answer(say("So.")),
+        sandbox="read-only",
     ) as here:
         await here.run("Work.")
 

@@ -181,7 +181,7 @@ async def test_while_two_tools_run_and_one_waits_each_gets_an_output(tmp_path: P
 async def test_while_a_question_is_open_nothing_is_run(tmp_path: Path, stop: Stop) -> None:
     command = {"command": "touch was-run"}
     async with stage(
-        tmp_path, answer(call("shell", command, "c1")), sandbox="workspace-write", approval="on-request"
+        tmp_path, answer(call("shell", command, "c1")), sandbox="workspace-write", approval="untrusted"
     ) as here:
         was_aborted(here, await stop(here, lambda: here.until(events.Asked)))
         asked = next(event for event in here.events if isinstance(event, events.Asked))
@@ -195,7 +195,7 @@ async def test_while_a_question_is_open_nothing_is_run(tmp_path: Path, stop: Sto
 
 async def test_a_person_who_answers_a_question_with_stop_stops_the_turn(tmp_path: Path) -> None:
     async with stage(
-        tmp_path, answer(call("shell", {"command": "touch was-run"}, "c1")), sandbox="read-only", approval="on-request"
+        tmp_path, answer(call("shell", {"command": "touch was-run"}, "c1")), sandbox="read-only", approval="untrusted"
     ) as here:
         here.listeners.append(lambda event: decide(here.session, event))
         end = await here.run("Work.")

@@ -1,54 +1,80 @@
 """Consent: what may be done without asking, what is refused, and questions that somebody answers.
 
-A question goes out as an event with an id; whoever listens answers by that id. So any surface can be asked, and a
-session does not know which. Nobody who listens means nobody who answers: then policy `never` is the right one.
+    what is to be done                          untrusted    on-request     never
+    a command that only looks                   confined     confined       confined
+    any other command                           ask          confined       confined
+    a command that asks to run unconfined       ask          ask            refused
+    a command that cannot be confined here      ask          ask            refused
+    a change inside the workspace               go           go             go
+    a change elsewhere, or to what is guarded   ask          ask            refused
+    a server's tool that may change something   ask          go             go
+
+With full access nothing is asked and nothing is confined. What a person allowed runs unconfined: they saw it. A
+question goes out as an event with an id; whoever listens answers by that id, so any surface can be asked.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, Literal
 
 import anyio
 
-from commonplace.agent import events
+from commonplace.agent import events, harmless
+from commonplace.agent.harmless import Prefix
 from commonplace.agent.profile import Profile
 from commonplace.agent.tools.registry import Action
 from commonplace.errors import BadInput
 
-Decision = Literal["approved", "approved_for_session", "denied", "abort"]
-Verdict = Literal["go", "ask"] | str
-"""`go`, `ask`, or else the reason why not."""
-_NOBODY: Final = (
-    "commands are not confined here and nobody can be asked for consent; the person can allow them with "
-    "--sandbox danger-full-access"
-)
+Decision = Literal["approved", "approved_for_session", "approved_always", "denied", "abort"]
+GRANTED: Final = ("approved", "approved_for_session", "approved_always")
+Verdict = Literal["confined", "free", "ask"]
+_NOBODY: Final = "nobody can be asked for consent in this session"
 
 
-def judge(profile: Profile, action: Action) -> Verdict:
-    """Say what is to be done about an action."""
+class Refused(Exception):
+    """An action may not be done, and nobody can be asked."""
+
+
+def judge(profile: Profile, action: Action, problem: str | None, allowed: Collection[Prefix] = ()) -> Verdict:
+    """Say what is to be done about an action; `problem` is why it cannot be confined, or why a file is guarded.
+
+    Raises:
+        Refused: it may not be done.
+    """
     if profile.sandbox == "danger-full-access":
-        return "go"
-    if action.kind == "change" and profile.sandbox == "workspace-write":
-        return "go"  # `files.place_of` lets a patch reach nothing but the workspace
+        return "free"
+    if action.kind == "call":
+        return "ask" if profile.approval == "untrusted" and not action.read_only else "free"
+    if action.kind == "run" and not action.escalated and problem is None:
+        trusted = profile.approval != "untrusted" or harmless.is_harmless(action.command)
+        if trusted:
+            return "confined"
+    if action.kind == "change" and problem is None:
+        return "free"
+    if action.kind == "run" and harmless.is_allowed(action.command, allowed):
+        return "free"
     if profile.approval == "never":
-        return _NOBODY if action.kind == "run" else "changes to files are not allowed in this session"
+        why = problem or "it asks to run without the sandbox"
+        raise Refused(f"{why}; {_NOBODY}. The person can allow it with --sandbox danger-full-access.")
     return "ask"
 
 
 class Approvals:
-    """The questions of one session."""
+    """The questions of one session, and what was allowed in it."""
 
     def __init__(self, tell: Callable[[events.Event], None]) -> None:
         self._tell = tell
         self._numbers = itertools.count(1)
         self._open: dict[str, tuple[anyio.Event, list[Decision]]] = {}
-        self._allowed: set[tuple[str, ...]] = set()
+        self._commands: set[tuple[str, ...]] = set()
+        self.prefixes: set[Prefix] = set()
+        """The first words of commands that may run without asking."""
 
-    async def decision(self, turn_id: str, action: Action) -> Decision:
-        """Ask, and return the answer; commands that were allowed for the session are not asked about again."""
-        if action.kind == "run" and action.command in self._allowed:
+    async def decision(self, turn_id: str, action: Action, problem: str | None = None) -> Decision:
+        """Ask, and return the answer; what was allowed for the session is not asked about again."""
+        if action.kind != "change" and action.command in self._commands:
             return "approved"
         request_id = f"{turn_id}:{next(self._numbers)}"
         answered, given = anyio.Event(), list[Decision]()
@@ -63,15 +89,23 @@ class Approvals:
                     paths=action.paths,
                     cwd=str(action.cwd),
                     reason=action.reason,
+                    problem=problem,
+                    prefixes=harmless.prefixes_of(action.command) if action.kind == "run" else (),
                     item_id=action.call_id,
                 )
             )
             await answered.wait()
         finally:
             del self._open[request_id]
-        if given[0] == "approved_for_session" and action.kind == "run":
-            self._allowed.add(action.command)
+        self._remember(given[0], action)
         return given[0]
+
+    def _remember(self, decision: Decision, action: Action) -> None:
+        if action.kind == "change" or decision not in ("approved_for_session", "approved_always"):
+            return
+        self._commands.add(action.command)
+        if decision == "approved_always":
+            self.prefixes.update(harmless.prefixes_of(action.command))
 
     def decide(self, request_id: str, decision: Decision) -> None:
         """Answer a question (raises BadInput: nobody asked it, or it is answered)."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from commonplace.agent import lines, skills, told
+from commonplace.agent import lines, sandbox, skills, told
 from commonplace.context import world
 from commonplace.context.world import Section, SoFar, Update
 from commonplace.protocol.rollout import TurnContext
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 async def begin(session: Session, turn: Turn) -> None:
     """Record what the model must be told before a turn's input: all of it, or what changed since it was told."""
+    await session.offer_servers()
     session.skills = skills.find(session.profile.home, session.profile.cwd)
     payload = context_payload(session, turn)
     texts = told.memory(await memory(session)) if session.reference is None else ()
@@ -38,9 +39,7 @@ def step(session: Session, turn: Turn) -> None:
 
 def sections(session: Session) -> list[Section]:
     """Return the sections of the world as they are now."""
-    now, used = session.outside.now(), session.history.used()
-    found = told.sections(session.profile, session.standing, now, used, session.previous_model)
-    return [*found, skills.section(session.skills)]
+    return told.sections(session)
 
 
 async def memory(session: Session) -> str:
@@ -50,7 +49,7 @@ async def memory(session: Session) -> str:
 
 def context_payload(session: Session, turn: Turn) -> dict[str, Any]:
     """Return the payload of the turn's `turn_context` line."""
-    return lines.turn_context(session.profile, turn.id, session.outside.now(), told.sandbox_policy(session.profile))
+    return lines.turn_context(session.profile, turn.id, session.outside.now(), sandbox.wire(session.policy))
 
 
 def again(session: Session, turn: Turn, told_now: Sequence[Section]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from anyio.abc import TaskGroup
 
 from commonplace.agent.hooks.points import Start
 from commonplace.agent.tools.processes import Processes
@@ -22,6 +23,8 @@ class Begun(msgspec.Struct, kw_only=True):
     """The state at the beginning."""
 
     processes: Processes
+    tasks: TaskGroup
+    """Where what goes on in the background lives."""
     recorder: Recorder | None = None
     """None: the session leaves no file."""
     history: History = msgspec.field(default_factory=History)

@@ -16,8 +16,7 @@ import anyio.abc
 import msgspec
 
 from commonplace.agent import events, showing, snapshots
-from commonplace.agent.approving import judge
-from commonplace.agent.harmless import is_harmless
+from commonplace.agent.consent import Consent
 from commonplace.agent.hooks.values import Answer
 from commonplace.agent.tools import registry
 from commonplace.agent.tools.registry import Action, Call, Context, Output
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from commonplace.agent.session import Session
 
 ABORTED: Final = "aborted"
-_DENIED: Final = "the person did not allow it"
 
 
 class _LocalShell(msgspec.Struct):
@@ -113,10 +111,11 @@ class Calls:
         try:
             for done in slot.after:
                 await done.wait()
-            slot.context = self._context(slot)
             if self._turn.interrupted:
                 return
-            slot.output = await self._refused(slot) or await self._answer(slot.call, slot.context)
+            refused = await self._refused(slot)
+            slot.context = self._context(slot)
+            slot.output = refused or await self._answer(slot.call, slot.context)
             self._finish(slot, slot.output)
             slot.heard = await self._session.hooks.after_tool(slot.call, slot.output)
         finally:
@@ -130,7 +129,9 @@ class Calls:
         if answer.refused is not None:
             return registry.failed(f"A hook refused this call: {answer.refused}")
         tool = self._session.tools.find(slot.call.key)
-        if tool is not None and tool.mutates and not tool.asks:
+        if tool is not None and registry.is_external(tool):  # noted before it runs: whatever comes of it, the thread has seen it
+            self._session.own("external", turn_id=self._turn.id, call_id=slot.call.id, source="mcp", tool=slot.call.key)
+        if tool is not None and tool.mutates and not registry.asks(tool):
             await snapshots.keep(self._session, self._turn)
         return None
 
@@ -149,12 +150,13 @@ class Calls:
     def _context(self, slot: _Slot) -> Context:
         session, profile = self._session, self._session.profile
         turn_id, call_id = self._turn.id, slot.call.id
+        consent = Consent(session, self._turn, must_ask=slot.must_ask)
 
         def emit(text: str) -> None:
             session.tell(events.OutputDelta(turn_id=turn_id, item_id=call_id, text=text))
 
         async def approve(action: Action) -> str | None:
-            return await self._approve(slot, action)
+            return await self._approve(slot, action, consent)
 
         return Context(
             cwd=profile.cwd,
@@ -166,24 +168,16 @@ class Calls:
             now=session.outside.monotonic,
             emit=emit,
             approve=approve,
+            confine=consent.confine,
         )
 
-    async def _approve(self, slot: _Slot, action: Action) -> str | None:
+    async def _approve(self, slot: _Slot, action: Action, consent: Consent) -> str | None:
         """Show what is about to happen; return why not, if it may not."""
         slot.item = showing.begun(action)
         self._session.tell(events.ItemStarted(turn_id=self._turn.id, item=slot.item))
-        verdict = judge(self._session.profile, action)
-        if verdict == "ask" or (verdict == "go" and slot.must_ask):
-            decision = await self._session.approvals.decision(self._turn.id, action)
-            if decision == "abort":
-                self._turn.interrupt()
-            verdict = "go" if decision in ("approved", "approved_for_session") else _DENIED
-        slot.declined = verdict != "go"
-        if slot.declined:
-            return verdict
-        if action.kind == "change" or not is_harmless(action.command):
-            await snapshots.keep(self._session, self._turn)
-        return None
+        why = await consent.wanted(action)
+        slot.declined = why is not None
+        return why
 
     def _finish(self, slot: _Slot, output: Output) -> None:
         """Show what came of a call."""

@@ -206,11 +206,16 @@ class Asked(_Event, frozen=True, tag="asked"):
     """Somebody must allow something; answer with `Session.decide`."""
 
     request_id: str
-    kind: Literal["run", "change"]
+    kind: Literal["run", "change", "call"]
     command: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     cwd: str = ""
     reason: str | None = None
+    """Why, in the model's words."""
+    problem: str | None = None
+    """Why it has to be asked."""
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    """The first words that `approved_always` would allow from now on."""
     item_id: str = ""
 
 

@@ -70,7 +70,7 @@ async def start(
         first = lines.session_meta(profile, own_id, window_id, now, git, meta)
         recorder = await Recorder.create(layout.new_path(recording.home, now, own_id), first, recording)
     processes = Processes(tasks)
-    begun = Begun(processes=processes, recorder=recorder, window=Window(0, window_id, None, window_id))
+    begun = Begun(processes=processes, tasks=tasks, recorder=recorder, window=Window(0, window_id, None, window_id))
     return Session(own_id, profile, model, registry(processes, outside, profile, tools), outside, begun)
 
 
@@ -157,6 +157,7 @@ async def resume(
         history.recompute_usage(profile.base, profile.window.effective)
     begun = Begun(
         processes=processes,
+        tasks=tasks,
         recorder=recorder,
         history=history,
         window=_window(state.window, outside),

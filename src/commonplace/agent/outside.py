@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from commonplace.agent.harmless import Prefix
 from commonplace.agent.tools.registry import Tool
 from commonplace.agent.tools.remembered import Retrieved
 from commonplace.memory.citations import Citation
@@ -44,6 +45,10 @@ class Outside(Protocol):
 
     async def retrieved(self, found: Sequence[Retrieved]) -> None:
         """Count what a command read of the memory."""
+        ...
+
+    async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
+        """Remember which commands a person allows in a project, by their first words."""
         ...
 
     def tools(self, cwd: Path) -> Sequence[Tool]:
@@ -78,6 +83,9 @@ class Alone:
 
     async def retrieved(self, found: Sequence[Retrieved]) -> None:
         """Count nothing."""
+
+    async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
+        """Remember nothing."""
 
     def tools(self, cwd: Path) -> Sequence[Tool]:
         """Add nothing."""

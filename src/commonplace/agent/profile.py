@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -12,6 +12,9 @@ from commonplace.context.limits import Window
 from commonplace.context.sections import Mode, Tone
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.models.providers import Choice
+
+if TYPE_CHECKING:
+    from commonplace.agent.servers.values import Config
 
 Approval = Literal["untrusted", "on-request", "never"]
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
@@ -29,6 +32,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Folders besides `cwd` that belong to the work."""
     approval: Approval = "never"
     sandbox: Sandbox = "read-only"
+    network: bool = False
+    """Commands in the sandbox may use the network."""
+    allowed: tuple[tuple[str, ...], ...] = ()
+    """The first words of commands that a person allowed for good."""
     effort: str | None = None
     summary: str | None = "auto"
     verbosity: str | None = None
@@ -44,6 +51,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     remote_compaction: bool = False
     policy: Policy = OUTPUT_POLICY
     hooks: Hooks = {}
+    servers: tuple[Config, ...] = ()
+    """The servers whose tools may be called."""
     undo: bool = True
     """Keep the working tree before each turn that changes it."""
     timezone: str = "Etc/UTC"

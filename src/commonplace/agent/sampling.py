@@ -178,6 +178,7 @@ class _Answer:
                 self._open.pop(view.id or "", None)
                 session.show(reasoning(view, raw))
             case items.WebSearchCall():
+                session.own("external", turn_id=self._turn.id, source="web_search")
                 session.show(web_search(view))
             case _:
                 calls.start(raw)

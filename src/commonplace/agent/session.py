@@ -37,7 +37,7 @@ from commonplace.agent.tools.registry import Registry
 from commonplace.context import additional, injected
 from commonplace.context.entries import Entry
 from commonplace.context.progress import Manifest
-from commonplace.errors import BadInput, CommonplaceError, ModelError
+from commonplace.errors import BadInput, CommonplaceError, ModelError, ToolError
 from commonplace.models.base import Limit, Model
 from commonplace.models.pace import Pace
 from commonplace.protocol import items
@@ -45,6 +45,8 @@ from commonplace.protocol.ids import uuid7
 from commonplace.protocol.rollout import OWN_TYPE, TurnContext
 
 if TYPE_CHECKING:
+    from commonplace.agent.sandbox import Level, Policy
+    from commonplace.agent.servers.pool import Servers
     from commonplace.context.digest.tally import Tally
 
 Listener = Callable[[events.Event], None]
@@ -74,9 +76,14 @@ class Session:
         self.standing = told.standing(profile.home)
         self.limits: tuple[Limit, ...] = ()
         self.approvals = Approvals(self.tell)
+        self.approvals.prefixes.update(profile.allowed)
+        self.level: Level | None = None
+        """How well commands can be confined here, once one was."""
         self.hooks = Points(self, begun.start)
         self.skills: Sequence[Skill] = ()
         self.keeps_snapshots = True
+        self.servers: Servers | None = None
+        self._tasks = begun.tasks
         self.manifest = Manifest()
         self.pace = Pace()
         self.refused_at: int | None = None
@@ -89,6 +96,38 @@ class Session:
         self._context = additional.Remembered()
         self._idle = anyio.Event()
         self._idle.set()
+
+    @property
+    def policy(self) -> Policy:
+        """What commands may do."""
+        from commonplace.agent import sandbox
+
+        profile = self.profile
+        return sandbox.of_session(
+            profile.sandbox,
+            profile.cwd,
+            home=profile.home,
+            environment=self.outside.environment,
+            roots=profile.roots,
+            network=profile.network,
+        )
+
+    async def offer_servers(self) -> None:
+        """Offer the tools of configured servers as they are now; those that do not run are started.
+
+        Raises:
+            ToolError: a server that the person requires is not there.
+        """
+        if not self.profile.servers:
+            return
+        from commonplace.agent.servers.pool import Servers
+
+        if self.servers is None:
+            profile = self.profile
+            self.servers = Servers(profile.servers, profile.cwd, self.outside.environment, self._tasks, self.warn)
+        self.tools.replace(await self.servers.tools(), "mcp__")
+        if missing := self.servers.missing():
+            raise ToolError("server", f"the server {missing[0]} is required and did not start", hint="See the warning.")
 
     # --- The write path.
 
@@ -272,6 +311,8 @@ class Session:
         """
         await self.interrupt()
         with anyio.CancelScope(shield=True):
+            if self.servers is not None:
+                await self.servers.close()
             await self.processes.__aexit__(None, None, None)
             await self.model.aclose()
             if self.recorder is not None:

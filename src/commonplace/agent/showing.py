@@ -11,6 +11,9 @@ from commonplace.agent.tools.registry import Action, Call, Output
 
 def begun(action: Action) -> events.Item:
     """Return what is about to happen."""
+    if action.kind == "call":
+        _, server, tool, *_ = action.command
+        return events.McpToolCall(id=action.call_id, server=server, tool=tool, arguments=action.arguments)
     if action.kind == "run":
         return events.CommandExecution(id=action.call_id, command=action.command, cwd=str(action.cwd))
     edits = tuple(events.Change(each.path, each.kind, each.to) for each in action.edits)
@@ -37,10 +40,20 @@ def ended(item: events.Item, output: Output, *, declined: bool = False) -> event
             )
         case events.FileChange():
             return msgspec.structs.replace(item, status=status)
+        case events.McpToolCall():
+            return _of_server(item, output, status)
         case events.ToolCall():
             return msgspec.structs.replace(item, output=_told(output), status=status)
         case _:
             return item
+
+
+def _of_server(item: events.McpToolCall, output: Output, status: events.Status) -> events.McpToolCall:
+    from commonplace.agent.servers.results import McpResult  # most sessions have no servers
+
+    if isinstance(output.detail, McpResult):
+        return msgspec.structs.replace(item, result=output.detail.result, error=output.detail.error, status=status)
+    return msgspec.structs.replace(item, error=None if output.ok else _told(output), status=status)
 
 
 def _told(output: Output) -> str:

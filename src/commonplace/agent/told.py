@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
+from commonplace.agent import sandbox, skills
 from commonplace.agent.profile import Profile
+from commonplace.agent.sandbox import Level, Policy
 from commonplace.context import filesystem, instructions
 from commonplace.context.environment import Environment, Environments
-from commonplace.context.filesystem import Profile as Guard
 from commonplace.context.injected import Injected
 from commonplace.context.instructions import Global, Place
 from commonplace.context.permissions import Permissions
@@ -23,13 +24,11 @@ from commonplace.context.sections import AgentsMd, Collaboration, Model, Persona
 from commonplace.context.world import Name, Section
 from commonplace.models import instructions as base_instructions
 
+if TYPE_CHECKING:
+    from commonplace.agent.session import Session
+
 BUDGET: Final = "token_budget"
 _STEPS: Final = 10
-_RULES: Final = {
-    "danger-full-access": "Commands run as the person who started this session, without a sandbox.",
-    "workspace-write": "Commands need the person's consent before they run; files in the workspace may be changed.",
-    "read-only": "Commands and changes to files need the person's consent.",
-}
 _POLICIES: Final = {
     "never": "Nobody can be asked: what is not allowed is refused, so find another way or say what is missing.",
     "on-request": "The person is asked where consent is needed; say why in `justification`.",
@@ -37,38 +36,40 @@ _POLICIES: Final = {
 }
 
 
-def sections(
-    profile: Profile, standing: Global, now: datetime, used: int, previous_model: str | None = None
-) -> list[Section]:
-    """Return the sections; `standing` are the person's own instructions, read once per thread."""
+def sections(session: Session) -> list[Section]:
+    """Return the sections as they are now."""
+    profile, now = session.profile, session.outside.now()
     slug = profile.choice.slug
-    found = instructions.discover(standing, [Place(cwd=str(profile.cwd))])
+    found = instructions.discover(session.standing, [Place(cwd=str(profile.cwd))])
+    policy = session.policy
+    rules = permission_text(policy, session.level, profile.approval)
     return [
-        Model(slug, base_instructions(profile.choice.info, profile.personality), previous_model),
+        Model(slug, base_instructions(profile.choice.info, profile.personality), session.previous_model),
         Personality(slug, profile.personality, baked=True),
-        Permissions(permission_text(profile)),
+        Permissions(rules, tuple(sorted(session.approvals.prefixes))),
         Collaboration(slug, profile.mode),
         AgentsMd(found),
-        environment(profile, now),
-        budget(used, profile.window.effective),
+        environment(profile, policy, now),
+        budget(session.history.used(), profile.window.effective),
+        skills.section(session.skills),
     ]
 
 
-def permission_text(profile: Profile) -> str:
-    """Return what the model is told that it may do."""
-    return f"{_RULES[profile.sandbox]}\n{_POLICIES[profile.approval]}"
+def permission_text(policy: Policy, level: Level | None, approval: str) -> str:
+    """Return what the model is told that it may do; until a command was confined, that this works is assumed."""
+    assumed = level or sandbox.Level(mechanism="bubblewrap", network_off=True, spaces=True)
+    return f"{sandbox.permissions(policy, assumed)}\n\n{_POLICIES[approval]}"
 
 
-def environment(profile: Profile, now: datetime) -> Environments:
+def environment(profile: Profile, policy: Policy, now: datetime) -> Environments:
     """Return where the work happens."""
     roots = [str(root) for root in (profile.cwd, *profile.roots)]
-    guard = Guard("disabled") if profile.sandbox == "danger-full-access" else Guard("managed", ())
     here = Environment(cwd=str(profile.cwd), shell="bash")  # noqa: S604 (the name of the shell, for the model)
     return Environments(
         environments={"local": here},
         current_date=now.date().isoformat(),
         timezone=profile.timezone,
-        filesystem=filesystem.element(roots, guard),
+        filesystem=filesystem.element(roots, sandbox.profile(policy)),
     )
 
 
@@ -94,16 +95,3 @@ def memory(text: str) -> Sequence[Injected]:
 def standing(home: Path) -> Global:
     """Return the person's own instructions."""
     return instructions.read_global(home)
-
-
-def sandbox_policy(profile: Profile) -> dict[str, Any]:
-    """Return what commands may do, as a `turn_context` says it."""
-    if profile.sandbox != "workspace-write":
-        return {"type": profile.sandbox}
-    return {
-        "type": "workspace-write",
-        "writable_roots": [str(root) for root in profile.roots],
-        "network_access": False,
-        "exclude_tmpdir_env_var": False,
-        "exclude_slash_tmp": False,
-    }

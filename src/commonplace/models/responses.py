@@ -46,6 +46,10 @@ class Responses:
 
     path = "/responses"
 
+    def __init__(self) -> None:
+        self._before: tuple[list[bytes], list[msgspec.Raw | None]] = ([], [])
+        """The last request's items and what was sent for each: the next request begins with most of them."""
+
     def headers(self, key: str | None) -> Mapping[str, str]:
         """Return the header that carries the key."""
         return {"authorization": f"Bearer {key}"} if key else {}
@@ -54,7 +58,7 @@ class Responses:
         """Return the JSON of a request."""
         body: dict[str, Any] = {"model": request.model}
         first: list[Any] = [_developer(request.instructions)] if request.instructions else []
-        body["input"] = first + [msgspec.Raw(items.wire(item)) for item in request.input if not is_ours(item)]
+        body["input"] = first + self._sent(request.input)
         body["tools"] = definitions(request.tools)
         body["tool_choice"] = "auto"
         body["parallel_tool_calls"] = request.parallel_tool_calls
@@ -75,6 +79,17 @@ class Responses:
         }
         body.update({name: value for name, value in optional.items() if value is not None})
         return msgspec.json.encode(body)
+
+    def _sent(self, given: tuple[bytes, ...]) -> list[Any]:
+        """Return the items as they are sent; those that are the very objects of the last request cost nothing."""
+        before, made = self._before
+        same = next(
+            (place for place, (one, other) in enumerate(zip(before, given, strict=False)) if one is not other), None
+        )
+        same = min(len(before), len(given)) if same is None else same
+        fresh = [None if is_ours(item) else msgspec.Raw(items.wire(item)) for item in given[same:]]
+        self._before = ([*given], made[:same] + fresh)
+        return [raw for raw in self._before[1] if raw is not None]
 
     def reader(self, request: Request) -> ResponsesReader:
         """Return a reader for the answer to this request."""

@@ -3,8 +3,9 @@
 One line per decision: `{"time", "kind", …}`. Kinds so far: `mode {thread_id, memory_mode}`, `refer {path}` (sessions
 there are listed and learned from where they are), `tombstone {thread_id}` (a session of another agent that was deleted
 here and must not come back), `forget {salt, hashes, words, sizes}` (what may not be learned again, without its text),
-`pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs). The newest decision about a
-thing counts; lines that nobody understands are kept and passed over.
+`pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs), `allow {path, words}` (which
+commands may run in a project, by their first words). The newest decision about a thing counts; lines that nobody
+understands are kept and passed over.
 """
 
 from __future__ import annotations
@@ -75,6 +76,12 @@ def referred(home: Path) -> list[Path]:
 def tombstones(home: Path) -> set[str]:
     """Return the threads of other agents that were deleted here."""
     return {line.thread_id for line in read(home) if line.kind == "tombstone" and line.thread_id}
+
+
+def allowed(home: Path, project: str) -> list[tuple[str, ...]]:
+    """Return the first words of the commands that a person allowed in a project."""
+    lines = [line for line in read(home) if line.kind == "allow" and line.path == project]
+    return list(dict.fromkeys(tuple(words) for line in lines for words in line.words if words))
 
 
 def pins(home: Path) -> set[str]:

@@ -6,18 +6,20 @@ Memory never hurts a turn: what fails here is warned about and otherwise as if t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from commonplace.agent.harmless import Prefix
 from commonplace.agent.tools.registry import Call, Context, Definition, Output, Tool, failed
 from commonplace.agent.tools.remembered import Retrieved
 from commonplace.context.truncate import truncate
 from commonplace.errors import CommonplaceError
 from commonplace.memory import layout
+from commonplace.protocol.ids import wire_time
 
 if TYPE_CHECKING:
     from commonplace.memory.citations import Citation
@@ -81,6 +83,15 @@ class Around:
         places = [(path, 1, len(text.splitlines())) for path, text in texts.items() if text]
         await citing.retrieved(self._book, places)
 
+    async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
+        """Remember which commands a person allows in a project."""
+        from commonplace.rollout import decisions
+
+        known = decisions.allowed(self._book.home, project_of(cwd))
+        moment = wire_time(self._book.settings.now())
+        for prefix in sorted(set(prefixes) - set(known)):
+            decisions.append(self._book.home, "allow", moment, path=project_of(cwd), words=[list(prefix)])
+
     def tools(self, cwd: Path) -> Sequence[Tool]:
         """Return the tools of the memory, where there is one."""
         if not self._has_memory() or not self._book.settings["memory.tools"]:
@@ -104,6 +115,13 @@ class Around:
         return self._clean(text)
 
 
+def project_of(cwd: Path) -> str:
+    """Return what a person's consent is about: the repository's folder, else the folder itself."""
+    from commonplace.context import instructions
+
+    return str(instructions.folders(cwd, instructions.ROOT_MARKERS)[0])
+
+
 _NAMES: Final = ("list", "read", "search", "find", "add_ad_hoc_note")
 
 
@@ -112,7 +130,6 @@ class MemoryTool:
 
     aliases = ()
     parallel = True
-    asks = False
 
     def __init__(self, toolbox: Toolbox, name: str, description: str, schema: Mapping[str, Any]) -> None:
         self._toolbox = toolbox

@@ -5,7 +5,8 @@
         ...
 
 The turn runs in a task of the book's, so it goes on while nobody reads; leaving the stream early (`aclosing`)
-interrupts it. After each turn the thread's row in the index is brought up to date, which is never worth an error.
+interrupts it. After each turn the thread's row in the index is brought up to date where the database is open already;
+opening it for that would cost a one-turn run more than the turn.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import msgspec
 
 from commonplace.agent import events, opening
 from commonplace.agent import input as inputs
+from commonplace.agent.hooks import values as hooks
 from commonplace.agent.input import Input
 from commonplace.agent.profile import Approval, Profile, Sandbox
 from commonplace.agent.session import Session
@@ -28,10 +30,12 @@ from commonplace.errors import BadInput, BadSetting, CommonplaceError
 from commonplace.models import instructions
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect
-from commonplace.runtime.around import Around
+from commonplace.rollout import decisions
+from commonplace.runtime.around import Around, project_of
 from commonplace.runtime.resolve import resolve
 
 if TYPE_CHECKING:
+    from commonplace.agent.servers.values import Config
     from commonplace.config import Settings
     from commonplace.context.sections import Tone
     from commonplace.runtime.book import Book
@@ -129,8 +133,25 @@ def _prepared(book: Book, wanted: Wish, base: str | None) -> tuple[Profile, Mode
         remote_compaction=settings["compaction.remote"],
         timezone=_timezone(book.environment),
         withheld=_keys(settings, choice),
+        network=settings["sandbox_network"],
+        allowed=tuple(decisions.allowed(book.home, project_of(cwd))),
+        hooks=hooks.configured(settings.hooks),
+        servers=_servers(book),
+        undo=settings["undo"],
     )
     return profile, model
+
+
+def _servers(book: Book) -> tuple[Config, ...]:
+    """Return the servers whose tools may be called (raises BadSetting)."""
+    if not book.settings.mcp_servers:
+        return ()
+    from commonplace.agent.servers.values import configured
+
+    found = configured(book.settings.mcp_servers)
+    for note in found.notes:
+        book.warn(note)
+    return found.servers
 
 
 def _choice(settings: Settings, wanted: Wish) -> Choice:
@@ -275,7 +296,6 @@ class Thread:
             await self.session.close()
 
     async def _mirror(self) -> None:
-        """Bring the thread's row in the index up to date; if that fails, the next listing finds it."""
-        if self.path is None:
-            return
-        await self._book.sessions.touch(self.path)
+        """Bring the thread's row in the index up to date, if the database is open; else the next listing finds it."""
+        if self.path is not None and self._book.is_indexing:
+            await self._book.sessions.touch(self.path)

@@ -41,7 +41,6 @@ class ViewImage:
     aliases = ()
     parallel = True
     mutates = False
-    asks = False
 
     def __init__(self) -> None:
         self.definition = Definition("view_image", "function", description("view_image"), schema(ImageArguments))

@@ -35,7 +35,6 @@ class UpdatePlan:
     aliases = ()
     parallel = True
     mutates = False
-    asks = False
 
     def __init__(self) -> None:
         self.definition = Definition("update_plan", "function", description("update_plan"), schema(Plan))

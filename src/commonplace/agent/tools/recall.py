@@ -78,7 +78,6 @@ class Recall:
     aliases = ()
     parallel = True
     mutates = False
-    asks = False
 
     def __init__(self, clean: Callable[[str], str] = _unchanged) -> None:
         self._clean = clean

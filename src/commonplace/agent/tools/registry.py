@@ -18,6 +18,7 @@ import anyio
 import msgspec
 
 from commonplace.agent.tools.printed import Printed
+from commonplace.agent.tools.processes import Launch
 from commonplace.agent.tools.remembered import Retrieved
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.errors import CommonplaceError, ToolError
@@ -75,19 +76,31 @@ class Action(msgspec.Struct, frozen=True):
 
     call_id: str
     tool: str
-    kind: Literal["run", "change"]
+    kind: Literal["run", "change", "call"]
+    """A command, a change of files, or a tool that is somebody else's."""
     cwd: Path
     command: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     """The files that would change."""
     edits: tuple[Edit, ...] = ()
     """How they would change."""
+    escalated: bool = False
+    """It asks to run outside the sandbox."""
+    arguments: Any = None
+    """Of a call."""
+    read_only: bool = False
+    """A call that says it changes nothing."""
     reason: str | None = None
     """Why, in the model's words."""
 
 
 async def allow(action: Action) -> str | None:
     """Refuse nothing."""
+
+
+def unconfined(launch: Launch) -> Launch:
+    """Change nothing."""
+    return launch
 
 
 def _no_listener(_: str) -> None:
@@ -111,6 +124,8 @@ class Context(msgspec.Struct, kw_only=True):
     """Gets what a command prints while it runs; called in the event loop."""
     approve: Callable[[Action], Awaitable[str | None]] = allow
     """Returns None to go on, or why not."""
+    confine: Callable[[Launch], Launch] = unconfined
+    """Makes of a command that was approved what is started for it."""
     scope: anyio.CancelScope = msgspec.field(default_factory=anyio.CancelScope)
     """Cancelling it ends this call alone."""
     printed: Printed | None = None
@@ -157,14 +172,19 @@ class Tool(Protocol):
         """Whether it can change something outside the session."""
         ...
 
-    @property
-    def asks(self) -> bool:
-        """Whether it has its actions approved itself, one by one."""
-        ...
-
     async def run(self, call: Call, context: Context) -> Output:
         """Do what was asked (raises ToolError: it cannot be done)."""
         ...
+
+
+def asks(tool: Tool) -> bool:
+    """Say whether a tool has its actions approved itself, one by one; most do not."""
+    return bool(getattr(tool, "asks", False))
+
+
+def is_external(tool: Tool) -> bool:
+    """Say whether what a tool gives was written elsewhere: on the web, by a server."""
+    return bool(getattr(tool, "external", False))
 
 
 class Registry:
@@ -175,6 +195,13 @@ class Registry:
         self._names: dict[str, Tool] = {}
         for tool in tools:
             self.add(tool)
+
+    def replace(self, tools: Iterable[Tool], prefix: str) -> None:
+        """Offer these tools in place of all whose names begin so (raises ValueError: a name is taken)."""
+        self._tools = {name: tool for name, tool in self._tools.items() if not name.startswith(prefix)}
+        for tool in tools:
+            self.add(tool)
+        self._names = {alias: each for each in self._tools.values() for alias in each.aliases} | self._tools
 
     def add(self, tool: Tool) -> None:
         """Offer one more tool (raises ValueError: the name is taken)."""

@@ -12,7 +12,7 @@ import shutil
 import signal
 from collections.abc import Collection
 from functools import cache
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import anyio
 import msgspec
@@ -58,6 +58,10 @@ class ShellArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | None
     ) = None
     max_output_tokens: Annotated[int, Meta(ge=1, description="Show at most about so many tokens.")] | None = None
+    escalate: Annotated[
+        bool | Literal["require_escalated", "use_default"],
+        Meta(description="Run outside the sandbox; a person is asked first, so say why in `justification`."),
+    ] = False
     justification: Annotated[str, Meta(description="Why this is needed, for the person who allows it.")] | None = None
 
 
@@ -81,8 +85,8 @@ _SHELL_NAMES: Final[Renamed] = {
     "tty": None,
     "prefix_rule": None,
     "additional_permissions": None,
-    "sandbox_permissions": None,
-    "with_escalated_permissions": None,
+    "sandbox_permissions": "escalate",
+    "with_escalated_permissions": "escalate",
 }
 _PROCESS_NAMES: Final[Renamed] = {"session_id": "id", "chars": "input", "yield_time_ms": "wait_ms"}
 
@@ -118,10 +122,18 @@ class Shell:
         if self._patch is not None and (text := patch_in(wanted.command)) is not None:
             return await self._patch.run(Call(call.id, "apply_patch", text, "custom"), context)
         launch = self._launch(wanted, context)
-        action = Action(call.id, "shell", "run", launch.cwd, launch.command, reason=wanted.justification)
+        action = Action(
+            call.id,
+            "shell",
+            "run",
+            launch.cwd,
+            launch.command,
+            escalated=wanted.escalate in (True, "require_escalated"),
+            reason=wanted.justification,
+        )
         if (why := await context.approve(action)) is not None:
             return failed(f"The command was not run: {why}")
-        running = self._processes.start(launch)
+        running = self._processes.start(context.confine(launch))
         context.printed = running.printed
         running.listener = context.emit
         begin = context.now()
@@ -160,7 +172,6 @@ class Process:
     aliases = ("write_stdin",)
     parallel = True
     mutates = True
-    asks = False
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
