@@ -58,6 +58,7 @@ SETTINGS: Final = (
         choices=("read-only", "workspace-write", "danger-full-access"),
     ),
     Setting("sandbox_network", False, "let commands in the sandbox use the network"),
+    Setting("web_search", "disabled", "let the model's server search the web", choices=("disabled", "cached", "live")),
     Setting("undo", True, "keep the working tree before a turn changes it, for `sessions undo`"),
     Setting(
         "approval",

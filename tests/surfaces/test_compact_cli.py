@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import Command
+
+from anchors.scripted_responses import ScriptedResponses, failure, reply
 
 SHAPE = {"status", "tokens_before", "tokens_after", "items", "digest", "score", "fallback", "contract"}
 
@@ -74,7 +77,7 @@ def test_the_target_and_the_window_can_be_set(commonplace: Command, talk: Path) 
     small = commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000, "--target", 10)
     assert small["tokens_after"] <= 2_000
     commonplace.refused("window_too_small", "sessions", "compact", talk, "--dry-run", "--window", 300)
-    commonplace.refused("bad_input", "sessions", "compact", talk, "--dry-run", "--model", "openai:x")
+    commonplace.refused("bad_setting", "sessions", "compact", talk, "--dry-run", "--model", "nobody:x")
     assert commonplace("sessions", "compact", talk, "--dry-run", "--target", 99).code == 2
     assert commonplace.ok("sessions", "compact", talk, "--dry-run")["status"] == "unchanged"
 
@@ -93,3 +96,19 @@ def test_what_was_rolled_back_does_not_come_back(commonplace: Command, talk: Pat
     made = commonplace.ok("sessions", "compact", thread, "--window", 20_000, "--dry-run")
     assert "tests/test_auth.py" not in texts(made)
     assert "never touch src/legacy.py" in texts(made)
+
+
+@pytest.mark.parametrize("works", [True, False], ids=["a model", "a model that fails"])
+def test_a_model_writes_the_summary_and_the_digest_stands_in_for_one_that_fails(
+    commonplace: Command, talk: Path, works: bool
+) -> None:
+    steps = [reply("The handlers drop the token; auth comes next.")] if works else [failure("server_error")] * 2
+    with ScriptedResponses(steps) as server:
+        home = Path(os.environ["COMMONPLACE_HOME"])
+        home.mkdir(parents=True, exist_ok=True)
+        config = f'[providers.mock]\napi = "responses"\nbase_url = "{server.base_url}"\nretries = 0\n'
+        (home / "config.toml").write_text(config)
+        made = commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000, "--model", "mock:gpt-5.5")
+    assert made["fallback"] is not works
+    assert ("The handlers drop the token" in texts(made)) is works
+    assert all(made["contract"].values())

@@ -36,6 +36,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Commands in the sandbox may use the network."""
     allowed: tuple[tuple[str, ...], ...] = ()
     """The first words of commands that a person allowed for good."""
+    web_search: Literal["disabled", "cached", "live"] = "disabled"
+    """Whether the model's server may search the web, and whether in what it has stored or in the web as it is."""
     effort: str | None = None
     summary: str | None = "auto"
     verbosity: str | None = None

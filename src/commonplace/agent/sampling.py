@@ -14,6 +14,7 @@ import msgspec
 
 from commonplace.agent import events
 from commonplace.agent.calls import Calls
+from commonplace.agent.profile import Profile
 from commonplace.agent.tools.registry import Definition
 from commonplace.context.usage import Usage
 from commonplace.memory import citations
@@ -69,7 +70,7 @@ def request(session: Session, turn: Turn) -> Request:
         model=profile.choice.slug,
         instructions=profile.base,
         input=tuple(session.history.for_prompt(info.modalities)),
-        tools=tuple(offered(each) for each in session.tools.definitions()),
+        tools=(*(offered(each) for each in session.tools.definitions()), *hosted(profile)),
         effort=profile.effective_effort,
         summary=profile.summary if info.efforts else None,
         verbosity=profile.verbosity,
@@ -83,6 +84,14 @@ def offered(definition: Definition) -> base.Tool:
     if definition.kind == "custom":
         return CustomTool(definition.name, definition.description)
     return FunctionTool(definition.name, definition.description, definition.parameters, namespace=definition.namespace)
+
+
+def hosted(profile: Profile) -> tuple[base.Tool, ...]:
+    """Return the tools that the model's server runs itself, where its API has them."""
+    if profile.web_search == "disabled" or profile.choice.provider.api != "responses":
+        return ()
+    search = {"type": "web_search", "external_web_access": profile.web_search == "live"}
+    return (base.HostedTool(msgspec.json.encode(search)),)
 
 
 def _counted(session: Session) -> dict[str, Any]:

@@ -346,6 +346,7 @@ class Session:
                 if receipt is not None:
                     self.own("citation", turn_id=turn.id, receipt=msgspec.to_builtins(receipt))
             if turn.retrieved:
+                self.own("retrieved", turn_id=turn.id, found=msgspec.to_builtins(turn.retrieved))
                 await self.outside.retrieved(turn.retrieved)
         except (CommonplaceError, OSError) as error:
             self.warn(f"What memory was used for could not be counted: {error}")

@@ -7,16 +7,18 @@ can come back.
 from __future__ import annotations
 
 import secrets
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from commonplace.context import compaction
 from commonplace.context.compaction import Compacted, Options
+from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
 from commonplace.context.digest.ledgers import tallied
 from commonplace.context.reconstruct import Window, reconstruct
-from commonplace.errors import BadInput
 from commonplace.protocol.ids import uuid7
 from commonplace.protocol.rollout import OWN_TYPE
 from commonplace.rollout import blobs
@@ -63,11 +65,6 @@ class Wish(msgspec.Struct, frozen=True):
         digest = settings["compaction.digest_tokens"] if self.digest_tokens is None else self.digest_tokens
         return Wish(self.window, target, digest, self.model)
 
-    def check(self) -> None:
-        """Refuse what cannot be done (raises BadInput)."""
-        if self.model not in (None, "embedded"):
-            raise BadInput(f"{self.model!r} cannot summarise: models are not supported yet.", hint="Leave --model out.")
-
 
 class _Read(msgspec.Struct):
     """A thread as compaction needs it."""
@@ -76,14 +73,39 @@ class _Read(msgspec.Struct):
     window: Window
 
 
-async def look(ledger: Ledger, store: BlobStore, wish: Wish) -> Report:
+@asynccontextmanager
+async def summariser(
+    settings: Settings, wish: Wish, environment: Mapping[str, str]
+) -> AsyncGenerator[Summariser | None]:
+    """Return who writes the summary: the model that was named, or nobody.
+
+    Raises:
+        BadSetting: the model cannot be used.
+    """
+    if wish.model in (None, "embedded"):
+        yield None
+        return
+    from commonplace.agent.summarising import ModelSummariser
+    from commonplace.models import choose, connect, instructions
+
+    choice = choose(settings, wish.model)
+    model = connect(choice, environment)
+    try:
+        yield ModelSummariser(model, choice, instructions(choice.info), choice.info.effort)
+    finally:
+        await model.aclose()
+
+
+async def look(ledger: Ledger, store: BlobStore, wish: Wish, by: Summariser | None = None) -> Report:
     """Return what compacting a thread would give; nothing is written."""
-    return _report((await _compacted(ledger, store, wish)).made)
+    return _report((await _compacted(ledger, store, wish, by)).made)
 
 
-async def write(path: Path, ledger: Ledger, store: BlobStore, wish: Wish, recording: Recording) -> Report:
+async def write(
+    path: Path, ledger: Ledger, store: BlobStore, wish: Wish, recording: Recording, by: Summariser | None = None
+) -> Report:
     """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
-    read = await _compacted(ledger, store, wish)
+    read = await _compacted(ledger, store, wish, by)
     made = read.made
     if made.status == "unchanged":
         return _report(made)
@@ -108,15 +130,14 @@ def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
     }
 
 
-async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish) -> _Read:
-    wish.check()
+async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish, by: Summariser | None) -> _Read:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
     tally, noted = tallied(ledger)
     target = compaction.TARGET_PERCENT if wish.target is None else wish.target
     digest = compaction.DIGEST_TOKENS if wish.digest_tokens is None else wish.digest_tokens
     options = Options(wish.window or noted or WINDOW, target, digest)
-    return _Read(await compaction.compact(found.history.entries, tally, options), found.window)
+    return _Read(await compaction.compact(found.history.entries, tally, options, by), found.window)
 
 
 def _report(made: Compacted) -> Report:

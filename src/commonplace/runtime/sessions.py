@@ -144,15 +144,16 @@ class Sessions:
         from commonplace.runtime import compacting
 
         wish = wish.filled(self._book.settings)
-        wish.check()
         target = await resolve(self._book, thread, home)
         if not dry_run:
             target.must_be_ours("compacted")
-        with contextlib.ExitStack() as stack:
-            found = await anyio.to_thread.run_sync(self._opened, target, home, stack)
-            if dry_run:
-                return await compacting.look(found.ledger, found.store, wish)
-            report = await compacting.write(target.path, found.ledger, found.store, wish, self.options())
+        by_whom = compacting.summariser(self._book.settings, wish, self._book.environment)
+        async with by_whom as by:
+            with contextlib.ExitStack() as stack:
+                found = await anyio.to_thread.run_sync(self._opened, target, home, stack)
+                if dry_run:
+                    return await compacting.look(found.ledger, found.store, wish, by)
+                report = await compacting.write(target.path, found.ledger, found.store, wish, self.options(), by)
         await self.touch(target.path)
         return report
 

@@ -138,6 +138,7 @@ def _prepared(book: Book, wanted: Wish, base: str | None) -> tuple[Profile, Mode
         hooks=hooks.configured(settings.hooks),
         servers=_servers(book),
         undo=settings["undo"],
+        web_search=settings["web_search"],
     )
     return profile, model
 
