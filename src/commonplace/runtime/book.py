@@ -131,11 +131,6 @@ class Book:
 
         return self.settings["database"] != "sqlite" or (self.home / FILE).exists()
 
-    @property
-    def is_indexing(self) -> bool:
-        """Whether the database is open."""
-        return self._database is not None
-
     async def database(self) -> Database:
         """Return the database, opened on first use; one in memory, with a warning, where it cannot be used."""
         if self._database is None:

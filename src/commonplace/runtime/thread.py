@@ -5,8 +5,7 @@
         ...
 
 The turn runs in a task of the book's, so it goes on while nobody reads; leaving the stream early (`aclosing`)
-interrupts it. After each turn the thread's row in the index is brought up to date where the database is open already;
-opening it for that would cost a one-turn run more than the turn.
+interrupts it. After each turn the thread's row in the index is brought up to date, which is never worth an error.
 """
 
 from __future__ import annotations
@@ -297,6 +296,6 @@ class Thread:
             await self.session.close()
 
     async def _mirror(self) -> None:
-        """Bring the thread's row in the index up to date, if the database is open; else the next listing finds it."""
-        if self.path is not None and self._book.is_indexing:
+        """Bring the thread's row in the index up to date; if that fails, the next listing finds it."""
+        if self.path is not None:
             await self._book.sessions.touch(self.path)
