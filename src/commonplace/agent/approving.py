@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection
 from typing import Final, Literal
 
 import anyio
+import msgspec
 
 from commonplace.agent import events, harmless
 from commonplace.agent.harmless import Prefix
@@ -62,10 +63,14 @@ def judge(profile: Profile, action: Action, problem: str | None, allowed: Collec
 
 
 class Approvals:
-    """The questions of one session, and what was allowed in it."""
+    """The questions of one session, and what was allowed in it. A child's questions reach its parent's listeners too."""
 
-    def __init__(self, tell: Callable[[events.Event], None]) -> None:
+    def __init__(self, tell: Callable[[events.Event], None], thread_id: str = "") -> None:
         self._tell = tell
+        self._thread_id = thread_id
+        self.parent: tuple[Approvals, str] | None = None
+        self._children: dict[str, Approvals] = {}
+        """Whose the open questions are that were passed on to us."""
         self._numbers = itertools.count(1)
         self._open: dict[str, tuple[anyio.Event, list[Decision]]] = {}
         self._commands: set[tuple[str, ...]] = set()
@@ -79,26 +84,47 @@ class Approvals:
         request_id = f"{turn_id}:{next(self._numbers)}"
         answered, given = anyio.Event(), list[Decision]()
         self._open[request_id] = (answered, given)
+        asked = events.Asked(
+            turn_id=turn_id,
+            request_id=request_id,
+            thread_id=self._thread_id,
+            kind=action.kind,
+            command=action.command,
+            paths=action.paths,
+            cwd=str(action.cwd),
+            reason=action.reason,
+            problem=problem,
+            prefixes=harmless.prefixes_of(action.command) if action.kind == "run" else (),
+            item_id=action.call_id,
+        )
         try:
-            self._tell(
-                events.Asked(
-                    turn_id=turn_id,
-                    request_id=request_id,
-                    kind=action.kind,
-                    command=action.command,
-                    paths=action.paths,
-                    cwd=str(action.cwd),
-                    reason=action.reason,
-                    problem=problem,
-                    prefixes=harmless.prefixes_of(action.command) if action.kind == "run" else (),
-                    item_id=action.call_id,
-                )
-            )
+            self.ask(asked)
             await answered.wait()
         finally:
             del self._open[request_id]
+            self.settle(request_id)
         self._remember(given[0], action)
         return given[0]
+
+    def adopt(self, child: Approvals, name: str) -> None:
+        """Have a child's questions reach our listeners as well, under its name; an answer to us goes back to it."""
+        child.parent = (self, name)
+
+    def ask(self, asked: events.Asked, child: Approvals | None = None) -> None:
+        """Tell a question, our own or one that a child passes on."""
+        if child is not None:
+            self._children[asked.request_id] = child
+        self._tell(asked)
+        if self.parent is not None:
+            above, name = self.parent
+            path = name if asked.agent is None else f"{name}/{asked.agent}"
+            above.ask(msgspec.structs.replace(asked, agent=path), self)
+
+    def settle(self, request_id: str) -> None:
+        """Forget a question that was answered, or is no longer asked."""
+        self._children.pop(request_id, None)
+        if self.parent is not None:
+            self.parent[0].settle(request_id)
 
     def _remember(self, decision: Decision, action: Action) -> None:
         if action.kind == "change" or decision not in ("approved_for_session", "approved_always"):
@@ -109,6 +135,9 @@ class Approvals:
 
     def decide(self, request_id: str, decision: Decision) -> None:
         """Answer a question (raises BadInput: nobody asked it, or it is answered)."""
+        if request_id in self._children:
+            self._children[request_id].decide(request_id, decision)
+            return
         found = self._open.get(request_id)
         if found is None or found[0].is_set():
             raise BadInput(f"There is no open question {request_id!r}.", hint="Answer those that were asked.")

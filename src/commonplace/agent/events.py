@@ -207,6 +207,10 @@ class Asked(_Event, frozen=True, tag="asked"):
 
     request_id: str
     kind: Literal["run", "change", "call"]
+    thread_id: str = ""
+    """Whose question it is."""
+    agent: str | None = None
+    """The name of a child, as a path from the session that tells it; None for its own questions."""
     command: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     cwd: str = ""

@@ -75,7 +75,7 @@ class Session:
         self.processes: Processes = begun.processes
         self.standing = told.standing(profile.home)
         self.limits: tuple[Limit, ...] = ()
-        self.approvals = Approvals(self.tell)
+        self.approvals = Approvals(self.tell, thread_id)
         self.approvals.prefixes.update(profile.allowed)
         self.level: Level | None = None
         """How well commands can be confined here, once one was."""
