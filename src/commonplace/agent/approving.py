@@ -63,7 +63,7 @@ def judge(profile: Profile, action: Action, problem: str | None, allowed: Collec
 
 
 class Approvals:
-    """The questions of one session, and what was allowed in it. A child's questions reach its parent's listeners too."""
+    """The questions of one session, and what was allowed in it; those of a child reach its parent's listeners too."""
 
     def __init__(self, tell: Callable[[events.Event], None], thread_id: str = "") -> None:
         self._tell = tell
