@@ -3,5 +3,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# The scripted server is the models' own; it is found here too when these tests are run alone.
-sys.path.append(str(Path(__file__).parent.parent / "models"))
+HERE = Path(__file__).parent
+
+# What other tests are made of is found here too when these tests are run alone: the models' scripted server, servers of
+# tools, and what a working tree is.
+for folder in (HERE.parent / "models", HERE / "servers", HERE / "undo"):
+    sys.path.append(str(folder))

@@ -6,25 +6,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from rehearsal import Stage, stage
+from consenting import answering
+from rehearsal import stage
 
 from commonplace.agent import beginning, events
 from commonplace.agent.approving import Decision
 from commonplace.errors import BadInput
 from commonplace.models.scripted import answer, call, say
-
-
-def answering(here: Stage, decision: Decision) -> list[events.Asked]:
-    """Answer every question in one way; return those that were asked."""
-    asked: list[events.Asked] = []
-
-    def listen(event: events.Event) -> None:
-        if isinstance(event, events.Asked):
-            asked.append(event)
-            here.session.decide(event.request_id, decision)
-
-    here.listeners.append(listen)
-    return asked
 
 
 @pytest.mark.parametrize(

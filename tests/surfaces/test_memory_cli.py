@@ -127,7 +127,7 @@ def test_doctor_finds_nothing_wrong_in_a_healthy_home(commonplace: Command, home
     report = commonplace.ok("doctor")
 
     assert report["ok"] is True
-    assert set(checks(report)) == {"home", "settings", "database", "index", "learned", "leases", "blobs"}
+    assert set(checks(report)) == {*("home", "settings", "sandbox", "database", "index", "learned", "leases", "blobs")}
 
 
 def test_doctor_leaves_no_trace_where_there_is_nothing(commonplace: Command, home: Path) -> None:

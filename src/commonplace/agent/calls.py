@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from commonplace.agent.session import Session
 
 ABORTED: Final = "aborted"
+MOST_ASKED: Final = 2_000
+"""Characters of the arguments that a person is shown with a question."""
 
 
 class _LocalShell(msgspec.Struct):
@@ -53,7 +55,7 @@ class _Slot(msgspec.Struct):
     must_ask: bool = False
     """A hook wants a person to be asked."""
     heard: Answer = Answer()
-    """What hooks said to its answer."""
+    """What hooks said to it and to its answer."""
 
 
 class Calls:
@@ -117,21 +119,31 @@ class Calls:
             slot.context = self._context(slot)
             slot.output = refused or await self._answer(slot.call, slot.context)
             self._finish(slot, slot.output)
-            slot.heard = await self._session.hooks.after_tool(slot.call, slot.output)
+            if refused is None:
+                slot.heard += await self._session.hooks.after_tool(slot.call, slot.output)
         finally:
             slot.done.set()
 
     async def _refused(self, slot: _Slot) -> Output | None:
         """Ask hooks about a call; return its answer if they refuse it. Else keep what it may change."""
         answer = await self._session.hooks.before_tool(slot.call)
+        slot.heard = Answer(context=answer.context, stop=answer.stop)  # told after the outputs: nothing parts a pair
         slot.must_ask = answer.ask
-        self._session.hooks.added(Answer(context=answer.context))
-        if answer.refused is not None:
-            return registry.failed(f"A hook refused this call: {answer.refused}")
+        refused = answer.refused if answer.refused is not None else answer.stop
+        if refused is not None:
+            slot.declined = True
+            return registry.failed(f"A hook refused this call: {refused}")
         tool = self._session.tools.find(slot.call.key)
-        if tool is not None and registry.is_external(tool):  # noted before it runs: whatever comes of it, the thread has seen it
+        if tool is None:
+            return None
+        if registry.is_external(tool):  # noted before it runs: whatever comes of it, the thread has seen it
             self._session.own("external", turn_id=self._turn.id, call_id=slot.call.id, source="mcp", tool=slot.call.key)
-        if tool is not None and tool.mutates and not registry.asks(tool):
+        if registry.asks(tool):
+            return None
+        if answer.ask and (why := await Consent(self._session, self._turn).asked(_action(slot.call, self._session))):
+            slot.declined = True
+            return registry.failed(f"{slot.call.key} was not called: {why}")
+        if tool.mutates:
             await snapshots.keep(self._session, self._turn)
         return None
 
@@ -200,6 +212,12 @@ class Calls:
         prefix = "cto" if slot.call.kind == "custom" else "fco"
         now = int(self._session.outside.now().timestamp() * 1000)
         self._session.record({**item, "id": f"{prefix}_{uuid7(now, secrets.token_bytes(10))}"})
+
+
+def _action(call: Call, session: Session) -> Action:
+    """Return the question about a tool of ours that asks nothing itself."""
+    shown = call.arguments if len(call.arguments) <= MOST_ASKED else f"{call.arguments[:MOST_ASKED]}…"
+    return Action(call.id, call.key, "call", session.profile.cwd, ("tool", "commonplace", call.key, shown))
 
 
 def _call(view: items.View) -> Call | None:

@@ -69,6 +69,8 @@ async def compact(session: Session, turn: Turn, trigger: Trigger) -> bool:
     await session.flush()
     if made.status == "compacted":
         await session.hooks.after_compaction(cause)
+        if trigger.phase == "mid_turn":  # else the turn's beginning tells it, before the prompt
+            await session.hooks.begin(turn)
     return made.status == "compacted"
 
 

@@ -11,6 +11,7 @@ from commonplace.agent import snapshots
 from commonplace.agent.approving import GRANTED, Refused, judge
 from commonplace.agent.harmless import is_harmless
 from commonplace.agent.tools.registry import Action
+from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
     from commonplace.agent.current import Turn
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from commonplace.agent.tools.processes import Launch
 
 _DENIED: Final = "the person did not allow it"
+_NOBODY: Final = "a hook wants a person to be asked, and nobody can be asked in this session"
 
 
 class Consent:
@@ -40,18 +42,31 @@ class Consent:
         except Refused as refused:
             return str(refused)
         if verdict == "ask" or self._must_ask:
-            decision = await session.approvals.decision(self._turn.id, action, problem)
-            if decision == "abort":
-                self._turn.interrupt()
-            if decision not in GRANTED:
-                return _DENIED
-            if decision == "approved_always":
-                await session.outside.allow(session.profile.cwd, session.approvals.prefixes)
+            if (why := await self.asked(action, problem)) is not None:
+                return why
             verdict = "free" if verdict == "ask" else verdict
         if verdict != "confined":
             self._confined = None
-        if action.kind != "run" or not is_harmless(action.command):
+        only_looks = is_harmless(action.command) if action.kind == "run" else action.read_only
+        if not only_looks:
             await snapshots.keep(session, self._turn)
+        return None
+
+    async def asked(self, action: Action, problem: str | None = None) -> str | None:
+        """Ask a person; return why not, if they do not allow it or nobody can be asked."""
+        session = self._session
+        if session.profile.approval == "never":  # only a hook asks then, and its question would wait for ever
+            return _NOBODY
+        decision = await session.approvals.decision(self._turn.id, action, problem)
+        if decision == "abort":
+            self._turn.interrupt()
+        if decision not in GRANTED:
+            return _DENIED
+        if decision == "approved_always":
+            try:
+                await session.outside.allow(session.profile.cwd, session.approvals.prefixes)
+            except (CommonplaceError, OSError) as error:
+                session.warn(f"What was allowed counts for this session only: {error}")
         return None
 
     async def _problem(self, action: Action) -> str | None:

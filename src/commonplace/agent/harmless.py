@@ -53,10 +53,8 @@ def is_harmless(command: Sequence[str]) -> bool:
 
 def is_allowed(command: Sequence[str], prefixes: Collection[Prefix]) -> bool:
     """Say whether a person allowed a command line before, by the first words of all that it runs."""
-    commands = _commands(command)
-    return bool(commands) and all(
-        _only_looks(words) or any(tuple(words[: len(prefix)]) == prefix for prefix in prefixes) for words in commands
-    )
+    doing = [words for words in _commands(command) or () if not _only_looks(words)]  # of looking nothing was said
+    return bool(doing) and all(any(tuple(words[: len(prefix)]) == prefix for prefix in prefixes) for words in doing)
 
 
 def prefixes_of(command: Sequence[str]) -> tuple[Prefix, ...]:

@@ -27,6 +27,7 @@ _HOW: Final = (
     "A skill is a folder with instructions for one kind of task. When a task fits a skill's description, or the person "
     "names it, read its SKILL.md before you begin and follow it; files that it names are beside it."
 )
+_NONE: Final = "There are no skills any more."
 
 
 class Skill(msgspec.Struct, frozen=True):
@@ -73,6 +74,9 @@ def section(found: Sequence[Skill]) -> Standing:
     if len(found) > MOST:
         lines.append(f"- … and {len(found) - MOST} more")
     body = "\n".join([_HOW, *lines]) if lines else ""
-    text = f"<skills_instructions>\n{body}\n</skills_instructions>" if lines else ""
-    told = Injected("developer", text, "host_skills.instructions") if text else None
-    return Standing(name=Name("host_skills", "skills"), remembered={"body": body} if body else None, text=told)
+    text = f"<skills_instructions>\n{body or _NONE}\n</skills_instructions>"
+    told = Injected("developer", text, "host_skills.instructions")
+    remembered = {"body": body} if body else None
+    return Standing(
+        name=Name("host_skills", "skills"), remembered=remembered, text=told if lines else None, ending=told
+    )

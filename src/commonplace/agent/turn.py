@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from commonplace.agent import beginning, compacting, events, lines
+from commonplace.agent.hooks.values import Answer
 from commonplace.agent.lines import Timing
 from commonplace.agent.sampling import Sampled, sample
 from commonplace.context import triggers
@@ -88,22 +89,33 @@ async def _loop(session: Session, turn: Turn) -> None:
     await _persist(session)
     while taken and turn.stopped is None:
         answer = await _answered(session, turn)
-        if not answer.follow_up and not turn.pending and not await session.hooks.goes_on(turn):
+        if turn.stopped is not None:
+            return
+        goes_on = answer.follow_up or (not turn.pending and await session.hooks.goes_on(turn))
+        if not goes_on and not turn.pending:  # something may have been said while hooks were asked
             return
         compacted = await compacting.between(session, turn)
         while turn.pending and not (compacted and answer.follow_up):  # first the model goes on where it was
-            await _take(session, *turn.pending.popleft())
+            goes_on = await _take(session, *turn.pending.popleft()) or goes_on
+        if not goes_on:  # hooks refused all that was said meanwhile
+            return
         beginning.step(session, turn)
 
 
-async def _take(session: Session, context: Sequence[Mapping[str, Any]], given: Input) -> bool:
-    """Record what a person said, and before it what their client knows; say whether the model is to answer."""
+async def _take(
+    session: Session, context: Sequence[Mapping[str, Any]], given: Input, *, wait: float | None = None
+) -> bool:
+    """Record what a person said, and before it what their client knows; say whether the model is to answer.
+
+    Hooks that are asked for longer than one can `wait` change nothing.
+    """
+    accepted, answer = True, Answer()
+    if given.parts:
+        with anyio.move_on_after(wait):
+            accepted, answer = await session.hooks.prompt(given)
     for item in context:
         session.record(dict(item))
-    if not given.parts:
-        return True
-    accepted, answer = await session.hooks.prompt(given)
-    if accepted:
+    if given.parts and accepted:
         now = int(session.outside.now().timestamp() * 1000)
         item_id = f"msg_{uuid7(now, secrets.token_bytes(10))}"
         session.record(given.message(item_id))
@@ -148,7 +160,7 @@ async def _end(session: Session, turn: Turn, problem: events.Problem | None, tim
     if turn.plan is not None:
         session.show(turn.plan)
     while turn.pending and not turn.interrupted:
-        await _take(session, *turn.pending.popleft())
+        await _take(session, *turn.pending.popleft(), wait=_LONGEST_END / 2 / (len(turn.pending) + 1))
     info = session.history.info
     end: events.End
     if turn.scope.cancelled_caught or turn.interrupted:

@@ -225,7 +225,7 @@ def folders(cwd: Path | str, markers: Sequence[str]) -> list[Path]:
     here = _absolute(cwd)
     above = [here, *here.parents]
     for index, folder in enumerate(above):
-        if any(marker and regular.exists(folder / marker) for marker in markers):
+        if any(marker and regular.exists(folder / marker, held=False) for marker in markers):
             return above[index::-1]
     return [here]
 

@@ -44,13 +44,18 @@ def is_regular(path: Path) -> bool:
         return False
 
 
-def exists(path: Path) -> bool:
-    """Say whether anything stands at the path; a folder that may not be searched holds nothing."""
+def exists(path: Path, *, held: bool = True) -> bool:
+    """Say whether anything stands at the path; a folder that may not be searched holds nothing.
+
+    Without `held`, a folder that the sandbox put there to hold the place (empty, and its time is 0) is nothing either.
+    """
     try:
-        os.stat(path)
+        found = os.stat(path)
+        if held or not stat.S_ISDIR(found.st_mode) or found.st_mtime_ns != 0:
+            return True
+        return bool(os.listdir(path))
     except (OSError, ValueError):
         return False
-    return True
 
 
 def link_target(path: Path) -> Path | None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio.to_thread
 import msgspec
 
 from commonplace.agent.harmless import Prefix
@@ -87,10 +88,13 @@ class Around:
         """Remember which commands a person allows in a project."""
         from commonplace.rollout import decisions
 
-        known = decisions.allowed(self._book.home, project_of(cwd))
-        moment = wire_time(self._book.settings.now())
-        for prefix in sorted(set(prefixes) - set(known)):
-            decisions.append(self._book.home, "allow", moment, path=project_of(cwd), words=[list(prefix)])
+        home, project, moment = self._book.home, project_of(cwd), wire_time(self._book.settings.now())
+
+        def write() -> None:
+            for prefix in sorted(set(prefixes) - set(decisions.allowed(home, project))):
+                decisions.append(home, "allow", moment, path=project, words=[list(prefix)])
+
+        await anyio.to_thread.run_sync(write)
 
     def tools(self, cwd: Path) -> Sequence[Tool]:
         """Return the tools of the memory, where there is one."""

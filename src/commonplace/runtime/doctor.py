@@ -43,7 +43,7 @@ class Report(msgspec.Struct):
 
 async def examine(book: Book, *, repair: bool = False) -> Report:
     """Look at everything, and put right what can be."""
-    checks = [_home(book.home, repair=repair), _settings(book)]
+    checks = [_home(book.home, repair=repair), _settings(book), await _sandbox()]
     database, check = await _database(book, repair=repair)
     checks.append(check)
     if database is not None:
@@ -68,6 +68,14 @@ def _home(home: Path, *, repair: bool) -> Check:
     names = ", ".join(place.name for place in open_places[:5])
     detail = f"others can look into {names}; --repair makes them private" if open_places else str(home)
     return Check("home", ok=not open_places, detail=detail)
+
+
+async def _sandbox() -> Check:
+    """Say how commands are confined here; where they cannot be, a person is asked, and nothing is wrong."""
+    from commonplace.agent import sandbox
+
+    level = await anyio.to_thread.run_sync(sandbox.level)
+    return Check("sandbox", ok=True, detail=level.detail)
 
 
 def _is_open_to_others(place: Path) -> bool:

@@ -264,10 +264,12 @@ class Sessions:
 
     async def _remove(self, thread_id: str, files: list[Path] | None = None) -> list[Path]:
         """Remove a thread and what it taught; return the files that were its."""
+        from commonplace.runtime import undoing
+
         home = self._book.home
         files = files or await anyio.to_thread.run_sync(shelf.files_of, home, thread_id)
         await self._forget(thread_id)
-        await anyio.to_thread.run_sync(shelf.delete, home, thread_id, files)
+        await anyio.to_thread.run_sync(undoing.delete, home, thread_id, files)
         await anyio.to_thread.run_sync(names.remove, home, thread_id)
         for path in files:
             await self.touch(path)

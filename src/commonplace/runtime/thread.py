@@ -26,17 +26,21 @@ from commonplace.agent.input import Input
 from commonplace.agent.profile import Approval, Profile, Sandbox
 from commonplace.agent.session import Session
 from commonplace.errors import BadInput, BadSetting, CommonplaceError
+from commonplace.memory import citations
 from commonplace.models import instructions
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect
+from commonplace.protocol import items, turns
 from commonplace.rollout import decisions
 from commonplace.runtime.around import Around, project_of
 from commonplace.runtime.resolve import resolve
 
 if TYPE_CHECKING:
+    from commonplace.agent.approving import Decision
     from commonplace.agent.servers.values import Config
     from commonplace.config import Settings
-    from commonplace.context.sections import Tone
+    from commonplace.context.sections import Mode, Tone
+    from commonplace.context.usage import TokenInfo
     from commonplace.runtime.book import Book
 
 
@@ -199,7 +203,20 @@ class Thread:
     def __init__(self, book: Book, session: Session) -> None:
         self._book = book
         self._closed = False
+        self._next: Profile | None = None
+        self._speaker: Model | None = None
+        """The model of the next turn, where it is another one."""
         self.session = session
+
+    @property
+    def profile(self) -> Profile:
+        """How the next turn runs."""
+        return self._next or self.session.profile
+
+    @property
+    def usage(self) -> TokenInfo | None:
+        """The tokens that were used; None before the first answer."""
+        return self.session.history.info
 
     @property
     def id(self) -> str:
@@ -222,9 +239,29 @@ class Thread:
             BadInput: a turn is running, or the input cannot be used.
         """
         wanted = inputs.text(given, schema=schema) if isinstance(given, str) else given
-        end = await self.session.run(wanted)
+        end = await self.session.run(wanted, await self._changed())
         await self._mirror()
         return end
+
+    def change(self, *, model: str | None = None, mode: Mode | None = None) -> None:
+        """Take another model, or another way of working, from the next turn on (raises BadSetting)."""
+        profile = self.profile
+        if model is not None:
+            choice = choose(self._book.settings, model)
+            self._speaker = connect(choice, _environment(self._book.environment))
+            withheld = (*profile.withheld, *_keys(self._book.settings, choice))
+            profile = msgspec.structs.replace(profile, choice=choice, withheld=tuple(dict.fromkeys(withheld)))
+        self._next = msgspec.structs.replace(profile, mode=mode or profile.mode)
+
+    async def _changed(self) -> Profile | None:
+        """Return the profile that the next turn begins with, if it is another one; its model takes over."""
+        if self._next is None or self.session.turn is not None:
+            return None
+        profile, self._next = self._next, None
+        if self._speaker is not None:
+            before, self.session.model, self._speaker = self.session.model, self._speaker, None
+            await before.aclose()
+        return profile
 
     async def run(self, given: str | Input, *, schema: Mapping[str, Any] | None = None) -> AsyncGenerator[events.Event]:
         """Run a turn and yield its events, the last of which tells how it ended.
@@ -289,13 +326,58 @@ class Thread:
         """Take back the last turns; the ledger keeps them."""
         await self.session.roll_back(turns)
 
+    def decide(self, request_id: str, decision: Decision) -> None:
+        """Answer a question that the running turn asked (raises BadInput: nobody asks it)."""
+        self.session.decide(request_id, decision)
+
+    async def undo(self, *, redo: bool = False) -> dict[str, Any]:
+        """Put the files back as they were before the last turn that changed some, or forward again.
+
+        Raises:
+            BadInput: a turn is running, or there is nothing to undo.
+            UndoError: the snapshot is gone, or cannot be restored.
+        """
+        from commonplace.runtime import undoing
+
+        return await undoing.undo_open(self._book, self.session, redo=redo)
+
+    @property
+    def memory_mode(self) -> str:
+        """Whether memory learns from the thread: `enabled` or `disabled`."""
+        return decisions.modes(self._book.home).get(self.id, self.session.profile.memory_mode)
+
+    async def set_memory(self, mode: str) -> None:
+        """Decide whether memory learns from the thread (raises BadInput)."""
+        if self.session.recorder is not None:
+            await self.session.recorder.persist()
+            await self._book.memory.set_mode(self.id, mode)
+
+    def last_words(self) -> tuple[str, str]:
+        """Return what the person said last, and what the model said to it; empty where the history has none."""
+        answer = ""
+        for entry in reversed(self.session.history.entries):
+            view = entry.view
+            if not isinstance(view, items.Message):
+                continue
+            text = "\n".join(part.text for part in view.content if part.text)
+            if turns.is_boundary(view):
+                return text, answer
+            if view.role == "assistant" and not answer:
+                answer = citations.strip(text)[0]
+        return "", ""
+
     async def close(self) -> None:
         """End it: a running turn is interrupted, what it started is ended, everything is written."""
         if not self._closed:
             self._closed = True
+            if self._speaker is not None:
+                await self._speaker.aclose()
             await self.session.close()
 
     async def _mirror(self) -> None:
         """Bring the thread's row in the index up to date; if that fails, the next listing finds it."""
         if self.path is not None:
-            await self._book.sessions.touch(self.path)
+            try:
+                await self._book.sessions.touch(self.path)
+            except (CommonplaceError, OSError) as error:
+                self._book.warn(f"The index was not brought up to date: {error}")

@@ -86,6 +86,7 @@ async def test_a_hook_that_cannot_run_is_a_warning(tmp_path: Path, command: str 
 async def test_cancelling_ends_the_hook(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "me")
     runner = _runner(tmp_path, Hook("echo $$ > me; exec sleep 1000"))
+    leader = 0
     async with anyio.create_task_group() as group:
         group.start_soon(runner.ask, "pre_tool_use")
         leader = int(await anyio.Path(tmp_path / "me").read_text())

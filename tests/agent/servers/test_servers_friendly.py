@@ -53,7 +53,8 @@ async def test_the_tools_of_a_real_server_are_offered_and_can_be_called(tmp_path
         assert {"a": 40, "b": 2} == detail(output).arguments
         assert {"result": 42} == detail(output).structured_content
         assert [{"type": "text", "text": "42"}] == detail(output).content
-        assert [] == here.asked
+        (asked,) = here.asked
+        assert ("call", True, {"a": 40, "b": 2}) == (asked.kind, asked.read_only, asked.arguments)
         assert [] == here.warnings
 
 
@@ -98,6 +99,7 @@ async def test_a_tool_that_may_change_something_is_asked_about(tmp_path: Path, f
         refused = await here.call("mcp__friend__write", {"path": "b.txt"}, refuse="not today")
 
         assert ("mcp", "friend", "write", '{"path":"a.txt"}') == here.asked[0].command
+        assert ("call", False) == (here.asked[0].kind, here.asked[0].read_only)
         assert "mcp__friend__write was not called: not today" == told(refused)
         assert not refused.ok
         assert refused.detail is None

@@ -34,7 +34,7 @@ class Points:
         profile = session.profile
         self._session = session
         self._runner = Runner(profile.hooks, profile.cwd, session.outside.environment)
-        self.start: Start | None = start
+        self._starts: list[Start] = [start]
         """Why the session begins to speak, until its hooks were told."""
 
     async def _ask(self, moment: Moment, subject: str = "", **told: Any) -> Answer:
@@ -63,12 +63,11 @@ class Points:
 
     async def begin(self, turn: Turn) -> None:
         """Tell that the session begins, goes on or was compacted; once for each."""
-        source, self.start = self.start, None
-        if source is None:
-            return
-        answer = await self._ask("session_start", source, source=source)
-        self._add(answer)
-        turn.stopped = turn.stopped or answer.stop
+        while self._starts:
+            source = self._starts.pop(0)
+            answer = await self._ask("session_start", source, source=source)
+            self._add(answer)
+            turn.stopped = turn.stopped or answer.stop
 
     async def prompt(self, given: Input) -> tuple[bool, Answer]:
         """Tell what a person said; say whether it is taken, and what is added to it."""
@@ -105,7 +104,9 @@ class Points:
         self._add(answer)
         if answer.refused is not None:
             self._add(Answer(context=(f"A hook objects to what was just done: {answer.refused}",)))
-        turn.stopped = turn.stopped or answer.stop
+        if answer.stop is not None and turn.stopped is None:
+            self._session.warn(f"A hook ended the turn: {answer.stop}")
+            turn.stopped = answer.stop
 
     async def before_compaction(self, trigger: str) -> str | None:
         """Tell that the history is about to be shortened; return why not, if somebody minds."""
@@ -114,7 +115,8 @@ class Points:
     async def after_compaction(self, trigger: str) -> None:
         """Tell that the history was shortened."""
         self._add(await self._ask("post_compact", trigger, trigger=trigger))
-        self.start = "compact"
+        if "compact" not in self._starts:
+            self._starts.append("compact")
 
     async def goes_on(self, turn: Turn) -> bool:
         """Tell that the turn is about to end; say whether it goes on instead."""

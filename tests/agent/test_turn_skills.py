@@ -1,0 +1,72 @@
+"""Skills in a session: told once, told again when they change, read with the shell."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from rehearsal import Stage, stage
+
+from commonplace.agent.sandbox import level
+from commonplace.models.scripted import answer, call, say
+
+
+def put(folder: Path, name: str, description: str) -> Path:
+    path = folder / name / "SKILL.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\nname: {name}\ndescription: {description}\n---\nFirst, breathe.\n")
+    return path
+
+
+def told(here: Stage) -> list[str]:
+    return [text for text in here.texts() if text.startswith("<skills_instructions>")]
+
+
+async def test_skills_are_told_once_and_again_when_they_change(tmp_path: Path) -> None:
+    path = put(tmp_path / "home" / "skills", "deploy", "brings it out")
+    async with stage(tmp_path, *[answer(say("Yes."))] * 5) as here:
+        await here.run("One.")
+        (first,) = told(here)
+        assert f"- deploy: brings it out (file: {path})" in first
+        await here.run("Two.")
+        assert [first] == told(here)
+        put(here.cwd / ".agents" / "skills", "review", "reads it")
+        await here.run("Three.")
+        assert 2 == len(told(here))
+        assert "- review: reads it" in told(here)[1]
+        assert "- deploy: brings it out" in told(here)[1]
+        await here.resume()
+        await here.run("Four.")
+        assert 2 == len(told(here))
+        put(tmp_path / "home" / "skills", "deploy", "brings it out at night")
+        await here.run("Five.")
+        assert "- deploy: brings it out at night" in told(here)[2]
+
+
+async def test_that_skills_are_gone_is_told(tmp_path: Path) -> None:
+    put(tmp_path / "home" / "skills", "deploy", "brings it out")
+    async with stage(tmp_path, *[answer(say("Yes."))] * 2) as here:
+        await here.run("One.")
+        shutil.rmtree(tmp_path / "home" / "skills")
+        await here.run("Two.")
+
+        assert "<skills_instructions>\nThere are no skills any more.\n</skills_instructions>" == told(here)[-1]
+
+
+@pytest.mark.parametrize("sandbox", ["danger-full-access", "read-only"])
+async def test_a_skill_is_read_with_the_shell(tmp_path: Path, sandbox: str) -> None:
+    if sandbox == "read-only" and level().mechanism == "none":
+        pytest.skip(level().detail)
+    path = put(tmp_path / "home" / "skills", "deploy", "brings it out")
+    steps = [answer(call("shell", {"command": f"cat {path}"}, "c1")), answer(say("I breathe."))]
+    async with stage(tmp_path, *steps, sandbox=sandbox) as here:
+        await here.run("Deploy.")
+
+        assert "First, breathe." in here.outputs()["c1"]
+
+
+async def test_where_there_are_no_skills_nothing_is_told(tmp_path: Path) -> None:
+    async with stage(tmp_path, answer(say("Yes."))) as here:
+        await here.run("One.")
+        assert [] == told(here)
