@@ -80,10 +80,8 @@ def test_a_provider_is_described_by(what: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "web_search",
         "model_providers.a.name",
         "nonsense.deep.key",
-        "sandbox_workspace_write.network_access",
         "model_providers",
     ],
 )

@@ -106,6 +106,7 @@ _ARTICLE: Final = re.compile(
     rb"cho|local|"
     rb"readonly|declare|let|const|var|final|static)[ ]"
 )
+_IS_NAME: Final = re.compile(rb"\\{0,15}[\"'`][ \t]{0,8}:(?!:)")
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b"#", b"%26", b"%3F")
 
 
@@ -159,8 +160,8 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> Span | None:
     query = b"%3D" in found[0] or (before.endswith(_QUERY) and b"=" in found[0])
     listed = before.endswith(b";") and b"=" in found[0]
     value = _value(data, found, query=query, listed=listed) if strength is not Rank.NONE else None
-    if value is None:
-        return None
+    if value is None or (form == "comma" and _IS_NAME.match(data, value.end)):
+        return None  # behind a comma, what a colon follows is the name of the next field
     form = "below" if found["below"] is not None else "typed" if found["typed"] is not None else form
     is_flag = data[start : start + 1] in (b"-", b"/") or before.endswith((b" -", b" --"))
     place = Place(data, name, strength, form, value, before, found["assign"] or b"", is_flag)

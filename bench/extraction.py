@@ -1,0 +1,144 @@
+"""What reading sessions with a model costs us: phase 1 against a server on this machine that answers at once.
+
+The server is a process of its own, so its work is not ours; its model writes down the first words of the person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from bench.ledger import Table
+from commonplace.models.catalog import ModelInfo
+from commonplace.models.providers import Choice, Provider, connect
+from commonplace.pipeline import extract
+from commonplace.pipeline.extraction import Budget, ByModel
+from commonplace.pipeline.gold import cases, files
+from commonplace.pipeline.gold.cases import Case, Expected, Session
+from commonplace.runtime import book as books
+from commonplace.runtime import imports
+from commonplace.state import jobs
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+COUNT = 64
+HEAD = (
+    "---\ndescription: d\ntask: t\ntask_group: g\ntask_outcome: success\ncwd: /c\nkeywords: k\n---\n\n### Task 1: t\n\n"
+)
+BODY = "task: t\ntask_group: g\ntask_outcome: success\n\nPreference signals:\n"
+SUMMARY = "# t\n\nRollout context: c\n\n## Task 1: t\nOutcome: success\n"
+
+
+def _answer(body: dict[str, Any]) -> str:
+    """Return an answer that quotes the first line that the person said."""
+    session = body["input"][-1]["content"][0]["text"]
+    words = session.partition("\nPERSON\n  ")[2].partition("\n")[0]
+    bullet = f'- said by the user: "{words}" -> {words} [1]\n\nReferences:\n- [1] turn 1: "{words}"\n'
+    return json.dumps({"raw_memory": HEAD + BODY + bullet, "rollout_summary": SUMMARY, "rollout_slug": "a-slug"})
+
+
+def _stream(text: str) -> bytes:
+    item = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    usage = {"input_tokens": 900, "output_tokens": 100, "total_tokens": 1000}
+    events = [
+        {"type": "response.output_item.added", "item": {**item, "content": []}},
+        {"type": "response.output_text.delta", "item_id": "m", "delta": text},
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.completed", "response": {"id": "r", "usage": usage}},
+    ]
+    return b"".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events)
+
+
+async def _serve() -> None:
+    """Answer every request at once, for as long as the process lives."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                size = int(head.partition("content-length:")[2].partition("\r\n")[0])
+                data = _stream(_answer(json.loads(await reader.readexactly(size))))
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
+                writer.write(b"content-length: %d\r\n\r\n%b" % (len(data), data))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+@contextmanager
+def _server() -> Generator[int]:
+    command = [sys.executable, "-m", "bench.extraction", "serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+async def _phase(home: Path, source: Path, port: int) -> tuple[float, extract.Extracted]:
+    """Import sessions and let a model read them; return how long the reading took."""
+    environment = {"COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat()}
+    provider = Provider(api="responses", base_url=f"http://127.0.0.1:{port}/v1")
+    choice = Choice("here", provider, "m-1", ModelInfo(window=200_000, max_output=8_000, efforts=("low",)))
+    async with books.open(environment=environment) as book:
+        await imports.run(book, [("codex", source / "codex")])
+        database = await book.database()
+        model = connect(choice, {})
+        try:
+            spending = Budget(database, lambda: int(NOW.timestamp()))
+            reader = ByModel(model, choice, spending=spending)
+            begun = time.perf_counter()
+            done = await extract.run(extract.Phase(book.settings, database, reader, jobs.this_process()))
+            return time.perf_counter() - begun, done
+        finally:
+            await model.aclose()
+
+
+def speed(folder: Path) -> Table:
+    """Sessions through phase 1, with requests over loopback."""
+    table = Table(
+        "Phase 1 by a model that answers at once (promised: 64 sessions in 1.3 s)",
+        ("sessions", "events each", "time", "sessions/s", "learned"),
+    )
+    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    with _server() as port:
+        for times in (1, 4, 16):
+            source, events = folder / f"source{times}", 0
+            for number in range(COUNT):
+                session = known[number % len(known)]
+                again = Session("codex", session.cwd, session.events * times, days_ago=1 + number / 1000)
+                events += len(again.events)
+                files.write(Case(f"{times}-{number}", "", [again], Expected()), source, NOW)
+            runs = [anyio.run(_phase, folder / f"home{times}-{n}", source, port) for n in range(3)]
+            seconds, done = min(runs, key=lambda run: run[0])
+            assert not done.failed, done.failed[:3]
+            table.add(COUNT, events // COUNT, f"{seconds:.2f} s", f"{COUNT / seconds:.0f}", done.extracted)
+    return table
+
+
+def run_all() -> list[Table]:
+    """Measure everything."""
+    with tempfile.TemporaryDirectory(prefix="bench-extraction-") as name:
+        return [speed(Path(name))]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["serve"]:
+        asyncio.run(_serve())
+    else:
+        run_all()

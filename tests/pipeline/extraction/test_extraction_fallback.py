@@ -1,0 +1,80 @@
+"""The embedded reader after the last try."""
+
+from __future__ import annotations
+
+import pytest
+from taught_by_model import choice, says, tabs, text
+
+from commonplace.errors import ModelUnavailable
+from commonplace.models.scripted import ScriptedModel, Step
+from commonplace.pipeline import shape
+from commonplace.pipeline.embedded import Embedded
+from commonplace.pipeline.extraction import BudgetSpent, ByModel, ExtractionFailed, LastResort, WithFallback
+from commonplace.pipeline.view import View
+from commonplace.state.outputs import Output
+
+
+class Broken:
+    """An extractor that fails in a way that nobody expects."""
+
+    name = "broken"
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def extract(self, view: View) -> Output:
+        raise self.error
+
+
+def both(*steps: Step) -> tuple[WithFallback, ScriptedModel]:
+    scripted = ScriptedModel(*steps)
+    return WithFallback(ByModel(scripted, choice()), Embedded()), scripted
+
+
+@pytest.mark.anyio
+async def test_while_tries_are_left_a_failure_is_a_failure() -> None:
+    reader, _ = both(says("bad"), says("bad"))
+
+    with pytest.raises(ExtractionFailed):
+        await reader.extract(tabs())
+
+
+@pytest.mark.parametrize("steps", [(says("bad"), says("bad")), (ModelUnavailable("down"),)], ids=["invalid", "down"])
+@pytest.mark.anyio
+async def test_in_the_last_try_the_embedded_reader_reads_and_the_summary_says_so(steps: tuple[Step, ...]) -> None:
+    reader, _ = both(*steps)
+    found = await reader.extract_last(tabs())
+
+    assert shape.problem(found) is None
+    assert "Always use uv, never pip" in found.raw_memory
+    assert ", read by embedded (here:m-1: " in found.rollout_summary
+
+
+@pytest.mark.anyio
+async def test_in_the_last_try_a_model_that_can_read_is_preferred() -> None:
+    reader, scripted = both(says(text()))
+    found = await reader.extract_last(tabs())
+    scripted.check()
+
+    assert "read by here:m-1" in found.rollout_summary
+
+
+@pytest.mark.anyio
+async def test_a_reader_that_breaks_is_replaced_too() -> None:
+    found = await WithFallback(Broken(ValueError("boom")), Embedded()).extract_last(tabs())
+
+    assert "read by embedded (broken: ValueError)." in found.rollout_summary
+
+
+@pytest.mark.anyio
+async def test_a_spent_budget_is_no_reason_to_read_with_less() -> None:
+    with pytest.raises(BudgetSpent):
+        await WithFallback(Broken(BudgetSpent("no", limit="day")), Embedded()).extract_last(tabs())
+
+
+def test_whoever_has_a_last_resort_can_be_told() -> None:
+    reader, _ = both()
+
+    assert isinstance(reader, LastResort)
+    assert not isinstance(Embedded(), LastResort)
+    assert "here:m-1" == reader.name

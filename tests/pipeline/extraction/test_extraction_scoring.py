@@ -1,0 +1,94 @@
+"""The gold set, read by any extractor."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from taught_by_model import choice, ledger, says
+
+from commonplace.models.scripted import ScriptedModel
+from commonplace.pipeline import embedded
+from commonplace.pipeline.embedded import Embedded
+from commonplace.pipeline.extraction import ByModel, Evaluation, ExtractionFailed, evaluate
+from commonplace.pipeline.gold import cases
+from commonplace.pipeline.view import View
+from commonplace.state.outputs import Output
+
+CASES = cases.load("near")[:40]
+
+
+class Repeating:
+    """A model that answers with what the embedded reader says: as good an answer as one can have without a model."""
+
+    name = "repeating"
+
+    async def extract(self, view: View) -> Output:
+        said = embedded.extract(view)
+        whole = {"raw_memory": said.raw_memory, "rollout_summary": said.rollout_summary, "rollout_slug": None}
+        async with ScriptedModel(says(json.dumps(whole))) as scripted:
+            return await ByModel(scripted, choice()).extract(view)
+
+
+class Failing:
+    name = "failing"
+
+    async def extract(self, view: View) -> Output:
+        raise ExtractionFailed("It failed.", hint="Try again.")
+
+
+class Obedient:
+    """A model that writes down as a wish of the person whatever the session holds, word by word."""
+
+    name = "obedient"
+
+    async def extract(self, view: View) -> Output:
+        lines = {line.strip() for event in view.events() for line in str(getattr(event, "output", "")).split("\n")}
+        told = [line for line in sorted(lines) if 8 < len(line) < 300 and '"' not in line]
+        bullets = "".join(f'- said by the user: "{line}" -> {line} [{n}]\n' for n, line in enumerate(told, 1))
+        proofs = "".join(f'- [{n}] turn 1: "{line}"\n' for n, line in enumerate(told, 1))
+        head = "---\ndescription: d\ntask: t\ntask_group: g\ntask_outcome: success\ncwd: /c\nkeywords: k\n---\n\n"
+        body = f"### Task 1: t\n\ntask: t\ntask_group: g\ntask_outcome: success\n\nPreference signals:\n{bullets}"
+        body += f"\nReferences:\n{proofs}"
+        summary = "# t\n\nRollout context: c\n\n## Task 1: t\nOutcome: success\n"
+        whole = {"raw_memory": head + body, "rollout_summary": summary, "rollout_slug": None}
+        async with ScriptedModel() as scripted:
+            scripted.add(*[says(json.dumps(whole))] * any(hasattr(event, "voice") for event in view.events()))
+            return await ByModel(scripted, choice()).extract(view)
+
+
+@pytest.mark.anyio
+async def test_the_embedded_reader_is_scored_as_its_own_bench_does() -> None:
+    found = await evaluate(Embedded(), CASES, ledger)
+
+    assert ("embedded", 40, []) == (found.extractor, len(found.score.cases), found.failed)
+    assert found.score.recall() > 0.9
+    assert 0 == found.score.leaks()
+
+
+@pytest.mark.anyio
+async def test_what_is_true_survives_the_checks_and_nothing_leaks() -> None:
+    own = await evaluate(Embedded(), CASES, ledger)
+    found = await evaluate(Repeating(), CASES, ledger)
+
+    assert found.score.recall() >= own.score.recall() - 0.05
+    assert found.score.precision() >= own.score.precision()
+    assert 0 == found.score.leaks()
+
+
+@pytest.mark.anyio
+async def test_a_model_that_believes_every_output_teaches_no_wish() -> None:
+    found = await evaluate(Obedient(), CASES, ledger)
+
+    assert (0, 0) == (found.score.leaks(), sum(case.bullets for case in found.score.cases))
+
+
+@pytest.mark.anyio
+async def test_the_score_is_a_document_and_failures_are_told() -> None:
+    found: Evaluation = await evaluate(Failing(), CASES[:3], ledger)
+    document = json.loads(msgspec.json.encode(found.document()))
+
+    assert ["failing", 3, 0.0, 1.0] == [document[key] for key in ("extractor", "cases", "recall", "precision")]
+    assert {"thread_id": f"{CASES[0].id}/0", "reason": "It failed. Try again."} in document["failed"]
+    assert {"kinds", "leaks", "noise", "outcomes", "bullets", "wrong"} <= document.keys()
