@@ -75,6 +75,10 @@ class Place:
         """The session files, oldest first by name."""
         return sorted(self.home.glob("sessions/*/*/*/rollout-*.jsonl"), key=lambda path: path.name)
 
+    def thread_ids(self) -> list[str]:
+        """The threads of the session files."""
+        return [path.stem[-36:] for path in self.ledgers()]
+
     def lines(self) -> list[Json]:
         """The lines of the only session file."""
         (path,) = self.ledgers()

@@ -18,6 +18,7 @@ import pytest
 
 from commonplace.config import SETTINGS
 from commonplace.surfaces.cli.root import COMMANDS, root
+from recorded_chat import recorded
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -93,16 +94,27 @@ def shown_demo() -> str:
     return "\n".join(lines).strip("\n")
 
 
-def test_the_readme_shows_what_the_demo_prints() -> None:
+def readme_with(name: str, shown: str) -> str:
+    """Return the README with this block under that name, after writing it if that is wanted."""
     readme = ROOT / "README.md"
-    text = readme.read_text("utf-8")
-    before, _, rest = text.partition("<!-- the demo -->\n```\n")
+    before, mark, rest = readme.read_text("utf-8").partition(f"<!-- {name} -->\n```\n")
+    assert mark, f"the README has no place for {name}"
     after = rest.partition("\n```\n")[2]
-    shown = f"{before}<!-- the demo -->\n```\n{shown_demo()}\n```\n{after}"
+    whole = f"{before}{mark}{shown}\n```\n{after}"
     if os.environ.get("UPDATE_DOCS"):
-        readme.write_text(shown, "utf-8")
+        readme.write_text(whole, "utf-8")
+    return whole
 
-    assert readme.read_text("utf-8") == shown
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    assert readme_with("the demo", shown_demo()) == (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readme_shows_a_conversation_as_the_terminal_does(tmp_path: Path) -> None:
+    shown = recorded(tmp_path)
+
+    assert len(shown.splitlines()) <= 25
+    assert readme_with("a conversation", shown) == (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_list_of_commands_says_what_the_commands_say() -> None:

@@ -41,6 +41,8 @@ class Answer:
     """An error code such as `context_length_exceeded`; sent as `response.failed` after `response.created`."""
     hold: threading.Event | None = None
     """When given, nothing after `response.created` is sent until it is set (or the server closes)."""
+    pause: threading.Event | None = None
+    """When given, a message stops at its middle until it is set (or the server closes)."""
     status: int = 200
     """Another one answers with `error` as an HTTP error, without a stream."""
 
@@ -92,6 +94,11 @@ def answer(
 def reply(text: str, *, input_tokens: int = 100) -> Answer:
     """Return an answer that is one assistant message."""
     return answer(say(text), input_tokens=input_tokens)
+
+
+def halted(text: str, pause: threading.Event) -> Answer:
+    """Return an answer that is one message, which stops at its middle until the event is set."""
+    return Answer((say(text),), pause=pause)
 
 
 def failure(code: str) -> Answer:
@@ -271,17 +278,22 @@ class _Handler(BaseHTTPRequestHandler):
             self._event("response.failed", {"response": {"id": response_id, "status": "failed", "error": error}})
             return
         for index, item in enumerate(chosen.items):
-            self._item(index, _with_id(item, self.state))
+            self._item(index, _with_id(item, self.state), chosen.pause)
         completed: Json = {"id": response_id, "status": "completed", "output": [], "usage": _usage(chosen)}
         self._event("response.completed", {"response": completed})
 
-    def _item(self, index: int, item: Json) -> None:
+    def _item(self, index: int, item: Json, pause: threading.Event | None) -> None:
         is_message = item["type"] == "message"
         opened: Json = {**item, "content": []} if is_message else item
         self._event("response.output_item.added", {"output_index": index, "item": opened})
         for part_index, part in enumerate(cast("list[Json]", item["content"]) if is_message else []):
             place: Json = {"item_id": item["id"], "output_index": index, "content_index": part_index}
-            self._event("response.output_text.delta", {**place, "delta": part["text"]})
+            text = cast("str", part["text"])
+            if pause is not None:
+                self._event("response.output_text.delta", {**place, "delta": text[: len(text) // 2]})
+                _wait_for_release(pause, self.state)
+                text = text[len(text) // 2 :]
+            self._event("response.output_text.delta", {**place, "delta": text})
         self._event("response.output_item.done", {"output_index": index, "item": item})
 
     def _event(self, name: str, data: Json) -> None:

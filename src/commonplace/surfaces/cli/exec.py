@@ -190,21 +190,9 @@ async def _thread(book: Book, asked: Asked) -> Thread:
 
 async def _newest(book: Book, asked: Asked) -> str:
     """Return the newest session of ours, in this folder or in any."""
-    from commonplace.rollout import layout
+    from commonplace.runtime import recent
 
-    cwd = None if asked.everywhere else str(asked.cwd.expanduser().absolute())
-    home = str(book.home.resolve())
-    cursor: str | None = None
-    is_over = not (book.home / layout.SESSIONS).is_dir()
-    while not is_over:  # sessions of other agents are listed too, and may be newer
-        page = await book.sessions.list(limit=100, cwd=cwd, cursor=cursor, refresh=cursor is None)
-        for row in page.threads:
-            if layout.is_under(str(Path(row.path).resolve()), home):
-                return row.thread_id
-        cursor = page.next_cursor
-        is_over = cursor is None
-    where = "" if asked.everywhere else " in this folder"
-    raise BadInput(f"There is no session{where} to go on with.", hint="Start one, or give its id.")
+    return (await recent.newest(book, None if asked.everywhere else asked.cwd)).thread_id
 
 
 async def _signals(thread: Thread) -> None:

@@ -46,7 +46,9 @@ def _completed(item: events.Item) -> Iterator[str]:
             for step in item.steps:
                 yield f"[{'x' if step.status == 'completed' else ' '}] {step.text}"
         case events.ContextCompaction():
-            yield f"the history was shortened: {item.before} → {item.after} tokens"
+            is_shorter = item.after < item.before
+            told = f"was shortened: {item.before} → {item.after} tokens" if is_shorter else "stays as it is"
+            yield f"the history {told}"
         case _:
             pass
 

@@ -19,6 +19,7 @@ from commonplace.surfaces.cli import output
 COMMANDS = {
     "learn": ("commonplace.surfaces.cli.learn", "Learn from the sessions that your agents left on this machine."),
     "exec": ("commonplace.surfaces.cli.exec", "Run an agent on one prompt, without a terminal."),
+    "chat": ("commonplace.surfaces.cli.chat", "Talk to an agent in the terminal."),
     "sessions": (
         "commonplace.surfaces.cli.sessions",
         "Session files: list, show, resume from, fork, verify.",

@@ -1,0 +1,140 @@
+"""`commonplace chat`: a conversation with an agent in a terminal. Parse, call `runtime.thread`, draw.
+
+    markdown    text that streams → blocks that are finished, and the rest; drawn for a terminal
+    screen      the terminal: a line to type in that stays at the bottom, everything else printed above it
+    shown       events of a turn → what is printed, and what is drawn anew while it goes on
+    asking      questions that a person answers
+    talk        what a person types → turns, words for the running one, answers, commands
+    commands    the commands that begin with a slash
+
+What takes long to import is imported here, when a conversation begins.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+import msgspec
+
+from commonplace.errors import BadInput
+from commonplace.runtime import book as books
+from commonplace.surfaces.cli import output
+
+if TYPE_CHECKING:
+    from commonplace.runtime.book import Book
+    from commonplace.runtime.thread import Thread
+
+MODES = ("read-only", "workspace-write", "danger-full-access")
+ASKING = ("untrusted", "on-request", "never")
+_SUB = ("resume", "fork")
+
+
+class Asked(msgspec.Struct, kw_only=True):
+    """What was asked for."""
+
+    action: str = "start"
+    thread: str | None = None
+    wishes: dict[str, Any] = {}
+
+
+@click.command("chat")
+@click.argument("words", nargs=-1, metavar="[resume [ID] | fork ID]")
+@click.option("-C", "--cd", "cwd", type=click.Path(path_type=Path), default=Path(), help="The folder to work in.")
+@click.option("-m", "--model", help="provider:model, or a known model's name.")
+@click.option("-s", "--sandbox", type=click.Choice(MODES), help="What commands may do. [default: workspace-write]")
+@click.option("-a", "--approval", type=click.Choice(ASKING), help="When you are asked. [default: on-request]")
+@click.option("--add-dir", "roots", type=click.Path(path_type=Path), multiple=True, help="Another folder of the work.")
+@click.option("-c", "--config", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting, for this run.")
+def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> int:
+    """Talk to an agent in the terminal.
+
+    `chat resume` goes on with a session (without an id: the newest of this folder), `chat fork` with a copy of one.
+    Enter sends, Alt-Enter or Ctrl-J begins a new line, Ctrl-C stops the agent, Ctrl-D leaves; /help tells the rest.
+    """
+    from commonplace.runtime import overrides
+
+    asked = _asked(words, options)
+    _check_terminal()
+    given = overrides.parse(pairs)
+    for key in given.ignored:
+        output.warn(f"--config {key} means nothing here and is let be.")
+    asked.wishes["model"] = given.model(asked.wishes["model"])
+    warnings = Warnings()
+
+    async def inside() -> int:
+        async with books.open(flags=given.flags, providers=given.providers, warn=warnings) as book:
+            return await _talk(book, asked, warnings)
+
+    return anyio.run(inside)
+
+
+class Warnings:
+    """Passes warnings on: to standard error, and to the screen once there is one."""
+
+    def __init__(self) -> None:
+        self.to = output.warn
+
+    def __call__(self, text: str) -> None:
+        """Pass one on."""
+        self.to(text)
+
+
+def _asked(words: tuple[str, ...], options: dict[str, Any]) -> Asked:
+    """Return what the words and options mean (raises click.UsageError)."""
+    asked = Asked(wishes={name: options[name] for name in ("cwd", "model", "sandbox", "approval")})
+    asked.wishes |= {"roots": tuple(options["roots"]), "source": "cli"}
+    rest = list(words)
+    if rest:
+        asked.action = rest.pop(0)
+        if asked.action not in _SUB:
+            raise click.UsageError(f"There is no `chat {asked.action}`; use resume or fork, or type it once it runs.")
+        asked.thread = rest.pop(0) if rest else None
+    if asked.action == "fork" and asked.thread is None:
+        raise click.UsageError("chat fork needs a session: its id.")
+    if rest:
+        raise click.UsageError("Give one session.")
+    return asked
+
+
+def _check_terminal() -> None:
+    """Say if there is nobody to talk to (raises BadInput)."""
+    streams = (sys.stdin, sys.stdout)
+    # A stream is None where it was closed before we began.
+    is_terminal = all(stream is not None and stream.isatty() for stream in streams)  # pyright: ignore[reportUnnecessaryComparison]
+    if not is_terminal or os.environ.get("TERM") == "dumb":
+        raise BadInput("chat needs a terminal.", hint='Use `commonplace exec "…"` without one.')
+
+
+async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
+    if book.settings.values["sandbox"].source == "default":  # somebody is there to be asked, so that more may be done
+        asked.wishes["sandbox"] = asked.wishes["sandbox"] or "workspace-write"
+    thread = await _thread(book, asked)
+    from commonplace.surfaces.cli.chat.screen import Screen
+    from commonplace.surfaces.cli.chat.talk import Talk
+
+    screen = Screen(book.home / "chat_history")
+    warnings.to = screen.warn
+    talk = Talk(book, thread, asked.wishes, screen)
+    try:
+        await talk.run()
+    finally:
+        warnings.to = output.warn
+    return 0 if screen.was_left else 1
+
+
+async def _thread(book: Book, asked: Asked) -> Thread:
+    """Open the thread that is talked in."""
+    if asked.action == "start":
+        return await book.start(**asked.wishes)
+    from commonplace.runtime import recent, thread
+
+    name = asked.thread or (await recent.newest(book, Path(asked.wishes["cwd"]))).thread_id
+    if asked.action == "fork":
+        await thread.check(book, thread.wish(None, asked.wishes))
+        name = (await book.sessions.fork(name)).thread_id
+    return await book.resume(name, **asked.wishes)

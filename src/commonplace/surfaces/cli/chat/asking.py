@@ -1,0 +1,125 @@
+"""Questions that a person answers in the line: may this be done, which session is meant.
+
+An answer is a letter and Enter, so that nothing is allowed by a key that was meant for a sentence; Esc says no to
+everything at once. What is asked about is printed whole: a command that is cut could hide what it does.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import Final
+
+import msgspec
+
+from commonplace.agent import events
+from commonplace.agent.approving import Decision
+from commonplace.surfaces.cli.output import safe
+
+_SHELLS: Final = ("bash", "sh", "zsh", "dash")
+_WHAT: Final = {"run": "May this run?", "change": "May these files be changed?", "call": "May this tool be called?"}
+_SAID: Final[dict[Decision, str]] = {
+    "approved": "yes, once",
+    "approved_for_session": "yes, in this session",
+    "approved_always": "yes, always",
+    "denied": "no",
+    "abort": "no, and the turn is stopped",
+}
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that waits for an answer."""
+
+    text: str
+    """Printed when it is asked."""
+    hint: str
+    """What can be answered, drawn while it waits."""
+    take: Callable[[str], str | None]
+    """Acts on an answer and returns what is said about it; None: it is not understood."""
+    give_up: Callable[[], str]
+    """Acts on Esc."""
+
+
+def consent(asked: events.Asked, folder: Path, decide: Callable[[Decision], None]) -> Question:
+    """Return the question whether something may be done, in a conversation that is about a folder."""
+    answers = _answers(asked)
+    prefixes = ", ".join(f"`{_flat(shlex.join(words))} …`" for words in asked.prefixes)
+    meanings = {
+        "approved": "yes",
+        "approved_for_session": "for this session",
+        "approved_always": f"always: {prefixes}",
+        "denied": "no",
+        "abort": "stop (Esc)",
+    }
+    hint = " · ".join(f"{letter} {meanings[decision]}" for letter, decision in answers.items())
+
+    def take(text: str) -> str | None:
+        decision = answers.get(text.strip().lower()[:1]) if text.strip().lower() in _words(answers) else None
+        if decision is None:
+            return None
+        decide(decision)
+        return _SAID[decision]
+
+    def give_up() -> str:
+        decide("abort")
+        return _SAID["abort"]
+
+    return Question(text=_told(asked, folder), hint=hint, take=take, give_up=give_up)
+
+
+def _answers(asked: events.Asked) -> dict[str, Decision]:
+    """Return what can be answered: a change is allowed once, and nothing is always allowed that has no first words."""
+    found: dict[str, Decision] = {"y": "approved"}
+    if asked.kind != "change":
+        found["s"] = "approved_for_session"
+    if asked.prefixes:
+        found["a"] = "approved_always"
+    return {**found, "n": "denied", "q": "abort"}
+
+
+def _words(answers: dict[str, Decision]) -> set[str]:
+    return {*answers, "yes", "no"}
+
+
+def _told(asked: events.Asked, folder: Path) -> str:
+    lines = [f"? {_WHAT[asked.kind]}"]
+    if asked.command:
+        sign = "$ " if asked.kind == "run" else ""
+        lines += [f"    {sign if not place else '  '}{line}" for place, line in enumerate(_shown(asked).split("\n"))]
+    lines += [f"    {_flat(path)}" for path in asked.paths]
+    lines += [f"    in {_flat(asked.cwd)}"] if asked.kind == "run" and asked.cwd != str(folder) else []
+    lines += [f"    because: {_flat(asked.reason)}"] if asked.reason else []
+    lines += [f"    asked since: {_flat(asked.problem)}"] if asked.problem else []
+    return safe("\n".join(lines))
+
+
+def _flat(text: str) -> str:
+    """Return a text on one line: with lines of its own it could look like another part of the question."""
+    return " ".join(text.split())
+
+
+def _shown(asked: events.Asked) -> str:
+    """Return a command line as a person would type it; only a known shell's script stands for the whole."""
+    command = asked.command
+    if asked.kind != "run":
+        return " ".join(command)
+    if len(command) == 3 and command[1] in ("-c", "-lc") and PurePath(command[0]).name in _SHELLS:
+        return command[2].rstrip("\n")
+    return shlex.join(command)
+
+
+def choice(title: str, rows: list[str], take: Callable[[int], None]) -> Question:
+    """Return the question which of some rows is meant."""
+
+    def chosen(text: str) -> str | None:
+        if not text.strip():
+            return "none"
+        if not text.strip().isdecimal() or not 1 <= int(text) <= len(rows):
+            return None
+        take(int(text) - 1)
+        return text.strip()
+
+    listed = [f"  {number:>2}  {row}" for number, row in enumerate(rows, 1)]
+    hint = f"a number from 1 to {len(rows)}; Enter or Esc for none"
+    return Question(text="\n".join([f"? {title}", *listed]), hint=hint, take=chosen, give_up=lambda: "none")

@@ -1,0 +1,234 @@
+"""The commands of a conversation: words that begin with a slash. Each calls the runtime and tells what came of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from commonplace.errors import BadInput
+from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.chat import asking
+from commonplace.version import __version__
+
+if TYPE_CHECKING:
+    from commonplace.surfaces.cli.chat.talk import Talk
+
+_COMMAND: Final = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+_LISTED: Final = 10
+"""Sessions that `/resume` offers."""
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One command."""
+
+    run: Callable[[Talk, str], Awaitable[None]]
+    takes: str
+    does: str
+    waits: bool = False
+    """It is not possible while the agent works."""
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """Return the name and the argument of a command; None if the words are none, such as a path."""
+    found = _COMMAND.fullmatch(text.strip())
+    return (found[1], (found[2] or "").strip()) if found else None
+
+
+async def run(talk: Talk, name: str, argument: str) -> None:
+    """Run a command.
+
+    Raises:
+        BadInput: there is none of that name, or it cannot be used now.
+    """
+    command = COMMANDS.get(name)
+    if command is None:
+        raise BadInput(f"There is no command /{name}.", hint="/help lists them.")
+    if command.waits and talk.is_busy:
+        raise BadInput(f"/{name} waits until the agent is done.", hint="Ctrl-C stops it.")
+    if argument and not command.takes:
+        raise BadInput(f"/{name} takes nothing.", hint="Leave the rest out.")
+    await command.run(talk, argument)
+
+
+def greet(talk: Talk) -> None:
+    """Say where and with whom this is, and what was said last."""
+    profile = talk.thread.profile
+    here = f"commonplace {__version__} · {_model(talk)} · {profile.cwd} · {profile.sandbox}"
+    talk.screen.say(here, "dim", wraps=False)
+    talk.screen.say("/help lists the commands, Ctrl-D leaves.", "dim")
+    _last(talk)
+
+
+def part(talk: Talk) -> None:
+    """Say how to come back."""
+    path = talk.thread.path
+    if path is not None and path.exists():
+        talk.screen.say(f"To come back: commonplace chat resume {talk.thread.id}", "dim", "end")
+
+
+def _last(talk: Talk) -> None:
+    """Show the last exchange of a thread that is gone on with."""
+    asked, answered = talk.thread.last_words()
+    if asked:
+        talk.shown.said(asked)
+    if answered:
+        talk.shown.answer(answered)
+
+
+def _model(talk: Talk) -> str:
+    choice = talk.thread.profile.choice
+    return f"{choice.name}:{choice.slug}"
+
+
+async def _help(talk: Talk, argument: str) -> None:
+    rows = [(f"/{name} {command.takes}".rstrip(), command.does) for name, command in COMMANDS.items()]
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{name.ljust(width)}  {does}" for name, does in rows]
+    keys = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Ctrl-C stops the agent, Ctrl-R searches what you typed."
+    talk.screen.say("\n".join([*lines, "", keys]))
+
+
+async def _status(talk: Talk, argument: str) -> None:
+    thread, profile = talk.thread, talk.thread.profile
+    info = thread.usage
+    used = "nothing yet"
+    if info is not None:
+        total = info.total_token_usage
+        used = f"{total.input_tokens:,} in ({total.cached_input_tokens:,} cached), {total.output_tokens:,} out"
+        left = info.percent_left
+        used += f"; {left} % of the window left" if left is not None else ""
+    path = thread.path
+    rows = {
+        "model": f"{_model(talk)}, effort {profile.effective_effort or 'as the model has it'}",
+        "folder": ", ".join(str(each) for each in (profile.cwd, *profile.roots)),
+        "sandbox": f"{profile.sandbox}, approval {profile.approval}, mode {profile.mode}",
+        "tokens": used,
+        "thread": thread.id,
+        "file": str(path) if path is not None and path.exists() else "none yet",
+    }
+    talk.screen.say("\n".join(f"{name:8} {value}" for name, value in rows.items()), wraps=False)
+
+
+async def _compact(talk: Talk, argument: str) -> None:
+    talk.compact()
+
+
+async def _undo(talk: Talk, argument: str) -> None:
+    await _go(talk, redo=False)
+
+
+async def _redo(talk: Talk, argument: str) -> None:
+    await _go(talk, redo=True)
+
+
+async def _go(talk: Talk, *, redo: bool) -> None:
+    done = await talk.thread.undo(redo=redo)
+    signs = {"changed": "M", "removed": "D", "recreated": "A"}
+    lines = [f"{sign} {path}" for name, sign in signs.items() for path in done[name]]
+    lines += [f"  {left['path']} was left alone: {left['reason']}" for left in done["left_alone"]]
+    count = sum(len(done[name]) for name in signs)
+    talk.screen.say(
+        "\n".join([*lines, f"{count} path(s) went {'forward' if redo else 'back'} in {done['tree']}."]), wraps=False
+    )
+
+
+async def _fork(talk: Talk, argument: str) -> None:
+    old = talk.thread
+    if old.path is None or not old.path.exists():
+        raise BadInput("Nothing was said yet.", hint="There is nothing to make a copy of.")
+    made = await talk.book.sessions.fork(str(old.path))
+    await talk.go_on_in(await talk.book.resume(made.path, **talk.wishes))
+    talk.screen.say(f"This is a copy now: {talk.thread.id}. The other one is {old.id}.")
+
+
+async def _resume(talk: Talk, argument: str) -> None:
+    if argument:
+        await _go_on(talk, argument)
+        return
+    from commonplace.runtime import recent
+
+    found = await recent.ours(talk.book, Path(talk.wishes["cwd"]), _LISTED + 1)
+    rows = [row for row in found if row.thread_id != talk.thread.id][:_LISTED]
+    if not rows:
+        raise BadInput("There is no other session in this folder.", hint="Give an id: /resume ID.")
+    listed = [
+        f"{row.updated_at[:16].replace('T', ' ')}  {output.one_line(row.title or '(nothing said)', 60)}" for row in rows
+    ]
+
+    def chosen(place: int) -> None:
+        talk.enter(f"/resume {rows[place].thread_id}")
+
+    talk.ask(asking.choice("Which session?", listed, chosen))
+
+
+async def _go_on(talk: Talk, name: str) -> None:
+    if name == talk.thread.id:
+        raise BadInput("This is that session.", hint="")
+    await talk.go_on_in(await talk.book.resume(name, **talk.wishes))
+    talk.screen.say(f"This is {talk.thread.id} now.")
+    _last(talk)
+
+
+async def _memory(talk: Talk, argument: str) -> None:
+    thread = talk.thread
+    if argument in ("on", "off"):
+        await thread.set_memory("enabled" if argument == "on" else "disabled")
+    elif argument:
+        raise BadInput(f"/memory {argument} means nothing.", hint="Use /memory, /memory on or /memory off.")
+    told = await talk.book.memory.prompt(folder=thread.profile.cwd, count=False)
+    others = sum(1 for left in told.left_out if left.reason == "other_project")
+    room = len(told.left_out) - others
+    learns = "is" if thread.memory_mode == "enabled" else "is not"
+    talk.screen.say(
+        f"The agent is told {len(told.included)} entries here ({told.tokens:,} tokens); {room} are left out, "
+        f"{others} belong to other projects.\nThis session {learns} learned from."
+    )
+
+
+async def _use(talk: Talk, argument: str) -> None:
+    if argument:
+        talk.thread.change(model=argument)
+        talk.wishes["model"] = argument
+        talk.screen.say(f"From the next turn on: {_model(talk)}.")
+    else:
+        talk.screen.say(f"{_model(talk)}; /model NAME takes another one.")
+
+
+async def _plan(talk: Talk, argument: str) -> None:
+    is_on = talk.thread.profile.mode == "plan"
+    talk.thread.change(mode="default" if is_on else "plan")
+    talk.screen.say(
+        "Plan mode is off." if is_on else "Plan mode is on from the next turn: it plans and changes nothing."
+    )
+
+
+async def _queue(talk: Talk, argument: str) -> None:
+    if not argument:
+        raise BadInput("There is nothing to keep.", hint="/queue WORDS are said when the agent is done.")
+    talk.tell(argument, later=True)
+
+
+async def _quit(talk: Talk, argument: str) -> None:
+    talk.screen.leave()
+
+
+COMMANDS: Final = {
+    "compact": Command(_compact, "", "shorten what the next request carries; the record keeps everything", waits=True),
+    "undo": Command(_undo, "", "put the files back as they were before the last turn that changed some", waits=True),
+    "redo": Command(_redo, "", "take the last /undo back", waits=True),
+    "fork": Command(_fork, "", "go on in a copy of this session", waits=True),
+    "resume": Command(
+        _resume, "[ID]", "go on with another session; without an id, choose one of this folder", waits=True
+    ),
+    "memory": Command(_memory, "[on|off]", "what is remembered here; learn from this session or not"),
+    "status": Command(_status, "", "model, folder, sandbox, tokens, thread and file"),
+    "model": Command(_use, "[NAME]", "the model, or another one for later turns"),
+    "plan": Command(_plan, "", "plan mode on or off"),
+    "queue": Command(_queue, "WORDS", "say this when the agent is done, instead of now"),
+    "help": Command(_help, "", "this list"),
+    "quit": Command(_quit, "", "leave, as Ctrl-D does"),
+}
