@@ -19,6 +19,7 @@ from commonplace.errors import CommonplaceError, StateError
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
+    from commonplace.rollout.recorder import Options as Recording
     from commonplace.runtime.entries import Link
     from commonplace.runtime.hits import Hit
     from commonplace.runtime.memory import Memory
@@ -124,6 +125,12 @@ class Book:
         if isinstance(what.entry_id, str):
             return (await self.memory.why(what.entry_id)).chain
         return [await hits.link(self, what)]
+
+    def recording(self) -> Recording:
+        """Return what a recorder in our home needs."""
+        from commonplace.rollout.recorder import Options
+
+        return Options(self.home, self.settings.now, self.settings["fsync"], self.settings["blob_bytes"])
 
     def has_index(self) -> bool:
         """Say whether there is a database already."""

@@ -293,8 +293,7 @@ class Sessions:
 
     def options(self) -> Options:
         """Return what a recorder in our home needs."""
-        settings = self._book.settings
-        return Options(settings.home, settings.now, settings["fsync"], settings["blob_bytes"])
+        return self._book.recording()
 
     async def import_(
         self, source: str | None = None, paths: Sequence[Path] = (), *, progress: Progress | None = None

@@ -80,7 +80,7 @@ async def start(book: Book, wanted: Wish) -> Thread:
     """Begin a thread."""
     profile, model = _prepared(book, wanted, None)
     around = Around(book, memory=wanted.memory)
-    recording = None if wanted.ephemeral else book.sessions.options()
+    recording = None if wanted.ephemeral else book.recording()
     session = await opening.start(profile, model, around, book.tasks, recording)
     return Thread(book, session)
 
@@ -94,7 +94,7 @@ async def resume(book: Book, name: str, wanted: Wish) -> Thread:
     found = await anyio.to_thread.run_sync(opening.look, target.path, [book.home])
     profile, model = _prepared(book, wanted, found.base)
     session = await opening.resume(
-        found, profile, model, Around(book, memory=wanted.memory), book.tasks, book.sessions.options()
+        found, profile, model, Around(book, memory=wanted.memory), book.tasks, book.recording()
     )
     return Thread(book, session)
 
@@ -378,6 +378,6 @@ class Thread:
         """Bring the thread's row in the index up to date; if that fails, the next listing finds it."""
         if self.path is not None:
             try:
-                await self._book.sessions.touch(self.path)
+                await (await self._book.index()).touch(self._book.home, self.path)
             except (CommonplaceError, OSError) as error:
                 self._book.warn(f"The index was not brought up to date: {error}")
