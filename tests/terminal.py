@@ -32,6 +32,9 @@ _IN_A_TERMINAL = (
     "import fcntl,os,sys,termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
 
+NOW = "2026-11-15T12:00:00Z"
+"""The time in every terminal; another program that goes on with its threads needs the same."""
+
 
 class Terminal:
     """`commonplace …` in a terminal; use as a context manager."""
@@ -44,7 +47,7 @@ class Terminal:
         self._master, slave = pty.openpty()
         self.bytes = b""
         self._size(columns, rows)
-        fixed = {"TERM": "xterm-256color", "COMMONPLACE_NOW": "2026-11-15T12:00:00Z"}
+        fixed = {"TERM": "xterm-256color", "COMMONPLACE_NOW": NOW}
         self.process = subprocess.Popen(
             [sys.executable, "-c", _IN_A_TERMINAL, *PROGRAM, *arguments],
             stdin=slave,

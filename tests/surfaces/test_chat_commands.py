@@ -7,7 +7,7 @@ from typing import Any
 
 from anchors.scripted_responses import ScriptedResponses, answer, call, reply
 from exec_driver import make_place, run_exec
-from terminal import CTRL_D, ESCAPE, Terminal
+from terminal import CTRL_D, ESCAPE, NOW, Terminal
 
 Json = dict[str, Any]
 
@@ -50,7 +50,7 @@ def test_status_help_memory_and_words_that_are_no_command(tmp_path: Path) -> Non
             terminal.ready()
             terminal.say("/quit")
             code = terminal.end()
-        run_exec(place, "resume", "--last", "and now?")
+        run_exec(place, "resume", "--last", "and now?", more={"COMMONPLACE_NOW": NOW})
 
     assert "tokens   nothing yet" in empty
     assert "model    mock:gpt-5.5, effort " in status

@@ -13,7 +13,7 @@ import pytest
 
 from anchors.scripted_responses import ScriptedResponses, answer, call, halted, reply
 from exec_driver import Place, held_by_a_command, make_place, run_exec, wait_for_end
-from terminal import CTRL_C, CTRL_D, Terminal
+from terminal import CTRL_C, CTRL_D, NOW, Terminal
 
 Json = dict[str, Any]
 WAITING = "echo begun; echo $$ > pid; cat fifo"
@@ -94,7 +94,7 @@ def test_a_running_command_is_ended(tmp_path: Path, way: str) -> None:
             with held_by_a_command(place.cwd / "fifo"):
                 ended = act(terminal)
                 assert wait_for_end(int((place.cwd / "pid").read_text()))
-        again = run_exec(place, "resume", place.thread_ids()[0], "go on")
+        again = run_exec(place, "resume", place.thread_ids()[0], "go on", more={"COMMONPLACE_NOW": NOW})
 
     assert (ended == 0) is (code == 0)  # of a window that is gone, Python says 120: it could not write to it
     assert again.code == 0, again.err
