@@ -296,7 +296,7 @@ async def test_what_is_allowed_for_good_counts_in_this_project_and_in_no_other(t
         first, asked = await thread_in(book, project, model)
         await first.turn("Work.")
         assert [(("touch",),)] == [each.prefixes for each in asked]
-        assert b"Approved command prefix saved:" in b"".join(model.requests[1].input)
+        assert b'- [\\"touch\\"]' in b"".join(model.requests[1].input)
         assert [("touch",)] == decisions.allowed(home, str(project))
 
         again, asked = await thread_in(book, project / "sub", model)

@@ -51,15 +51,7 @@ class Runner:
     async def _run(self, moment: Moment, hook: Hook, data: bytes) -> Answer:
         words: Sequence[str] = ["/bin/sh", "-c", hook.command] if isinstance(hook.command, str) else hook.command
         try:
-            process = await anyio.open_process(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self._cwd,
-                env=dict(self._environment),
-                start_new_session=True,
-            )
+            process = await self._started(words)
         except (OSError, ValueError) as error:
             return Answer(warnings=(f"A {moment} hook cannot be started: {error}",))
         out, err = bytearray(), bytearray()
@@ -81,6 +73,20 @@ class Runner:
             return Answer(warnings=(f"A {moment} hook took more than {hook.timeout:g} seconds and was ended.",))
         code = process.returncode if process.returncode is not None else -1
         return meaning(moment, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+    async def _started(self, words: Sequence[str]) -> anyio.abc.Process:
+        """Start a command; whoever is cancelled meanwhile still gets it, to end it."""
+        with anyio.CancelScope(shield=True):
+            return await anyio.open_process(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self._cwd,
+                env=dict(self._environment),
+                start_new_session=True,
+            )
+        raise AssertionError  # nothing leaves a shielded scope otherwise
 
 
 async def _write(process: anyio.abc.Process, data: bytes) -> None:
