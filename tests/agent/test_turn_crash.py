@@ -132,7 +132,8 @@ class Crashes:
             await self.crash(home, cwd, how, f"r{number}x{time}")
         for process in left_behind(cwd, "*"):  # of a process that was killed nobody was there to end them
             self.counts["children outlived a kill"] += 1
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may end by itself
+                os.kill(process, signal.SIGKILL)
 
     async def crash(self, home: Path, cwd: Path, how: str, mark: str) -> None:
         path = thread_in(home)

@@ -23,7 +23,7 @@ from commonplace.agent import events
 from commonplace.models import http, responses
 from commonplace.rollout.recorder import Options, Recorder
 from commonplace.runtime import book as books
-from commonplace.runtime.sessions import Sessions
+from commonplace.runtime.book import Book
 from commonplace.runtime.thread import Thread
 
 Json = dict[str, Any]
@@ -68,13 +68,13 @@ def watched(recorder: Recorder) -> None:
 
 
 async def turn(asked: Json) -> None:
-    real = Sessions.options
+    real = Book.recording
     disk = Disk(asked)
 
-    def options(self: Sessions) -> Options:
+    def recording(self: Book) -> Options:
         return msgspec.structs.replace(real(self), write=disk, fsync="never")
 
-    Sessions.options = options
+    Book.recording = recording
     environment = {"COMMONPLACE_HOME": asked["home"], "PATH": "/usr/bin:/bin", "HOME": asked["cwd"]}
     here = {"api": "responses", "base_url": asked["url"]}
     async with books.open(environment=environment, providers={"here": here}) as book:
