@@ -246,12 +246,12 @@ def test_a_folder_inside_a_repository_follows_the_rules_above_it(home: Path, pro
     assert undo.root_of(project / "src") == project.resolve()
 
 
-@pytest.mark.parametrize("rules", ["*\n", "/work/\n", "work/*\n"])
+@pytest.mark.parametrize("rules", ["*\n", "/ours/\n", "ours/*\n"])
 def test_a_folder_that_a_repository_above_ignores_stands_for_itself(home: Path, tmp_path: Path, rules: str) -> None:
     top = tmp_path / "top"
     repository(top)
     put(top, ".gitignore", rules)
-    tree = top / "work/project"
+    tree = top / "ours/project"
     put(tree, "main.py", "x")
     put(tree, "node_modules/x.js", "x")
 
