@@ -7,12 +7,17 @@ import os
 import signal
 import sqlite3
 import subprocess
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 from talking import INITIALIZE, PROGRAM, Talk, checkout, teach
+
+from commonplace.surfaces.mcp import stdio
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
@@ -109,6 +114,30 @@ def test_a_signal_ends_the_server_in_order(number: signal.Signals) -> None:
 
     assert code == 0
     assert talk.stderr == ""
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_loop_that_ends_while_lines_wait_ends_the_reader_quietly(
+    count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    incoming, outgoing = os.pipe()
+
+    async def nobody_takes_them() -> None:
+        with stdio.Inlet(incoming):
+            os.write(outgoing, b"a line that nobody takes\n" * count)
+            for _ in range(100):
+                await anyio.lowlevel.checkpoint()
+
+    anyio.run(nobody_takes_them)
+    os.close(outgoing)
+    for thread in threading.enumerate():
+        if thread.name == "mcp-reader":
+            thread.join(20)
+            assert not thread.is_alive()
+    os.close(incoming)
+
+    # What the thread did not expect would be a warning, and warnings are errors; what asyncio minds, it logs.
+    assert caplog.records == []
 
 
 def test_a_client_that_goes_away_ends_the_server() -> None:

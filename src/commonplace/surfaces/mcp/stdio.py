@@ -13,15 +13,14 @@ import queue
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final
+from contextlib import suppress
+from typing import Final, Self
 
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import TaskGroup
-from anyio.lowlevel import EventLoopToken
-from anyio.streams.memory import MemoryObjectSendStream
 
 from commonplace.surfaces.mcp import protocol, session
 from commonplace.surfaces.mcp.protocol import Json, Parcel, Refusal, Request
@@ -98,19 +97,18 @@ async def serve(talk: session.Session, incoming: int, outgoing: int) -> None:
     token = anyio.lowlevel.current_token()
 
     def gone() -> None:
-        anyio.from_thread.run_sync(stop.set, token=token)
+        with suppress(RuntimeError):  # the loop has ended
+            anyio.from_thread.run_sync(stop.set, token=token)
 
     writer = Writer(outgoing, gone)
-    send, receive = anyio.create_memory_object_stream[bytes | None](1)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
-        threading.Thread(target=_pump, args=(incoming, send, token), name="mcp-reader", daemon=True).start()
         async with anyio.create_task_group() as everything:
             everything.start_soon(_end, everything.cancel_scope, stop.wait)
             everything.start_soon(_end, everything.cancel_scope, received.__anext__)
             async with anyio.create_task_group() as tasks:
                 hall = _Hall(talk, writer, tasks)
-                async with receive:
-                    async for line in receive:
+                with Inlet(incoming) as inlet:
+                    async for line in inlet:
                         await hall.take(line)
                 talk.close()
                 tasks.cancel_scope.deadline = anyio.current_time() + _LAST_SECONDS
@@ -164,14 +162,44 @@ def _too_long() -> Parcel:
     return Parcel((Refusal(None, protocol.INVALID_REQUEST, f"A message has at most {megabytes} MB."),))
 
 
-def _pump(descriptor: int, send: MemoryObjectSendStream[bytes | None], token: EventLoopToken) -> None:
-    """Carry lines into the loop; a loop that has ended takes no more."""
-    try:
-        for line in lines(descriptor):
-            anyio.from_thread.run(send.send, line, token=token)
-        anyio.from_thread.run_sync(send.close, token=token)
-    except (RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.get_cancelled_exc_class()):
-        return
+class Inlet:
+    """Carries lines from a thread into the loop, a line at a time.
+
+    The thread only ever schedules calls on the loop: a task of its own there would be cancelled with the loop, and
+    asyncio tells of that on stderr.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._token = anyio.lowlevel.current_token()
+        self._send, self._receive = anyio.create_memory_object_stream[bytes | None](1)
+        self._room = threading.Semaphore(1)
+        self._thread = threading.Thread(target=self._pump, name="mcp-reader", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._receive.close()
+        self._send.close()
+        self._room.release()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes | None:
+        line = await self._receive.__anext__()
+        self._room.release()
+        return line
+
+    def _pump(self) -> None:
+        # Nothing is left to say to a loop that has ended or does not listen.
+        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            for line in lines(self._descriptor):
+                self._room.acquire()
+                anyio.from_thread.run_sync(self._send.send_nowait, line, token=self._token)
+            anyio.from_thread.run_sync(self._send.close, token=self._token)
 
 
 async def _end(everything: anyio.CancelScope, reason: Callable[[], Awaitable[object]]) -> None:
