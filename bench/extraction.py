@@ -23,9 +23,10 @@ from bench.ledger import Table
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider, connect
 from commonplace.pipeline import extract
-from commonplace.pipeline.extraction import Budget, ByModel
+from commonplace.pipeline.extraction import ByModel
 from commonplace.pipeline.gold import cases, files
 from commonplace.pipeline.gold.cases import Case, Expected, Session
+from commonplace.pipeline.spending import Budget
 from commonplace.runtime import book as books
 from commonplace.runtime import imports
 from commonplace.state import jobs

@@ -44,6 +44,16 @@ class Setting(msgspec.Struct, frozen=True):
         return "COMMONPLACE_" + self.key.upper().replace(".", "_")
 
 
+def _limits(name: str, most: tuple[int, int, int], work: str) -> tuple[Setting, ...]:
+    """Return the rows that limit what models may cost."""
+    requests, tokens, seconds = most
+    return (
+        Setting(f"memory.{name}_requests", requests, f"requests to a model for {work}; 0: no limit", low=0),
+        Setting(f"memory.{name}_tokens", tokens, f"tokens for {work}; 0: no limit", low=0),
+        Setting(f"memory.{name}_seconds", seconds, f"time for {work}, by a model; 0: no limit", low=0),
+    )
+
+
 SETTINGS: Final = (
     Setting("database", "sqlite", "`sqlite` in the home, or a `postgresql://` address"),
     Setting("model", None, "the agent's model, as `provider:model`"),
@@ -96,6 +106,11 @@ SETTINGS: Final = (
         high=100,
     ),
     Setting("memory.min_rate_limit_remaining_percent", 25, "leave the rest of a rate limit alone", low=0, high=100),
+    *_limits("extract_run", (400, 4_000_000, 3_600), "reading sessions in one run"),
+    *_limits("extract_day", (1_000, 10_000_000, 14_400), "reading sessions on one day (UTC)"),
+    *_limits("consolidate_run", (60, 600_000, 1_800), "putting the memory together in one run"),
+    *_limits("consolidate_day", (300, 3_000_000, 7_200), "putting the memory together on one day (UTC)"),
+    Setting("memory.ask_tokens", 200_000, "`learn` asks before a model reads more than this; 0: always", low=0),
     Setting("memory.exclude", [], "projects, paths and sources that are never learned from"),
     Setting("compaction.target_percent", 30, "size of a compacted history, as a share of the window", low=1, high=90),
     Setting("compaction.at_tokens", 0, "compact at so many tokens; 0: at nine tenths of the model's window", low=0),

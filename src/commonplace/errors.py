@@ -24,6 +24,9 @@
     │   ├── UnknownSnapshot     no snapshot has this id
     │   ├── IncompleteSnapshot  it stopped at a bound, so there is no whole tree to go back to
     │   └── DamagedSnapshot     the contents of some files are gone
+    ├── ExtractionFailed        a model gave no answer about a session that can be used
+    ├── ConsolidationFailed     a model could not put the memory together
+    ├── BudgetSpent             a limit on what may be spent on models is reached
     └── ModelError              a model's server; `retryable` says whether the same request may succeed later
         ├── ContextTooLong      the request does not fit the model's window
         ├── QuotaExceeded       the account has nothing left
@@ -269,3 +272,26 @@ class BadAnswer(ModelError):
 
     code = "bad_answer"
     retryable = True
+
+
+class ExtractionFailed(CommonplaceError):
+    """A model gave no answer about a session that can be used."""
+
+    code = "extraction_failed"
+
+
+class ConsolidationFailed(CommonplaceError):
+    """A model could not put the memory together."""
+
+    code = "consolidation_failed"
+
+
+class BudgetSpent(CommonplaceError):
+    """A limit on what may be spent on models is reached; what waits is as good as before."""
+
+    code = "budget_spent"
+
+    def __init__(self, message: str, *, hint: str = "", limit: str, **data: Any) -> None:
+        super().__init__(message, hint=hint, limit=limit, **data)
+        self.limit = limit
+        """Which limit: `run` or `day`."""

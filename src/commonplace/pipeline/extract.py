@@ -12,14 +12,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import CommonplaceError
+from commonplace.errors import BudgetSpent, CommonplaceError
 from commonplace.pipeline import select, shape
 from commonplace.pipeline.consolidation import unlearned
 from commonplace.pipeline.consolidation.forgotten import Forgotten
@@ -33,6 +33,8 @@ from commonplace.state.outputs import Output
 
 _BATCH: Final = 32
 Progress = Callable[[int], None]
+_Results = dict[str, "Output | str | BudgetSpent"]
+"""What came of each session: what it taught, why it could not be read, or that nothing more may be spent."""
 
 
 class Extractor(Protocol):
@@ -42,6 +44,15 @@ class Extractor(Protocol):
 
     async def extract(self, view: View) -> Output:
         """Return what a session taught; empty texts if nothing."""
+        ...
+
+
+@runtime_checkable
+class LastResort(Protocol):
+    """An extractor that does something else in the last of its tries."""
+
+    async def extract_last(self, view: View) -> Output:
+        """Return what a session taught, knowing that there will be no other try."""
         ...
 
 
@@ -58,6 +69,8 @@ class Extracted(msgspec.Struct):
     extracted: int = 0
     no_output: int = 0
     failed: list[Failed] = []
+    stopped: str | None = None
+    """Why nothing more was read although something was left: a limit of the budget."""
 
 
 class Phase(msgspec.Struct):
@@ -80,7 +93,7 @@ async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
     done = Extracted()
     limit = phase.settings["memory.max_rollouts_per_start"] if phase.background else phase.limit
     tried: set[str] = set()
-    while limit is None or limit > 0:
+    while (limit is None or limit > 0) and done.stopped is None:
         batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
         if not batch:
             break
@@ -116,7 +129,7 @@ async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
 
 async def _work(phase: Phase, batch: list[Extraction], done: Extracted) -> None:
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
-    results: dict[str, Output | str] = {}
+    results: _Results = {}
     claims = [each.claim for each in batch]
     limiter = anyio.CapacityLimiter(phase.settings["memory.extract_concurrency"])
     forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)
@@ -138,14 +151,17 @@ async def _one(
     phase: Phase,
     each: Extraction,
     forgotten: Forgotten,
-    results: dict[str, Output | str],
+    results: _Results,
     limiter: anyio.CapacityLimiter,
 ) -> None:
     async with limiter:
         try:
-            found = await one(phase.extractor, Path(each.path), each.project, forgotten)
+            is_last = each.claim.tries_left <= 1
+            found = await one(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
             problem = shape.problem(found)
             results[each.claim.job_key] = problem or found
+        except BudgetSpent as error:
+            results[each.claim.job_key] = error
         except CommonplaceError as error:
             results[each.claim.job_key] = error.sentence()
         except OSError as error:
@@ -154,11 +170,12 @@ async def _one(
             results[each.claim.job_key] = f"The extractor failed: {type(error).__name__}: {error}."
 
 
-async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgotten) -> Output:
+async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False) -> Output:
     """Return what a session taught, without secrets and without what a person asked to forget."""
     view = await anyio.to_thread.run_sync(_read, path, forgotten)
     view.project = project
-    return unlearned.output(_clean(await extractor.extract(view)), forgotten)
+    last = extractor.extract_last if is_last and isinstance(extractor, LastResort) else None
+    return unlearned.output(_clean(await (last or extractor.extract)(view)), forgotten)
 
 
 def _read(path: Path, forgotten: Forgotten) -> View:
@@ -172,7 +189,7 @@ def _clean(found: Output) -> Output:
     return Output(redact(found.raw_memory), redact(found.rollout_summary), slug)
 
 
-async def _beat(phase: Phase, claims: list[Claim], results: dict[str, Output | str]) -> None:
+async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:
     """Keep the claims that are still worked on."""
     lease = phase.settings["memory.extract_lease_seconds"]
     while True:
@@ -187,17 +204,20 @@ async def _beat(phase: Phase, claims: list[Claim], results: dict[str, Output | s
         await phase.database.write(body)
 
 
-async def _store(phase: Phase, batch: list[Extraction], results: dict[str, Output | str], done: Extracted) -> None:
+async def _store(phase: Phase, batch: list[Extraction], results: _Results, done: Extracted) -> None:
     now, root = _now(phase), select.terms(phase.settings, background=False, max_claims=0).home
     forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)  # it may have grown meanwhile
     for key, found in results.items():
-        results[key] = found if isinstance(found, str) else unlearned.output(found, forgotten)
+        results[key] = unlearned.output(found, forgotten) if isinstance(found, Output) else found
 
     def body(tx: Transaction) -> Extracted:
         stored = Extracted()
         for each in batch:
             found, claim = results[each.claim.job_key], each.claim
-            if isinstance(found, str):
+            if isinstance(found, BudgetSpent):
+                jobs.release(tx, [claim])
+                stored.stopped = found.sentence()
+            elif isinstance(found, str):
                 if jobs.fail(tx, claim, found, now=now):
                     stored.failed = [*stored.failed, Failed(claim.job_key, found)]
             elif not found.raw_memory or not found.rollout_summary:
@@ -210,6 +230,7 @@ async def _store(phase: Phase, batch: list[Extraction], results: dict[str, Outpu
     done.extracted += stored.extracted
     done.no_output += stored.no_output
     done.failed = [*done.failed, *stored.failed]
+    done.stopped = done.stopped or stored.stopped
 
 
 def _now(phase: Phase) -> int:

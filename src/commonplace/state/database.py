@@ -29,7 +29,7 @@ T = TypeVar("T")
 Row = Mapping[str, Any]
 
 QUERY_FILES: Final = ("threads", "imports", "jobs", "outputs", "entries", "usage", "postings")
-LATEST: Final = 5
+LATEST: Final = 6
 """The newest migration that this program knows."""
 
 _HEADER: Final = re.compile(r"^-- name: (?P<name>[a-z_0-9.]+)\n(?P<comments>(?:-- .*\n)+)", re.MULTILINE)

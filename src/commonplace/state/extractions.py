@@ -128,17 +128,17 @@ def _claim(
         return Outcome.BUDGET
     values = {"kind": EXTRACTION, "job_key": thread_id, "ownership_token": token, "input_watermark": watermark}
     values |= {"now": now, "lease_until": now + terms.lease, **worker.values()}
-    claim = Claim(EXTRACTION, thread_id, token, watermark)
+    advanced = row is None or watermark > (row["input_watermark"] if row["input_watermark"] is not None else -1)
+    retries = RETRIES if row is None or advanced else row["retry_remaining"]
+    claim = Claim(EXTRACTION, thread_id, token, watermark, retries)
     if _count_running(tx, now) >= terms.max_running:
         return _why_not(row, now)
     if row is None:
         tx.execute("jobs.insert_claim", retry_remaining=RETRIES, last_success_watermark=None, **values)
         return claim
-    advanced = watermark > (row["input_watermark"] if row["input_watermark"] is not None else -1)
     waiting = terms.background and (row["retry_at"] or 0) > now
     if jobs.is_running(row, now) or (not advanced and (waiting or row["retry_remaining"] <= 0)):
         return _why_not(row, now)
-    retries = RETRIES if advanced else row["retry_remaining"]
     return claim if tx.execute("jobs.claim", retry_remaining=retries, **values) else Outcome.RUNNING
 
 

@@ -59,6 +59,8 @@ class Claim(msgspec.Struct, frozen=True):
     job_key: str
     token: str
     watermark: int
+    tries_left: int = RETRIES
+    """How many tries there are, this one counted: 1 is the last."""
 
     def values(self) -> dict[str, Any]:
         """Return the columns that prove it."""

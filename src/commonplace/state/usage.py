@@ -18,10 +18,19 @@ Use = Literal["retrieved", "injected", "cited"]
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The most that may be spent in one day on one kind of work (None: no limit)."""
+    """The most that may be spent on one kind of work, in one run or one day (None: no limit)."""
 
     requests: int | None = None
     tokens: int | None = None
+    seconds: int | None = None
+
+
+class Spent(msgspec.Struct):
+    """What was spent."""
+
+    requests: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
 
 
 def record_outputs(tx: Transaction, use: Use, thread_ids: Iterable[str], *, now: int) -> int:
@@ -48,17 +57,28 @@ def forget_entry(tx: Transaction, entry_id: str) -> None:
     tx.execute("usage.forget_entry", entry_id=entry_id)
 
 
-def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int) -> None:
+def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int, millis: int = 0) -> None:
     """Note what a model cost."""
-    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens)
+    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens, millis=millis)
+
+
+def spent(tx: Transaction, kind: str, *, now: int) -> Spent:
+    """Return what was spent today on a kind of work."""
+    rows = tx.query("budget.spent", day=day_of(now), kind=kind)
+    return Spent(rows[0]["requests"], rows[0]["tokens"], rows[0]["millis"] / 1000) if rows else Spent()
 
 
 def is_spent(tx: Transaction, kind: str, limits: Limits, *, now: int) -> bool:
     """Say whether today's limits for a kind of work are used up."""
-    rows = tx.query("budget.spent", day=day_of(now), kind=kind)
-    requests, tokens = (rows[0]["requests"], rows[0]["tokens"]) if rows else (0, 0)
-    over_requests = limits.requests is not None and requests >= limits.requests
-    return over_requests or (limits.tokens is not None and tokens >= limits.tokens)
+    today = spent(tx, kind, now=now)
+    return any(
+        limit is not None and used >= limit
+        for used, limit in (
+            (today.requests, limits.requests),
+            (today.tokens, limits.tokens),
+            (today.seconds, limits.seconds),
+        )
+    )
 
 
 def day_of(now: int) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from taught_by_model import choice, says, tabs, text
 
-from commonplace.errors import ModelUnavailable
+from commonplace.errors import BudgetSpent, ExtractionFailed, ModelUnavailable
 from commonplace.models.scripted import ScriptedModel, Step
 from commonplace.pipeline import shape
 from commonplace.pipeline.embedded import Embedded
-from commonplace.pipeline.extraction import BudgetSpent, ByModel, ExtractionFailed, LastResort, WithFallback
+from commonplace.pipeline.extract import LastResort
+from commonplace.pipeline.extraction import ByModel, WithFallback
 from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
 

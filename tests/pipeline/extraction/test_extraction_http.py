@@ -13,11 +13,12 @@ from made_sessions import model, session, user
 from scripted_http import Reply, ScriptedServer, serve
 from taught_by_model import NOTHING, PREFERENCES, TABS, choice, tabs, text
 
-from commonplace.errors import NotAuthorised, QuotaExceeded, RateLimited, RequestRefused
+from commonplace.errors import ExtractionFailed, NotAuthorised, QuotaExceeded, RateLimited, RequestRefused
 from commonplace.pipeline import extract, shape
-from commonplace.pipeline.extraction import Budget, ByModel, ExtractionFailed, Settings, Unlimited
+from commonplace.pipeline.extraction import ByModel, Settings
 from commonplace.pipeline.gold import files
 from commonplace.pipeline.gold.cases import Case, Expected, Session
+from commonplace.pipeline.spending import Budget, Unlimited
 from commonplace.pipeline.view import View
 from commonplace.runtime import book as books
 from commonplace.runtime import imports

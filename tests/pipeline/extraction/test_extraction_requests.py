@@ -22,11 +22,12 @@ from taught_by_model import (
     text,
 )
 
-from commonplace.errors import ContextTooLong, ModelError, RateLimited, RequestRefused, StreamBroken
+from commonplace.errors import ContextTooLong, ExtractionFailed, ModelError, RateLimited, RequestRefused, StreamBroken
 from commonplace.models.base import Request, Usage
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, think
 from commonplace.pipeline import shape
-from commonplace.pipeline.extraction import ByModel, ExtractionFailed, Settings, Unlimited, parsing, prompts, reading
+from commonplace.pipeline.extraction import ByModel, Settings, parsing, prompts, reading
+from commonplace.pipeline.spending import Unlimited
 from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
 

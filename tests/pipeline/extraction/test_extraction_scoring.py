@@ -8,10 +8,11 @@ import msgspec
 import pytest
 from taught_by_model import choice, ledger, says
 
+from commonplace.errors import ExtractionFailed
 from commonplace.models.scripted import ScriptedModel
 from commonplace.pipeline import embedded
 from commonplace.pipeline.embedded import Embedded
-from commonplace.pipeline.extraction import ByModel, Evaluation, ExtractionFailed, evaluate
+from commonplace.pipeline.extraction import ByModel, Evaluation, evaluate
 from commonplace.pipeline.gold import cases
 from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output

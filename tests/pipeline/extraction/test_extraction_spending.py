@@ -9,9 +9,11 @@ import anyio
 import pytest
 from taught_by_model import choice, says, tabs
 
+from commonplace.errors import BudgetSpent, ExtractionFailed
 from commonplace.models.base import Usage
 from commonplace.models.scripted import ScriptedModel
-from commonplace.pipeline.extraction import Budget, BudgetSpent, ByModel, ExtractionFailed
+from commonplace.pipeline.extraction import ByModel
+from commonplace.pipeline.spending import Budget
 from commonplace.state import usage
 from commonplace.state.database import Database
 from commonplace.state.postgres import PostgresDatabase
@@ -45,7 +47,7 @@ async def test_what_was_spent_is_in_the_books_of_the_day(database: Database) -> 
         with pytest.raises(ExtractionFailed):
             await ByModel(scripted, choice(), spending=budget).extract(tabs())
 
-    assert [("extract", 2, 1_050)] == await books(database)
+    assert [("memory_stage1", 2, 1_050)] == await books(database)
     assert (2, 1_050) == (budget.total.requests, budget.total.tokens)
 
 
@@ -104,7 +106,7 @@ async def test_requests_at_once_do_not_all_slip_below_a_limit(database: Database
         gate.set()
 
     assert (4, 5) == (outcomes.count("made"), outcomes.count("refused"))
-    assert [("extract", 4, 40)] == await books(database)
+    assert [("memory_stage1", 4, 40)] == await books(database)
 
 
 @pytest.mark.anyio
@@ -132,7 +134,7 @@ async def test_another_day_and_another_run_have_limits_of_their_own(database: Da
 
 @pytest.mark.anyio
 async def test_what_other_processes_spent_today_counts(database: Database) -> None:
-    await database.write(lambda tx: usage.spend(tx, "extract", requests=7, tokens=70, now=NOW))
+    await database.write(lambda tx: usage.spend(tx, "memory_stage1", requests=7, tokens=70, now=NOW))
     with pytest.raises(BudgetSpent):
         await Budget(database, lambda: NOW, day=Limits(requests=7)).allowed(1)
     await Budget(database, lambda: NOW, day=Limits(requests=8)).allowed(1)

@@ -9,29 +9,14 @@ drafts      the texts taken apart
 evidence    quotes looked for in the session, and whose words they are
 trust       what may be kept on such evidence
 merging     slices as one; writing: the texts that consolidation reads
-spending    limits of a run and of a day
 fallback    the embedded reader after the last try
 scoring     the gold set
 """
 
 from __future__ import annotations
 
-from commonplace.pipeline.extraction.failures import BudgetSpent, ExtractionFailed
-from commonplace.pipeline.extraction.fallback import LastResort, WithFallback
+from commonplace.pipeline.extraction.fallback import WithFallback
 from commonplace.pipeline.extraction.reading import ByModel, Settings
 from commonplace.pipeline.extraction.scoring import Evaluation, evaluate
-from commonplace.pipeline.extraction.spending import Budget, Spending, Unlimited
 
-__all__ = [
-    "Budget",
-    "BudgetSpent",
-    "ByModel",
-    "Evaluation",
-    "ExtractionFailed",
-    "LastResort",
-    "Settings",
-    "Spending",
-    "Unlimited",
-    "WithFallback",
-    "evaluate",
-]
+__all__ = ["ByModel", "Evaluation", "Settings", "WithFallback", "evaluate"]

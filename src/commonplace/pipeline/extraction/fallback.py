@@ -7,26 +7,14 @@ waits for the next day, with all its tries.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 import msgspec
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import BudgetSpent, CommonplaceError
 from commonplace.pipeline.extract import Extractor
-from commonplace.pipeline.extraction.failures import BudgetSpent
 from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
 
 _CONTEXT = "Rollout context:"
-
-
-@runtime_checkable
-class LastResort(Protocol):
-    """An extractor that does something else in the last of its tries."""
-
-    async def extract_last(self, view: View) -> Output:
-        """Return what a session taught, knowing that there will be no other try."""
-        ...
 
 
 class WithFallback:

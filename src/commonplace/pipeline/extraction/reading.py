@@ -18,17 +18,17 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from commonplace.context.tokens import approximate_tokens, tokens_of_bytes
-from commonplace.errors import ContextTooLong
-from commonplace.models.base import Completed, Event, ItemDone, Model, Request, Retrying, Stop, TextDelta, Usage
+from commonplace.context.tokens import approximate_tokens
+from commonplace.errors import ContextTooLong, ExtractionFailed
+from commonplace.models.base import Completed, Event, ItemDone, Model, Request, Stop, TextDelta
 from commonplace.models.providers import Choice
 from commonplace.pipeline.extraction import drafts, evidence, merging, parsing, prompts, rendering, slicing, writing
-from commonplace.pipeline.extraction.failures import ExtractionFailed
 from commonplace.pipeline.extraction.rendering import Piece
 from commonplace.pipeline.extraction.slicing import Slice
-from commonplace.pipeline.extraction.spending import Spending, Unlimited
 from commonplace.pipeline.extraction.told import Told
 from commonplace.pipeline.extraction.trust import Judge
+from commonplace.pipeline.metered import Metered
+from commonplace.pipeline.spending import Spending, Unlimited
 from commonplace.pipeline.view import Said, View
 from commonplace.protocol import items
 from commonplace.redact import redact
@@ -43,8 +43,6 @@ LEAST_ROOM: Final = 1_000
 """Tokens of a session in one request; a server that does not take even these cannot be used."""
 MAX_OUTPUT: Final = 16_000
 """Tokens of one answer, with what is thought before it."""
-_ANSWER: Final = 1_000
-"""Tokens that an answer is estimated at before it is there."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -62,9 +60,9 @@ class ByModel:
         self, model: Model, choice: Choice, *, spending: Spending | None = None, settings: Settings | None = None
     ) -> None:
         self.name = f"{choice.name}:{choice.slug}"
-        self._model = model
-        self._choice = choice
         self._spending = spending or Unlimited()
+        self._model = Metered(model, self._spending)
+        self._choice = choice
         self._settings = settings or Settings()
         self._limit = self._settings.limit or limit_of(choice)
 
@@ -76,9 +74,13 @@ class ByModel:
             BudgetSpent: nothing more may be spent.
             ModelError: the model's server failed.
         """
-        with anyio.move_on_after(self._settings.seconds) as scope:
+        left = await self._spending.left()
+        seconds = self._settings.seconds
+        with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
             return await self._extract(view)
         assert scope.cancelled_caught
+        if left is not None and left < seconds:
+            raise self._spending.over()
         raise ExtractionFailed(
             f"{self.name} took longer than {self._settings.seconds:g} s for a session.",
             hint="It is tried again later.",
@@ -149,18 +151,12 @@ class ByModel:
             output_schema=prompts.SCHEMA,
             max_output_tokens=output_of(self._choice),
         )
-        asked = approximate_tokens(wanted.instructions) + tokens_of_bytes(sum(map(len, messages)))
-        await self._spending.allowed(asked + _ANSWER)
         heard = _Heard()
-        try:
-            async with aclosing(self._model.stream(wanted)) as stream:
-                async for event in stream:
-                    heard.note(event)
-                    if heard.size > parsing.MAX_ANSWER:
-                        break
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._spending.spent(heard.requests, heard.tokens(asked))
+        async with aclosing(self._model.stream(wanted)) as stream:
+            async for event in stream:
+                heard.note(event)
+                if heard.size > parsing.MAX_ANSWER:
+                    break
         if heard.stop == "refused":
             raise ExtractionFailed(f"{self.name} declined to read this session.", hint="Another model may do it.")
         return heard
@@ -174,12 +170,10 @@ class _Heard:
     """What came of one request so far."""
 
     def __init__(self) -> None:
-        self.requests = 1
         self.stop: Stop | None = None
         self.size = 0
         self._said: list[str] = []
         self._pieces: list[str] = []
-        self._usage: Usage | None = None
 
     def note(self, event: Event) -> None:
         if isinstance(event, TextDelta):
@@ -189,10 +183,6 @@ class _Heard:
             view = items.view(event.item)
             if isinstance(view, items.Message) and view.role == "assistant":
                 self._said.append(view.text())
-        elif isinstance(event, Retrying):
-            self.requests += 1
-        elif isinstance(event, Usage):
-            self._usage = event
         elif isinstance(event, Completed):
             self.stop = event.stop
 
@@ -200,12 +190,6 @@ class _Heard:
     def text(self) -> str:
         """The answer; where no message was finished, what came of it."""
         return "\n".join(self._said) or "".join(self._pieces)
-
-    def tokens(self, asked: int) -> int:
-        """Return what the request cost: as the server counts; else estimated, if there was an answer at all."""
-        if self._usage is not None:
-            return self._usage.total or self._usage.input + self._usage.output
-        return asked + approximate_tokens(self.text) if self._pieces or self._said else 0
 
 
 async def _read(heard: _Heard) -> Output | str:

@@ -43,20 +43,23 @@ WHERE kind = :kind AND job_key = :job_key AND status = 'running' AND ownership_t
 
 -- name: jobs.succeed
 -- A claimed job is done; its success watermark never goes back.
-UPDATE jobs SET status = 'done', finished_at = :now, lease_until = NULL, last_error = NULL, last_success_watermark = CASE
+UPDATE jobs SET status = 'done', finished_at = :now, lease_until = NULL, last_error = NULL, failures = 0,
+  last_success_watermark = CASE
   WHEN coalesce(last_success_watermark, 0) > :watermark THEN last_success_watermark ELSE :watermark END
 WHERE kind = :kind AND job_key = :job_key AND status = 'running' AND ownership_token = :ownership_token
 
 -- name: jobs.fail
 -- A claimed job failed; it may be tried again after a while.
 UPDATE jobs SET status = 'error', finished_at = :now, lease_until = NULL, retry_at = :retry_at,
-  retry_remaining = CASE WHEN retry_remaining > 0 THEN retry_remaining - 1 ELSE 0 END, last_error = :last_error
+  retry_remaining = CASE WHEN retry_remaining > 0 THEN retry_remaining - 1 ELSE 0 END, last_error = :last_error,
+  failures = failures + 1
 WHERE kind = :kind AND job_key = :job_key AND status = 'running' AND ownership_token = :ownership_token
 
 -- name: jobs.fail_unowned
 -- The same for a running job that lost its token, when nobody else has it.
 UPDATE jobs SET status = 'error', finished_at = :now, lease_until = NULL, retry_at = :retry_at,
-  retry_remaining = CASE WHEN retry_remaining > 0 THEN retry_remaining - 1 ELSE 0 END, last_error = :last_error
+  retry_remaining = CASE WHEN retry_remaining > 0 THEN retry_remaining - 1 ELSE 0 END, last_error = :last_error,
+  failures = failures + 1
 WHERE kind = :kind AND job_key = :job_key AND status = 'running'
   AND (ownership_token = :ownership_token OR ownership_token IS NULL)
 
@@ -94,6 +97,11 @@ ORDER BY finished_at DESC, job_key LIMIT :limit
 SELECT kind, job_key, worker_id, host, pid, lease_until FROM jobs
 WHERE status = 'running' AND lease_until > :now
 ORDER BY kind, job_key
+
+-- name: starts.begin
+-- Learning begins in the background, unless it did so a short while ago.
+INSERT INTO starts (root, started_s) VALUES (:root, :now)
+ON CONFLICT (root) DO UPDATE SET started_s = :now WHERE starts.started_s <= :before OR starts.started_s > :now
 
 -- name: extractions.candidates
 -- Threads that need to be extracted and may be, newest first; fresh ones and old ones are left out here, not afterwards.

@@ -85,6 +85,7 @@ CREATE TABLE jobs (
   last_error      TEXT,             -- why it last failed
   input_watermark BIGINT,           -- what the claim or the request is about
   last_success_watermark BIGINT,    -- what was finished; never goes back
+  failures        BIGINT NOT NULL DEFAULT 0, -- since it last succeeded, whatever was asked for meanwhile
   PRIMARY KEY (kind, job_key)
 );
 CREATE INDEX jobs_running ON jobs (kind, lease_until) WHERE status = 'running';
@@ -158,7 +159,14 @@ CREATE TABLE budget (
   kind     TEXT NOT NULL,             -- the job kind that spent it
   requests BIGINT NOT NULL DEFAULT 0, -- calls of a model
   tokens   BIGINT NOT NULL DEFAULT 0, -- in and out
+  millis   BIGINT NOT NULL DEFAULT 0, -- of runs, from their first request to their last answer
   PRIMARY KEY (day, kind)
+);
+
+-- When learning last began in the background of a session, so that it does so once in a while for all processes.
+CREATE TABLE starts (
+  root      TEXT PRIMARY KEY, -- the home
+  started_s BIGINT NOT NULL   -- epoch seconds
 );
 
 -- What is searched, as postings in segments that never change: new documents make a new segment, gone ones are passed over.

@@ -37,13 +37,14 @@ DELETE FROM entry_usage WHERE entry_id = :entry_id
 
 -- name: budget.spend
 -- Note what a model cost.
-INSERT INTO budget (day, kind, requests, tokens) VALUES (:day, :kind, :requests, :tokens)
-ON CONFLICT (day, kind) DO UPDATE SET requests = budget.requests + :requests, tokens = budget.tokens + :tokens
+INSERT INTO budget (day, kind, requests, tokens, millis) VALUES (:day, :kind, :requests, :tokens, :millis)
+ON CONFLICT (day, kind) DO UPDATE SET requests = budget.requests + :requests, tokens = budget.tokens + :tokens,
+  millis = budget.millis + :millis
 
 -- name: budget.spent
 -- What was spent on a kind of work on one day.
-SELECT requests, tokens FROM budget WHERE day = :day AND kind = :kind
+SELECT requests, tokens, millis FROM budget WHERE day = :day AND kind = :kind
 
 -- name: budget.day
 -- What was spent on one day, by kind of work.
-SELECT kind, requests, tokens FROM budget WHERE day = :day ORDER BY kind
+SELECT kind, requests, tokens, millis FROM budget WHERE day = :day ORDER BY kind

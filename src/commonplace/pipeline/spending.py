@@ -1,0 +1,181 @@
+"""What models may cost: asked before every request, noted after it.
+
+Two limits, each on requests, tokens and time: of one run, counted here, and of one day, counted in the database for all
+processes. Before a request its tokens are an estimate, and requests under way count with theirs, so that several at
+once do not all slip below a limit that has room for one; afterwards what the server counted stands in the books. A
+limit on requests is never passed, except by what a connection repeats by itself and, for a day's, by what other
+processes have under way; one on tokens may also be passed by what the last answers were longer than estimated. Time is
+that of the clock on the wall, from a run's first request to its last answer; whoever works asks how much is `left` and
+stops there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import anyio
+
+from commonplace.errors import BudgetSpent
+from commonplace.state import usage
+from commonplace.state.database import Database
+from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
+from commonplace.state.usage import Limits, Spent
+
+_NONE: Final = Limits()
+_WORK: Final = {EXTRACTION: "reading sessions", CONSOLIDATION: "putting the memory together"}
+
+
+class Spending(Protocol):
+    """Says whether a request may be made, and takes note of what it cost."""
+
+    async def allowed(self, tokens: int) -> None:
+        """Return if a request of about so many tokens may be made now.
+
+        Raises:
+            BudgetSpent: it may not.
+        """
+        ...
+
+    async def spent(self, requests: int, tokens: int) -> None:
+        """Note what the request that was allowed to this task cost; call it whatever became of it."""
+        ...
+
+    async def left(self) -> float | None:
+        """Return how many seconds may still be spent; None without a limit."""
+        ...
+
+    def over(self) -> BudgetSpent:
+        """Return the refusal for work that was stopped because no time was left."""
+        ...
+
+
+class Unlimited:
+    """No limits; only counts."""
+
+    def __init__(self) -> None:
+        self.total = Spent()
+
+    async def allowed(self, tokens: int) -> None:
+        """Allow everything."""
+
+    async def spent(self, requests: int, tokens: int) -> None:
+        """Count it."""
+        self.total.requests += requests
+        self.total.tokens += tokens
+
+    async def left(self) -> float | None:
+        """There is no limit."""
+        return None
+
+    def over(self) -> BudgetSpent:
+        """It is never over."""
+        raise AssertionError
+
+
+class Budget:
+    """Limits of a run and of a day. One object is one run; it belongs to one event loop."""
+
+    def __init__(
+        self,
+        database: Database,
+        now: Callable[[], int],
+        *,
+        run: Limits = _NONE,
+        day: Limits = _NONE,
+        kind: str = EXTRACTION,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.total = Spent()
+        """What this run has cost."""
+        self._database = database
+        self._now = now
+        self._run = run
+        self._day = day
+        self._kind = kind
+        self._monotonic = monotonic
+        self._began: float | None = None
+        """When the first request was made."""
+        self._open: dict[int, int] = {}
+        """The estimates of requests under way, by the task that makes them."""
+        self._books = anyio.Lock()
+        """A request is under way or it is spent, never both or neither."""
+
+    async def allowed(self, tokens: int) -> None:
+        """Return if a request of about so many tokens may be made now.
+
+        Raises:
+            BudgetSpent: a limit of the run or of the day has no room for it.
+        """
+        async with self._books:
+            waiting, reserved = len(self._open), sum(self._open.values()) + tokens
+            run = Spent(self.total.requests + waiting + 1, self.total.tokens + reserved, self._elapsed())
+            self._refuse_over("run", self._run, run)
+            today = await self._today()
+            day = Spent(today.requests + waiting + 1, today.tokens + reserved, today.seconds + self._unnoted())
+            self._refuse_over("day", self._day, day)
+            self._began = self._monotonic() if self._began is None else self._began
+            self._open[anyio.get_current_task().id] = tokens
+
+    async def spent(self, requests: int, tokens: int) -> None:
+        """Note what a request cost, here and in the database."""
+        now = self._now()
+        async with self._books:
+            self._open.pop(anyio.get_current_task().id, None)
+            self.total.requests += requests
+            self.total.tokens += tokens
+            millis = int(self._unnoted() * 1000)
+            self.total.seconds += millis / 1000
+            await self._database.write(
+                lambda tx: usage.spend(tx, self._kind, requests=requests, tokens=tokens, millis=millis, now=now)
+            )
+
+    async def left(self) -> float | None:
+        """Return how many seconds may still be spent; None without a limit."""
+        today = await self._today()
+        ends = [
+            limit - used
+            for limit, used in (
+                (self._run.seconds, self._elapsed()),
+                (self._day.seconds, today.seconds + self._unnoted()),
+            )
+            if limit is not None
+        ]
+        return max(min(ends), 0.0) if ends else None
+
+    def over(self) -> BudgetSpent:
+        """Return the refusal for work that was stopped because no time was left."""
+        is_run = self._run.seconds is not None and self._elapsed() >= self._run.seconds
+        limits, limit = (self._run, "run") if is_run or self._day.seconds is None else (self._day, "day")
+        return self._refusal(limit, f"{limits.seconds or 0:,} seconds")
+
+    async def _today(self) -> Spent:
+        if self._day == _NONE:
+            return Spent()
+        now = self._now()
+        return await self._database.read(lambda tx: usage.spent(tx, self._kind, now=now))
+
+    def _elapsed(self) -> float:
+        return 0.0 if self._began is None else self._monotonic() - self._began
+
+    def _unnoted(self) -> float:
+        """Return how much of the time is not in the books yet."""
+        return max(self._elapsed() - self.total.seconds, 0.0)
+
+    def _refuse_over(self, limit: str, limits: Limits, used: Spent) -> None:
+        """Raise BudgetSpent if that would be too much; time may be used to its last second."""
+        if limits.requests is not None and used.requests > limits.requests:
+            raise self._refusal(limit, f"{limits.requests:,} requests")
+        if limits.tokens is not None and used.tokens > limits.tokens:
+            raise self._refusal(limit, f"{limits.tokens:,} tokens")
+        if limits.seconds is not None and used.seconds >= limits.seconds:
+            raise self._refusal(limit, f"{limits.seconds:,} seconds")
+
+    def _refusal(self, limit: str, told: str) -> BudgetSpent:
+        when = "It goes on in the next run." if limit == "run" else "It goes on tomorrow (UTC)."
+        return BudgetSpent(
+            f"What a {limit} may spend on {_WORK.get(self._kind, self._kind)} is used up: {told}.",
+            hint=f"{when} Raise the limit to go on now.",
+            limit=limit,
+        )
