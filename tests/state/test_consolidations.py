@@ -95,6 +95,7 @@ async def test_the_first_request_makes_the_row(rows: Rows) -> None:
         "retry_remaining": 3,
         "input_watermark": 100,
         "last_success_watermark": 0,
+        "failures": 0,
     }
 
 
@@ -176,6 +177,7 @@ async def test_a_claim_without_a_request_makes_the_row(rows: Rows) -> None:
         "last_error": None,
         "input_watermark": 0,
         "last_success_watermark": 0,
+        "failures": 0,
     }
 
 
@@ -199,6 +201,7 @@ async def test_a_claim_renews_the_row(rows: Rows) -> None:
         "last_error": None,
         "input_watermark": 50,
         "last_success_watermark": 40,
+        "failures": 0,
     }
 
 

@@ -249,15 +249,17 @@ async def test_a_deadlock_is_tried_again_until_both_are_done(server: PostgresDat
     def spending(first: str, second: str) -> Callable[[Transaction], None]:
         def body(tx: Transaction) -> None:
             runs.append(first)
-            tx.execute("budget.spend", day="d", kind=first, requests=1, tokens=0)
+            tx.execute("budget.spend", day="d", kind=first, requests=1, tokens=0, millis=0)
             if runs.count(first) == 1:
                 barrier.wait(30)
-            tx.execute("budget.spend", day="d", kind=second, requests=1, tokens=0)
+            tx.execute("budget.spend", day="d", kind=second, requests=1, tokens=0, millis=0)
 
         return body
 
     for kind in ("a", "b"):
-        await server.write(lambda tx, kind=kind: tx.execute("budget.spend", day="d", kind=kind, requests=0, tokens=0))
+        await server.write(
+            lambda tx, kind=kind: tx.execute("budget.spend", day="d", kind=kind, requests=0, tokens=0, millis=0)
+        )
     async with anyio.create_task_group() as group:
         group.start_soon(server.write, spending("a", "b"))
         group.start_soon(server.write, spending("b", "a"))
@@ -268,7 +270,7 @@ async def test_a_deadlock_is_tried_again_until_both_are_done(server: PostgresDat
 
 
 async def test_a_transaction_that_cannot_be_serialised_is_tried_again(server: PostgresDatabase, postgres: str) -> None:
-    await server.write(lambda tx: tx.execute("budget.spend", day="d", kind="k", requests=1, tokens=0))
+    await server.write(lambda tx: tx.execute("budget.spend", day="d", kind="k", requests=1, tokens=0, millis=0))
     runs: list[int] = []
 
     def body(tx: Transaction) -> None:
@@ -277,7 +279,7 @@ async def test_a_transaction_that_cannot_be_serialised_is_tried_again(server: Po
         if len(runs) == 1:
             with psycopg.connect(postgres) as other:
                 other.execute("UPDATE commonplace.budget SET requests = 10")
-        tx.execute("budget.spend", day="d", kind="k", requests=1, tokens=0)
+        tx.execute("budget.spend", day="d", kind="k", requests=1, tokens=0, millis=0)
 
     await server.write(body)
 

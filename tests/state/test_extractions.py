@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
@@ -17,7 +18,7 @@ from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
 from commonplace.state import extractions, jobs, outputs, usage
 from commonplace.state.database import Row, Transaction
 from commonplace.state.extractions import Extraction, Terms
-from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, Outcome, Worker
+from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, RETRIES, Claim, Outcome, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.threads import ThreadIndex
 from commonplace.state.usage import Limits
@@ -332,8 +333,31 @@ async def test_the_table_of_claims(
 
     found = await claim_one(rows, chosen=terms(**settings))
 
+    if isinstance(found, Claim):
+        found = msgspec.structs.replace(found, tries_left=RETRIES)  # which has a table of its own
     assert found == (Claim(EXTRACTION, "a", "new", MARK) if expected is True else expected)
     assert (await rows.everything() == before) == (expected is not True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "tries"),
+    [
+        (None, RETRIES),
+        (FAILED | {"retry_remaining": 2}, 2),
+        (FAILED | {"retry_remaining": 1}, 1),
+        (FAILED | {"retry_remaining": 1, "input_watermark": MARK - 1}, RETRIES),
+        (FAILED | {"retry_remaining": 1, "input_watermark": None}, RETRIES),
+    ],
+    ids=["nobody tried", "one failed", "the last try", "newer activity", "no watermark"],
+)
+async def test_a_claim_knows_how_many_tries_are_left(rows: Rows, columns: Columns | None, tries: int) -> None:
+    if columns is not None:
+        await rows.job("a", **columns)
+
+    found = await claim_one(rows)
+
+    assert isinstance(found, Claim)
+    assert found.tries_left == tries
 
 
 async def test_a_first_claim_makes_the_row(rows: Rows) -> None:
@@ -353,6 +377,7 @@ async def test_a_first_claim_makes_the_row(rows: Rows) -> None:
         "last_error": None,
         "input_watermark": MARK,
         "last_success_watermark": None,
+        "failures": 0,
     }
 
 
@@ -378,6 +403,7 @@ async def test_a_later_claim_renews_the_row_and_only_newer_activity_restores_ret
         "last_error": None,
         "input_watermark": MARK,
         "last_success_watermark": 7,
+        "failures": 0,
     }
 
 

@@ -85,18 +85,18 @@ async def test_no_use_changes_nothing(rows: Rows) -> None:
 
 async def test_costs_add_up_per_day_and_kind(rows: Rows) -> None:
     midnight = NOW - NOW % DAY + DAY
-    for kind, requests, tokens, now in (
-        (EXTRACTION, 1, 100, NOW),
-        (EXTRACTION, 2, 50, midnight - 1),
-        (EXTRACTION, 4, 7, midnight),
-        (CONSOLIDATION, 8, 9, NOW),
+    for kind, requests, tokens, millis, now in (
+        (EXTRACTION, 1, 100, 1_000, NOW),
+        (EXTRACTION, 2, 50, 500, midnight - 1),
+        (EXTRACTION, 4, 7, 3, midnight),
+        (CONSOLIDATION, 8, 9, 0, NOW),
     ):
-        await rows.do(usage.spend, kind, requests=requests, tokens=tokens, now=now)
+        await rows.do(usage.spend, kind, requests=requests, tokens=tokens, millis=millis, now=now)
 
     assert [tuple(row.values()) for row in await rows.query("test.budget")] == [
-        ("2027-01-15", CONSOLIDATION, 8, 9),
-        ("2027-01-15", EXTRACTION, 3, 150),
-        ("2027-01-16", EXTRACTION, 4, 7),
+        ("2027-01-15", CONSOLIDATION, 8, 9, 0),
+        ("2027-01-15", EXTRACTION, 3, 150, 1_500),
+        ("2027-01-16", EXTRACTION, 4, 7, 3),
     ]
 
 
@@ -107,13 +107,15 @@ LIMITS: dict[str, tuple[Limits, bool]] = {
     "requests passed": (Limits(requests=2), True),
     "tokens above": (Limits(tokens=151), False),
     "tokens reached": (Limits(tokens=150), True),
+    "seconds above": (Limits(seconds=3), False),
+    "seconds reached": (Limits(seconds=2), True),
     "either is enough": (Limits(requests=4, tokens=150), True),
 }
 
 
 @pytest.mark.parametrize(("limits", "expected"), LIMITS.values(), ids=LIMITS)
 async def test_a_budget_is_spent_when_a_limit_is_reached(rows: Rows, limits: Limits, expected: bool) -> None:
-    await rows.do(usage.spend, EXTRACTION, requests=3, tokens=150, now=NOW)
+    await rows.do(usage.spend, EXTRACTION, requests=3, tokens=150, millis=2_000, now=NOW)
 
     assert await rows.do(usage.is_spent, EXTRACTION, limits, now=NOW) is expected
     assert await rows.do(usage.is_spent, CONSOLIDATION, limits, now=NOW) is False
