@@ -15,6 +15,7 @@ import anyio
 from commonplace.pipeline.gold import cases, files
 from commonplace.pipeline.gold.cases import Case, Session
 from commonplace.runtime import book as books
+from commonplace.runtime.book import Book
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -52,14 +53,19 @@ def outputs(variables: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
 
     async def inside() -> dict[str, tuple[Any, ...]]:
         async with books.open(environment=variables) as book:
-            database = await book.database()
-            known = await database.read(lambda tx: tx.query("outputs.ids"))
-            ids = [str(row["thread_id"]) for row in known]
-            rows = await database.read(lambda tx: [tx.query("outputs.get", thread_id=key)[0] for key in ids])
-            columns = ("source_updated_at", "raw_memory", "rollout_summary", "rollout_slug", "generated_at", "is_empty")
-            return {str(row["thread_id"]): tuple(row[name] for name in columns) for row in rows}
+            return await stored(book)
 
     return anyio.run(inside)
+
+
+async def stored(book: Book) -> dict[str, tuple[Any, ...]]:
+    """The same of a book that is open."""
+    database = await book.database()
+    known = await database.read(lambda tx: tx.query("outputs.ids"))
+    ids = [str(row["thread_id"]) for row in known]
+    rows = await database.read(lambda tx: [tx.query("outputs.get", thread_id=key)[0] for key in ids])
+    columns = ("source_updated_at", "raw_memory", "rollout_summary", "rollout_slug", "generated_at", "is_empty")
+    return {str(row["thread_id"]): tuple(row[name] for name in columns) for row in rows}
 
 
 def workspace(variables: Mapping[str, str]) -> dict[str, bytes]:

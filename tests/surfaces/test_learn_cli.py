@@ -114,7 +114,8 @@ def test_since_brings_older_sessions_in_than_the_setting_does(
     [
         (["--since", "soon"], "is no time"),
         (["--path", "/no/such/place"], "There is no /no/such/place"),
-        (["--model", "openai:gpt-9"], "models are not supported yet"),
+        (["--model", "openai:gpt-9"], "OPENAI_API_KEY is not set"),
+        (["--model", "nobody:gpt-9"], "not clear who serves"),
         ([], "no sessions to import"),
     ],
 )

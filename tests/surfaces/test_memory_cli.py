@@ -90,7 +90,10 @@ def test_status_counts_modes_jobs_results_failures_and_cost(
     assert failed["failed"] == [
         {"thread_id": thread.thread_id, "reason": "no such model", "retry_at": "2026-11-15T09:01:00.000Z"}
     ]
-    assert failed["budget"] == {"memory_stage1": {"requests": 2, "tokens": 300}}
+    spent = failed["budget"]["memory_stage1"]
+    assert (spent["requests"], spent["tokens"], spent["seconds"]) == (2, 300, 0)
+    assert spent["day"] == {"requests": 1000, "tokens": 10_000_000, "seconds": 14_400}
+    assert spent["run"] == {"requests": 400, "tokens": 4_000_000, "seconds": 3_600}
     assert "no such model" in commonplace("memory", "status").out
 
 

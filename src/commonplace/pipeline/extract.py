@@ -5,6 +5,10 @@ claims while the work goes on; a claim that was lost meanwhile stores nothing. W
 tried again later; it never stops the others. What a person asked to forget is taken out of a session before it is read,
 and once more out of what an extractor says; so are secrets. What does not have the shape that consolidation reads is a
 failure, not a memory.
+
+What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
+account with nothing left. So does a server that fails again and again (`Breaker`); the sessions that it failed on count
+as failed.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import BudgetSpent, CommonplaceError
+from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
 from commonplace.pipeline import select, shape
 from commonplace.pipeline.consolidation import unlearned
 from commonplace.pipeline.consolidation.forgotten import Forgotten
@@ -33,8 +37,10 @@ from commonplace.state.outputs import Output
 
 _BATCH: Final = 32
 Progress = Callable[[int], None]
-_Results = dict[str, "Output | str | BudgetSpent"]
-"""What came of each session: what it taught, why it could not be read, or that nothing more may be spent."""
+NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded)
+"""What no session is to blame for, and the next one would meet, too."""
+_MOST_IN_A_ROW: Final = 5
+"""How often in a row a server may fail before nobody asks it any more in this run."""
 
 
 class Extractor(Protocol):
@@ -70,7 +76,37 @@ class Extracted(msgspec.Struct):
     no_output: int = 0
     failed: list[Failed] = []
     stopped: str | None = None
-    """Why nothing more was read although something was left: a limit of the budget."""
+    """Why nothing more was read although something may be left."""
+
+
+class Breaker(msgspec.Struct):
+    """Stops a run that makes no progress."""
+
+    why: str | None = None
+    """Why nothing more is read; None: it goes on."""
+    failures: int = 0
+    """How often in a row a server failed."""
+
+    def succeeded(self) -> None:
+        """A session was read."""
+        self.failures = 0
+
+    def failed(self, error: CommonplaceError) -> None:
+        """A session was not read."""
+        if isinstance(error, NOBODYS_FAULT):
+            self.why = self.why or error.sentence()
+        elif isinstance(error, ModelError):
+            self.failures += 1
+            if self.failures >= _MOST_IN_A_ROW:
+                self.why = self.why or f"The model failed {self.failures} times in a row: {error.sentence()}"
+
+
+class _Waits(msgspec.Struct, frozen=True):
+    """A session that is not read in this run, and loses nothing by it."""
+
+
+_Results = dict[str, Output | str | _Waits]
+"""What came of each session: what it taught, or why it could not be read."""
 
 
 class Phase(msgspec.Struct):
@@ -93,16 +129,18 @@ async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
     done = Extracted()
     limit = phase.settings["memory.max_rollouts_per_start"] if phase.background else phase.limit
     tried: set[str] = set()
-    while (limit is None or limit > 0) and done.stopped is None:
+    breaker = Breaker()
+    while (limit is None or limit > 0) and breaker.why is None:
         batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
         if not batch:
             break
         tried.update(each.claim.job_key for each in batch)
-        await _work(phase, batch, done)
+        await _work(phase, batch, done, breaker)
         if limit is not None:
             limit -= len(batch)
         if progress is not None:
             progress(done.extracted + done.no_output + len(done.failed))
+    done.stopped = breaker.why
     return done
 
 
@@ -127,7 +165,7 @@ async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
     return await phase.database.write(body)
 
 
-async def _work(phase: Phase, batch: list[Extraction], done: Extracted) -> None:
+async def _work(phase: Phase, batch: list[Extraction], done: Extracted, breaker: Breaker) -> None:
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
     results: _Results = {}
     claims = [each.claim for each in batch]
@@ -138,7 +176,7 @@ async def _work(phase: Phase, batch: list[Extraction], done: Extracted) -> None:
             heart.start_soon(_beat, phase, claims, results)
             async with anyio.create_task_group() as group:
                 for each in batch:
-                    group.start_soon(_one, phase, each, forgotten, results, limiter)
+                    group.start_soon(_one, phase, each, forgotten, results, limiter, breaker)
             heart.cancel_scope.cancel()
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -153,21 +191,28 @@ async def _one(
     forgotten: Forgotten,
     results: _Results,
     limiter: anyio.CapacityLimiter,
+    breaker: Breaker,
 ) -> None:
+    key = each.claim.job_key
     async with limiter:
+        if breaker.why is not None:
+            results[key] = _Waits()
+            return
         try:
             is_last = each.claim.tries_left <= 1
             found = await one(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
-            problem = shape.problem(found)
-            results[each.claim.job_key] = problem or found
-        except BudgetSpent as error:
-            results[each.claim.job_key] = error
+            results[key] = shape.problem(found) or found
+            breaker.succeeded()
+        except NOBODYS_FAULT as error:
+            breaker.failed(error)
+            results[key] = _Waits()
         except CommonplaceError as error:
-            results[each.claim.job_key] = error.sentence()
+            breaker.failed(error)
+            results[key] = error.sentence()
         except OSError as error:
-            results[each.claim.job_key] = f"{each.path}: {error.strerror}."
+            results[key] = f"{each.path}: {error.strerror}."
         except Exception as error:  # an extractor that breaks on one session must not cost the others
-            results[each.claim.job_key] = f"The extractor failed: {type(error).__name__}: {error}."
+            results[key] = f"The extractor failed: {type(error).__name__}: {error}."
 
 
 async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False) -> Output:
@@ -214,9 +259,8 @@ async def _store(phase: Phase, batch: list[Extraction], results: _Results, done:
         stored = Extracted()
         for each in batch:
             found, claim = results[each.claim.job_key], each.claim
-            if isinstance(found, BudgetSpent):
+            if isinstance(found, _Waits):
                 jobs.release(tx, [claim])
-                stored.stopped = found.sentence()
             elif isinstance(found, str):
                 if jobs.fail(tx, claim, found, now=now):
                     stored.failed = [*stored.failed, Failed(claim.job_key, found)]
@@ -230,7 +274,6 @@ async def _store(phase: Phase, batch: list[Extraction], results: _Results, done:
     done.extracted += stored.extracted
     done.no_output += stored.no_output
     done.failed = [*done.failed, *stored.failed]
-    done.stopped = done.stopped or stored.stopped
 
 
 def _now(phase: Phase) -> int:

@@ -25,10 +25,12 @@ from commonplace.memory import baseline, history, inputs, layout, notes, staging
 from commonplace.memory.inputs import Input
 from commonplace.pipeline import consolidate, extract, lessons
 from commonplace.pipeline.consolidation import edits, unlearned
+from commonplace.pipeline.consolidation.embedded import Embedded
 from commonplace.pipeline.consolidation.forgotten import Forgotten, decision
+from commonplace.pipeline.embedded import Embedded as Reader
 from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
-from commonplace.runtime import doctor, entries, hand, learning, scopes
+from commonplace.runtime import doctor, entries, hand, learners, learning, scopes
 from commonplace.runtime.entries import Known
 from commonplace.state import jobs, outputs, postings, usage
 from commonplace.state.database import Row, Transaction
@@ -132,9 +134,7 @@ def _adopt(book: Book) -> None:
 async def _consolidate(book: Book) -> str:
     """Make the memory anew, after whoever is at it; return how that went."""
     report = learning.Report()
-    phase = consolidate.Phase(
-        book.settings, await book.database(), learning.consolidator(book), jobs.this_process(), background=False
-    )
+    phase = consolidate.Phase(book.settings, await book.database(), Embedded(), jobs.this_process(), background=False)
     await learning.consolidate_now(phase, report)
     for warning in report.warnings:
         book.warn(warning)
@@ -263,19 +263,22 @@ def _holding(
 async def _read_again(
     book: Book, forgotten: Forgotten, taught: dict[str, Output], meant: list[str], found: list[Known]
 ) -> dict[str, Output]:
-    """Return what is left of the sessions that said it: read again without it, or cut where that cannot be."""
+    """Return what is left of the sessions that said it: read again without it, or cut where that cannot be.
+
+    Forgetting waits for no server and costs nothing, so what a model read is cut.
+    """
     rests_on = {source.thread_id for each in found if each.entry.id in meant for source in each.entry.sources}
     said = {key for key, each in taught.items() if key in rests_on or unlearned.output(each, forgotten) is not each}
     home = str(book.home.resolve())
     rows: list[Row] = await (await book.database()).read(lambda tx: tx.query("threads.current", home=home))
     ledgers = {row["thread_id"]: row for row in rows}
-    extractor = learning.extractor(book)
+    extractor = Reader() if book.settings["memory.extract_model"] == learners.EMBEDDED else None
     left: dict[str, Output] = {}
     for key in sorted(said):
         row = ledgers.get(key)
         try:
-            if row is None:
-                raise BadInput("The session is gone.")
+            if row is None or extractor is None:
+                raise BadInput("The session cannot be read again.")
             again = await extract.one(extractor, Path(row["path"]), row["project"], forgotten)
         except (CommonplaceError, OSError):
             again = unlearned.output(taught[key], forgotten)
@@ -344,7 +347,7 @@ def _rehearse(book: Book, plan: _Plan, rows: list[Row]) -> Forgot:
         desk = consolidate.open_desk(home, root, rows)
         desk.forgotten = forgotten
         inputs.sync(root, desk.inputs)
-        held = learning.consolidator(book).consolidate(desk).entries
+        held = Embedded().consolidate(desk).entries
         _rewrite_history(home, forgotten)
         new = _stamps(home)
     after = {entry.id for entry in held}

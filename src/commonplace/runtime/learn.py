@@ -6,7 +6,7 @@ A dry run looks and changes nothing, not even by making a home.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,12 +17,15 @@ from commonplace.errors import BadInput
 from commonplace.importers import sources
 from commonplace.importers.run import Outcome
 from commonplace.pipeline import select
-from commonplace.runtime import imports, learning
+from commonplace.runtime import imports, learners, learning
 from commonplace.runtime.learning import Consolidated, Report, Wish
 from commonplace.state.database import Row
+from commonplace.state.extractions import Terms
+from commonplace.state.jobs import EXTRACTION
 
 if TYPE_CHECKING:
     from commonplace.runtime.book import Book
+    from commonplace.runtime.forecast import Forecast
 
 
 class Steps(Protocol):
@@ -43,14 +46,22 @@ class Plan(msgspec.Struct, frozen=True):
     dry_run: bool = False
 
 
+Consent = Callable[["Forecast"], Awaitable[bool]]
+"""Says whether something may cost what it is going to."""
+
+
 def _silently(step: str, done: int, total: int | None) -> None:
     del step, done, total
 
 
-async def learn(book: Book, plan: Plan, steps: Steps = _silently) -> Report:
-    """Learn from everything that is there (raises BadInput where nothing is, or nobody can)."""
-    learning.extractor(book)
-    learning.consolidator(book)
+async def learn(book: Book, plan: Plan, steps: Steps = _silently, consent: Consent | None = None) -> Report:
+    """Learn from everything that is there; `consent` is asked before a model reads more than `memory.ask_tokens`.
+
+    Raises:
+        BadInput: there is nothing to learn from, or consent was not given; what was taken in stays.
+        BadSetting: the settings name a model that cannot be asked.
+    """
+    await learners.check(book)
     chosen = _chosen(book, plan)
     if plan.dry_run:
         return await _look(book, plan, chosen)
@@ -58,7 +69,9 @@ async def learn(book: Book, plan: Plan, steps: Steps = _silently) -> Report:
     if chosen:
         imported = await imports.run(book, chosen, lambda done, total: steps("importing sessions", done, total))
     wish = Wish(limit=plan.limit, since_s=plan.since_s)
-    count = await _eligible(book, plan)
+    if consent is not None:
+        await _ask(book, plan, consent)
+    count = len(await _eligible(book, plan))
     steps("reading sessions", 0, count)
     report = await learning.run(book, wish, progress=lambda done: steps("reading sessions", done, max(done, count)))
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
@@ -75,17 +88,44 @@ def _chosen(book: Book, plan: Plan) -> list[tuple[str, Path]]:
         return []
 
 
-async def _eligible(book: Book, plan: Plan) -> int:
-    """Return how many sessions are going to be read, as far as is known."""
-    rows = await _known(book)
-    count = len(rows) - sum(_left_out(book, plan, rows).values())
-    return count if plan.limit is None else min(count, plan.limit)
+async def _eligible(book: Book, plan: Plan) -> list[Row]:
+    """Return the sessions that are going to be read, as far as is known, the newest first."""
+    terms, wanted, now = _bounds(book, plan)
+    rows = [row for row in await _known(book) if select.why_not(row, terms, wanted, now) is None]
+    rows.sort(key=lambda row: row["updated_s"], reverse=True)
+    return rows[: plan.limit]
+
+
+async def _ask(book: Book, plan: Plan, consent: Consent) -> None:
+    """Ask whether a model may read what is there (raises BadInput: it may not)."""
+    if learners.model_of(book, EXTRACTION) is None:
+        return
+    await (await book.index()).refresh(book.home)
+    told = await _forecast(book, plan)
+    if told is not None and told.tokens > book.settings["memory.ask_tokens"] and not await consent(told):
+        raise BadInput(
+            f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
+            hint="Say --yes, read fewer with --limit or --since, or raise memory.ask_tokens.",
+        )
+
+
+async def _forecast(book: Book, plan: Plan) -> Forecast | None:
+    """Return what a model would be asked about sessions that are known; None where none would."""
+    choice, rows = learners.model_of(book, EXTRACTION), await _eligible(book, plan)
+    if choice is None or not rows:
+        return None
+    from commonplace.runtime import forecast
+
+    return await forecast.reading(f"{choice.name}:{choice.slug}", rows)
+
+
+def _bounds(book: Book, plan: Plan) -> tuple[Terms, Callable[[Row], bool], int]:
+    terms = select.terms(book.settings, background=False, max_claims=0, since_s=plan.since_s)
+    return terms, select.wanted(book.settings), int(book.settings.now().timestamp())
 
 
 def _left_out(book: Book, plan: Plan, rows: list[Row]) -> dict[str, int]:
-    terms = select.terms(book.settings, background=False, max_claims=0, since_s=plan.since_s)
-    now = int(book.settings.now().timestamp())
-    return select.left_out(rows, terms, select.wanted(book.settings), now)
+    return select.left_out(rows, *_bounds(book, plan))
 
 
 async def _look(book: Book, plan: Plan, chosen: list[tuple[str, Path]]) -> Report:
@@ -100,6 +140,8 @@ async def _look(book: Book, plan: Plan, chosen: list[tuple[str, Path]]) -> Repor
         report.skipped = _left_out(book, plan, rows)
         known = len(rows) - sum(report.skipped.values())
         report.warnings.append(f"{known} session(s) that are known would be read; new ones come on top.")
+        if (told := await _forecast(book, plan)) is not None:
+            report.warnings.append(f"{told.model} would be sent about {told.tokens:,} tokens for them.")
     return report
 
 

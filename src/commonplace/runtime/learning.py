@@ -17,10 +17,10 @@ from commonplace.errors import BadInput, StateError
 from commonplace.importers.run import Outcome as Imported
 from commonplace.memory.entries import GLOBAL
 from commonplace.pipeline import consolidate, extract, select
-from commonplace.pipeline.consolidate import Consolidator
 from commonplace.pipeline.consolidation.handbook import titles
-from commonplace.pipeline.extract import Extractor, Failed, Progress
-from commonplace.runtime import imports, scopes
+from commonplace.pipeline.extract import Failed, Progress
+from commonplace.runtime import imports, learners, scopes
+from commonplace.runtime.learners import Learners
 from commonplace.state import jobs, postings
 from commonplace.state.database import Transaction
 from commonplace.state.jobs import EXTRACTION, Outcome, Worker
@@ -50,6 +50,8 @@ class Wish(msgspec.Struct, frozen=True):
     phases: tuple[int, ...] = PHASES
     limit: int | None = None
     since_s: int | None = None
+    current: str | None = None
+    """A thread that goes on meanwhile and is left alone."""
 
 
 class Report(msgspec.Struct):
@@ -66,51 +68,31 @@ class Report(msgspec.Struct):
     warnings: list[str] = []
 
 
-def extractor(book: Book) -> Extractor:
-    """Return who reads sessions, as the settings say.
-
-    Raises:
-        BadInput: nobody of that name can.
-    """
-    chosen = book.settings["memory.extract_model"]
-    if chosen != "embedded":
-        raise BadInput(
-            f"memory.extract_model is {chosen!r}, and models are not supported yet.",
-            hint='Use "embedded": it needs no model and no network.',
-        )
-    from commonplace.pipeline.embedded import Embedded
-
-    return Embedded()
-
-
-def consolidator(book: Book) -> Consolidator:
-    """Return who makes the memory, as the settings say.
-
-    Raises:
-        BadInput: nobody of that name can.
-    """
-    chosen = book.settings["memory.consolidate_model"]
-    if chosen != "embedded":
-        raise BadInput(
-            f"memory.consolidate_model is {chosen!r}, and models are not supported yet.",
-            hint='Use "embedded": it needs no model and no network.',
-        )
-    from commonplace.pipeline.consolidation.embedded import Embedded
-
-    return Embedded()
-
-
 async def run(
     book: Book, wish: Wish | None = None, *, background: bool = False, progress: Progress | None = None
 ) -> Report:
-    """Read every session that is eligible, and bring the memory up to date."""
-    wish = wish or Wish()
-    report = Report()
+    """Read every session that is eligible, and bring the memory up to date.
+
+    Raises:
+        BadSetting: the settings name a model that cannot be asked.
+    """
+    async with learners.open(book) as who:
+        report = Report()
+        try:
+            await _run(book, wish or Wish(), who, report, background=background, progress=progress)
+        finally:
+            cost = who.cost()
+            report.cost = {"requests": cost.requests, "tokens": cost.tokens}
+    return report
+
+
+async def _run(
+    book: Book, wish: Wish, who: Learners, report: Report, *, background: bool, progress: Progress | None
+) -> None:
     index = await book.index()
     await index.refresh(book.home)
     await scopes.settle(book)
     database = await book.database()
-    reader, maker = extractor(book), consolidator(book)
     terms = select.terms(book.settings, background=False, max_claims=0, since_s=wish.since_s)
     now = int(book.settings.now().timestamp())
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
@@ -118,20 +100,22 @@ async def run(
     first = extract.Phase(
         book.settings,
         database,
-        reader,
+        who.extractor,
         jobs.this_process(),
         background=background,
+        current=wish.current,
         limit=wish.limit,
         since_s=wish.since_s,
     )
     if 1 in wish.phases:
         await _extract(first, report, progress)
     if 2 in wish.phases:
-        second = consolidate.Phase(book.settings, database, maker, jobs.this_process(), background=background)
+        second = consolidate.Phase(
+            book.settings, database, who.consolidator, jobs.this_process(), background=background
+        )
         await consolidate_now(second, report)
         report.projects = await database.read(lambda tx: _projects(tx, terms.home))
     await _shelve(book, report)
-    return report
 
 
 async def _shelve(book: Book, report: Report) -> None:
@@ -153,6 +137,9 @@ async def _extract(phase: extract.Phase, report: Report, progress: Progress | No
         report.extracted += done.extracted
         report.no_output += done.no_output
         report.failed += done.failed
+        if done.stopped is not None:
+            report.warnings.append(done.stopped)
+            return
         now = int(phase.settings.now().timestamp())
         if phase.background or phase.limit is not None:
             return

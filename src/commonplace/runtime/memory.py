@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,10 @@ from commonplace.rollout.chain import read_head
 from commonplace.runtime.resolve import resolve
 from commonplace.state import usage
 from commonplace.state.database import Transaction
+from commonplace.state.usage import Limits
 
 if TYPE_CHECKING:
+    from commonplace.config import Settings
     from commonplace.memory.audit import Audit
     from commonplace.memory.citations import Citation
     from commonplace.memory.prompt import Prompt
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from commonplace.runtime.entries import Page, Why
     from commonplace.runtime.forgetting import Forgot
     from commonplace.runtime.hand import Told
+    from commonplace.runtime.learn import Consent
     from commonplace.runtime.learning import Report
     from commonplace.runtime.migration import Migrated
 
@@ -56,6 +59,19 @@ class Lock(msgspec.Struct):
     until: str
 
 
+class Cost(msgspec.Struct):
+    """What models cost today for one kind of work, and what they may cost (None: no limit)."""
+
+    model: str
+    requests: int
+    tokens: int
+    seconds: float
+    run: Limits
+    """Of one run."""
+    day: Limits
+    """Of one day (UTC)."""
+
+
 class Status(msgspec.Struct):
     """How memory is doing (the JSON of `memory status`)."""
 
@@ -64,7 +80,8 @@ class Status(msgspec.Struct):
     failed: list[FailedJob]
     outputs: int
     selected: int
-    budget: dict[str, dict[str, int]]
+    budget: dict[str, Cost]
+    """By kind of job, for those that a model does or did today."""
     locks: list[Lock]
 
 
@@ -156,11 +173,19 @@ class Memory:
 
         return await auditing.audit(self._book)
 
+    async def evaluate(
+        self, model: str, *, sets: Sequence[str] = (), limit: int | None = None, consent: Consent | None = None
+    ) -> dict[str, Any]:
+        """Return how well a model, or `embedded`, reads the gold set (raises BadInput, BadSetting, BudgetSpent)."""
+        from commonplace.runtime import evaluating
+
+        return await evaluating.run(self._book, model, sets=sets or evaluating.DEFAULT, limit=limit, consent=consent)
+
     async def status(self) -> Status:
         """Count threads, work, results and cost, as of now."""
         await (await self._book.index()).refresh(self._book.home)
         home, now = str(self._book.home.resolve()), int(self._book.settings.now().timestamp())
-        return await (await self._book.database()).read(lambda tx: _status(tx, home, now))
+        return await (await self._book.database()).read(lambda tx: _status(tx, self._book.settings, home, now))
 
     async def set_mode(self, thread: str, mode: str) -> dict[str, Any]:
         """Decide whether memory may learn from a thread; the decision is kept beside the ledgers."""
@@ -176,7 +201,7 @@ class Memory:
         return {"thread_id": meta.id, "memory_mode": mode}
 
 
-def _status(tx: Transaction, home: str, now: int) -> Status:
+def _status(tx: Transaction, settings: Settings, home: str, now: int) -> Status:
     states: dict[str, int] = {}
     for row in tx.query("jobs.states"):
         states[row["status"]] = states.get(row["status"], 0) + row["n"]
@@ -188,10 +213,15 @@ def _status(tx: Transaction, home: str, now: int) -> Status:
         Lock(row["kind"], row["job_key"], row["worker_id"], _time(row["lease_until"]) or "")
         for row in tx.query("jobs.leases", now=now)
     ]
-    spent = {
-        row["kind"]: {"requests": row["requests"], "tokens": row["tokens"]}
-        for row in tx.query("budget.day", day=usage.day_of(now))
-    }
+    from commonplace.runtime import learners
+
+    spent: dict[str, Cost] = {}
+    for kind, name in learners.NAMES.items():
+        today = usage.spent(tx, kind, now=now)
+        run, day = (learners.limits(settings, kind, span) for span in ("run", "day"))
+        model = settings[f"memory.{name}_model"]
+        if model != learners.EMBEDDED or today.requests:
+            spent[kind] = Cost(model, today.requests, today.tokens, today.seconds, run, day)
     count = tx.query("outputs.count")[0]
     modes = {row["memory_mode"]: row["n"] for row in tx.query("threads.modes", home=home)}
     return Status(modes, states, failed, count["outputs"], int(count["selected"]), spent, held)

@@ -135,4 +135,4 @@ async def test_phase_1_reads_with_a_model_and_tries_again_what_failed(tmp_path: 
 
     assert ["here:m-1 gave no answer that can be used, twice."] == [each.reason[:48] for each in first.failed]
     assert (0, 1, []) == (first.extracted, second.extracted, second.failed)
-    assert {"requests": 3, "tokens": 450} == status.budget["extract"]
+    assert (3, 450) == (status.budget["memory_stage1"].requests, status.budget["memory_stage1"].tokens)

@@ -1,16 +1,16 @@
 """Two extractors, one after the other: what the first cannot read in all its tries, the second reads.
 
 A try that fails is tried again later as ever (`extract`). The last one (`extract_last`) leaves no session unread: the
-second extractor, which needs no model, reads it, and the summary says so. A spent budget is no failure of a session: it
-waits for the next day, with all its tries.
+second extractor, which needs no model, reads it, and the summary says so. A spent budget or a refused key is no failure
+of a session: it waits, with all its tries.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from commonplace.errors import BudgetSpent, CommonplaceError
-from commonplace.pipeline.extract import Extractor
+from commonplace.errors import CommonplaceError
+from commonplace.pipeline.extract import NOBODYS_FAULT, Extractor
 from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
 
@@ -33,11 +33,11 @@ class WithFallback:
         """Return what the first extractor says; what the second does, if that fails.
 
         Raises:
-            BudgetSpent: nothing more may be spent; the session can wait.
+            BudgetSpent, NotAuthorised, QuotaExceeded: it is not the session's fault, and the session can wait.
         """
         try:
             return await self._first.extract(view)
-        except BudgetSpent:
+        except NOBODYS_FAULT:
             raise
         except CommonplaceError as error:
             why = error.code

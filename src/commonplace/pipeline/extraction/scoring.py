@@ -66,21 +66,34 @@ def _wrong(case: CaseScore) -> dict[str, Any]:
 async def evaluate(
     extractor: Extractor, known: Iterable[Case], ledger: Ledger, *, concurrency: int = CONCURRENCY
 ) -> Evaluation:
-    """Let an extractor read cases of the gold set, and score what it makes of them."""
+    """Let an extractor read cases of the gold set, and score what it makes of them.
+
+    Raises:
+        BudgetSpent, NotAuthorised, QuotaExceeded: nothing more can be read.
+    """
     cases = list(known)
     scored: dict[str, CaseScore] = {}
     failed: list[Failed] = []
     limiter = anyio.CapacityLimiter(concurrency)
 
+    ended: list[CommonplaceError] = []
+
     async def one(case: Case) -> None:
         async with limiter:
             with tempfile.TemporaryDirectory(prefix="commonplace-gold-") as name:
-                outputs = await _outputs(extractor, case, Path(name), ledger, failed)
+                try:
+                    outputs = await _outputs(extractor, case, Path(name), ledger, failed)
+                except extract.NOBODYS_FAULT as error:
+                    ended.append(error)
+                    group.cancel_scope.cancel()
+                    return
             scored[case.id] = score.score(case, outputs)
 
     async with anyio.create_task_group() as group:
         for case in cases:
             group.start_soon(one, case)
+    if ended:
+        raise ended[0]
     return Evaluation(extractor.name, Score([scored[case.id] for case in cases]), failed)
 
 
@@ -95,6 +108,8 @@ async def _outputs(
             try:
                 place = await anyio.to_thread.run_sync(ledger, session, path, folder)
                 found = await extract.one(extractor, place, session.cwd, Forgotten(()))
+            except extract.NOBODYS_FAULT:
+                raise
             except CommonplaceError as error:
                 failed.append(Failed(f"{case.id}/{number}", error.sentence()))
         outputs.append(found)

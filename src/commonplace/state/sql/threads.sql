@@ -171,7 +171,7 @@ UPDATE threads SET title = :title, preview = :preview WHERE home = :home AND pat
 
 -- name: threads.current
 -- What tells of each thread of a home whether memory learns from it.
-SELECT thread_id, path, source, cwd, project, updated_s, learned_s, is_archived, is_root, memory_mode
+SELECT thread_id, path, source, cwd, project, updated_s, learned_s, is_archived, is_root, memory_mode, size
 FROM threads WHERE home = :home AND is_current = 1
 
 -- name: threads.searched

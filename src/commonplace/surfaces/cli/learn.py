@@ -11,12 +11,13 @@ from rich.text import Text
 
 from commonplace.importers.sources import NAMES
 from commonplace.runtime import book as books
-from commonplace.surfaces.cli import learned, output, views
+from commonplace.surfaces.cli import evaluating, learned, output, views
 from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
 if TYPE_CHECKING:
     from commonplace.runtime.entries import Listed
+    from commonplace.runtime.forecast import Forecast
     from commonplace.runtime.learning import Report
 
 _BAR = 24
@@ -58,7 +59,10 @@ def _bar(done: int, total: int) -> str:
 )
 @click.option("--since", help=f"Only sessions that went on after this: {TIMES}.")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many sessions, the newest first.")
-@click.option("--model", help="Who reads and consolidates: `embedded`, which needs no model and no network.")
+@click.option(
+    "--model", help="Who reads and consolidates: `embedded`, which needs no model and no network, or `provider:model`."
+)
+@click.option("--yes", is_flag=True, help="Do not ask before a model reads much.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
@@ -67,24 +71,29 @@ def command(
     since: str | None,
     limit: int | None,
     model: str | None,
+    yes: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
     """Learn from the sessions that your agents left on this machine.
 
     Finds them in the usual places (or where you say), takes in what is new, reads each session once, and puts what they
-    taught together into a memory that you can read and edit. Nothing leaves the machine. Run it again at any time: it
-    goes on where it stopped.
+    taught together into a memory that you can read and edit. Nothing leaves the machine unless you name a model. Run it
+    again at any time: it goes on where it stopped.
     """
     flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
     line = _Line()
 
     from commonplace.runtime import entries, learn
 
+    async def ask(told: Forecast) -> bool:
+        line.end()
+        return await evaluating.ask(told)
+
     async def inside() -> tuple[Report, list[Listed], Path]:
         async with books.open(flags=flags, warn=output.warn) as book:
             plan = learn.Plan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
-            report = await learn.learn(book, plan, line)
+            report = await learn.learn(book, plan, line, None if yes else ask)
             shown = [] if dry_run else [each.listed() for each in await entries.known(book)]
             return report, shown, book.home
 
@@ -108,6 +117,11 @@ def _would(report: Report) -> None:
     screen.print("Nothing was changed.")
 
 
+def _cost(report: Report) -> str:
+    requests, tokens = report.cost["requests"], report.cost["tokens"]
+    return f"Cost: {requests:,} requests, {tokens:,} tokens." if requests else "Cost: nothing, no model was asked."
+
+
 def show(report: Report, shown: list[Listed], home: Path) -> None:
     """Tell what was learned, what was skipped and why, what it cost, and what to do next."""
     for source in report.sources:
@@ -122,7 +136,7 @@ def show(report: Report, shown: list[Listed], home: Path) -> None:
         return
     done = report.consolidation
     changes = f"{done.added} new, {done.changed} changed, {done.removed} gone"
-    screen.print(Text(f"{len(shown)} entries ({changes}). Cost: nothing, no model was asked.", style="bold"))
+    screen.print(Text(f"{len(shown)} entries ({changes}). {_cost(report)}", style="bold"))
     best = next((entry for entry in shown if entry.support > 1), shown[0])
     for told, what in (
         (output.safe(f"{home}/memories/MEMORY.md"), "read it, edit it: your edits are kept"),

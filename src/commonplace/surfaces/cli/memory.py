@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from commonplace.runtime.memory import MODES, PHASES, Status
-from commonplace.surfaces.cli import entries, hand, output, reading, search
+from commonplace.runtime.memory import MODES, PHASES, Cost, Status
+from commonplace.surfaces.cli import entries, evaluating, hand, output, reading, search
 from commonplace.surfaces.cli.calling import call, json_option
 
 
@@ -14,7 +14,7 @@ def command() -> None:
     """What was learned, and the work on it."""
 
 
-for each in (*entries.COMMANDS, *hand.COMMANDS, *reading.COMMANDS, search.memory, search.read):
+for each in (*entries.COMMANDS, *hand.COMMANDS, *reading.COMMANDS, search.memory, search.read, evaluating.command):
     command.add_command(each)
 
 
@@ -36,12 +36,22 @@ def _show(found: Status) -> None:
     output.say(f"threads     {counts(found.threads)}")
     output.say(f"jobs        {counts(found.jobs)}")
     output.say(f"learned     {found.outputs} sessions, {found.selected} of them in the last consolidation")
-    for kind, spent in found.budget.items():
-        output.say(f"today       {kind}: {spent['requests']} requests, {spent['tokens']} tokens")
+    for kind, cost in found.budget.items():
+        output.say(f"today       {kind} ({cost.model}): {_cost(cost)}")
     for lock in found.locks:
         output.say(f"working     {lock.worker} on {lock.kind} {lock.key} until {lock.until}")
     for job in found.failed:
         output.say(f"failed      {job.thread_id}: {output.one_line(job.reason, 100)}")
+
+
+def _cost(cost: Cost) -> str:
+    """Tell what was spent today, and what may be."""
+    parts = (
+        (f"{cost.requests:,}", cost.day.requests, "requests"),
+        (f"{cost.tokens:,}", cost.day.tokens, "tokens"),
+        (f"{cost.seconds:,.0f}", cost.day.seconds, "seconds"),
+    )
+    return ", ".join(f"{used}{'' if most is None else f' of {most:,}'} {what}" for used, most, what in parts)
 
 
 @command.command()

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Callable
+
 import anyio
+import anyio.abc
 import click
 
 from commonplace.runtime import book as books
-from commonplace.runtime import learning
+from commonplace.runtime import detached, learning
 from commonplace.surfaces.cli import learned, output
+
+_ENDED = 128 + signal.SIGTERM
 
 
 @click.command("worker")
 @click.option("--once", is_flag=True, help="One cycle, then end.")
+@click.option(
+    "--background",
+    is_flag=True,
+    help="As sessions start it (with --once): nothing is imported, limits and pauses hold, at a low priority.",
+)
+@click.option("--current", metavar="ID", help="A session that goes on and is left alone (with --background).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document (with --once).")
-def command(once: bool, as_json: bool) -> None:
+def command(once: bool, background: bool, current: str | None, as_json: bool) -> int:
     """Import and learn again and again, alone or with others.
 
     Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of
     workers, on any number of hosts that share a PostgreSQL database, share the work.
+
+    `exec`, `chat` and the library start one with --once --background by themselves, when a turn began and there is
+    something to learn; the setting memory.background turns that off.
     """
-    if as_json and not once:
-        raise click.UsageError("--json needs --once.")
+    for flag, given, needed in (("--json", as_json, once), ("--background", background, once)):
+        if given and not needed:
+            raise click.UsageError(f"{flag} needs --once.")
+    if current is not None and not background:
+        raise click.UsageError("--current needs --background.")
 
     def tell(report: learning.Report) -> None:
         if as_json:
@@ -28,8 +48,39 @@ def command(once: bool, as_json: bool) -> None:
         elif once or report.extracted or report.failed:
             learned.run(report)
 
-    async def inside() -> None:
+    async def work() -> None:
         async with books.open(warn=output.warn) as book:
-            await learning.work(book, tell, once=once)
+            if background:
+                tell(await detached.learn(book, current))
+            else:
+                await learning.work(book, tell, once=once)
 
-    anyio.run(inside)
+    if background:
+        with contextlib.suppress(OSError):
+            os.nice(detached.NICENESS)
+    return anyio.run(_until_told, work)
+
+
+async def _until_told(work: Callable[[], Awaitable[None]]) -> int:
+    """Work, or give everything back when we are told to end; return the exit code."""
+    ended = 0
+    problem: Exception | None = None
+
+    async def listen(tasks: anyio.abc.TaskGroup) -> None:
+        nonlocal ended
+        with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+            async for _ in signals:
+                ended = _ENDED
+                tasks.cancel_scope.cancel()
+                return
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listen, tasks)
+        try:
+            await work()
+        except Exception as error:  # raised again below: the group would wrap it
+            problem = error
+        tasks.cancel_scope.cancel()
+    if problem is not None:
+        raise problem
+    return ended
