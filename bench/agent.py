@@ -49,7 +49,7 @@ def ours(root: Path, base_url: str) -> Command:
     """Prepare a home of ours and return the command line and its environment."""
     place = exec_driver.make_place(root, base_url)
     command = [*exec_driver.PROGRAM, "exec", "--json", "-C", str(place.cwd), "do it"]
-    return command, place.environment()
+    return command, place.environment({"COMMONPLACE_MEMORY_BACKGROUND": "true"})
 
 
 def codex(binary: Path) -> Maker:

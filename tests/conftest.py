@@ -32,6 +32,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv(
+        "COMMONPLACE_MEMORY_BACKGROUND", "false"
+    )  # no test leaves a process behind, unless it asks for it
     return place
 
 

@@ -1,7 +1,7 @@
 """Run `commonplace exec` as a process of its own, against a scripted model on loopback.
 
 A `Place` is a throw-away home, a user's HOME and a folder to work in; its configuration names one provider. The child
-gets nothing of our environment but PATH.
+gets nothing of our environment but PATH, and starts no worker unless it is told to (`more`).
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class Place:
         """The whole environment of the child."""
         own = {
             "COMMONPLACE_HOME": str(self.home),
+            "COMMONPLACE_MEMORY_BACKGROUND": "false",
             "HOME": str(self.root / "user"),
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "TZ": "Etc/UTC",

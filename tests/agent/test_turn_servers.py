@@ -200,6 +200,46 @@ async def test_a_turn_can_be_interrupted_while_a_server_starts(tmp_path: Path) -
     assert [] == left(token)
 
 
+class Told(Alone):
+    """Hears of what comes in from outside."""
+
+    def __init__(self) -> None:
+        super().__init__(ENVIRONMENT)
+        self.told: list[str] = []
+
+    def external(self, thread_id: str) -> None:
+        self.told.append(thread_id)
+
+
+async def test_the_rest_of_the_program_hears_once_in_a_turn_that_something_came_from_outside(tmp_path: Path) -> None:
+    outside = Told()
+    steps = [answer(add(1), add(2)), answer(say("42.")), answer(say("Nothing.")), answer(add(3)), answer(say("42."))]
+    async with stage(tmp_path, *steps, servers=(friend(),), outside=outside) as here:
+        await here.run("Add.")
+        assert [here.session.thread_id] == outside.told
+        await here.run("Think.")
+        assert [here.session.thread_id] == outside.told
+        await here.run("Add again.")
+
+    assert [here.session.thread_id] * 2 == outside.told
+
+
+ITEMS: dict[str, Json] = {
+    "tool_search": {"type": "tool_search_call", "call_id": "t1", "execution": "server", "arguments": {}},
+    "unasked": {"type": "function_call_output", "output": "a page"},
+}
+
+
+@pytest.mark.parametrize("source", ITEMS)
+async def test_what_else_the_models_server_brings_in_is_noted_as_foreign(tmp_path: Path, source: str) -> None:
+    outside = Told()
+    async with stage(tmp_path, answer(ITEMS[source], say("Found.")), outside=outside) as here:
+        await here.run("Search.")
+
+        assert [(source, None)] == foreign(here)
+        assert [here.session.thread_id] == outside.told
+
+
 async def test_a_search_by_the_models_server_is_noted_as_foreign(tmp_path: Path) -> None:
     search = {
         "type": "web_search_call",

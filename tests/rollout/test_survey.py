@@ -167,7 +167,7 @@ def test_a_torn_last_line_waits_until_it_has_its_newline(home: Path) -> None:
 def test_a_glance_at_a_recording_tells_what_a_survey_tells(path: Path) -> None:
     full, quick = survey(path), glance(path)
 
-    expected = replace(full, turns=0, turn_state=0, offset=0, skipped=0, blobs=set(), complete=False)
+    expected = replace(full, turns=0, turn_state=0, offset=0, skipped=0, blobs=set(), complete=False, external_at=None)
     assert expected == quick
 
 

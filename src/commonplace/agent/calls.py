@@ -137,7 +137,7 @@ class Calls:
         if tool is None:
             return None
         if registry.is_external(tool):  # noted before it runs: whatever comes of it, the thread has seen it
-            self._session.own("external", turn_id=self._turn.id, call_id=slot.call.id, source="mcp", tool=slot.call.key)
+            self._session.external("mcp", call_id=slot.call.id, tool=slot.call.key)
         if registry.asks(tool):
             return None
         if answer.ask and (why := await Consent(self._session, self._turn).asked(_action(slot.call, self._session))):

@@ -38,6 +38,8 @@ class Turn:
         self.retrieved: list[Retrieved] = []
         """What of the memory commands read; counted when the turn is over."""
         self.cited: list[Citation] = []
+        self.is_external = False
+        """Something came in from outside."""
         self.compacted_for_room = False
         """The server refused a request as too long once already."""
 

@@ -47,6 +47,10 @@ class Outside(Protocol):
         """Count what a command read of the memory."""
         ...
 
+    def external(self, thread_id: str) -> None:
+        """Take note that a thread got something from outside; at once, and at most once in a turn."""
+        ...
+
     async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
         """Remember which commands a person allows in a project, by their first words."""
         ...
@@ -83,6 +87,9 @@ class Alone:
 
     async def retrieved(self, found: Sequence[Retrieved]) -> None:
         """Count nothing."""
+
+    def external(self, thread_id: str) -> None:
+        """Take no note."""
 
     async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
         """Remember nothing."""

@@ -20,7 +20,7 @@ from commonplace.context.usage import Usage
 from commonplace.memory import citations
 from commonplace.models import base
 from commonplace.models.base import CustomTool, FunctionTool, OutputSchema, Request
-from commonplace.protocol import items
+from commonplace.protocol import external, items
 
 if TYPE_CHECKING:
     from commonplace.agent.current import Turn
@@ -180,6 +180,8 @@ class _Answer:
         if entry is None:
             return
         view = entry.view
+        if not isinstance(view, items.FunctionCall) and (source := external.source(view)) is not None:
+            session.external(source)  # of calls, whoever runs them knows
         match view:
             case items.Message(role="assistant"):
                 self._said(view)
@@ -187,7 +189,6 @@ class _Answer:
                 self._open.pop(view.id or "", None)
                 session.show(reasoning(view, raw))
             case items.WebSearchCall():
-                session.own("external", turn_id=self._turn.id, source="web_search")
                 session.show(web_search(view))
             case _:
                 calls.start(raw)

@@ -73,7 +73,7 @@ class Session:
         """The injected texts that the history holds, kept up to date by `record`."""
         self.recorder = begun.recorder
         self.processes: Processes = begun.processes
-        self.standing = told.standing(profile.home)
+        self.standing = told.standing(profile)
         self.limits: tuple[Limit, ...] = ()
         self.approvals = Approvals(self.tell, thread_id)
         self.approvals.prefixes.update(profile.allowed)
@@ -153,6 +153,14 @@ class Session:
     def own(self, kind: str, **fields: Any) -> None:
         """Put a line of our own into the ledger."""
         self.note(OWN_TYPE, {"kind": kind, **fields})
+
+    def external(self, source: str, **fields: Any) -> None:
+        """Note that something comes in from outside, which memory may have to keep away from."""
+        turn = self._running()
+        self.own("external", turn_id=turn.id, source=source, **fields)
+        if not turn.is_external:
+            turn.is_external = True
+            self.outside.external(self.thread_id)
 
     def show(self, item: events.Item, began: datetime | None = None) -> None:
         """Tell what a person sees of something that is finished."""

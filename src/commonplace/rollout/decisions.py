@@ -68,6 +68,12 @@ def modes(home: Path) -> dict[str, str]:
     }
 
 
+def enabled(home: Path) -> dict[str, str]:
+    """Return since when memory may use the threads that somebody allowed it to use."""
+    decided = {line.thread_id: line for line in read(home) if line.kind == "mode" and line.thread_id}
+    return {key: line.time for key, line in decided.items() if line.memory_mode == "enabled"}
+
+
 def referred(home: Path) -> list[Path]:
     """Return the places whose sessions are listed where they are."""
     return list(dict.fromkeys(Path(line.path) for line in read(home) if line.kind == "refer" and line.path))

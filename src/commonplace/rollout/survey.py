@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.protocol import events, fragments, items, rollout, turns
+from commonplace.protocol import events, external, fragments, items, rollout, turns
 from commonplace.protocol.rollout import Line, SessionMeta, Skipped
 from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import is_name
@@ -43,10 +43,12 @@ class Survey(msgspec.Struct):
     turns: int = 0
     turn_state: int = 0
     """Where the count of turns stands (see `TurnCounter.state`)."""
+    external_at: str | None = None
+    """When the session last got something from outside, in what was read of it."""
     skipped: int = 0
     blobs: set[str] = set()
     complete: bool = True
-    """False after a glance: counts and blobs are not known."""
+    """False after a glance: counts, blobs and what came from outside are not known."""
 
 
 class Surveyor:
@@ -90,7 +92,7 @@ class Surveyor:
             case "event_msg":
                 self._event(line.payload)
             case "response_item":
-                self._item(line.payload)
+                self._item(bytes(line.payload), line.timestamp)
             case "turn_context":
                 self.survey.model = rollout.turn_context(line).model or self.survey.model
             case "inter_agent_communication":
@@ -101,6 +103,8 @@ class Surveyor:
                     self.survey.memory_mode = meta.memory_mode
             case rollout.OWN_TYPE:
                 self.survey.title = _title(line.payload) or self.survey.title
+                if external.is_note(line.payload):
+                    self.survey.external_at = line.timestamp or ""
             case _:
                 pass
 
@@ -112,8 +116,9 @@ class Surveyor:
         else:
             _count_event(self._counter, kind, payload)
 
-    def _item(self, payload: msgspec.Raw) -> None:
-        raw = bytes(payload)
+    def _item(self, raw: bytes, timestamp: str | None) -> None:
+        if _is_external(raw):
+            self.survey.external_at = timestamp or ""
         # Most items are calls and outputs; a look for the only words a boundary can hold spares decoding them.
         if b'"user"' not in raw and b"agent_message" not in raw and b"trigger_turn" not in raw:
             return
@@ -124,6 +129,13 @@ class Surveyor:
             self.survey.meta.cwd = msgspec.json.decode(b'"' + (found[1] or found[2]) + b'"')
         if not self.survey.preview and isinstance(view, items.Message):
             self.survey.preview = fragments.own_words(view)[:PREVIEW_CHARS]
+
+
+def _is_external(raw: bytes) -> bool:
+    try:
+        return external.is_external(kind_of(raw), raw)
+    except (msgspec.DecodeError, RecursionError):  # whether the line can be used is not for this to say
+        return False
 
 
 def count_turn(counter: turns.TurnCounter, line: Line, view: items.View | None = None) -> None:
@@ -162,7 +174,7 @@ def _title(payload: msgspec.Raw) -> str | None:
     return note.title if note.kind == "title" else None
 
 
-def kind_of(payload: msgspec.Raw) -> str:
+def kind_of(payload: msgspec.Raw | bytes) -> str:
     """Return the `type` of a payload, from its first bytes where it stands there."""
     raw = bytes(payload)
     if found := _KIND.match(raw, 0, 80):
@@ -207,7 +219,7 @@ def glance(path: Path) -> Survey:
         surveyor.run((record,))
     _look_at_end(path, found)
     found.turns, found.turn_state, found.offset, found.complete = 0, 0, 0, False
-    found.skipped = 0
+    found.skipped, found.external_at = 0, None
     found.blobs.clear()
     return found
 

@@ -84,6 +84,22 @@ class Around:
         places = [(path, 1, len(text.splitlines())) for path, text in texts.items() if text]
         await citing.retrieved(self._book, places)
 
+    def external(self, thread_id: str) -> None:
+        """Have memory let go of a thread that got something from outside, if the settings ask for it."""
+        if self._book.settings["memory.disable_on_external_context"]:
+            self._later(lambda: self._pollute(thread_id))
+
+    async def _pollute(self, thread_id: str) -> None:
+        """Mark the thread; one that has no row yet is marked by the index, which reads the ledger."""
+        from commonplace.state import outputs
+
+        root, now = str(self._book.home.resolve()), int(self._book.settings.now().timestamp())
+        try:
+            database = await self._book.database()
+            await database.write(lambda tx: outputs.pollute(tx, thread_id, root=root, now=now))
+        except (CommonplaceError, OSError) as error:
+            self._book.warn(f"The thread is not marked yet as one that read from outside: {error}")
+
     async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
         """Remember which commands a person allows in a project."""
         from commonplace.rollout import decisions

@@ -17,9 +17,11 @@ from commonplace.config import Settings
 from commonplace.errors import CommonplaceError, StateError
 
 if TYPE_CHECKING:
+    from anyio import Lock
     from anyio.abc import TaskGroup
 
     from commonplace.rollout.recorder import Options as Recording
+    from commonplace.runtime.background import Background
     from commonplace.runtime.entries import Link
     from commonplace.runtime.hits import Hit
     from commonplace.runtime.memory import Memory
@@ -52,7 +54,11 @@ class Book:
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self._warn: Warn = warn or _ignore
         self._database: Database | None = None
+        self._opening: Lock | None = None
+        self.is_degraded = False
+        """The database is one in memory, because the real one cannot be used."""
         self._search: Search | None = None
+        self._background: Background | None = None
         self._tasks = tasks
         self._threads: list[Thread] = []
 
@@ -83,6 +89,15 @@ class Book:
         if self._search is None:
             self._search = Search(self)
         return self._search
+
+    @property
+    def background(self) -> Background:
+        """What has sessions learned from while others go on."""
+        from commonplace.runtime.background import Background
+
+        if self._background is None:
+            self._background = Background(self)
+        return self._background
 
     @property
     def tasks(self) -> TaskGroup:
@@ -140,6 +155,15 @@ class Book:
 
     async def database(self) -> Database:
         """Return the database, opened on first use; one in memory, with a warning, where it cannot be used."""
+        if self._database is not None:
+            return self._database
+        import anyio
+
+        self._opening = self._opening or anyio.Lock()
+        async with self._opening:  # several tasks may ask first
+            return await self._opened()
+
+    async def _opened(self) -> Database:
         if self._database is None:
             try:
                 self._database = await self.open_database()
@@ -170,6 +194,7 @@ class Book:
             await self._database.close()
         self._search = None
         self._database = await SqliteDatabase.open(None)
+        self.is_degraded = True
 
     def warn(self, text: str) -> None:
         """Say something on the side."""
@@ -179,7 +204,8 @@ class Book:
         """Return the thread index."""
         from commonplace.state.threads import ThreadIndex
 
-        return ThreadIndex(await self.database(), self._referred, self._mask)
+        shuns = self.settings["memory.disable_on_external_context"]
+        return ThreadIndex(await self.database(), self._referred, self._mask, shuns_external=shuns)
 
     def mask(self) -> Callable[[str], str] | None:
         """Return what takes forgotten words out of a text; None if nothing was forgotten."""
@@ -233,6 +259,8 @@ class Book:
                 await self._threads.pop().close()
             except CommonplaceError as error:  # the others are closed all the same
                 problem = problem or error
+        if self._background is not None:
+            await self._background.close()
         if self._database is not None:
             await self._database.close()
             self._database = None

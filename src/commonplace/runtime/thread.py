@@ -30,7 +30,7 @@ from commonplace.memory import citations
 from commonplace.models import instructions
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect
-from commonplace.protocol import items, turns
+from commonplace.protocol import external, items, turns
 from commonplace.rollout import decisions
 from commonplace.runtime.around import Around, project_of
 from commonplace.runtime.resolve import resolve
@@ -93,9 +93,10 @@ async def resume(book: Book, name: str, wanted: Wish) -> Thread:
         raise BadInput("A thread that is gone on with is written to.", hint="Fork it, or leave `ephemeral` out.")
     found = await anyio.to_thread.run_sync(opening.look, target.path, [book.home])
     profile, model = _prepared(book, wanted, found.base)
-    session = await opening.resume(
-        found, profile, model, Around(book, memory=wanted.memory), book.tasks, book.recording()
-    )
+    around = Around(book, memory=wanted.memory)
+    session = await opening.resume(found, profile, model, around, book.tasks, book.recording())
+    if any(external.source(entry.view) == "unasked" for entry in session.history.entries):
+        around.external(session.thread_id)
     return Thread(book, session)
 
 
@@ -115,7 +116,7 @@ def _prepared(book: Book, wanted: Wish, base: str | None) -> tuple[Profile, Mode
     if not cwd.is_dir():
         raise BadInput(f"There is no folder {cwd}.", hint="Give the folder to work in.")
     choice = _choice(settings, wanted)
-    model = wanted.speaker or connect(choice, _environment(book.environment))
+    model = wanted.speaker or connect(choice, environment(book.environment))
     at = settings["compaction.at_tokens"]
     profile = Profile(
         cwd=cwd,
@@ -172,10 +173,10 @@ def _choice(settings: Settings, wanted: Wish) -> Choice:
         return Choice(who, Provider(api="responses", base_url="http://127.0.0.1/v1"), rest or who, catalog.known(slug))
 
 
-def _environment(environment: Mapping[str, str]) -> Mapping[str, str]:
+def environment(given: Mapping[str, str]) -> Mapping[str, str]:
     """Return the variables with the key that Codex's SDKs hand over, where ours is not set."""
-    key = environment.get("CODEX_API_KEY")
-    return {**environment, "OPENAI_API_KEY": key} if key and not environment.get("OPENAI_API_KEY") else environment
+    key = given.get("CODEX_API_KEY")
+    return {**given, "OPENAI_API_KEY": key} if key and not given.get("OPENAI_API_KEY") else given
 
 
 def _keys(settings: Settings, choice: Choice) -> tuple[str, ...]:
@@ -207,6 +208,7 @@ class Thread:
         self._speaker: Model | None = None
         """The model of the next turn, where it is another one."""
         self.session = session
+        book.background.attend(session)
 
     @property
     def profile(self) -> Profile:
@@ -248,7 +250,7 @@ class Thread:
         profile = self.profile
         if model is not None:
             choice = choose(self._book.settings, model)
-            self._speaker = connect(choice, _environment(self._book.environment))
+            self._speaker = connect(choice, environment(self._book.environment))
             withheld = (*profile.withheld, *_keys(self._book.settings, choice))
             profile = msgspec.structs.replace(profile, choice=choice, withheld=tuple(dict.fromkeys(withheld)))
         self._next = msgspec.structs.replace(profile, mode=mode or profile.mode)

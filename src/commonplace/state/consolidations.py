@@ -57,7 +57,7 @@ def claim(
         return Outcome.COOLDOWN
     watermark = row["input_watermark"] or 0
     claimed = tx.execute("jobs.claim", retry_remaining=row["retry_remaining"], input_watermark=watermark, **values)
-    return Claim(CONSOLIDATION, root, token, watermark) if claimed else Outcome.RUNNING
+    return Claim(CONSOLIDATION, root, token, watermark, failures=row["failures"]) if claimed else Outcome.RUNNING
 
 
 def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tuple[str, int]], *, now: int) -> bool:

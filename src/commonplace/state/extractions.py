@@ -86,6 +86,11 @@ def claim_next(
     return claimed
 
 
+def is_waiting(tx: Transaction, terms: Terms, wanted: Callable[[Row], bool], *, now: int) -> bool:
+    """Say whether any thread needs work; nothing is claimed."""
+    return any(row["source"] in LEARNED_SOURCES and wanted(row) for row in _candidates(tx, terms, now))
+
+
 def _candidates(tx: Transaction, terms: Terms, now: int) -> Iterator[Row]:
     """Yield threads that need work, newest first, a page at a time: mostly the first one is enough."""
     filters = ["backoff"] if terms.background else []

@@ -23,6 +23,8 @@ class FileRow(msgspec.Struct):
 
     values: dict[str, Any]
     blobs: set[str]
+    external_s: int | None = None
+    """When the session last got something from outside, in what was read now (epoch seconds)."""
 
 
 def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete: bool) -> list[FileRow]:
@@ -60,7 +62,7 @@ def _inherited(file: FoundFile, meta: rollout.SessionMeta, *, complete: bool) ->
     past = Survey(meta)
     for part in reversed(parents):
         Surveyor(past).run(reader.forward(part.path, end=part.end))
-    found.turns = past.turns
+    found.turns, found.external_at = past.turns, past.external_at
     return found
 
 
@@ -137,6 +139,7 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
             "base_id": meta.history_base.thread_id if meta.history_base else None,
         },
         found.blobs,
+        None if found.external_at is None else _seconds(found.external_at),
     )
 
 

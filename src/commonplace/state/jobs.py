@@ -61,6 +61,8 @@ class Claim(msgspec.Struct, frozen=True):
     watermark: int
     tries_left: int = RETRIES
     """How many tries there are, this one counted: 1 is the last."""
+    failures: int = 0
+    """How often it failed since it last succeeded."""
 
     def values(self) -> dict[str, Any]:
         """Return the columns that prove it."""

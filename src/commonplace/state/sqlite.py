@@ -173,8 +173,12 @@ class SqliteDatabase:
         return StateError(f"The database {self.path} {what}: {error}.", hint=hint)
 
     async def close(self) -> None:
-        """Close the file."""
-        await anyio.to_thread.run_sync(self._connection.close)
+        """Close the file, when nobody uses it."""
+        await anyio.to_thread.run_sync(self._close)
+
+    def _close(self) -> None:
+        with self._guard:  # closing it under a query of another thread ends the process
+            self._connection.close()
 
 
 def _is_locked(error: sqlite3.Error) -> bool:

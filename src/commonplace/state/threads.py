@@ -7,6 +7,7 @@ its row, and reads only what changed: for a file that grew, only what was added.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +18,9 @@ from commonplace.errors import AmbiguousThread, BadInput
 from commonplace.protocol.ids import is_uuid, parse_time
 from commonplace.rollout import decisions, layout, names
 from commonplace.rollout.layout import FoundFile
-from commonplace.state import imports
+from commonplace.state import imports, pollution
 from commonplace.state.database import Database, Row, Transaction
-from commonplace.state.indexing import FileRow, read_all
+from commonplace.state.indexing import FileRow
 
 _BATCH: Final = 500
 _SHOWN_MATCHES: Final = 10
@@ -90,12 +91,15 @@ class ThreadIndex:
         database: Database,
         referred: Callable[[Path], Referred | None] = lambda _: None,
         mask: Callable[[Path], Mask | None] = lambda _: None,
+        *,
+        shuns_external: bool = False,
     ) -> None:
         self._database = database
         self._referred = referred
         """What a home lists besides its own files."""
         self._mask = mask
         """What takes words out of the texts that a home's listing shows."""
+        self._read = partial(pollution.read, shuns_external)
 
     async def refresh(
         self,
@@ -120,7 +124,7 @@ class ThreadIndex:
         for start in range(0, len(stale), _BATCH):
             batch = stale[start : start + _BATCH]
             old = await self._database.read(lambda tx, batch=batch: [_row_of(tx, root, file.name) for file in batch])
-            rows = await anyio.to_thread.run_sync(read_all, batch, old, root, complete)
+            rows = await anyio.to_thread.run_sync(self._read, batch, old, home, complete)
             rows = _masked(rows, mask)
             await self._database.write(lambda tx, rows=rows: _put(tx, rows, referred))
             if progress is not None:
@@ -197,7 +201,7 @@ class ThreadIndex:
         status = resolved.stat()
         archived = resolved.parent.name == layout.ARCHIVED
         file = FoundFile(str(resolved), status.st_size, status.st_mtime_ns, archived)
-        rows = await anyio.to_thread.run_sync(read_all, [file], [old], root, False)
+        rows = await anyio.to_thread.run_sync(self._read, [file], [old], home, False)
         rows = _masked(rows, await anyio.to_thread.run_sync(self._mask, home))
         called = await anyio.to_thread.run_sync(names.read, home)
         for fresh in rows:
@@ -313,6 +317,7 @@ def _put(tx: Transaction, rows: list[FileRow], referred: Referred | None = None)
     tx.execute_many("threads.put", [row.values for row in rows])
     places = [{"home": row.values["home"], "path": row.values["path"]} for row in rows]
     tx.execute_many("threads.restore_learned_of", places)
+    pollution.mark(tx, rows)
     refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
     tx.execute_many("blobs.put", refs)
 

@@ -103,6 +103,10 @@ ORDER BY kind, job_key
 INSERT INTO starts (root, started_s) VALUES (:root, :now)
 ON CONFLICT (root) DO UPDATE SET started_s = :now WHERE starts.started_s <= :before OR starts.started_s > :now
 
+-- name: starts.get
+-- When learning last began in the background.
+SELECT started_s FROM starts WHERE root = :root
+
 -- name: extractions.candidates
 -- Threads that need to be extracted and may be, newest first; fresh ones and old ones are left out here, not afterwards.
 -- filter backoff: AND (jobs.job_key IS NULL OR updated_s > coalesce(jobs.input_watermark, -1) OR coalesce(jobs.retry_at, 0) <= :now)
