@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def begin(session: Session, turn: Turn) -> None:
     """Record what the model must be told before a turn's input: all of it, or what changed since it was told."""
     await session.offer_servers()
-    session.skills = skills.find(session.profile.home, session.profile.cwd)
+    session.skills = () if session.profile.bare else skills.find(session.profile.home, session.profile.cwd)
     payload = context_payload(session, turn)
     texts = told.memory(await memory(session)) if session.reference is None else ()
     so_far = SoFar(session.baseline, session.held)

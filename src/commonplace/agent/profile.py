@@ -58,6 +58,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     undo: bool = True
     """Keep the working tree before each turn that changes it."""
     timezone: str = "Etc/UTC"
+    bare: bool = False
+    """The model is told its instructions and its input, and nothing else: no surroundings, no standing instructions of
+    a person or a project, no skills."""
     withheld: tuple[str, ...] = ()
     """Variables that commands do not inherit: the names of the keys."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from commonplace.agent import sandbox, skills
@@ -37,8 +36,10 @@ _POLICIES: Final = {
 
 
 def sections(session: Session) -> list[Section]:
-    """Return the sections as they are now."""
+    """Return the sections as they are now; a session that is bare has none."""
     profile, now = session.profile, session.outside.now()
+    if profile.bare:
+        return []
     slug = profile.choice.slug
     found = instructions.discover(session.standing, [Place(cwd=str(profile.cwd))])
     policy = session.policy
@@ -92,6 +93,6 @@ def memory(text: str) -> Sequence[Injected]:
     return (Injected("developer", text, "memory.instructions"),) if text else ()
 
 
-def standing(home: Path) -> Global:
+def standing(profile: Profile) -> Global:
     """Return the person's own instructions."""
-    return instructions.read_global(home)
+    return Global() if profile.bare else instructions.read_global(profile.home)

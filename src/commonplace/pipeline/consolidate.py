@@ -1,10 +1,15 @@
 """Phase 2: what single sessions taught becomes the memory, one holder at a time.
 
     claim → recover and adopt edits by hand → inputs → anything new? → stage → consolidate → validate → new baseline
-          → the staged state takes the place of the old one → history → rows
+          → still ours? → the staged state takes the place of the old one → history → rows
 
 Until the staged state takes its place, nothing that anybody reads has changed; a failure or a crash before that leaves
 the old state. After it, whoever comes next finishes what is missing: history and rows follow from the files.
+
+A consolidator makes the memory without asking anybody; one that `Curates` lets a model go over it then, in the same
+staged workspace. A claim that was lost ends the work at once, and one that may have been is asked for again right
+before the new state takes its place. A spent budget is no failure: the claim is given back. After two failures in a row
+the embedded consolidator does it, and says so.
 """
 
 from __future__ import annotations
@@ -12,22 +17,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import CommonplaceError, MemoryInvalid, WorkspaceChanged
+from commonplace.errors import BudgetSpent, CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
 from commonplace.memory import baseline, difference, extensions, history, inputs, layout, notes, staging
 from commonplace.memory.entries import Entry
 from commonplace.memory.inputs import Input
 from commonplace.pipeline import validate
-from commonplace.pipeline.consolidation import edits, unlearned
-from commonplace.pipeline.consolidation.embedded import Consolidated, Desk
+from commonplace.pipeline.consolidation import edits, makers, mirroring, unlearned
+from commonplace.pipeline.consolidation.embedded import Consolidated, Desk, Embedded
 from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions
@@ -38,11 +44,15 @@ from commonplace.state.outputs import Output
 
 _VERSION: Final = "1"
 """Changes when the same inputs are to give another memory."""
-_MADE: Final = "Commonplace memory, made by "
-_KEPT: Final = ", keeping what others wrote"
+MAX_FAILURES: Final = 2
+"""After so many failures in a row, the consolidator that needs no model does it."""
 _ATTEMPTS: Final = 5
 _SHOWN: Final = 8
 """How many problems a failure names."""
+_LOST: Final = "Another process has taken over; this one stopped and changed nothing."
+
+Check = Callable[[list[Entry]], list[str]]
+"""Returns what is wrong with the staged workspace and the entries that it is said to hold."""
 
 
 class Consolidator(Protocol):
@@ -55,6 +65,20 @@ class Consolidator(Protocol):
         ...
 
 
+@runtime_checkable
+class Curates(Protocol):
+    """A consolidator with somebody who goes over what it made."""
+
+    async def curate(self, desk: Desk, made: Consolidated, check: Check) -> Consolidated:
+        """Better the memory's files; return what they hold.
+
+        Raises:
+            BudgetSpent: nothing more may be spent; the files are not to be used.
+            CommonplaceError: it failed; the files are not to be used.
+        """
+        ...
+
+
 class Phase(msgspec.Struct):
     """What phase 2 works with."""
 
@@ -63,6 +87,8 @@ class Phase(msgspec.Struct):
     consolidator: Consolidator
     worker: Worker
     background: bool = False
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    """What lies between two heartbeats."""
 
 
 class Result(msgspec.Struct):
@@ -82,26 +108,41 @@ class _Done(msgspec.Struct):
     """None if rows mirror it already."""
 
 
+class _Lost(Exception):
+    """The claim is somebody else's."""
+
+
 async def run(phase: Phase) -> Result:
     """Consolidate if anything changed; say why not otherwise."""
     home = str(phase.settings.home.resolve())
     claim = await phase.database.write(lambda tx: _claim(tx, phase, home))
     if isinstance(claim, Outcome):
         return Result(f"skipped_{claim.value}")
-    done = Result("failed")
+    done = Result("lost", warnings=[_LOST])
     try:
         async with anyio.create_task_group() as heart:
-            heart.start_soon(_beat, phase, claim)
-            try:
-                done = await _hold(phase, claim, home)
-            except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
-                done = await _failed(phase, claim, error)
+            with anyio.CancelScope() as work:
+                heart.start_soon(_beat, phase, claim, work)
+                try:
+                    done = await _hold(phase, claim, home)
+                except _Lost:
+                    pass
+                except BudgetSpent as error:
+                    done = await _stopped(phase, claim, error)
+                except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
+                    done = await _failed(phase, claim, error)
             heart.cancel_scope.cancel()
     except BaseException:
         with anyio.CancelScope(shield=True):
             await phase.database.write(lambda tx: jobs.release(tx, [claim]))
         raise
     return done
+
+
+async def _stopped(phase: Phase, claim: Claim, error: BudgetSpent) -> Result:
+    """Give a claim back whose work costs more than may be spent now: it waits, and did not fail."""
+    await phase.database.write(lambda tx: jobs.release(tx, [claim]))
+    return Result("stopped_budget", warnings=[f"The memory was not changed: {error.sentence()}"])
 
 
 async def _failed(phase: Phase, claim: Claim, error: Exception) -> Result:
@@ -124,22 +165,36 @@ def _claim(tx: Transaction, phase: Phase, home: str) -> Claim | Outcome:
     )
 
 
-async def _beat(phase: Phase, claim: Claim) -> None:
-    lease = phase.settings["memory.consolidate_lease_seconds"]
+async def _beat(phase: Phase, claim: Claim, work: anyio.CancelScope) -> None:
+    """Keep the claim; end the work if that cannot be done because somebody else has it."""
     while True:
-        await anyio.sleep(phase.settings["memory.consolidate_heartbeat_seconds"])
-        now = _now(phase)
-        await phase.database.write(lambda tx, now=now: jobs.heartbeat(tx, claim, lease=lease, now=now))
+        await phase.sleep(phase.settings["memory.consolidate_heartbeat_seconds"])
+        with contextlib.suppress(StateError):  # a database that is busy says nothing about whose it is
+            if not await _is_ours(phase, claim):
+                work.cancel()
+                return
+
+
+async def _confirm(phase: Phase, claim: Claim) -> None:
+    if not await _is_ours(phase, claim):
+        raise _Lost
+
+
+async def _is_ours(phase: Phase, claim: Claim) -> bool:
+    """Say whether a claim holds, and keep it for longer."""
+    lease, now = phase.settings["memory.consolidate_lease_seconds"], _now(phase)
+    return await phase.database.write(lambda tx: jobs.heartbeat(tx, claim, lease=lease, now=now))
 
 
 async def _hold(phase: Phase, claim: Claim, home: str) -> Result:
     """Do the work of a claim, again from the start if a person changed the workspace meanwhile."""
     for attempt in range(_ATTEMPTS):
         rows = await phase.database.read(lambda tx: _select(tx, phase, home))
-        rows, cleaned = await anyio.to_thread.run_sync(_without_forgotten, phase, rows)
+        forgotten = Forgotten.of(phase.settings.home)
+        rows, cleaned = await anyio.to_thread.run_sync(unlearned.rows, rows, forgotten)
         mirrored = await phase.database.read(lambda tx: entries.mirrored(tx, home))
         try:
-            done = await anyio.to_thread.run_sync(_work, phase, rows, mirrored)
+            done = await _work(phase, claim, rows, mirrored)
         except WorkspaceChanged:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -159,25 +214,56 @@ def _select(tx: Transaction, phase: Phase, home: str) -> list[Row]:
     )
 
 
-def _without_forgotten(phase: Phase, rows: list[Row]) -> tuple[list[Row], dict[str, Output]]:
-    """Return what may be used of the rows, and the rows as they should be: others may have written them meanwhile."""
-    forgotten = Forgotten.of(phase.settings.home)
-    if not forgotten:
-        return rows, {}
-    kept: list[Row] = []
-    cleaned: dict[str, Output] = {}
-    for row in rows:
-        found = Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"])
-        left = unlearned.output(found, forgotten)
-        if left is not found:
-            cleaned[row["thread_id"]] = left
-        if not left.is_empty:
-            kept.append({**row, **msgspec.structs.asdict(left)})
-    return kept, cleaned
+class _Job(msgspec.Struct):
+    """One attempt: a staged workspace, and what is to become of it."""
+
+    desk: Desk
+    root: Path
+    staged: Path
+    maker: Consolidator
+    made: str
+    """What the baseline will say."""
+    fingerprint: str
+    is_current: bool
+    moment: datetime
+    told: list[history.Change]
+    given: frozenset[str] = frozenset()
+    """Files that were put there for the consolidator."""
+
+    def check(self, found: list[Entry]) -> list[str]:
+        """Return what is wrong with what the consolidator wrote."""
+        wrong = validate.problems(self.staged, against=self.root, given=self.given, owned=self.desk.owned)
+        return wrong + list(validate.entries(found))
 
 
-def _work(phase: Phase, rows: list[Row], mirrored: str | None) -> _Done:
+async def _work(phase: Phase, claim: Claim, rows: list[Row], mirrored: str | None) -> _Done:
     """Bring the workspace up to date with the rows."""
+    job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirrored)
+    if isinstance(job, _Done):
+        return job
+    changes: list[history.Change] = []
+    try:
+        consolidated = await _consolidated(job)
+        if not job.is_current:
+            await anyio.to_thread.run_sync(baseline.reset, job.staged, job.made, job.moment)
+            await _confirm(phase, claim)
+        with anyio.CancelScope(shield=True):
+            changes = await anyio.to_thread.run_sync(_finish, phase, job, consolidated)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(staging.discard, job.root)
+        raise
+    done = _Done(_result(changes, consolidated), job.fingerprint, consolidated)
+    if job.maker is not phase.consolidator:
+        done.result.warnings.append(
+            f"{phase.consolidator.name} failed {claim.failures} times in a row; this time {job.maker.name} put the "
+            "memory together, and kept what was there."
+        )
+    return done
+
+
+def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirrored: str | None) -> _Job | _Done:
+    """Stage a workspace; nothing if there is nothing to do."""
     home, moment = phase.settings.home, phase.settings.now()
     root = home / layout.FOLDER
     staging.recover(root)
@@ -188,62 +274,61 @@ def _work(phase: Phase, rows: list[Row], mirrored: str | None) -> _Done:
     edits.adopt(home, root, moment)
     unlearned.workspace(root, Forgotten.of(home))
     desk = open_desk(home, root, rows)
-    desk.is_kept = _is_others(root, phase.consolidator.name, mirrored)
-    fingerprint = _fingerprint(phase, desk)
-    maker = phase.consolidator.name + (_KEPT if desk.is_kept else "")
-    made = _MADE + f"{maker}\n\ninputs: {fingerprint}\n"
+    desk.accepted = root
+    desk.is_kept = makers.is_others(root, mirrored)
+    fingerprint, name = _fingerprint(phase, desk), phase.consolidator.name
+    made = makers.message(name, fingerprint, is_kept=desk.is_kept)
+    instead = makers.message(makers.PLAIN, fingerprint, is_kept=desk.is_kept, instead_of=name)
     is_sound = not validate.problems(root, owned=desk.owned)
-    is_current = baseline.message(root) == made and not baseline.status(root) and is_sound
+    is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
     if is_current and mirrored == fingerprint:
         return _Done(Result("unchanged"), fingerprint)
+    gives_up = claim.failures >= MAX_FAILURES and isinstance(phase.consolidator, Curates)
+    maker = Embedded() if gives_up else phase.consolidator
     told = history.read(home)
     staged = staging.stage(root)
-    try:
-        consolidated = _consolidate(phase, desk, staged, root, moment)
-        if is_current:  # a run was cut short after its state took its place: only history and rows are missing
-            staging.discard(root)
-        else:
-            baseline.reset(staged, made, moment)
-            staging.commit(staged, root)
-    except BaseException:
-        staging.discard(root)
-        raise
-    changes = history.difference(told, consolidated.entries, consolidated.replaced, wire_time(moment))
-    history.append(home, changes)
-    return _Done(_result(changes, consolidated), fingerprint, consolidated)
+    return _Job(desk, root, staged, maker, instead if gives_up else made, fingerprint, is_current, moment, told)
 
 
-def _is_others(root: Path, name: str, mirrored: str | None) -> bool:
-    """Say whether the memory that is there was written by somebody else: another consolidator, Codex, a model."""
-    memory = root / layout.MEMORY
-    if not memory.is_file() or not memory.read_bytes().strip():
-        return False
-    maker = (baseline.message(root) or "").split("\n")[0]
-    if not maker.startswith(_MADE):
-        return mirrored is None  # else it is ours, and only its baseline was lost
-    return maker.removeprefix(_MADE) != name
-
-
-def _consolidate(phase: Phase, desk: Desk, staged: Path, root: Path, moment: datetime) -> Consolidated:
+async def _consolidated(job: _Job) -> Consolidated:
     """Let the consolidator write into the staged workspace, and check what it wrote."""
-    synced = inputs.sync(staged, desk.inputs)
-    pruned = extensions.prune(staged, moment)
-    given = {change.path for change in difference.write(staged, against=root)}
-    desk.root = staged
-    consolidated = phase.consolidator.consolidate(desk)
-    difference.remove(staged)
-    allowed = frozenset({*given, *synced.written, *synced.removed, *pruned})
-    wrong = validate.problems(staged, against=root, given=allowed, owned=desk.owned) + list(
-        validate.entries(consolidated.entries)
-    )
+    consolidated = await anyio.to_thread.run_sync(_written, job)
+    if isinstance(job.maker, Curates) and not job.is_current:
+        consolidated = await job.maker.curate(job.desk, consolidated, job.check)
+    await anyio.to_thread.run_sync(difference.remove, job.staged)
+    wrong = await anyio.to_thread.run_sync(job.check, consolidated.entries)
     if wrong:
-        shown = " ".join(wrong[:_SHOWN])
-        raise MemoryInvalid(
-            f"{phase.consolidator.name} wrote a memory that cannot be used: {shown}",
-            hint="The memory is as it was.",
-            problems=wrong,
-        )
+        raise invalid(job.maker.name, wrong)
     return consolidated
+
+
+def _written(job: _Job) -> Consolidated:
+    synced = inputs.sync(job.staged, job.desk.inputs)
+    pruned = extensions.prune(job.staged, job.moment)
+    given = {change.path for change in difference.write(job.staged, against=job.root)}
+    job.given = frozenset({*given, *synced.written, *synced.removed, *pruned})
+    job.desk.root = job.staged
+    return job.maker.consolidate(job.desk)
+
+
+def invalid(name: str, wrong: list[str]) -> MemoryInvalid:
+    """Return the error of a consolidator whose memory cannot be used."""
+    return MemoryInvalid(
+        f"{name} wrote a memory that cannot be used: {' '.join(wrong[:_SHOWN])}",
+        hint="The memory is as it was.",
+        problems=wrong,
+    )
+
+
+def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history.Change]:
+    """Put the staged workspace in the place of the old one, and tell how the memory changed."""
+    if job.is_current:  # a run was cut short after its state took its place: only history and rows are missing
+        staging.discard(job.root)
+    else:
+        staging.commit(job.staged, job.root)
+    changes = history.difference(job.told, consolidated.entries, consolidated.replaced, wire_time(job.moment))
+    history.append(phase.settings.home, changes)
+    return changes
 
 
 def open_desk(home: Path, root: Path, rows: list[Row]) -> Desk:
@@ -300,33 +385,9 @@ async def _record(phase: Phase, claim: Claim, rows: list[Row], done: _Done, clea
         for thread_id, left in cleaned.items():
             outputs.replace(tx, thread_id, left, now=now)
         if consolidations.succeed(tx, claim, watermark, selected, now=now) and done.consolidated is not None:
-            hidden = {entry.id for entry in done.consolidated.left_out}
-            mirrored = [_row(entry, entry.id not in hidden) for entry in done.consolidated.entries]
-            entries.replace(tx, home, mirrored, done.fingerprint)
-            for thread_id in _pinned(done.consolidated.entries):
-                outputs.pin(tx, thread_id)
+            mirroring.write(tx, home, done.consolidated, done.fingerprint)
 
     await phase.database.write(body)
-
-
-def _pinned(found: list[Entry]) -> set[str]:
-    """Return the threads that pinned entries rest on, so that they do not age out, also after rows were made anew."""
-    return {source.thread_id for entry in found if entry.pinned for source in entry.sources if source.thread_id}
-
-
-def _row(entry: Entry, is_shown: bool) -> dict[str, object]:
-    return {
-        "entry_id": entry.id,
-        "scope": entry.scope,
-        "kind": entry.kind,
-        "text": entry.text,
-        "support": entry.support,
-        "sources": msgspec.json.encode(entry.sources).decode(),
-        "first_seen_s": entry.first_seen_s,
-        "last_seen_s": entry.last_seen_s,
-        "is_pinned": int(entry.pinned),
-        "is_shown": int(is_shown),
-    }
 
 
 def _now(phase: Phase) -> int:

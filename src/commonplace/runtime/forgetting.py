@@ -24,7 +24,7 @@ from commonplace.errors import BadInput, CommonplaceError, WorkspaceError
 from commonplace.memory import baseline, history, inputs, layout, notes, staging
 from commonplace.memory.inputs import Input
 from commonplace.pipeline import consolidate, extract, lessons
-from commonplace.pipeline.consolidation import edits, unlearned
+from commonplace.pipeline.consolidation import edits, makers, unlearned
 from commonplace.pipeline.consolidation.embedded import Embedded
 from commonplace.pipeline.consolidation.forgotten import Forgotten, decision
 from commonplace.pipeline.embedded import Embedded as Reader
@@ -32,6 +32,7 @@ from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
 from commonplace.runtime import doctor, entries, hand, learners, learning, scopes
 from commonplace.runtime.entries import Known
+from commonplace.state import entries as mirror
 from commonplace.state import jobs, outputs, postings, usage
 from commonplace.state.database import Row, Transaction
 from commonplace.state.outputs import Output
@@ -309,7 +310,8 @@ def _contents(root: Path) -> Iterable[tuple[str, bytes]]:
 async def _foretell(book: Book, plan: _Plan) -> Forgot:
     """Return what would go: the same work, on a copy that is thrown away."""
     home, now = str(book.home.resolve()), int(book.settings.now().timestamp())
-    rows = await (await book.database()).read(
+    database = await book.database()
+    rows = await database.read(
         lambda tx: outputs.select(
             tx,
             home,
@@ -318,18 +320,19 @@ async def _foretell(book: Book, plan: _Plan) -> Forgot:
             now=now,
         )
     )
+    mirrored = await database.read(lambda tx: mirror.mirrored(tx, home))
     left: list[Row] = [
         {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or _output(row))} for row in rows
     ]
     kept = [row for row in left if row["raw_memory"]]
-    return await anyio.to_thread.run_sync(_rehearse, book, plan, kept)
+    return await anyio.to_thread.run_sync(_rehearse, book, plan, kept, mirrored)
 
 
 def _output(row: Row) -> Output:
     return Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"])
 
 
-def _rehearse(book: Book, plan: _Plan, rows: list[Row]) -> Forgot:
+def _rehearse(book: Book, plan: _Plan, rows: list[Row], mirrored: str | None) -> Forgot:
     forgotten = plan.forgotten(book.home)
     old = _stamps(book.home)
     with tempfile.TemporaryDirectory(prefix="commonplace-forget-") as folder:
@@ -346,6 +349,7 @@ def _rehearse(book: Book, plan: _Plan, rows: list[Row]) -> Forgot:
         unlearned.workspace(root, forgotten)
         desk = consolidate.open_desk(home, root, rows)
         desk.forgotten = forgotten
+        desk.is_kept = makers.is_others(root, mirrored)
         inputs.sync(root, desk.inputs)
         held = Embedded().consolidate(desk).entries
         _rewrite_history(home, forgotten)

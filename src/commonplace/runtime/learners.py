@@ -93,7 +93,7 @@ async def open(book: Book) -> AsyncGenerator[Learners]:  # noqa: A001 (as `book.
             if choice is not None:
                 models[kind] = (connected(book, choice), choice)
                 budgets[kind] = await budget(book, kind)
-        yield Learners(_extractor(models, budgets), _consolidator(models, budgets), budgets)
+        yield Learners(_extractor(models, budgets), _consolidator(book, models, budgets), budgets)
     finally:
         for model, _ in models.values():
             await model.aclose()
@@ -118,7 +118,7 @@ def _extractor(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budge
     return WithFallback(ByModel(model, choice, spending=budgets[EXTRACTION]), Embedded())
 
 
-def _consolidator(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:
+def _consolidator(book: Book, models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:
     if CONSOLIDATION not in models:
         from commonplace.pipeline.consolidation.embedded import Embedded
 
@@ -126,4 +126,4 @@ def _consolidator(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Bu
     from commonplace.pipeline.curation import Curator
 
     model, choice = models[CONSOLIDATION]
-    return Curator(model, choice, spending=budgets[CONSOLIDATION])
+    return Curator(model, choice, spending=budgets[CONSOLIDATION], now=book.settings.now)

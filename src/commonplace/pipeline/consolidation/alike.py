@@ -156,7 +156,7 @@ def words(text: str) -> Words:
         bool(denies),
         lower,
         _concepts_in(lower),
-        _weight(frozenset(about)),
+        weight(frozenset(about)),
     )
 
 
@@ -187,12 +187,12 @@ def _is_near(one: Words, two: Words) -> bool:
     shared = one.about & two.about
     if len(shared) < _MIN_SHARED:
         return False
-    both = _weight(shared)
+    both = weight(shared)
     least, whole = min(one.weight, two.weight), one.weight + two.weight - both
     return both >= _MIN_WEIGHT and both / least >= _SAME and both / whole >= _SAME_OF_ALL
 
 
-def _weight(words: frozenset[str]) -> float:
+def weight(words: frozenset[str]) -> float:
     """Return how much words tell: names much, words that are everywhere little."""
     return sum(map(_tells, words))
 

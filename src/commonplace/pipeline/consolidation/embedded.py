@@ -19,10 +19,11 @@ from commonplace.memory.inputs import Input, stems
 from commonplace.memory.notes import Note
 from commonplace.memory.staging import put
 from commonplace.pipeline import lessons, validate
-from commonplace.pipeline.consolidation import alike, handbook, kept, merge, repeated, skills, summary
+from commonplace.pipeline.consolidation import alike, handbook, joining, kept, merge, repeated, skills, summary, tracing
 from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.pipeline.consolidation.handbook import Known
 from commonplace.pipeline.consolidation.skills import Skill
+from commonplace.pipeline.consolidation.tracing import Learned, Resting
 from commonplace.pipeline.embedded import guard
 from commonplace.pipeline.lessons import Lesson
 from commonplace.protocol.ids import wire_second
@@ -55,6 +56,8 @@ class Desk(msgspec.Struct):
     """Files that a person made theirs."""
     is_kept: bool = False
     """Somebody else wrote the memory that is there: only what changed beneath it is touched."""
+    accepted: Path | None = None
+    """The workspace as people read it now."""
 
 
 class Consolidated(msgspec.Struct):
@@ -75,16 +78,16 @@ class Embedded:
 
     def consolidate(self, desk: Desk) -> Consolidated:
         """Write the memory's files; return what they hold."""
-        merged, learned = _merged(desk)
-        return _write(desk, merged, _known(desk, learned)) if not desk.is_kept else _add(desk)
+        merged, learned = lessons_of(desk)
+        return _write(desk, merged, sessions_of(desk, learned)) if not desk.is_kept else _add(desk, merged, learned)
 
 
 def entries_of(desk: Desk) -> list[Entry]:
     """Return what the memory holds, the most useful first, without writing anything."""
-    return sorted(_merged(desk)[0].entries, key=handbook.rank)
+    return sorted(lessons_of(desk)[0].entries, key=handbook.rank)
 
 
-def _merged(desk: Desk) -> tuple[merge.Merged, list[Lesson]]:
+def lessons_of(desk: Desk) -> tuple[merge.Merged, list[Lesson]]:
     """Return what lessons and notes make, and the lessons of sessions."""
     learned = [
         lesson
@@ -162,7 +165,7 @@ def _lesson(note: Note) -> Lesson:
     return Lesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
 
 
-def _known(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
+def sessions_of(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
     """Return the sessions that taught something."""
     found: dict[str, Known] = {}
     sessions = {each.thread_id: each for each in desk.inputs}
@@ -214,43 +217,76 @@ def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consoli
     rest = Budget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
     text, shown = _fit(entries, known, found, rest)
     _write_skills(desk, found)
-    put(desk.root / layout.MEMORY, _clean(text))
-    put(desk.root / layout.SUMMARY, _clean(digest))
+    put(desk.root / layout.MEMORY, clean(text))
+    put(desk.root / layout.SUMMARY, clean(digest))
     ids = {entry.id for entry in shown}
     return Consolidated(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
 
 
-def _add(desk: Desk) -> Consolidated:
-    """Keep the memory that is there, without what nothing supports any more, and add what is new."""
+def _add(desk: Desk, merged: merge.Merged, learned: list[Lesson]) -> Consolidated:
+    """Keep the memory that is there, without what nothing supports or holds any more, and add what is new."""
     root = desk.root
+    memory = (root / layout.MEMORY).read_text("utf-8", "replace")
+    left, resting = _kept(desk, memory, merged)
+    told, covered = kept.files(left), {each.id for one in resting for each in (one.entry, *one.rests)}
+    old = [one.entry for one in resting]
+    news = _fresh(desk, told)
+    new = [
+        each
+        for each in sorted(merged.entries, key=handbook.rank)
+        if each.id not in covered
+        and any((source.note or source.thread_id) in news for source in each.sources)
+        and not kept.is_known(each, old)
+    ]
+    known = sessions_of(desk, learned)
+    put(root / layout.MEMORY, clean(joining.join(left, handbook.write(new, known, {}))))
+    place = root / layout.SUMMARY
+    if place.is_file() and not list(validate.summary(place.read_text("utf-8", "replace"))):
+        wishes, topics = [each for each in new if each.is_global], summary.topics(new, known)
+        digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=summary.BUDGET)
+    else:
+        digest, _ = summary.write([*old, *new], known)
+    put(place, clean(digest))
+    for entry in (*old, *new):
+        entry.pinned = entry.id in desk.pinned
+    here = {entry.id for entry in (*old, *new)}
+    replaced = [(was, now) for was, now in merged.replaced if now.id in here and was.id not in here]
+    return Consolidated(_once([*old, *new]), replaced, [], [])
+
+
+def _kept(desk: Desk, memory: str, merged: merge.Merged) -> tuple[str, list[Resting]]:
+    """Return what of a memory stays, and what its bullets rest on."""
     gone = [alike.words(note.target or note.text) for note in desk.notes if note.action != "remember"]
 
     def is_gone(said: str) -> bool:
         return said in desk.forgotten or any(alike.is_same(alike.words(said), words) for words in gone)
 
-    memory = (root / layout.MEMORY).read_text("utf-8", "replace")
-    left = kept.supported(memory, lambda path: (root / path).is_file(), is_gone)
-    names = {f"{layout.SUMMARIES}/{name}.md": thread for thread, name in stems(desk.inputs).items()}
+    left = kept.supported(memory, lambda path: (desk.root / path).is_file(), is_gone)
+    known = Learned(merged)
+    over = {each.line for each in tracing.bullets(left) if known.is_over(each)}
+    left = "\n".join(line for number, line in enumerate(left.split("\n"), 1) if number not in over)
+    return left, tracing.trace(tracing.bullets(left), known, kept.by_key(left, by_file(desk)))
+
+
+def _fresh(desk: Desk, told: dict[str, str]) -> set[str]:
+    """Return the sessions and notes that a memory does not name, or that taught something since it named them."""
+    sessions = {
+        each.thread_id
+        for file, each in by_file(desk).items()
+        if told.get(file, "")[:19] < wire_second(each.updated_s)[:19]
+    }
+    return sessions | {note.path for note in desk.notes if note.path not in told}
+
+
+def _once(found: list[Entry]) -> list[Entry]:
+    """Return entries, each id once."""
+    return list({entry.id: entry for entry in reversed(found)}.values())[::-1]
+
+
+def by_file(desk: Desk) -> dict[str, Input]:
+    """Return the sessions by the files of their summaries."""
     sessions = {each.thread_id: each for each in desk.inputs}
-    by_file = {file: sessions[thread] for file, thread in names.items()}
-    told = kept.files(left)
-    old = kept.entries(left, by_file)
-    fresh = [each for file, each in by_file.items() if told.get(file, "")[:19] < wire_second(each.updated_s)[:19]]
-    rest = [note for note in desk.notes if note.path not in told]
-    merged, learned = _merged(msgspec.structs.replace(desk, inputs=fresh, notes=rest))
-    new = sorted((each for each in merged.entries if not kept.is_known(each, old)), key=handbook.rank)
-    known = _known(desk, learned)
-    blocks = handbook.write(new, known, {})
-    put(root / layout.MEMORY, _clean("\n\n".join(part for part in (left.rstrip("\n"), blocks) if part.strip()) + "\n"))
-    digest, _ = summary.write([*old, *new], known)
-    place = root / layout.SUMMARY
-    if place.is_file() and not list(validate.summary(place.read_text("utf-8", "replace"))):
-        wishes, topics = [each for each in new if each.is_global], summary.topics(new, known)
-        digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=summary.BUDGET)
-    put(place, _clean(digest))
-    for entry in (*old, *new):
-        entry.pinned = entry.id in desk.pinned
-    return Consolidated([*old, *new], merged.replaced, [], [])
+    return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(desk.inputs).items()}
 
 
 def _skills(desk: Desk) -> list[Skill]:
@@ -302,10 +338,10 @@ def _write_skills(desk: Desk, found: list[Skill]) -> None:
     for skill in found:
         path = f"{layout.SKILLS}/{skill.name}/SKILL.md"
         if path not in desk.owned:
-            put(desk.root / path, _clean(skill.text))
+            put(desk.root / path, clean(skill.text))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Take secrets out once more: words that were harmless apart may look like one beside each other."""
     cleaned = redact(text)
     return cleaned if cleaned == text else redact(cleaned)

@@ -89,6 +89,17 @@ def said(line: str) -> str:
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip().strip('"')
 
 
+def told(line: str) -> str:
+    """Return what a bullet says, as an entry has it: with its quotes."""
+    return _TRIM.sub("", line.strip().removeprefix("- ")).strip()
+
+
+def file_of(line: str) -> str | None:
+    """Return the file that a line of a task names as its source."""
+    found = _FILE.match(line)
+    return found[1] if found else None
+
+
 def files(text: str) -> dict[str, str]:
     """Return the files that a memory names as its sources, each with the newest time that it tells of it."""
     blocks, _ = reader.parse(text)
@@ -120,6 +131,14 @@ def summary(text: str, wishes: list[Entry], topics: list[str], *, budget: int) -
 def entries(text: str, by_file: dict[str, Input]) -> list[Entry]:
     """Return what a memory holds, each with the sessions of the tasks that it names."""
     found: dict[str, Entry] = {}
+    for entry in by_key(text, by_file).values():
+        found.setdefault(entry.id, entry)
+    return list(found.values())
+
+
+def by_key(text: str, by_file: dict[str, Input]) -> dict[tuple[str, str, str], Entry]:
+    """Return what a memory holds by scope, section and words."""
+    found: dict[tuple[str, str, str], Entry] = {}
     for block in reader.parse(text)[0]:
         sources = {
             task.number: [
@@ -131,14 +150,14 @@ def entries(text: str, by_file: dict[str, Input]) -> list[Entry]:
             for line in lines:
                 if line.text.startswith("- ") and not line.text.startswith("- Related skill: "):
                     entry = _entry(block, section, line.text, sources, by_file)
-                    found.setdefault(entry.id, entry)
-    return list(found.values())
+                    found.setdefault((entry.scope, section, entry.text), entry)
+    return found
 
 
 def _entry(block: Block, section: str, text: str, sources: dict[int, list[str]], by_file: dict[str, Input]) -> Entry:
     numbers = [int(number) for number in _MARK.findall(text)] or list(sources)
     named = list(dict.fromkeys(file for number in numbers for file in sources.get(number, ())))
-    told = _TRIM.sub("", text.removeprefix("- ")).strip()
+    words = told(text)
     evidence = [
         Source(
             said(text),
@@ -152,7 +171,7 @@ def _entry(block: Block, section: str, text: str, sources: dict[int, list[str]],
     ] or [Source(said(text), "told by the memory, said by the user")]
     scope, times = block.scope or GLOBAL, [source.updated_s for source in evidence]
     kind = _KIND[section]
-    return Entry(entry_id(scope, kind, told), scope, kind, told, len(evidence), evidence, min(times), max(times))
+    return Entry(entry_id(scope, kind, words), scope, kind, words, len(evidence), evidence, min(times), max(times))
 
 
 def is_known(entry: Entry, kept: list[Entry]) -> bool:

@@ -12,11 +12,14 @@ import re
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from commonplace.memory import layout, notes
 from commonplace.memory.entries import normal
 from commonplace.memory.notes import Note
 from commonplace.memory.staging import put
 from commonplace.pipeline.consolidation.forgotten import Forgotten
+from commonplace.state.database import Row
 from commonplace.state.outputs import Output
 
 _REFERENCE: Final = re.compile(r"^- \[(\d+)\] turn ")
@@ -48,6 +51,22 @@ def output(found: Output, forgotten: Forgotten) -> Output:
     slug = found.rollout_slug if found.rollout_slug and not cut.is_told_by(found.rollout_slug) else None
     cleaned = Output(raw, summary, slug)
     return found if cleaned == found else cleaned
+
+
+def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, Output]]:
+    """Return what may be used of rows, and those as they should be: others may have written them meanwhile."""
+    if not forgotten:
+        return found, {}
+    kept: list[Row] = []
+    cleaned: dict[str, Output] = {}
+    for row in found:
+        known = Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"])
+        left = output(known, forgotten)
+        if left is not known:
+            cleaned[row["thread_id"]] = left
+        if not left.is_empty:
+            kept.append({**row, **msgspec.structs.asdict(left)})
+    return kept, cleaned
 
 
 class _Cut:

@@ -1,0 +1,187 @@
+"""What going over the memory with a model costs: the tokens sent when one session joins, against a rewrite of all.
+
+The model is a script that rewords every bullet that it is shown and asks for nothing else, so each conversation is one
+request; a second row lets it look around once before. Tokens are estimated as everywhere here, a quarter of the bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from bench.ledger import Table
+from commonplace.context.tokens import tokens_of_bytes
+from commonplace.memory import inputs, layout
+from commonplace.memory.entries import Entry
+from commonplace.memory.inputs import Input
+from commonplace.models.base import Event, Request
+from commonplace.models.catalog import ModelInfo
+from commonplace.models.providers import Choice, Provider
+from commonplace.models.scripted import Answer, ScriptedModel, answer, call
+from commonplace.pipeline import validate
+from commonplace.pipeline.consolidation.embedded import Desk
+from commonplace.pipeline.consolidation.forgotten import Forgotten
+from commonplace.pipeline.curation import Curator
+from commonplace.pipeline.metered import size_of
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+START = 1_760_000_000
+PROJECTS = 32
+ROOTS = (
+    "migrat", "cach", "rout", "pars", "rend", "queu", "index", "batch", "token", "schem", "deploy", "mirror", "ledg",
+    "snap", "thread", "buff", "sock", "stream", "vect", "tens", "kern", "shard", "gate", "hook", "plug", "patch",
+)  # fmt: skip
+ENDS = ("er", "ing", "or", "age", "ment", "able", "ory", "ix", "ant", "ure", "ist", "al")
+WORDS = [root + end + more for root in ROOTS for end in ENDS for more in ("", "kit", "lab", "base")]
+
+
+def session(number: int) -> Input:
+    """What one session taught: two wishes, two facts, and something that failed."""
+    source = random.Random(number)
+
+    def words(count: int) -> str:
+        return " ".join(source.sample(WORDS, count))
+
+    wishes = [f"always check the {words(3)} before you touch {words(3)}" for _ in range(2)]
+    facts = [f"the {words(2)} of {words(3)} lives in src/{words(1)}/{words(1)}.py" for _ in range(2)]
+    failed = f"`make {words(1)}` failed ({words(3)} missing); `make {words(1)} {words(1)}` worked (exit 0)"
+    bullets = [*(f'said by the user: "{each}"' for each in wishes), *facts, failed]
+    quotes = [*wishes, *facts, failed]
+    hows = ["said by the user"] * 2 + ["shown by a command"] * 2 + ["verified by exit status"]
+    sections = ["Preference signals:", "", "Reusable knowledge:", "", "Failures and how to do differently:"]
+    body = [f"{section}\n- {text} [{n}]" if section else f"- {text} [{n}]"
+            for n, (section, text) in enumerate(zip(sections, bullets, strict=True), 1)]  # fmt: skip
+    references = [f'- [{n}] turn {n}, bytes {n * 900}-{n * 900 + 80}, {how}: "{quote}"'
+                  for n, (how, quote) in enumerate(zip(hows, quotes, strict=True), 1)]  # fmt: skip
+    cwd = f"/home/dev/p{number % PROJECTS}"
+    head = f"description: d\ntask: {words(3)}\ntask_group: g\ntask_outcome: success\ncwd: {cwd}\nkeywords: {words(4)}"
+    raw = "\n".join(
+        [f"---\n{head}\n---\n\n### Task 1: {words(3)}\n\ntask_outcome: success\n", *body, "", "References:"]
+    )
+    summary = f"# {words(4)}\n\nRollout context: 1 task(s), 60,000 bytes of dialogue, in {cwd}.\n"
+    thread = f"01a10000-0000-7000-8000-{number:012x}"
+    return Input(
+        thread, START + number * 3600, cwd, f"/s/{number}.jsonl", None, raw + "\n" + "\n".join(references), summary, "s"
+    )
+
+
+class Counting(ScriptedModel):
+    """A model that rewords what it is shown, and counts what it is sent."""
+
+    def __init__(self, *, looks: bool = False) -> None:
+        super().__init__()
+        self.tokens = 0
+        self.answered = 0
+        self._looks = looks
+
+    async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        self.tokens += size_of(request)
+        self.add(self._answer)
+        async for event in super().stream(request):
+            yield event
+
+    def _answer(self, request: Request) -> Answer:
+        text = str(json.loads(request.input[0])["content"][0]["text"])
+        if self._looks and len(request.input) == 1:
+            return answer(
+                call("search", {"words": WORDS[7]}, "s"), call("read", {"path": "MEMORY.md", "lines": 60}, "r")
+            )
+        shown = text.partition("\nNear them")[0].partition("\nThese lines of memory_summary.md")[0].split("\n")
+        bullets = [line for line in shown if line.startswith("- ") and "[Task " in line]
+        changes = [{"old": line, "new": f"- in short, {line[2:]}"} for line in bullets]
+        done = call("done", {}, "d")
+        found = answer(call("edit", {"path": "MEMORY.md", "changes": changes}, "e"), done) if changes else answer(done)
+        self.answered += tokens_of_bytes(sum(map(len, found.items)))
+        return found
+
+
+def _choice() -> Choice:
+    provider = Provider(api="responses", base_url="http://127.0.0.1:1/v1")
+    return Choice("here", provider, "m-1", ModelInfo(window=200_000, max_output=16_000, efforts=("medium",)))
+
+
+async def go_over(folder: Path, sessions: list[Input], *, is_kept: bool, looks: bool = False) -> Counting:
+    """Let a model go over a memory of sessions; it is accepted then."""
+    root, staged = folder / layout.FOLDER, folder / "staged"
+    layout.ensure(root)
+    shutil.rmtree(staged, ignore_errors=True)
+    shutil.copytree(root, staged)
+    inputs.sync(staged, sessions)
+    projects = {each.thread_id: f"example.org/acme/{each.cwd.rpartition('/')[2]}" for each in sessions}
+    desk = Desk(staged, sessions, projects, [], Forgotten([]), set(), set(), is_kept, root)
+    model = Counting(looks=looks)
+    maker = Curator(model, _choice(), now=lambda: NOW)
+
+    def check(found: list[Entry]) -> list[str]:
+        return validate.problems(staged) + list(validate.entries(found))
+
+    await maker.curate(desk, maker.consolidate(desk), check)
+    shutil.rmtree(root)
+    staged.rename(root)
+    return model
+
+
+def joining(folder: Path) -> Table:
+    """Tokens sent when one session joins, against a rewrite of all."""
+    table = Table(
+        "Going over the memory when one session joins (promised: at most 10 % of a full rewrite at 256)",
+        (
+            "sessions",
+            "MEMORY.md",
+            "rewrite of all",
+            "in requests",
+            "one joins",
+            "requests",
+            "share",
+            "and looks around",
+        ),
+    )
+    for count in (64, 256, 512):
+        place = folder / str(count)
+        sessions = [session(number) for number in range(count)]
+        anyio.run(_first, place / "grown", sessions)
+        whole = anyio.run(_first, place / "whole", [*sessions, session(count)])
+        size = (place / "grown" / layout.FOLDER / layout.MEMORY).stat().st_size
+        shutil.copytree(place / "grown", place / "looked")
+        one = anyio.run(_next, place / "grown", [*sessions, session(count)], False)
+        looked = anyio.run(_next, place / "looked", [*sessions, session(count)], True)
+        share = f"{one.tokens / whole.tokens:.1%}"
+        also = f"{looked.tokens:,} ({looked.tokens / whole.tokens:.1%})"
+        table.add(
+            count,
+            f"{size:,} bytes",
+            f"{whole.tokens:,} tokens",
+            len(whole.requests),
+            f"{one.tokens:,} tokens",
+            len(one.requests),
+            share,
+            also,
+        )
+    return table
+
+
+async def _first(folder: Path, sessions: list[Input]) -> Counting:
+    return await go_over(folder, sessions, is_kept=False)
+
+
+async def _next(folder: Path, sessions: list[Input], looks: bool) -> Counting:
+    return await go_over(folder, sessions, is_kept=True, looks=looks)
+
+
+def run_all() -> list[Table]:
+    """Measure everything."""
+    with tempfile.TemporaryDirectory(prefix="bench-curation-") as name:
+        return [joining(Path(name))]
+
+
+if __name__ == "__main__":
+    for each in run_all():
+        print(msgspec.json.encode([dict(zip(each.header, row, strict=True)) for row in each.rows]).decode())

@@ -1,0 +1,85 @@
+"""Kill a consolidation with a model before each of its steps, and look at what is left.
+
+    python curation_crash.py HOME WORK EVERY
+
+As `crash_program`, with a model that rewords what is new. Every try starts from the same home; whoever comes after the
+one that was killed has a model that does the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import crash_program
+from curated import NOW, choice, does, done, edit, words
+
+from commonplace.memory import layout, staging
+from commonplace.models.base import Request
+from commonplace.models.scripted import Answer, ScriptedModel
+from commonplace.pipeline import consolidate
+from commonplace.pipeline.consolidation import tracing
+from commonplace.pipeline.curation import Curator
+from commonplace.runtime import book as books
+from commonplace.runtime import scopes
+from commonplace.state import jobs
+
+
+def main() -> None:
+    """Try every step."""
+    template, work, every = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    crash_program.consolidate = by_model
+    old = crash_program.state(template)
+    reference = work / "reference"
+    shutil.copytree(template, reference)
+    assert crash_program.child(reference, None) == 0
+    new = crash_program.state(reference)
+    assert new != old
+    assert b"in short: " in new["MEMORY.md"]
+    tried = 0
+    for step in range(0, 100_000, every):
+        home = work / f"home{step}"
+        shutil.copytree(template, home)
+        status = crash_program.child(home, step)
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL, f"step {step}: {status}"
+        staging.recover(home / layout.FOLDER)
+        found = crash_program.state(home)
+        assert found in (old, new), f"step {step}: neither the old nor the new state: {sorted(found)}"
+        assert crash_program.child(home, None) == 0, f"step {step}: the next run failed"
+        assert crash_program.state(home) == new, f"step {step}: the next run did not finish"
+        assert not [path for path in home.iterdir() if path.name.startswith("memories.")], f"step {step}: left-overs"
+        shutil.rmtree(home)
+        tried += 1
+    print(tried)
+
+
+async def by_model(home: Path) -> None:
+    """Run phase 2 with a model that rewords the first bullet that it is shown."""
+    environment = {"COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat(), "HOME": str(home)}
+
+    def rewords(request: Request) -> Answer:
+        staged = home / "memories.next" / layout.MEMORY
+        bullets = [each.text for each in tracing.bullets(staged.read_text("utf-8"))]
+        asked = words(request)
+        shown = [each for each in bullets if each in asked and "in short: " not in each]
+        if "memory_summary.md, made by" in asked or not shown:
+            return does(done())
+        return does(edit({shown[0]: shown[0].replace("- ", "- in short: ", 1)}), done())
+
+    async with books.open(environment=environment) as book:
+        await (await book.index()).refresh(book.home)  # the home is a copy: its sessions are found again
+        await scopes.settle(book)
+        database = await book.database()
+        maker = Curator(ScriptedModel(*[rewords] * 99), choice(), now=lambda: NOW)
+        phase = consolidate.Phase(book.settings, database, maker, jobs.this_process())
+        done_ = await consolidate.run(phase)
+    if done_.status not in ("succeeded", "unchanged"):
+        raise RuntimeError(done_.status, done_.warnings)
+
+
+if __name__ == "__main__":
+    main()
