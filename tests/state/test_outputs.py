@@ -224,7 +224,8 @@ async def test_a_selected_output_comes_with_what_its_thread_says(rows: Rows) -> 
     (found,) = await rows.do(outputs.select, HOME, limit=9, max_unused_days=30, now=NOW)
 
     made: Columns = {"raw_memory": "raw a", "rollout_summary": "summary a", "rollout_slug": "slug", "generated_at": 5}
-    assert found == {"thread_id": "a", "source_updated_at": NOW - DAY, **made, **place}
+    last: Columns = {"is_selected": 0, "selected_source_updated_at": None}
+    assert found == {"thread_id": "a", "source_updated_at": NOW - DAY, **made, **last, **place}
 
 
 async def test_a_thread_whose_file_was_copied_is_selected_once_by_the_file_that_is_not_archived(rows: Rows) -> None:

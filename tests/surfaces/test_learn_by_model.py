@@ -54,7 +54,7 @@ def test_a_model_reads_and_its_cost_is_told(commonplace: Command, source: Path, 
     assert 3 == len(read)
     assert f"Cost: {len(server.asked)} requests, {1000 * len(server.asked):,} tokens." in ran.out
     assert status["budget"]["memory_stage1"]["requests"] == 3
-    assert "memory_stage1 (embedded): 3 of 1,000 requests, 3,000 of 10,000,000 tokens" in shown
+    assert "memory_stage1: 3 of 1,000 requests, 3,000 of 10,000,000 tokens" in shown
 
 
 def test_much_is_asked_about_and_nobody_can_be_asked(

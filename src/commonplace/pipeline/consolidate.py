@@ -15,7 +15,6 @@ the embedded consolidator does it, and says so.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import secrets
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -28,22 +27,18 @@ import msgspec
 
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
-from commonplace.memory import baseline, difference, extensions, history, inputs, layout, notes, staging
+from commonplace.memory import baseline, difference, extensions, history, inputs, layout, staging
 from commonplace.memory.entries import Entry
-from commonplace.memory.inputs import Input
 from commonplace.pipeline import validate
-from commonplace.pipeline.consolidation import edits, makers, mirroring, unlearned
+from commonplace.pipeline.consolidation import desks, edits, makers, mirroring, unlearned
 from commonplace.pipeline.consolidation.embedded import Consolidated, Desk, Embedded
 from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.protocol.ids import wire_time
-from commonplace.rollout import decisions
 from commonplace.state import consolidations, entries, jobs, outputs
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.jobs import Claim, Outcome, Worker
 from commonplace.state.outputs import Output
 
-_VERSION: Final = "1"
-"""Changes when the same inputs are to give another memory."""
 MAX_FAILURES: Final = 2
 """After so many failures in a row, the consolidator that needs no model does it."""
 _ATTEMPTS: Final = 5
@@ -192,9 +187,9 @@ async def _hold(phase: Phase, claim: Claim, home: str) -> Result:
         rows = await phase.database.read(lambda tx: _select(tx, phase, home))
         forgotten = Forgotten.of(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(unlearned.rows, rows, forgotten)
-        mirrored = await phase.database.read(lambda tx: entries.mirrored(tx, home))
+        mirror = await phase.database.read(lambda tx: _Mirror(entries.mirrored(tx, home), entries.hidden(tx, home)))
         try:
-            done = await _work(phase, claim, rows, mirrored)
+            done = await _work(phase, claim, rows, mirror)
         except WorkspaceChanged:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -212,6 +207,14 @@ def _select(tx: Transaction, phase: Phase, home: str) -> list[Row]:
         max_unused_days=phase.settings["memory.max_unused_days"],
         now=_now(phase),
     )
+
+
+class _Mirror(msgspec.Struct):
+    """What the database knows of the memory as it is."""
+
+    fingerprint: str | None
+    hidden: set[str]
+    """Entries that its file had no room for."""
 
 
 class _Job(msgspec.Struct):
@@ -236,9 +239,9 @@ class _Job(msgspec.Struct):
         return wrong + list(validate.entries(found))
 
 
-async def _work(phase: Phase, claim: Claim, rows: list[Row], mirrored: str | None) -> _Done:
+async def _work(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _Done:
     """Bring the workspace up to date with the rows."""
-    job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirrored)
+    job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirror)
     if isinstance(job, _Done):
         return job
     changes: list[history.Change] = []
@@ -262,7 +265,7 @@ async def _work(phase: Phase, claim: Claim, rows: list[Row], mirrored: str | Non
     return done
 
 
-def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirrored: str | None) -> _Job | _Done:
+def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _Job | _Done:
     """Stage a workspace; nothing if there is nothing to do."""
     home, moment = phase.settings.home, phase.settings.now()
     root = home / layout.FOLDER
@@ -273,15 +276,17 @@ def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirrored: str | None) 
     baseline.ensure(root, moment)
     edits.adopt(home, root, moment)
     unlearned.workspace(root, Forgotten.of(home))
-    desk = open_desk(home, root, rows)
-    desk.accepted = root
-    desk.is_kept = makers.is_others(root, mirrored)
-    fingerprint, name = _fingerprint(phase, desk), phase.consolidator.name
+    desk = desks.of_rows(home, root, rows)
+    desk.accepted, desk.hidden = root, mirror.hidden
+    desk.is_kept = makers.is_others(root, mirror.fingerprint)
+    if not makers.is_ours(root):  # whoever wrote it did not know what we read
+        desk.settled = set()
+    fingerprint, name = desks.fingerprint(home, desk), phase.consolidator.name
     made = makers.message(name, fingerprint, is_kept=desk.is_kept)
     instead = makers.message(makers.PLAIN, fingerprint, is_kept=desk.is_kept, instead_of=name)
     is_sound = not validate.problems(root, owned=desk.owned)
     is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
-    if is_current and mirrored == fingerprint:
+    if is_current and mirror.fingerprint == fingerprint:
         return _Done(Result("unchanged"), fingerprint)
     gives_up = claim.failures >= MAX_FAILURES and isinstance(phase.consolidator, Curates)
     maker = Embedded() if gives_up else phase.consolidator
@@ -329,38 +334,6 @@ def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history
     changes = history.difference(job.told, consolidated.entries, consolidated.replaced, wire_time(job.moment))
     history.append(phase.settings.home, changes)
     return changes
-
-
-def open_desk(home: Path, root: Path, rows: list[Row]) -> Desk:
-    """Return what a consolidator works with, as rows, notes and decisions tell it."""
-    found = [
-        Input(
-            thread_id=row["thread_id"],
-            updated_s=row["source_updated_at"],
-            cwd=row["cwd"],
-            rollout_path=row["path"],
-            git_branch=row["git_branch"],
-            raw_memory=row["raw_memory"],
-            rollout_summary=row["rollout_summary"],
-            rollout_slug=row["rollout_slug"],
-        )
-        for row in rows
-    ]
-    projects = {row["thread_id"]: row["project"] for row in rows}
-    forgotten = Forgotten.of(home)
-    return Desk(root, found, projects, notes.read(root), forgotten, decisions.pins(home), decisions.owned(home))
-
-
-def _fingerprint(phase: Phase, desk: Desk) -> str:
-    """Return what tells whether anything changed that a memory is made of."""
-    digest = hashlib.sha256(_VERSION.encode())
-    for each in desk.inputs:
-        digest.update(msgspec.json.encode([each, desk.projects.get(each.thread_id)]))
-    digest.update(msgspec.json.encode([desk.notes, sorted(desk.pinned), sorted(desk.owned)]))
-    with contextlib.suppress(FileNotFoundError):
-        for line in decisions.forgotten(phase.settings.home):
-            digest.update(msgspec.json.encode(line))
-    return digest.hexdigest()
 
 
 def _result(changes: list[history.Change], consolidated: Consolidated) -> Result:

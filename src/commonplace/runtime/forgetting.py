@@ -24,7 +24,7 @@ from commonplace.errors import BadInput, CommonplaceError, WorkspaceError
 from commonplace.memory import baseline, history, inputs, layout, notes, staging
 from commonplace.memory.inputs import Input
 from commonplace.pipeline import consolidate, extract, lessons
-from commonplace.pipeline.consolidation import edits, makers, unlearned
+from commonplace.pipeline.consolidation import desks, edits, makers, unlearned
 from commonplace.pipeline.consolidation.embedded import Embedded
 from commonplace.pipeline.consolidation.forgotten import Forgotten, decision
 from commonplace.pipeline.embedded import Embedded as Reader
@@ -347,7 +347,7 @@ def _rehearse(book: Book, plan: _Plan, rows: list[Row], mirrored: str | None) ->
         if (root / layout.GIT).is_dir():
             edits.adopt(home, root, book.settings.now())
         unlearned.workspace(root, forgotten)
-        desk = consolidate.open_desk(home, root, rows)
+        desk = desks.of_rows(home, root, rows)
         desk.forgotten = forgotten
         desk.is_kept = makers.is_others(root, mirrored)
         inputs.sync(root, desk.inputs)

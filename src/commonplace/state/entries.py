@@ -37,6 +37,11 @@ def get(tx: Transaction, root: str, entry_id: str) -> Row | None:
     return rows[0] if rows else None
 
 
+def hidden(tx: Transaction, root: str) -> set[str]:
+    """Return the entries that a memory holds and its file had no room for."""
+    return {row["entry_id"] for row in tx.query("entries.hidden", root=root)}
+
+
 def pin(tx: Transaction, root: str, entry_id: str, *, pinned: bool) -> bool:
     """Mirror that a person asked to keep an entry, or no longer; return whether it is there."""
     return tx.execute("entries.pin", root=root, entry_id=entry_id, is_pinned=int(pinned)) > 0

@@ -98,6 +98,8 @@ class Memory:
         self.pinned: set[str] = set()
         self.owned: set[str] = set()
         self.is_kept = False
+        self.settled: set[str] = set()
+        self.hidden: set[str] = set()
         self.model = ScriptedModel()
         layout.ensure(self.root)
 
@@ -125,6 +127,8 @@ class Memory:
             self.owned,
             self.is_kept,
             self.root,
+            self.settled,
+            self.hidden,
         )
 
     def without_model(self) -> Consolidated:
@@ -137,8 +141,18 @@ class Memory:
         self, *steps: Step, settings: Settings | None = None, spending: Spending | None = None
     ) -> Consolidated:
         """Let a model go over what is new; if that may be used, it is the memory."""
-        desk = self.desk()
         self.model = ScriptedModel(*steps)
+        found = await self._learn(settings, spending)
+        self.model.check()
+        return found
+
+    async def learn_quietly(self) -> Consolidated:
+        """The same with a model that changes nothing, however often it is asked."""
+        self.model = ScriptedModel(*[nothing() for _ in range(200)])
+        return await self._learn(None, None)
+
+    async def _learn(self, settings: Settings | None, spending: Spending | None) -> Consolidated:
+        desk = self.desk()
         limits = settings or Settings(pace=Pace(sleep=_at_once))
         curator = Curator(self.model, choice(), spending=spending, settings=limits, now=lambda: NOW)
 
@@ -146,7 +160,6 @@ class Memory:
             return validate.problems(desk.root, owned=self.owned) + list(validate.entries(found))
 
         found = await curator.curate(desk, curator.consolidate(desk), check)
-        self.model.check()
         self.is_kept = True
         self._accept()
         return found

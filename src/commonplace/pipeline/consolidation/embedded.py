@@ -14,12 +14,23 @@ from typing import Final
 import msgspec
 
 from commonplace.memory import layout
-from commonplace.memory.entries import GLOBAL, Entry, Source
+from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.inputs import Input, stems
 from commonplace.memory.notes import Note
 from commonplace.memory.staging import put
 from commonplace.pipeline import lessons, validate
-from commonplace.pipeline.consolidation import alike, handbook, joining, kept, merge, repeated, skills, summary, tracing
+from commonplace.pipeline.consolidation import (
+    alike,
+    fitting,
+    handbook,
+    joining,
+    kept,
+    merge,
+    repeated,
+    skills,
+    summary,
+    tracing,
+)
 from commonplace.pipeline.consolidation.forgotten import Forgotten
 from commonplace.pipeline.consolidation.handbook import Known
 from commonplace.pipeline.consolidation.skills import Skill
@@ -58,6 +69,10 @@ class Desk(msgspec.Struct):
     """Somebody else wrote the memory that is there: only what changed beneath it is touched."""
     accepted: Path | None = None
     """The workspace as people read it now."""
+    settled: set[str] = set()
+    """Threads whose last consolidation had what they taught, just as it is: of a kept memory they are part."""
+    hidden: set[str] = set()
+    """Entries that the memory holds and its file had no room for."""
 
 
 class Consolidated(msgspec.Struct):
@@ -239,7 +254,8 @@ def _add(desk: Desk, merged: merge.Merged, learned: list[Lesson]) -> Consolidate
         and not kept.is_known(each, old)
     ]
     known = sessions_of(desk, learned)
-    put(root / layout.MEMORY, clean(joining.join(left, handbook.write(new, known, {}))))
+    for entry in (*old, *new):
+        entry.pinned = entry.id in desk.pinned
     place = root / layout.SUMMARY
     if place.is_file() and not list(validate.summary(place.read_text("utf-8", "replace"))):
         wishes, topics = [each for each in new if each.is_global], summary.topics(new, known)
@@ -247,11 +263,17 @@ def _add(desk: Desk, merged: merge.Merged, learned: list[Lesson]) -> Consolidate
     else:
         digest, _ = summary.write([*old, *new], known)
     put(place, clean(digest))
-    for entry in (*old, *new):
-        entry.pinned = entry.id in desk.pinned
+    by_key = {one.bullet.key: one.entry for one in resting}
+    by_key |= {(each.scope, SECTION_OF[each.kind], each.text): each for each in new}
+    allowed = budget(desk.inputs)
+    size = len(digest.encode())
+    text = joining.join(left, handbook.write(new, known, {}))
+    text, left_out = fitting.fit(text, by_key, wanted=allowed.wanted - size, most=allowed.most - size)
+    put(root / layout.MEMORY, clean(text))
     here = {entry.id for entry in (*old, *new)}
+    untold = [each for each in merged.entries if each.id in desk.hidden and each.id not in covered | here]
     replaced = [(was, now) for was, now in merged.replaced if now.id in here and was.id not in here]
-    return Consolidated(_once([*old, *new]), replaced, [], [])
+    return Consolidated(_once([*old, *new, *untold]), replaced, [*left_out, *untold], [])
 
 
 def _kept(desk: Desk, memory: str, merged: merge.Merged) -> tuple[str, list[Resting]]:
@@ -273,7 +295,7 @@ def _fresh(desk: Desk, told: dict[str, str]) -> set[str]:
     sessions = {
         each.thread_id
         for file, each in by_file(desk).items()
-        if told.get(file, "")[:19] < wire_second(each.updated_s)[:19]
+        if each.thread_id not in desk.settled and told.get(file, "")[:19] < wire_second(each.updated_s)[:19]
     }
     return sessions | {note.path for note in desk.notes if note.path not in told}
 

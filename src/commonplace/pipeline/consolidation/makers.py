@@ -38,3 +38,8 @@ def is_others(root: Path, mirrored: str | None) -> bool:
         return mirrored is None  # else it is ours, and only its baseline was lost
     name = maker.removeprefix(_MADE).partition(_INSTEAD)[0]
     return name != PLAIN
+
+
+def is_ours(root: Path) -> bool:
+    """Say whether a consolidation of ours made the memory as it is."""
+    return (baseline.message(root) or "").startswith(_MADE)

@@ -26,6 +26,10 @@ WHERE e.root = :root AND e.entry_id = :entry_id
 -- How many entries a memory has for each scope.
 SELECT scope, count(*) AS n FROM entries WHERE root = :root GROUP BY scope ORDER BY scope
 
+-- name: entries.hidden
+-- Entries that a memory holds and its file had no room for.
+SELECT entry_id FROM entries WHERE root = :root AND is_shown = 0
+
 -- name: entries.pin
 -- Keep an entry, or no longer.
 UPDATE entries SET is_pinned = :is_pinned WHERE root = :root AND entry_id = :entry_id

@@ -24,7 +24,8 @@ DELETE FROM outputs
 -- The extractions to consolidate: fresh or pinned, of threads that memory may use, the most useful first. A thread
 -- whose file was copied counts once.
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs.rollout_summary, outputs.rollout_slug,
-  outputs.generated_at, threads.path, threads.cwd, threads.git_branch, threads.project
+  outputs.generated_at, outputs.is_selected, outputs.selected_source_updated_at, threads.path, threads.cwd,
+  threads.git_branch, threads.project
 FROM outputs JOIN threads ON threads.home = :home AND threads.path = (
   SELECT file.path FROM threads AS file
   WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'

@@ -37,7 +37,8 @@ def _show(found: Status) -> None:
     output.say(f"jobs        {counts(found.jobs)}")
     output.say(f"learned     {found.outputs} sessions, {found.selected} of them in the last consolidation")
     for kind, cost in found.budget.items():
-        output.say(f"today       {kind} ({cost.model}): {_cost(cost)}")
+        who = "" if cost.model == "embedded" else f" by {cost.model}"
+        output.say(f"today       {kind}{who}: {_cost(cost)}")
     for lock in found.locks:
         output.say(f"working     {lock.worker} on {lock.kind} {lock.key} until {lock.until}")
     for job in found.failed:

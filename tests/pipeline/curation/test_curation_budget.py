@@ -1,0 +1,100 @@
+"""A memory that a model wrote stays within its budget, and what has no room there is still known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from curated import Memory, fact, session, wish
+
+from commonplace.memory.inputs import Input, stems
+from commonplace.pipeline.consolidation import embedded, kept
+
+pytestmark = pytest.mark.anyio
+FACTS = 20
+NAMES = ("amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "iris", "jade", "kelp", "larch")
+
+
+def named(number: int) -> str:
+    """A name that no other number has, nor a part of it."""
+    first, second = NAMES[number % len(NAMES)], NAMES[number // len(NAMES) % len(NAMES)]
+    return f"{first}{second}{number}"
+
+
+def small(number: int) -> Input:
+    """A session that teaches much and was short: more than there is room for."""
+    words = [
+        fact(f"{named(number * FACTS + place)} keeps its {named(place)} ledger in /srv/{named(number)}/{place}.db")
+        for place in range(FACTS)
+    ]
+    found = session(number, wish(f"never restart {named(number)} by hand"), *words)
+    text = found.rollout_summary.replace("90000 bytes", "900 bytes")
+    return msgspec.structs.replace(found, rollout_summary=text)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory(tmp_path)
+
+
+def size(memory: Memory) -> int:
+    return len(memory.text().encode()) + len(memory.text("memory_summary.md").encode())
+
+
+async def test_a_kept_memory_stays_within_its_budget_and_knows_the_rest(memory: Memory) -> None:
+    memory.add(*(small(number) for number in range(1, 9)))
+    await memory.learn_quietly()
+    for number in range(9, 41):
+        memory.add(small(number))
+    found = await memory.learn_quietly()
+    told = memory.bullets()
+
+    assert size(memory) <= embedded.budget(memory.sessions).most
+    assert found.left_out
+    assert len(found.entries) == len({entry.id for entry in found.entries})
+    assert {entry.text for entry in found.entries} >= {entry.text for entry in found.left_out}
+    assert len(told) + len(found.left_out) == len(found.entries)
+
+
+async def test_what_a_person_pinned_is_not_left_out(memory: Memory) -> None:
+    memory.add(*(small(number) for number in range(1, 9)))
+    first = await memory.learn_quietly()
+    memory.pinned = {entry.id for entry in first.entries if f"/srv/{named(1)}/3.db" in entry.text}
+    memory.add(*(small(number) for number in range(9, 41)))
+    await memory.learn_quietly()
+
+    assert any(f"/srv/{named(1)}/3.db" in line for line in memory.bullets())
+
+
+async def test_what_has_no_room_is_known_in_later_runs_too(memory: Memory) -> None:
+    memory.add(*(small(number) for number in range(1, 41)))
+    await memory.learn_quietly()
+    memory.add(small(41))
+    found = await memory.learn_quietly()
+    memory.hidden = {entry.id for entry in found.left_out}
+    memory.settled = {each.thread_id for each in memory.sessions}
+    memory.add(small(42))
+    again = await memory.learn_quietly()
+
+    assert {entry.id for entry in again.left_out} >= memory.hidden - {
+        entry.id for entry in again.entries if entry.text in memory.text()
+    }
+    assert size(memory) <= embedded.budget(memory.sessions).most
+
+
+async def test_what_a_model_removed_stays_away_though_no_task_names_its_session(memory: Memory) -> None:
+    memory.add(*(small(number) for number in range(1, 41)))
+    first = await memory.learn_quietly()
+    memory.settled = {each.thread_id for each in memory.sessions}
+    named_files, files = kept.files(memory.text()), stems(memory.sessions)
+    untold = {key for key, file in files.items() if f"rollout_summaries/{file}.md" not in named_files}
+    shown = {entry.text for entry in first.entries if {source.thread_id for source in entry.sources} <= untold}
+    gone = next(line for line in memory.bullets() if kept.told(line) in shown)
+    place = memory.root / "MEMORY.md"
+    place.write_text(memory.text().replace(gone + "\n", ""), "utf-8")
+    found = await memory.learn_quietly()
+
+    told = kept.told(gone)
+    assert told not in memory.text()
+    assert told not in {entry.text for entry in found.entries}
