@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -132,10 +133,45 @@ def speed(folder: Path) -> Table:
     return table
 
 
+def command(folder: Path) -> Table:
+    """The same as a person types it: `commonplace memory run --phase 1`, from its start to its end."""
+    table = Table(
+        "The whole command `memory run --phase 1`, 64 sessions (promised: 1.3 s)", ("runs", "best", "median", "worst")
+    )
+    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    source = folder / "typed"
+    for number in range(COUNT):
+        session = known[number % len(known)]
+        again = Session("codex", session.cwd, session.events, days_ago=1 + number / 1000)
+        files.write(Case(f"typed-{number}", "", [again], Expected()), source, NOW)
+    with _server() as port:
+        times = sorted(_typed(folder / f"typed-home-{number}", source, port) for number in range(7))
+    table.add(len(times), *(f"{seconds:.2f} s" for seconds in (times[0], times[len(times) // 2], times[-1])))
+    return table
+
+
+def _typed(home: Path, source: Path, port: int) -> float:
+    home.mkdir()
+    provider = f'[providers.here]\napi = "responses"\nbase_url = "http://127.0.0.1:{port}/v1"\n'
+    (home / "config.toml").write_text(f'[memory]\nextract_model = "here:m-1"\n{provider}', "utf-8")
+    variables = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat()}
+    program = [sys.executable, "-m", "commonplace"]
+    took = ["sessions", "import", "--from", "codex", "--path", str(source / "codex")]
+    subprocess.run([*program, *took], env=variables, check=True, capture_output=True)
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [*program, "memory", "run", "--phase", "1", "--json"], env=variables, check=True, capture_output=True
+    )
+    seconds = time.perf_counter() - begun
+    report = json.loads(done.stdout)
+    assert report["extracted"] + report["no_output"] == COUNT, report
+    return seconds
+
+
 def run_all() -> list[Table]:
     """Measure everything."""
     with tempfile.TemporaryDirectory(prefix="bench-extraction-") as name:
-        return [speed(Path(name))]
+        return [speed(Path(name)), command(Path(name))]
 
 
 if __name__ == "__main__":
