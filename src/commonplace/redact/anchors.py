@@ -67,6 +67,11 @@ class Text:
         self._words = b" ".join((b"", *set(self.low.translate(_LETTERS).split()), b""))
         self._places: dict[bytes, list[int]] = {}
 
+    @property
+    def breadth(self) -> int:
+        """How long the list of words is: what asking for one costs."""
+        return len(self._words)
+
     def among(self, rows: Gated[Row]) -> list[Row]:
         """Return the rows whose words may occur."""
         words = self._words

@@ -63,7 +63,7 @@ def scan(data: bytes, *, cut: bool = False) -> list[Span]:
 
 def _once(data: bytes, *, cut: bool) -> list[Span]:
     text = Text(data)
-    found: list[Span] = [*tokens.find(data, cut=cut)]
+    found: list[Span] = [*tokens.find(text, cut=cut)]
     for family in _FAMILIES:
         found.extend(family.find(text))
     return spans.merge(found)

@@ -3,7 +3,8 @@
 The text is mapped to word and not-word bytes once (`translate`), long runs of word bytes are found as plain strings,
 and the first two bytes of a run say which rows of the catalogue could begin there. So the cost of a text hardly depends
 on the size of the catalogue, and a row's expression is compiled when its prefix is met. A run may begin behind an
-escape (`\n`), a percent code or the sign of a diff line, so those starts are tried as well.
+escape (`\n`), a percent code or the sign of a diff line, so those starts are tried as well. A run that does not
+begin with a credential is left to `glued`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from commonplace.redact import judge
+from commonplace.redact import glued, judge
+from commonplace.redact.anchors import Text
 from commonplace.redact.catalogue import Format, formats, shape_of
 from commonplace.redact.spans import Span
 
@@ -73,6 +75,7 @@ _AWS_SECRET: Final = re.compile(rb"(?:[\s,:;|\"']|\\[nt]){1,6}(?P<value>[A-Za-z0
 _LOOK_BACK: Final = 96
 _SHORTEST_UNKNOWN: Final = 26
 _UUID_LENGTH: Final = 36
+_UNKNOWN: Final = "prefixed_token"
 _DIGIT: Final = re.compile(rb"[0-9]")
 
 _GENERIC: Final = re.compile(
@@ -127,14 +130,18 @@ def runs(data: bytes, table: bytes = _MAP, run: bytes = _RUN) -> Iterator[tuple[
         at = mapped.find(run, end)
 
 
-def find(data: bytes, *, cut: bool = False) -> Iterator[Span]:
+def find(text: Text, *, cut: bool = False) -> Iterator[Span]:
     """Yield the credentials of the catalogue; `cut` says that the data begins in the middle of something."""
+    data = text.data
     index = _index()
     last = -1
+    left: list[glued.Run] = []
     for begin, end in runs(data):
         start = begin
-        while end - start >= SHORTEST and not (cut and start == 0):
-            span = _look(data, start, end, index, last)
+        while end - start >= SHORTEST:
+            span = None if cut and start == 0 else _look(data, start, end, index, last)
+            if span is None or span.kind == _UNKNOWN:
+                left.append((start, end))
             if span is None:
                 break
             yield span
@@ -142,6 +149,7 @@ def find(data: bytes, *, cut: bool = False) -> Iterator[Span]:
             if span.kind == "aws_access_key_id" and (secret := _AWS_SECRET.match(data, span.end)):
                 yield Span(*secret.span("value"), "aws_secret_access_key")
             start = max(span.end, start + 1)  # what follows without a gap may be another one
+    yield from glued.find(text, left)
     last = -1
     for begin, end in runs(data, _WIDE, _WIDE_RUN):
         start = begin
@@ -201,7 +209,7 @@ def _look(data: bytes, start: int, end: int, index: _Index, last: int) -> Span |
         return Span(found.start(), found.end(), str(found.lastgroup))
     found = _GENERIC.match(data, place, end)
     if found is not None and _is_generic(found) and not _is_inside(data, place):
-        return Span(found.start(), found.end(), "prefixed_token")
+        return Span(found.start(), found.end(), _UNKNOWN)
     return None
 
 
