@@ -57,7 +57,7 @@ def test_eight_learners_share_five_hundred_sessions(tmp_path: Path, database_add
 
 
 def test_order_of_arrival_does_not_matter(tmp_path: Path, database_address: str) -> None:
-    home = many(tmp_path / "sources", 12)
+    home = many(tmp_path / "sources", 8)
     expected, memory = quiet(tmp_path, home)
     variables = environment(tmp_path / "one by one", database_address)
     paths = sorted((home / "sessions").rglob("*.jsonl"))

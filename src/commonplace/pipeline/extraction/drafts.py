@@ -29,7 +29,7 @@ REFERENCES: Final = "References:"
 _SECTIONS: Final = {name.rstrip(":").lower(): name for name in (PREFERENCES, KNOWLEDGE, FAILURES, STEPS, REFERENCES)}
 _TASK: Final = re.compile(r"^#{2,3} Task (\d{1,9}): (.+)$")
 _BULLET: Final = re.compile(r"^[-*] +(.*)$")
-_NUMBERS: Final = re.compile(r"[\s,]*((?:\[\d+(?:, ?\d+)*\][\s,]*)+)\.?$")
+_NUMBERS: Final = re.compile(r"\d+(?:, ?\d+)*")
 _REFERENCE: Final = re.compile(r"^[-*]? *\[(?P<n>\d{1,9})\] *(?:turn (?P<turn>\d{1,9}))?(?P<rest>.*)$", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"[\"“„«](?P<quote>.*)[\"”“»]\.?$")
 _CONTEXT: Final = "Rollout context:"
@@ -154,8 +154,23 @@ def _reference(found: re.Match[str]) -> Reference:
 
 
 def _bullet(section: str, text: str, own: dict[int, Reference], everywhere: dict[int, Reference]) -> Bullet:
-    tail = _NUMBERS.search(text)
-    numbers = [int(number) for number in re.findall(r"\d{1,9}", tail[1])] if tail else []
-    told = " ".join((text[: tail.start()] if tail else text).split())
+    told, numbers = _tail(text)
     named = (own.get(number) or everywhere.get(number) for number in dict.fromkeys(numbers))
-    return Bullet(section, told, tuple(each for each in named if each is not None)[:MAX_REFERENCES])
+    return Bullet(section, " ".join(told.split()), tuple(each for each in named if each is not None)[:MAX_REFERENCES])
+
+
+def _tail(text: str) -> tuple[str, list[int]]:
+    """Return a bullet without the numbers in brackets at its end, and those; read from the end, so in linear time."""
+    rest = text.rstrip(" \t,")
+    rest = rest[:-1] if rest.endswith("].") else rest
+    found: list[str] = []
+    while rest.endswith("]"):
+        start = rest.rfind("[")
+        inner = rest[start + 1 : -1]
+        if start < 0 or not _NUMBERS.fullmatch(inner):
+            break
+        found.append(inner)
+        rest = rest[:start].rstrip(" \t,")
+    if not found:
+        return text, []
+    return rest, [int(number) for inner in reversed(found) for number in re.findall(r"\d{1,9}", inner)]
