@@ -21,7 +21,7 @@ from commonplace.runtime import imports, learning
 from commonplace.runtime.book import Book
 from commonplace.runtime.learning import Report, Wish
 from commonplace.state.database import Row
-from model_server import Answer, Body, ModelServer, Refusal, Silence, extraction, first_words
+from model_server import Answer, Body, Call, ModelServer, Refusal, Silence, extraction, first_words
 
 pytestmark = pytest.mark.anyio
 RULES = ("Always use uv, never pip.", "Never push to main.", "Use four spaces in YAML.", "Write tests first.")
@@ -319,6 +319,35 @@ def test_two_workers_read_every_session_once(tmp_path: Path, database_address: s
     assert 24 == sum(each["extracted"] for each in reports)
     assert 24 == len({first_words(each) for each in server.asked}) == len(server.asked)
     assert 24 == len(outputs(around.variables))
+
+
+def test_two_workers_go_the_whole_way_with_models(tmp_path: Path, database_address: str) -> None:
+    around = Around(tmp_path, database_address)
+
+    def answer(body: Body) -> Any:
+        return Call("done", {}) if body.get("tools") else extraction(body)
+
+    with ModelServer(answer) as server:
+        around.write(server, 'consolidate_model = "here:m-1"')
+        sessions(around.sources, 8)
+        run(around.variables, "sessions", "import", "--from", "codex", "--path", str(around.sources / "codex"))
+        workers = [
+            subprocess.Popen(
+                program("memory", "run", "--json"), env=around.variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            for _ in range(2)
+        ]
+        ended = [(each.communicate(timeout=120), each.returncode) for each in workers]
+        asked = len(server.asked)
+        run(around.variables, "memory", "run")
+    reports = [json.loads(out) for (out, _), _ in ended]
+
+    assert [0, 0] == [code for _, code in ended]
+    assert {"succeeded", "unchanged"} >= {each["consolidation"]["status"] for each in reports}
+    assert 8 == sum(each["extracted"] for each in reports)
+    assert asked == len(server.asked) == sum(each["cost"]["requests"] for each in reports)
+    memory = (around.home / "memories" / "MEMORY.md").read_text("utf-8")
+    assert list(RULES) == [rule for rule in RULES if memory.count(rule) == 1]  # said twice each, and merged
 
 
 def test_a_worker_that_is_killed_while_the_model_thinks_leaves_its_session_to_the_next(
