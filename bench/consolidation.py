@@ -13,14 +13,14 @@ import anyio
 from bench import measure
 from bench.learning import NOW, PROGRAM
 from bench.ledger import Table
+from commonplace.app import book as books
+from commonplace.learning import learn
+from commonplace.learning.consolidate import merge
+from commonplace.learning.evaluate import cases, files, whole
+from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.lessons import Lesson
+from commonplace.learning.reading.session_view import read
 from commonplace.memory.entries import Source
-from commonplace.pipeline.consolidation import merge
-from commonplace.pipeline.gold import cases, files, whole
-from commonplace.pipeline.gold.cases import Case, Expected, Session
-from commonplace.pipeline.lessons import Lesson
-from commonplace.pipeline.view import read
-from commonplace.runtime import book as books
-from commonplace.runtime import learn
 
 KINDS = ("learned", "merged", "superseded", "scope", "skill", "never")
 THINGS = ("answers", "commits", "branches", "tests", "comments", "imports", "logs", "releases", "migrations", "types")

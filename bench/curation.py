@@ -19,18 +19,18 @@ import msgspec
 
 from bench.ledger import Table
 from commonplace.context.tokens import tokens_of_bytes
-from commonplace.memory import inputs, layout
+from commonplace.learning.consolidate.consolidator import Desk
+from commonplace.learning.consolidate.curator import Curator
+from commonplace.learning.metered_model import size_of
+from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
-from commonplace.memory.inputs import Input
+from commonplace.memory.files import raw_memories, validation
+from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.workspace import layout
 from commonplace.models.base import Event, Request
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider
 from commonplace.models.scripted import Answer, ScriptedModel, answer, call
-from commonplace.pipeline import validate
-from commonplace.pipeline.consolidation.embedded import Desk
-from commonplace.pipeline.consolidation.forgotten import Forgotten
-from commonplace.pipeline.curation import Curator
-from commonplace.pipeline.metered import size_of
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 START = 1_760_000_000
@@ -114,14 +114,14 @@ async def go_over(folder: Path, sessions: list[Input], *, is_kept: bool, looks: 
     layout.ensure(root)
     shutil.rmtree(staged, ignore_errors=True)
     shutil.copytree(root, staged)
-    inputs.sync(staged, sessions)
+    raw_memories.sync(staged, sessions)
     projects = {each.thread_id: f"example.org/acme/{each.cwd.rpartition('/')[2]}" for each in sessions}
     desk = Desk(staged, sessions, projects, [], Forgotten([]), set(), set(), is_kept, root)
     model = Counting(looks=looks)
     maker = Curator(model, _choice(), now=lambda: NOW)
 
     def check(found: list[Entry]) -> list[str]:
-        return validate.problems(staged) + list(validate.entries(found))
+        return validation.problems(staged) + list(validation.entries(found))
 
     await maker.curate(desk, maker.consolidate(desk), check)
     shutil.rmtree(root)

@@ -9,12 +9,13 @@ from typing import Final
 import msgspec
 
 from bench.learning import NOW
-from commonplace.importers import claude_code, ledgers
-from commonplace.pipeline import embedded, view
-from commonplace.pipeline.embedded import Detector, outcomes, render, retractions, tasks
-from commonplace.pipeline.gold import cases, files, score
-from commonplace.pipeline.gold.cases import Case
-from commonplace.pipeline.view import View
+from commonplace.importers import claude_code, ledger_writer
+from commonplace.learning.evaluate import cases, files, score
+from commonplace.learning.evaluate.cases import Case
+from commonplace.learning.extract import rules
+from commonplace.learning.extract.rules import Detector, render, retractions
+from commonplace.learning.reading import outcomes, session_view, tasks
+from commonplace.learning.reading.session_view import View
 from commonplace.state.outputs import Output
 
 SETS: Final = ("near", "wide")
@@ -54,7 +55,7 @@ class Row(msgspec.Struct, frozen=True):
 def by_detector(sets: tuple[str, ...] = SETS) -> list[Row]:
     """Return how each detector does alone."""
     read = [(case, _views(case)) for half in sets for case in cases.load(half)]
-    return [_row(name, detect, read) for name, detect in embedded.DETECTORS.items()]
+    return [_row(name, detect, read) for name, detect in rules.DETECTORS.items()]
 
 
 def _row(name: str, detect: Detector, read: list[tuple[Case, list[View | None]]]) -> Row:
@@ -81,13 +82,13 @@ def _views(case: Case) -> list[View | None]:
     """Return the sessions of a case as a reader sees them; None for one that may not be read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        place = ledgers.Place(folder / "home", lambda: NOW, 65536)
+        place = ledger_writer.Place(folder / "home", lambda: NOW, 65536)
         views: list[View | None] = []
         for session, _, path in files.write(case, folder, NOW):
             if session.source in ("subagent", "ephemeral"):
                 views.append(None)
                 continue
             own = session.agent == "codex"
-            ledger = path if own else ledgers.write(path, claude_code.convert, place)[0][0].path
-            views.append(view.read(ledger))
+            ledger = path if own else ledger_writer.write(path, claude_code.convert, place)[0][0].path
+            views.append(session_view.read(ledger))
         return views

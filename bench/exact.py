@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from bench import measure
 from bench.ledger import Table
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, Found, call, watching
+from commonplace.memory.recall.tools import Folder, Found, call, watching
+from commonplace.memory.recall.visibility import View
 
 FILES: Final = 10_000
 TIMES: Final = 15
@@ -31,8 +31,8 @@ SHOP: Final = "git.example.org/acme/shop"
 ONCE: Final = """
 import sys
 from pathlib import Path
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, call
+from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import Folder, call
 call(Folder(Path(sys.argv[1])), "search", {"queries": [sys.argv[2]]}, View())
 """
 _TEXT: Final = """

@@ -21,15 +21,15 @@ from typing import Any
 import anyio
 
 from bench.ledger import Table
+from commonplace.app import book as books
+from commonplace.learning.budget import Budget
+from commonplace.learning.evaluate import cases, files
+from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.extract import phase1
+from commonplace.learning.extract.model import ByModel
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider, connect
-from commonplace.pipeline import extract
-from commonplace.pipeline.extraction import ByModel
-from commonplace.pipeline.gold import cases, files
-from commonplace.pipeline.gold.cases import Case, Expected, Session
-from commonplace.pipeline.spending import Budget
-from commonplace.runtime import book as books
-from commonplace.runtime import imports
+from commonplace.sessions import imports
 from commonplace.state import jobs
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -92,7 +92,7 @@ def _server() -> Generator[int]:
             process.terminate()
 
 
-async def _phase(home: Path, source: Path, port: int) -> tuple[float, extract.Extracted]:
+async def _phase(home: Path, source: Path, port: int) -> tuple[float, phase1.Extracted]:
     """Import sessions and let a model read them; return how long the reading took."""
     environment = {"COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat()}
     provider = Provider(api="responses", base_url=f"http://127.0.0.1:{port}/v1")
@@ -105,7 +105,7 @@ async def _phase(home: Path, source: Path, port: int) -> tuple[float, extract.Ex
             spending = Budget(database, lambda: int(NOW.timestamp()))
             reader = ByModel(model, choice, spending=spending)
             begun = time.perf_counter()
-            done = await extract.run(extract.Phase(book.settings, database, reader, jobs.this_process()))
+            done = await phase1.run(phase1.Phase(book.settings, database, reader, jobs.this_process()))
             return time.perf_counter() - begun, done
         finally:
             await model.aclose()

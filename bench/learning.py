@@ -11,10 +11,11 @@ from pathlib import Path
 
 from bench import measure
 from bench.ledger import Table
-from commonplace.importers import claude_code, ledgers
-from commonplace.pipeline import embedded, view
-from commonplace.pipeline.gold import cases, files, score
-from commonplace.pipeline.gold.cases import Case, Expected, Session
+from commonplace.importers import claude_code, ledger_writer
+from commonplace.learning.evaluate import cases, files, score
+from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.extract import rules
+from commonplace.learning.reading import session_view
 from commonplace.redact import redact
 from commonplace.state.outputs import Output
 
@@ -48,15 +49,15 @@ def gold() -> Table:
 def _scored(case: Case) -> score.CaseScore:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        place = ledgers.Place(folder / "home", lambda: NOW, 65536)
+        place = ledger_writer.Place(folder / "home", lambda: NOW, 65536)
         outputs: list[Output] = []
         for session, _, path in files.write(case, folder, NOW):
             if session.source in ("subagent", "ephemeral"):
                 outputs.append(Output("", ""))
                 continue
             is_ledger = session.agent == "codex"
-            ledger = path if is_ledger else ledgers.write(path, claude_code.convert, place)[0][0].path
-            found = embedded.extract(view.read(ledger))
+            ledger = path if is_ledger else ledger_writer.write(path, claude_code.convert, place)[0][0].path
+            found = rules.extract(session_view.read(ledger))
             outputs.append(Output(redact(found.raw_memory), redact(found.rollout_summary), found.rollout_slug))
         return score.score(case, outputs)
 

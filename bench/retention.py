@@ -27,7 +27,7 @@ import msgspec
 from bench import measure
 from bench.ledger import Table
 from commonplace.context import compaction, digest
-from commonplace.context.digest.ledgers import tallied
+from commonplace.context.digest.ledger_tally import tallied
 from commonplace.context.digest.names import Kind
 from commonplace.context.digest.retention import described, present_names
 from commonplace.context.digest.tally import Channel, Tally

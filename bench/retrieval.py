@@ -25,18 +25,18 @@ import anyio
 import msgspec
 
 from bench.ledger import Table
-from commonplace.memory.passages import MONTHS
-from commonplace.memory.rank import score
-from commonplace.memory.rank.build import Builder, Passage
-from commonplace.memory.rank.index import Index, Opened
-from commonplace.memory.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
-from commonplace.memory.rank.segment import unpack_facts
-from commonplace.memory.shelves import Shelves
+from commonplace.app import book as books
+from commonplace.app.book import Book
 from commonplace.protocol import rollout
-from commonplace.runtime import book as books
-from commonplace.runtime import hits, shelving
-from commonplace.runtime.book import Book
-from commonplace.runtime.searching import Wish
+from commonplace.search import hits, index_refresh
+from commonplace.search.index import Shelves
+from commonplace.search.passages import MONTHS
+from commonplace.search.rank import score
+from commonplace.search.rank.build import Builder, Passage
+from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
+from commonplace.search.rank.segment import unpack_facts
+from commonplace.search.rank.segments import Index, Opened
+from commonplace.search.search import Wish
 
 SET: Final = Path(__file__).parent / "retrieval_set"
 _NEIGHBOURS: Final = {"previous": 0.0, "next": 0.0, "previous_but_one": 0.0, "next_but_one": 0.0}
@@ -230,7 +230,7 @@ def _write(home: Path, count: int, seed: int = 7) -> float:
 async def _build(book: Book) -> dict[str, float]:
     await (await book.index()).refresh(book.home)
     begun = time.process_time()
-    await shelving.sessions(book)
+    await index_refresh.sessions(book)
     return {"seconds": time.process_time() - begun}
 
 

@@ -24,7 +24,7 @@ from tests.state import contender
 from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
 
 from bench.ledger import Table
-from commonplace.state import extractions, jobs, outputs
+from commonplace.state import extraction_jobs, jobs, outputs
 from commonplace.state.database import Database, Transaction
 
 T = TypeVar("T")
@@ -85,14 +85,14 @@ async def _costs_at(address: str, size: int) -> dict[str, float]:
     await _fill(database, size)
     _vacuum(address)
     worker = jobs.this_process()
-    terms = extractions.Terms(HOME, max_claims=BATCH)
+    terms = extraction_jobs.Terms(HOME, max_claims=BATCH)
 
-    def claim(tx: Transaction) -> list[extractions.Extraction]:
-        return extractions.claim_next(tx, terms, worker, lambda: str(uuid.uuid4()), now=NOW)
+    def claim(tx: Transaction) -> list[extraction_jobs.Extraction]:
+        return extraction_jobs.claim_next(tx, terms, worker, lambda: str(uuid.uuid4()), now=NOW)
 
-    def finish(tx: Transaction, claimed: list[extractions.Extraction]) -> None:
+    def finish(tx: Transaction, claimed: list[extraction_jobs.Extraction]) -> None:
         for job in claimed:
-            extractions.succeed(tx, job.claim, outputs.Output("raw", "summary"), root=ROOT, now=NOW)
+            extraction_jobs.succeed(tx, job.claim, outputs.Output("raw", "summary"), root=ROOT, now=NOW)
 
     claiming: list[float] = []
     for _ in range(REPEATS):

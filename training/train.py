@@ -1,4 +1,4 @@
-"""Turn labelled messages into the weights of `pipeline/embedded/ear` (needs scikit-learn; see README.md)."""
+"""Turn labelled messages into the weights of `learning/extract/rules/classifier` (needs scikit-learn; see README.md)."""
 
 # pyright: basic
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from commonplace.importers import claude_code, ledgers
-from commonplace.pipeline import view
-from commonplace.pipeline.embedded import ear, guard, judging, sentences
-from commonplace.pipeline.gold import cases, files
-from commonplace.pipeline.view import Answered, Called, Said, Stopped
+from commonplace.importers import claude_code, ledger_writer
+from commonplace.learning.evaluate import cases, files
+from commonplace.learning.extract.rules import classifier, judge
+from commonplace.learning.reading import injection, sentences, session_view
+from commonplace.learning.reading.session_view import Answered, Called, Said, Stopped
 
 HERE = Path(__file__).parent
-TARGET = HERE.parent / "src/commonplace/pipeline/embedded/ear.json"
+TARGET = HERE.parent / "src/commonplace/learning/extract/rules/classifier.json"
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 STRENGTH = 0.5
 LEAST = 3
@@ -48,12 +48,12 @@ def messages() -> list[Row]:
         for line in path.read_text("utf-8").splitlines():
             message = json.loads(line)
             own = sentences.of_text(message["message"])
-            if guard.is_text_work(message["message"]):
+            if injection.is_text_work(message["message"]):
                 continue
             for place, sentence in enumerate(own):
-                if not guard.is_unfit(sentence.text):
-                    by_cues = judging.kind_by_cues(sentence, judging.Scene(message["where"]))
-                    found = ear.features(own, place, message["where"], by_cues)
+                if not injection.is_unfit(sentence.text):
+                    by_cues = judge.kind_by_cues(sentence, judge.Scene(message["where"]))
+                    found = classifier.features(own, place, message["where"], by_cues)
                     rows.append((found, _label(sentence.text, message["labels"])))
     return rows
 
@@ -64,7 +64,7 @@ def _label(text: str, labels: list[dict[str, str]]) -> str:
         close = len(words & set(told.split())) > 0.7 * len(words) and text[:15] in told
         if text in told or told in text or close:
             return label["kind"]
-    return ear.NOTHING
+    return classifier.NOTHING
 
 
 def gold(half: str, only: str = "") -> list[Row]:
@@ -74,17 +74,17 @@ def gold(half: str, only: str = "") -> list[Row]:
         if only and not case.id.startswith(tuple(only.split(","))):
             continue
         with tempfile.TemporaryDirectory() as name:
-            place = ledgers.Place(Path(name) / "home", lambda: NOW, 65536)
+            place = ledger_writer.Place(Path(name) / "home", lambda: NOW, 65536)
             for number, (session, _, path) in enumerate(files.write(case, Path(name), NOW)):
                 if session.source in ("subagent", "ephemeral"):
                     continue
                 foreign = session.agent == "claude-code"
-                ledger = ledgers.write(path, claude_code.convert, place)[0][0].path if foreign else path
-                rows += _session(view.read(ledger), case, number)
+                ledger = ledger_writer.write(path, claude_code.convert, place)[0][0].path if foreign else path
+                rows += _session(session_view.read(ledger), case, number)
     return rows
 
 
-def _session(read: view.View, case: cases.Case, number: int) -> list[Row]:
+def _session(read: session_view.View, case: cases.Case, number: int) -> list[Row]:
     rows: list[Row] = []
     moment, before, is_asked = "opening", "", False
     for event in read.events():
@@ -100,12 +100,12 @@ def _session(read: view.View, case: cases.Case, number: int) -> list[Row]:
         elif isinstance(event, Said) and event.voice != "shell":
             asked = "asked" if moment == "answering" and before.rstrip().endswith("?") else moment
             own = sentences.of_text(event.text)
-            if not guard.is_text_work(event.text):
+            if not injection.is_text_work(event.text):
                 for place, sentence in enumerate(own):
                     label = _expected(sentence.text, event.text, case, number)
-                    if label is not None and not guard.is_unfit(sentence.text):
-                        by_cues = judging.kind_by_cues(sentence, judging.Scene(asked))
-                        rows.append((ear.features(own, place, asked, by_cues), label))
+                    if label is not None and not injection.is_unfit(sentence.text):
+                        by_cues = judge.kind_by_cues(sentence, judge.Scene(asked))
+                        rows.append((classifier.features(own, place, asked, by_cues), label))
             moment = "answering"
     return rows
 
@@ -113,9 +113,9 @@ def _session(read: view.View, case: cases.Case, number: int) -> list[Row]:
 def _expected(sentence: str, message: str, case: cases.Case, number: int) -> str | None:
     """Return what a case expects of a sentence; None if it counts neither way."""
     low, whole = sentence.lower(), message.lower()
-    label: str | None = ear.NOTHING
+    label: str | None = classifier.NOTHING
     for wanted in case.expect.learn:
-        if wanted.kind not in ear.KINDS or (wanted.session is not None and wanted.session != number):
+        if wanted.kind not in classifier.KINDS or (wanted.session is not None and wanted.session != number):
             continue
         hits = sum(part.lower() in low for part in wanted.all)
         any_here = not wanted.any or any(part.lower() in low for part in wanted.any)
@@ -124,7 +124,7 @@ def _expected(sentence: str, message: str, case: cases.Case, number: int) -> str
             return wanted.kind
         if hits and all(part.lower() in whole for part in wanted.all) and any_near:
             label = wanted.kind
-    if label == ear.NOTHING:
+    if label == classifier.NOTHING:
         for allowed in case.expect.allow:
             if all(part.lower() in low for part in allowed.all) and (
                 not allowed.any or any(part.lower() in low for part in allowed.any)
@@ -133,12 +133,12 @@ def _expected(sentence: str, message: str, case: cases.Case, number: int) -> str
     return label
 
 
-def fit(rows: list[Row], counts_as: list[float] | None = None) -> ear.Weights:
+def fit(rows: list[Row], counts_as: list[float] | None = None) -> classifier.Weights:
     """Return the weights that fit rows best, each counting once or as told."""
     counts = Counter(feature for features, _ in rows for feature in features)
     names = sorted(feature for feature, count in counts.items() if count >= LEAST)
     index = {name: number for number, name in enumerate(names)}
-    kinds = [ear.NOTHING, *ear.KINDS]
+    kinds = [classifier.NOTHING, *classifier.KINDS]
     indices, starts = [], [0]
     for features, _ in rows:
         indices += sorted(index[feature] for feature in features if feature in index)
@@ -146,17 +146,17 @@ def fit(rows: list[Row], counts_as: list[float] | None = None) -> ear.Weights:
     matrix = csr_matrix((np.ones(len(indices)), indices, starts), shape=(len(rows), len(names)))
     labels = np.array([kinds.index(label) for _, label in rows])
     model = LogisticRegression(C=STRENGTH, max_iter=500).fit(matrix, labels, sample_weight=counts_as)
-    scaled = np.rint(model.coef_.T * ear.SCALE).astype(int)
+    scaled = np.rint(model.coef_.T * classifier.SCALE).astype(int)
     words = {
         name: [int(value) for value in row]
         for name, row in zip(names, scaled, strict=True)
         if max(abs(row)) >= SMALLEST
     }
-    base = [int(value) for value in np.rint(model.intercept_ * ear.SCALE)]
-    return ear.Weights(kinds, base, words, digest())
+    base = [int(value) for value in np.rint(model.intercept_ * classifier.SCALE)]
+    return classifier.Weights(kinds, base, words, digest())
 
 
-def write(found: ear.Weights, path: Path = TARGET) -> None:
+def write(found: classifier.Weights, path: Path = TARGET) -> None:
     """Write the weights, one feature per line."""
     head = json.dumps({"kinds": found.kinds, "base": found.base, "made_from": found.made_from})[:-1]
     lines = [

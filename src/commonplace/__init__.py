@@ -16,20 +16,20 @@ from commonplace.version import __version__
 
 if TYPE_CHECKING:
     from commonplace.agent import events
+    from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
+    from commonplace.app.thread import Thread
     from commonplace.errors import CommonplaceError
     from commonplace.models import scripted
     from commonplace.models.scripted import ScriptedModel
-    from commonplace.runtime.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
-    from commonplace.runtime.thread import Thread
 
 __all__ = ["Book", "CommonplaceError", "ScriptedModel", "Thread", "__version__", "events", "open", "scripted"]
 
 _PLACES = {
-    "Book": "commonplace.runtime.book",
+    "Book": "commonplace.app.book",
     "CommonplaceError": "commonplace.errors",
     "ScriptedModel": "commonplace.models.scripted",
-    "Thread": "commonplace.runtime.thread",
-    "open": "commonplace.runtime.book",
+    "Thread": "commonplace.app.thread",
+    "open": "commonplace.app.book",
 }
 _MODULES = {"events": "commonplace.agent.events", "scripted": "commonplace.models.scripted"}
 

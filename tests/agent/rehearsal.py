@@ -31,8 +31,8 @@ from commonplace.agent.tools.registry import Call, Context, Definition, Output, 
 from commonplace.errors import ModelError
 from commonplace.models.base import Event, Request, TextDelta, Usage
 from commonplace.models.catalog import ModelInfo
-from commonplace.models.pace import Pace
 from commonplace.models.providers import Choice, Provider
+from commonplace.models.retries import Pace
 from commonplace.models.scripted import ScriptedModel, Step
 from commonplace.rollout.recorder import Options
 

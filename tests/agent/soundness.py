@@ -13,7 +13,7 @@ from commonplace.agent import events, opening
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import reader
-from commonplace.runtime import inspect
+from commonplace.sessions import inspection
 
 Json = dict[str, Any]
 LEDGER_ENDS = ("task_complete", "turn_aborted")
@@ -132,7 +132,7 @@ def recorded_wrongly(path: Path, *, torn: bool = False) -> list[str]:
 def prompt_of(path: Path, home: Path) -> list[bytes]:
     """Return the items that `sessions context` prints."""
     found = opening.look(path, [home])
-    store = inspect.BlobStore(home)
-    told = [bytes(item) for item in inspect.context(found.ledger, store).items]
+    store = inspection.BlobStore(home)
+    told = [bytes(item) for item in inspection.context(found.ledger, store).items]
     assert told == found.state.history.for_prompt()
     return told

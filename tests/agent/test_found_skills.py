@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from commonplace.agent import skills
-from commonplace.context.world import Absent, Known
+from commonplace.context.world_state import Absent, Known
 
 
 def _skill(folder: Path, name: str, description: str = "does it", title: str | None = None) -> None:

@@ -14,8 +14,8 @@ from commonplace.agent import events
 from commonplace.agent.outside import Alone
 from commonplace.agent.tools.remembered import Retrieved
 from commonplace.errors import StateError
-from commonplace.memory.citations import Citation
 from commonplace.models.scripted import answer, call, say
+from commonplace.protocol.citations import Citation
 
 SECTION = "## Memory\nThe person likes short answers."
 LONG = "word " * 8_000

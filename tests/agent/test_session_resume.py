@@ -17,12 +17,12 @@ from soundness import Json, kinds, recorded_wrongly
 from commonplace.agent import events
 from commonplace.agent import input as inputs
 from commonplace.agent.tools.registry import Call, Context
+from commonplace.app.book import Book
 from commonplace.errors import BadInput, NotAuthorised, StreamBroken, ThreadBusy
 from commonplace.models import base
 from commonplace.models.base import Request
 from commonplace.models.scripted import Answer, answer, call, compaction, custom, say, think
 from commonplace.protocol.items import Message
-from commonplace.runtime.book import Book
 from pictures import png
 
 LONG = "word " * 8_000

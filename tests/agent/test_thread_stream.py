@@ -13,11 +13,11 @@ from soundness import kinds, ledger, told_wrongly
 
 import commonplace
 from commonplace.agent import events
+from commonplace.app.book import Book
+from commonplace.app.thread import Thread
 from commonplace.errors import BadInput, UnknownThread
 from commonplace.models.base import Request
 from commonplace.models.scripted import Answer, answer, call, say
-from commonplace.runtime.book import Book
-from commonplace.runtime.thread import Thread
 
 
 async def started(book: Book, tmp_path: Path, model: Model, **wishes: Any) -> Thread:

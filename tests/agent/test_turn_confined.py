@@ -22,10 +22,10 @@ from commonplace.agent import events, sandbox
 from commonplace.agent.outside import Alone
 from commonplace.agent.profile import Approval
 from commonplace.agent.sandbox import Level
+from commonplace.app.book import Book
+from commonplace.app.thread import Thread
 from commonplace.models.scripted import answer, call, custom, say
 from commonplace.rollout import decisions
-from commonplace.runtime.book import Book
-from commonplace.runtime.thread import Thread
 
 REFUSED = ("Read-only file system", "Permission denied", "Operation not permitted")
 NONE = Level(mechanism="none", detail="nothing works here.")

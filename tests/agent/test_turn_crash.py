@@ -31,7 +31,7 @@ from commonplace.agent import input as inputs
 from commonplace.models.scripted import answer, say
 from commonplace.rollout import layout
 from commonplace.rollout.blobs import BlobStore
-from commonplace.runtime import inspect
+from commonplace.sessions import inspection
 
 PROGRAM = Path(__file__).with_name("turn_program.py")
 COMMAND = "sleep 300 & echo $! >> pids-{0}; echo {0}-{1}; echo {0}-{1} >> log"
@@ -164,7 +164,7 @@ class Crashes:
 
     def _sound(self, home: Path, path: Path, asked: Json) -> None:
         found = opening.look(path, [home])
-        verified = inspect.verify(found.ledger, BlobStore(home))
+        verified = inspection.verify(found.ledger, BlobStore(home))
         assert {each.reason for each in verified.skipped} <= {"torn", "not_json"}, (asked, verified)
         assert 0 == verified.blobs.missing + verified.blobs.corrupt
         self.counts["torn"] += not path.read_bytes().endswith(b"\n")

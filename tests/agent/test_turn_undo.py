@@ -15,10 +15,10 @@ from soundness import Json
 import commonplace
 from commonplace.agent import snapshots, undo
 from commonplace.agent.undo import Limits, Snapshot
+from commonplace.app.book import Book
+from commonplace.app.thread import Thread
 from commonplace.errors import BadInput
 from commonplace.models.scripted import answer, call, custom, say
-from commonplace.runtime.book import Book
-from commonplace.runtime.thread import Thread
 
 SCRIPTS = [
     "rm tracked.txt; mkdir -p new/deep; echo new > new/deep/file; chmod 755 script.sh",

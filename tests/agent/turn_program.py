@@ -20,11 +20,11 @@ import anyio
 import msgspec
 
 from commonplace.agent import events
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.app.thread import Thread
 from commonplace.models import http, responses
 from commonplace.rollout.recorder import Options, Recorder
-from commonplace.runtime import book as books
-from commonplace.runtime.book import Book
-from commonplace.runtime.thread import Thread
 
 Json = dict[str, Any]
 IMPORTED = (http, responses)

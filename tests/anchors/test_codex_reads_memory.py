@@ -12,9 +12,9 @@ import pytest
 
 from anchors.codex_driver import Missing, locate, make_home, run_exec
 from anchors.scripted_responses import ScriptedResponses, ScriptError, reply
-from commonplace.pipeline.gold import cases, files
-from commonplace.runtime import book as books
-from commonplace.runtime import learn
+from commonplace.app import book as books
+from commonplace.learning import learn
+from commonplace.learning.evaluate import cases, files
 
 pytestmark = pytest.mark.anchor
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.context import compaction
-from commonplace.context.compaction import FLOOR_TOKENS, Options, WindowTooSmall, keeping, sizes
+from commonplace.context.compaction import FLOOR_TOKENS, Options, WindowTooSmall, kept_messages, sizes
 from commonplace.context.compaction.summaries import Ask, TooLong
 from commonplace.context.digest.tally import Tally
-from commonplace.context.entries import Entry
 from commonplace.context.history import History
+from commonplace.context.history_items import Entry
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments, items
 
@@ -267,5 +267,6 @@ async def test_a_session_that_compacts_again_and_again_converges(turns: list[tup
         current = history(*(msgspec.json.decode(raw) for raw in made.items))
         assert sizes.total(entry.raw for entry in current) <= max(options.target, made.tokens_before)
         assert (
-            sum(fragments.is_summary(keeping.said(v)) for e in current if isinstance(v := e.view, items.Message)) <= 1
+            sum(fragments.is_summary(kept_messages.said(v)) for e in current if isinstance(v := e.view, items.Message))
+            <= 1
         )

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from test_compaction import Item, Scripted, answer, history, tally, user
 
-from commonplace.context import compaction, world
+from commonplace.context import compaction, world_state
 from commonplace.context.compaction import Options, placement
 from commonplace.context.instructions import Place, discover, read_global
 from commonplace.context.sections import AgentsMd
@@ -107,7 +107,7 @@ async def test_standing_instructions_are_the_same_bytes_after_a_compaction(tmp_p
 
     def told() -> list[bytes]:
         rules = discover(read_global(None), [Place(cwd=str(repository))])
-        return [msgspec.json.encode(item) for item in world.full([AgentsMd(rules)])]
+        return [msgspec.json.encode(item) for item in world_state.full([AgentsMd(rules)])]
 
     before = told()
     assert any(b"Never push to main." in raw for raw in before)

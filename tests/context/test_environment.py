@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.context import filesystem, world
+from commonplace.context import filesystem, world_state
 from commonplace.context.environment import Environment, Environments, Network
 from commonplace.context.filesystem import Profile, Rule
-from commonplace.context.world import Absent, Known, Unknown
+from commonplace.context.world_state import Absent, Known, Unknown
 from commonplace.protocol import fragments
 
 HERE = Environment(cwd="/repo/demo", shell="bash")
@@ -27,7 +27,7 @@ def two(**facts: Any) -> Environments:
     return Environments(environments={"local": HERE, "far": THERE}, **facts)
 
 
-def text(section: Environments, before: world.Before | None = None) -> str | None:
+def text(section: Environments, before: world_state.Before | None = None) -> str | None:
     told = section.tell(before or Absent())
     return told[0].text if told else None
 

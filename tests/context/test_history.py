@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from commonplace.context.history import History
-from commonplace.context.legacy import NO_SUMMARY
+from commonplace.context.legacy_compaction import NO_SUMMARY
 from commonplace.protocol import fragments
 from ledgers import Json, assistant, function_call, function_output, message, user
 

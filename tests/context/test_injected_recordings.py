@@ -16,16 +16,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonplace.context import additional, filesystem, injected, world
+from commonplace.context import additional, filesystem, injected_messages, world_state
 from commonplace.context.additional import Remembered
 from commonplace.context.environment import Environment, Environments
 from commonplace.context.filesystem import Profile, Rule
-from commonplace.context.injected import Injected
+from commonplace.context.injected_messages import Injected
 from commonplace.context.instructions import Global, Instructions, Place, discover, read_global
 from commonplace.context.notices import notice
 from commonplace.context.permissions import Permissions
 from commonplace.context.sections import AgentsMd, Collaboration, Model, Standing
-from commonplace.context.world import Name, SoFar, Update
+from commonplace.context.world_state import Name, SoFar, Update
 from commonplace.protocol import items
 from commonplace.protocol.rollout import TurnContext
 from ledgers import Json, user
@@ -48,7 +48,7 @@ class Turn(msgspec.Struct, kw_only=True):
     """It joins the turn before it, which has no answer yet."""
 
 
-def surroundings(turn: Turn, previous: str | None) -> list[world.Section]:
+def surroundings(turn: Turn, previous: str | None) -> list[world_state.Section]:
     skills = Injected(
         "developer", f"<skills_instructions>\n{OMITTED}\n</skills_instructions>", "host_skills.instructions"
     )
@@ -96,8 +96,8 @@ def play(turns: Sequence[Turn], answers: Sequence[Json]) -> tuple[list[list[tupl
             if number:
                 history.append(next(left))
             current = TurnContext(turn_id=str(number), cwd=turn.cwd, model=turn.model)
-            held = injected.held(items.view(msgspec.json.encode(item)) for item in history)
-            update = world.begin(surroundings(turn, previous), SoFar(baseline, held), current, reference)
+            held = injected_messages.held(items.view(msgspec.json.encode(item)) for item in history)
+            update = world_state.begin(surroundings(turn, previous), SoFar(baseline, held), current, reference)
             updates.append(update)
             history += update.items
             remembered, fresh = additional.start(remembered, given, [user(turn.says)])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.context import instructions, regular
+from commonplace.context import instructions, regular_files
 from commonplace.context.instructions import Global, Instructions, Place, Settings, discover, read_global
 from commonplace.context.notices import notice
 from commonplace.protocol import fragments
@@ -277,14 +277,14 @@ def test_a_file_that_may_not_be_read_is_named_in_the_receipt(project: Path, monk
 
 def test_a_file_that_vanishes_after_it_was_found_is_skipped(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(project, {"AGENTS.md": "a", "pkg/AGENTS.md": "pkg"})
-    real = regular.read
+    real = regular_files.read
 
-    def read(path: Path, limit: int) -> regular.Content | regular.Refused:
+    def read(path: Path, limit: int) -> regular_files.Content | regular_files.Refused:
         if path.parent == project:
             path.unlink()
         return real(path, limit)
 
-    monkeypatch.setattr(regular, "read", read)
+    monkeypatch.setattr(regular_files, "read", read)
     result = found(project / "pkg")
 
     assert "pkg" == result.text
@@ -305,7 +305,7 @@ def test_a_file_that_becomes_a_pipe_after_it_was_looked_at_does_not_block(
 
     monkeypatch.setattr(os, "stat", late)
 
-    assert regular.Refused("not_a_file") == regular.read(path, 100)
+    assert regular_files.Refused("not_a_file") == regular_files.read(path, 100)
 
 
 # --- The budget.

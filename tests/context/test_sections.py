@@ -11,7 +11,7 @@ from commonplace.context.instructions import Instructions
 from commonplace.context.notices import notice
 from commonplace.context.permissions import ApprovedPrefixes, Permissions
 from commonplace.context.sections import AgentsMd, Collaboration, Model, Personality, Standing, Tools
-from commonplace.context.world import Absent, Before, Known, Section, Unknown
+from commonplace.context.world_state import Absent, Before, Known, Section, Unknown
 from commonplace.protocol import fragments
 
 EMPTY_MODE = "dfd53114f5f6f9f5fd7816370d0bf2847806246d"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.context.limits import Prefill, Scope, Status, Window, status
+from commonplace.context.window_limits import Prefill, Scope, Status, Window, status
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.context import injected, sections, world
+from commonplace.context import injected_messages, sections, world_state
 from commonplace.context.environment import Environment, Environments
-from commonplace.context.injected import Injected, Item
+from commonplace.context.injected_messages import Injected, Item
 from commonplace.context.instructions import Instructions
 from commonplace.context.permissions import Permissions
 from commonplace.context.sections import AgentsMd, Collaboration, Model, Personality, Standing, Tools
-from commonplace.context.world import Absent, Known, Name, Section, SoFar, Unknown, Update
+from commonplace.context.world_state import Absent, Known, Name, Section, SoFar, Unknown, Update
 from commonplace.protocol import items
 from commonplace.protocol.rollout import TurnContext
 
@@ -37,7 +37,7 @@ def context(turn_id: str = "1", cwd: str = "/repo") -> TurnContext:
 
 
 def held(found: Sequence[Item]) -> dict[str, str]:
-    return injected.held(items.view(msgspec.json.encode(item)) for item in found)
+    return injected_messages.held(items.view(msgspec.json.encode(item)) for item in found)
 
 
 # --- What was known.
@@ -59,7 +59,7 @@ def held(found: Sequence[Item]) -> dict[str, str]:
     ],
 )
 def test_a_snapshot_is_believed_and_some_only_while_their_text_stands(
-    baseline: dict[str, Any] | None, texts: dict[str, str], lapses: bool, before: world.Before
+    baseline: dict[str, Any] | None, texts: dict[str, str], lapses: bool, before: world_state.Before
 ) -> None:
     assert before == SoFar(baseline, texts).before(section("x", lapses=lapses))
 
@@ -75,7 +75,7 @@ def test_the_history_is_asked_for_the_newest_text_of_each_kind() -> None:
     assert {
         "environment_context": "<environment_context>2</environment_context>",
         "model_switch": "<model_switch>\nx\n</model_switch>",
-    } == held(injected.messages(texts))
+    } == held(injected_messages.messages(texts))
 
 
 # --- Messages.
@@ -98,7 +98,9 @@ def test_the_history_is_asked_for_the_newest_text_of_each_kind() -> None:
 )
 def test_neighbours_of_one_role_share_a_message_unless_one_stands_alone(texts: str, expected: list[str]) -> None:
     roles: dict[str, Any] = {"d": "developer", "u": "user"}
-    found = injected.messages(Injected(roles[char.lower()], char, f"kind.{char}", char.isupper()) for char in texts)
+    found = injected_messages.messages(
+        Injected(roles[char.lower()], char, f"kind.{char}", char.isupper()) for char in texts
+    )
 
     assert expected == ["".join(part["text"] for part in item["content"]) for item in found]
     assert [[f"kind.{char}" for char in text] for text in expected] == [
@@ -153,9 +155,9 @@ def opening(text: str) -> str:
 
 
 def test_everything_is_told_in_one_order_whatever_order_it_is_given_in() -> None:
-    found = world.full(EVERYTHING, OTHERS)
+    found = world_state.full(EVERYTHING, OTHERS)
 
-    assert shape(world.full(reversed(EVERYTHING), OTHERS)) == shape(found)
+    assert shape(world_state.full(reversed(EVERYTHING), OTHERS)) == shape(found)
     assert [
         (
             "developer",
@@ -187,7 +189,7 @@ def test_everything_is_told_in_one_order_whatever_order_it_is_given_in() -> None
 def test_a_new_model_is_announced_alone_between_turns() -> None:
     so_far = SoFar({"model": "old", "host_skills": "old"}, {"model_switch": "<model_switch>"})
 
-    found = world.step([section("host_skills"), Model("m", "Be brief.")], so_far)
+    found = world_state.step([section("host_skills"), Model("m", "Be brief.")], so_far)
 
     assert [["<model_switch"], ["host_skills"]] == [
         [opening(text) for text in texts] for _, texts in shape(found.items)
@@ -221,7 +223,7 @@ def test_a_turn_tells_and_notes_what_is_new(
 ) -> None:
     turn = [Injected("developer", "t", "x.t", alone=True)]
 
-    found = world.begin([section("x", "new")], SoFar(baseline), current, reference, turn=turn)
+    found = world_state.begin([section("x", "new")], SoFar(baseline), current, reference, turn=turn)
 
     texts = [part for _, parts in shape(found.items) for part in parts]
     full, state = (found.world["full"], found.world["state"]) if found.world else (None, None)
@@ -233,15 +235,15 @@ def test_session_texts_are_told_only_with_everything() -> None:
     session = [Injected("developer", "session", "x.y")]
     sections_ = [section("x")]
 
-    first = world.begin(sections_, SoFar(), context("1"), None, session=session)
-    second = world.begin(sections_, SoFar(first.baseline), context("2"), context("1"), session=session)
+    first = world_state.begin(sections_, SoFar(), context("1"), None, session=session)
+    second = world_state.begin(sections_, SoFar(first.baseline), context("2"), context("1"), session=session)
 
     assert [("developer", ["session", "x"])] == shape(first.items)
     assert [] == second.items
 
 
 def test_a_step_within_a_turn_writes_no_turn_context() -> None:
-    found = world.step([section("x", "new")], SoFar({"x": "old"}))
+    found = world_state.step([section("x", "new")], SoFar({"x": "old"}))
 
     assert [("developer", ["new"])] == shape(found.items)
     assert ({"full": False, "state": {"x": "new"}}, False) == (found.world, found.turn_context)
@@ -250,7 +252,7 @@ def test_a_step_within_a_turn_writes_no_turn_context() -> None:
 def test_a_snapshot_leaves_out_nulls_and_sections_without_one() -> None:
     nulls = Standing(name=Name("b", "b"), remembered={"k": None, "o": {"n": None}})
 
-    assert {"a": "a", "b": {"o": {}}} == world.snapshot([nulls, section("a"), sections.usage_hint("")])
+    assert {"a": "a", "b": {"o": {}}} == world_state.snapshot([nulls, section("a"), sections.usage_hint("")])
 
 
 # --- Patches.
@@ -274,10 +276,10 @@ def test_a_snapshot_leaves_out_nulls_and_sections_without_one() -> None:
     ],
 )
 def test_a_patch_says_only_what_changed(before: dict[str, Any], after: dict[str, Any], changed: dict[str, Any]) -> None:
-    found = world.patch(before, after)
+    found = world_state.patch(before, after)
 
     assert msgspec.json.encode(changed) == msgspec.json.encode(found)
-    assert after == world.apply(before, found)
+    assert after == world_state.apply(before, found)
 
 
 NAMES = st.text("abc", max_size=2)
@@ -291,12 +293,12 @@ SNAPSHOTS = st.dictionaries(NAMES, VALUES, max_size=4)
 @settings(deadline=None)
 @given(before=SNAPSHOTS, after=SNAPSHOTS)
 def test_a_patch_applied_gives_the_newer_snapshot(before: dict[str, Any], after: dict[str, Any]) -> None:
-    changed = world.patch(before, after)
+    changed = world_state.patch(before, after)
 
     assert msgspec.json.encode(after, order="sorted") == msgspec.json.encode(
-        world.apply(before, changed), order="sorted"
+        world_state.apply(before, changed), order="sorted"
     )
-    assert {} == world.patch(after, after)
+    assert {} == world_state.patch(after, after)
 
 
 # --- A whole session.
@@ -344,7 +346,7 @@ def play(states: Sequence[State], resets: Sequence[bool]) -> tuple[list[Item], l
             history = []
         previous = states[number - 1].model if number else None
         so_far = SoFar(baseline if reference else None, held(history))
-        update = world.begin(state.sections(previous), so_far, context(str(number)), reference)
+        update = world_state.begin(state.sections(previous), so_far, context(str(number)), reference)
         updates.append(update)
         history += update.items
         baseline = update.baseline
@@ -361,9 +363,9 @@ def test_after_any_changes_the_ledger_and_the_history_know_the_newest_state(turn
     for update in updates:
         if update.world is not None:
             state = update.world["state"]
-            replayed = state if update.world["full"] else world.apply(replayed, state)
+            replayed = state if update.world["full"] else world_state.apply(replayed, state)
     now, texts = states[-1], held(history)
-    assert world.snapshot(now.sections(None)) == replayed
+    assert world_state.snapshot(now.sections(None)) == replayed
     assert f"<cwd>{now.cwd}</cwd>" in texts["environment_context"]
     newest = texts.get("agents_md")
     if now.rules:

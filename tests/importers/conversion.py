@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from commonplace.importers.base import Converter, Head, Piece
+from commonplace.importers.converter import Converter, Head, Piece
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.protocol.rollout import Skipped
 

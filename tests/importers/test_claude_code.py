@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.importers import claude_code
+from commonplace.importers.claude_code.branches import Branches, Held, Order
 from commonplace.importers.claude_code.records import Record
-from commonplace.importers.claude_code.threading import Branches, Held, Order
 
 DATA = Path(__file__).parents[1] / "data"
 ORACLES = [(folder, DATA / folder / "expected.json") for folder in ("claude_fixtures", "claude_recorded")]
@@ -425,7 +425,7 @@ def test_a_parent_that_never_comes_holds_up_only_so_much() -> None:
 
 
 def test_branches_of_more_records_than_are_remembered_take_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("commonplace.importers.claude_code.threading._MAX_KNOWN", 10)
+    monkeypatch.setattr("commonplace.importers.claude_code.branches._MAX_KNOWN", 10)
     branches = Branches()
     assert 0 == branches.prompt("first", None)
     for place in range(50):

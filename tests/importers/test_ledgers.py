@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import ThreadBusy
-from commonplace.importers import claude_code, ledgers, transcript
-from commonplace.importers.ledgers import LeftOut, Place, Written
+from commonplace.importers import claude_code, ledger_writer, transcript
+from commonplace.importers.ledger_writer import LeftOut, Place, Written
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import chain, reader
@@ -33,7 +33,7 @@ def place(home: Path) -> Place:
 
 
 def imported(path: Path, where: Place) -> Written:
-    written, _ = ledgers.write(path, claude_code.convert, where)
+    written, _ = ledger_writer.write(path, claude_code.convert, where)
     return written[0]
 
 
@@ -74,7 +74,7 @@ def test_a_file_cut_anywhere_goes_on_later_without_loss_or_duplicate(fixture: Pa
     for number, cut in enumerate(cuts(raw)):
         where = place(tmp_path / f"home{number}")
         source.write_bytes(raw[:cut])
-        ledgers.write(source, claude_code.convert, where)
+        ledger_writer.write(source, claude_code.convert, where)
         source.write_bytes(raw)
         after = imported(source, where)
 
@@ -366,7 +366,7 @@ def test_a_source_with_thousands_of_threads_needs_no_file_open_for_each(tmp_path
             most = max(most, len(os.listdir("/proc/self/fd")))
             yield found
 
-    written, _ = ledgers.write(source, counting, place(tmp_path / "home"))
+    written, _ = ledger_writer.write(source, counting, place(tmp_path / "home"))
     assert 3000 == len(written)
     assert most < 100
 
@@ -376,7 +376,7 @@ def test_a_source_with_thousands_of_threads_needs_no_file_open_for_each(tmp_path
 def test_no_bytes_make_an_import_fail(tmp_path: Path, raw: bytes) -> None:
     source = tmp_path / "6ac42589-1bd0-4e41-b0ff-ba06dc9add47.jsonl"
     source.write_bytes(raw)
-    ledgers.write(source, claude_code.convert, place(tmp_path / "home"))
+    ledger_writer.write(source, claude_code.convert, place(tmp_path / "home"))
 
 
 @given(st.data())
@@ -388,7 +388,7 @@ def test_no_damage_to_a_real_file_makes_an_import_fail(tmp_path: Path, data: st.
         raw[at : at + data.draw(st.integers(0, 50))] = data.draw(st.binary(max_size=50))
     source = tmp_path / "6ac42589-1bd0-4e41-b0ff-ba06dc9add47.jsonl"
     source.write_bytes(bytes(raw))
-    written, _ = ledgers.write(source, claude_code.convert, place(tmp_path / f"home{data.draw(st.uuids())}"))
+    written, _ = ledger_writer.write(source, claude_code.convert, place(tmp_path / f"home{data.draw(st.uuids())}"))
 
     for each in written:
         for line in lines(each.path):

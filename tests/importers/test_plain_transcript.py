@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.importers import transcript
-from commonplace.importers.base import TORN, Head, Piece, thread_id_for
+from commonplace.importers.converter import TORN, Head, Piece, thread_id_for
 from commonplace.protocol.rollout import Origin, Skipped
 
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.importers import swe_agent
-from commonplace.importers.base import TORN, Head, Piece, thread_id_for
+from commonplace.importers.converter import TORN, Head, Piece, thread_id_for
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.protocol.rollout import Skipped
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import LedgerError, NotASession
-from commonplace.importers import values, wire
-from commonplace.importers.base import TORN
-from commonplace.importers.wire import read_lines, repair
+from commonplace.importers import json_lines, json_values
+from commonplace.importers.converter import TORN
+from commonplace.importers.json_lines import read_lines, repair
 from commonplace.protocol.rollout import Skipped
 
 MIB = 2**20
@@ -197,19 +197,19 @@ def test_text_that_needs_no_repair_is_not_copied() -> None:
     ],
 )
 def test_times_of_every_spelling_become_the_ledgers(raw: bytes, time: str) -> None:
-    assert time == values.time_of(msgspec.Raw(raw))
+    assert time == json_values.time_of(msgspec.Raw(raw))
 
 
 @given(st.text(max_size=50).map(lambda text: text * 3000))
 @settings(max_examples=20)
 def test_a_long_text_that_is_kept_raw_opens_like_the_text_itself(text: str) -> None:
     raw = msgspec.Raw(msgspec.json.encode(text))
-    kept = values.text_of(raw)
+    kept = json_values.text_of(raw)
     assert kept is not None
 
-    assert text.startswith(values.opening(kept))
+    assert text.startswith(json_values.opening(kept))
     assert text == (kept if isinstance(kept, str) else msgspec.json.decode(kept))
-    assert text + "\n" + text == msgspec.json.decode(msgspec.json.encode(values.joined([kept, text], "\n")))
+    assert text + "\n" + text == msgspec.json.decode(msgspec.json.encode(json_values.joined([kept, text], "\n")))
 
 
 @given(
@@ -221,8 +221,8 @@ def test_any_value_can_be_told_as_text(value: object) -> None:
     raw = msgspec.json.encode(value)
     long = msgspec.json.encode([value, "x" * 70_000])
 
-    assert value == (values.as_text(raw) if isinstance(value, str) else json.loads(str(values.as_text(raw))))
-    assert [value, "x" * 70_000] == json.loads(msgspec.json.decode(msgspec.json.encode(values.as_text(long))))
+    assert value == (json_values.as_text(raw) if isinstance(value, str) else json.loads(str(json_values.as_text(raw))))
+    assert [value, "x" * 70_000] == json.loads(msgspec.json.decode(msgspec.json.encode(json_values.as_text(long))))
 
 
 def test_reading_takes_a_few_lines_of_memory_however_long_the_file_and_its_lines_are(file: Path) -> None:
@@ -251,11 +251,11 @@ def test_reading_takes_a_few_lines_of_memory_however_long_the_file_and_its_lines
     ],
 )
 def test_a_document_is_read_whole(file: Path, data: bytes, found: bytes | Skipped) -> None:
-    assert found == wire.read_document(written(file, data))
+    assert found == json_lines.read_document(written(file, data))
 
 
 def test_a_document_that_is_too_long_is_refused_unread(file: Path) -> None:
     with file.open("wb") as out:
-        out.truncate(wire.MAX_DOCUMENT_BYTES + 1)
+        out.truncate(json_lines.MAX_DOCUMENT_BYTES + 1)
 
-    assert Skipped(0, wire.MAX_DOCUMENT_BYTES + 1, "too_long") == wire.read_document(file)
+    assert Skipped(0, json_lines.MAX_DOCUMENT_BYTES + 1, "too_long") == json_lines.read_document(file)

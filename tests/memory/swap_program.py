@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from commonplace.memory import baseline, layout, staging, swap
+from commonplace.memory.workspace import baseline, layout, staging, swap
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 OLD = {

@@ -13,8 +13,8 @@ import pygit2
 import pytest
 
 from commonplace.errors import WorkspaceError
-from commonplace.memory import baseline, layout
-from commonplace.memory.baseline import Change
+from commonplace.memory.workspace import baseline, layout
+from commonplace.memory.workspace.baseline import Change
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 GIT = shutil.which("git")

@@ -14,11 +14,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.importers import cited
-from commonplace.importers.cited import Answer
-from commonplace.memory import citations
-from commonplace.memory.citations import CLOSE, OPEN, Citation, Entry
-from commonplace.runtime import book as books
+from commonplace.app import book as books
+from commonplace.importers import session_citations
+from commonplace.importers.session_citations import Answer
+from commonplace.protocol import citations
+from commonplace.protocol.citations import CLOSE, OPEN, Citation, Entry
 from commonplace.state import outputs
 from commonplace.state.outputs import Output
 from ledgers import Script, assistant, user
@@ -240,23 +240,23 @@ def answer(*ids: str) -> dict[str, Any]:
 def test_a_file_is_read_from_where_it_was_left(tmp_path: Path) -> None:
     script = Script().turn(user(f"what is {BLOCK}?"), answer(ONE)).turn(user("and?"), answer(ONE, TWO))
     path = script.write(tmp_path)
-    found, end = cited.since(path, 0)
+    found, end = session_citations.since(path, 0)
     assert (found, end) == ([Answer((ONE,), ()), Answer((ONE, TWO), ())], path.stat().st_size)
-    assert cited.since(path, end) == ([], end)
+    assert session_citations.since(path, end) == ([], end)
 
     script.item(answer(TWO))
     raw = script.data()
     path.write_bytes(raw[:-40])
-    assert cited.since(path, end) == ([], end)
+    assert session_citations.since(path, end) == ([], end)
     path.write_bytes(raw)
-    assert cited.since(path, end) == ([Answer((TWO,), ())], len(raw))
+    assert session_citations.since(path, end) == ([Answer((TWO,), ())], len(raw))
     # A mark inside of a line means that line.
-    assert cited.since(path, len(raw) - 40) == ([Answer((TWO,), ())], len(raw))
-    assert cited.since(path, len(raw) + 1000)[0] == []
+    assert session_citations.since(path, len(raw) - 40) == ([Answer((TWO,), ())], len(raw))
+    assert session_citations.since(path, len(raw) + 1000)[0] == []
     packed = path.with_name(path.name + ".zst")
     packed.write_bytes(zstandard.compress(raw))
-    assert cited.since(packed, end) == ([Answer((TWO,), ())], len(raw))
-    assert cited.since(tmp_path / "nowhere", 0) == ([], 0)
+    assert session_citations.since(packed, end) == ([Answer((TWO,), ())], len(raw))
+    assert session_citations.since(tmp_path / "nowhere", 0) == ([], 0)
 
 
 @pytest.mark.parametrize("size", [4 * 2**20 - 5, 4 * 2**20 + 3])
@@ -265,7 +265,7 @@ def test_a_citation_across_the_blocks_of_a_file_is_found(tmp_path: Path, size: i
     script.item(user("x" * (size - len(script.data()) - 300)), answer(ONE))
     path = script.write(tmp_path)
 
-    assert cited.since(path, 0) == ([Answer((ONE,), ())], path.stat().st_size)
+    assert session_citations.since(path, 0) == ([Answer((ONE,), ())], path.stat().st_size)
 
 
 # --- Counting, through the program.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from commonplace.memory import baseline, difference, layout
-from commonplace.memory.baseline import Change
+from commonplace.memory.workspace import baseline, difference, layout
+from commonplace.memory.workspace.baseline import Change
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 CHANGES = [Change("A", "a.md"), Change("D", "b/c.md")]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.memory import extensions, layout
+from commonplace.memory.files import extensions
+from commonplace.memory.workspace import layout
 
 NOW = datetime(2026, 11, 15, 9, 0, 0, tzinfo=UTC)
 OLD = "2026-11-07T09-00-00"

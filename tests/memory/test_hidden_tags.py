@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.memory.citations import CLOSE, OPEN, TAG, Stripper, strip
-from commonplace.memory.hidden import Body, HiddenTags, Tag
+from commonplace.protocol.citations import CLOSE, OPEN, TAG, Stripper, strip
+from commonplace.protocol.hidden_tags import Body, HiddenTags, Tag
 
 PLAN = Tag("plan", "<plan>", "</plan>")
 LONGER = Tag("planned", "<plan>>", "<<")

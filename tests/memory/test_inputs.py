@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.memory import layout
-from commonplace.memory.inputs import Input, raw_memories, read, stem, stems, summary_text, sync
+from commonplace.memory.files.raw_memories import Input, raw_memories, read, stem, stems, summary_text, sync
+from commonplace.memory.workspace import layout
 
 THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
 LONG_SLUG = "Unsafe Slug/With Spaces & Symbols + EXTRA_LONG_12345_67890_ABCDE_fghij_klmno"

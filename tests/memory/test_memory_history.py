@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from commonplace.memory import history
+from commonplace.memory.edits import history
 from commonplace.memory.entries import Entry, Source
 
 TIME = "2026-11-15T12:00:00.000Z"

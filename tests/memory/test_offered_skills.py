@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.memory import skills
-from commonplace.memory.skills import Skill
+from commonplace.memory.files import skills
+from commonplace.memory.files.skills import Skill
 
 PATH = "skills/release/SKILL.md"
 SHOP = "github.com/acme/shop"

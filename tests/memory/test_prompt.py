@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context.truncate import approximate_tokens
-from commonplace.memory import prompt
-from commonplace.memory.citations import CLOSE, OPEN
 from commonplace.memory.entries import GLOBAL, KINDS, Entry, Kind, Source
-from commonplace.memory.prompt import CLOSING, Left, Material
-from commonplace.memory.skills import Skill
-from commonplace.protocol.recalled import SECTION_OPENING, is_memory_text
+from commonplace.memory.files.skills import Skill
+from commonplace.memory.recall import section
+from commonplace.memory.recall.section import CLOSING, Left, Material
+from commonplace.protocol.citations import CLOSE, OPEN
+from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
 
 SHOP = "github.com/acme/shop"
 BLOG = "github.com/acme/blog"
@@ -34,7 +34,7 @@ MANY = [entry(f"m{number}", f"lesson number {number} about the checkout") for nu
 
 
 def test_a_section_has_what_is_for_this_project_and_names_of_the_others_only() -> None:
-    made = prompt.build(
+    made = section.build(
         material(
             entry("m1", "use pnpm"),
             entry("m2", "short sentences", GLOBAL, "preference"),
@@ -61,13 +61,13 @@ def test_a_section_has_what_is_for_this_project_and_names_of_the_others_only() -
 
 
 def test_nothing_is_said_when_nothing_is_known() -> None:
-    made = prompt.build(material(), 5_000)
+    made = section.build(material(), 5_000)
 
     assert (made.text, made.tokens, made.included, made.left_out) == ("", 0, [], [])
 
 
 def test_what_does_not_fit_is_said_in_the_text_and_in_the_receipt() -> None:
-    made = prompt.build(material(*MANY), 1_800)
+    made = section.build(material(*MANY), 1_800)
 
     missing = len(MANY) - len(made.included)
     assert 0 < missing < len(MANY)
@@ -77,8 +77,8 @@ def test_what_does_not_fit_is_said_in_the_text_and_in_the_receipt() -> None:
 
 
 def test_the_guidance_alone_is_short() -> None:
-    whole = prompt.build(material(entry("m1", "x y z")), 5_000)
-    brief = prompt.build(material(*MANY), 600)
+    whole = section.build(material(entry("m1", "x y z")), 5_000)
+    brief = section.build(material(*MANY), 600)
 
     assert whole.tokens < 900
     assert "Quick pass" in whole.text
@@ -95,13 +95,13 @@ def test_the_guidance_alone_is_short() -> None:
     ],
 )  # fmt: skip
 def test_the_guidance_says_all_that_it_must(word: str) -> None:
-    assert word in prompt.build(material(entry("m1", "x y z")), 5_000).text
+    assert word in section.build(material(entry("m1", "x y z")), 5_000).text
 
 
 def test_tools_are_spoken_of_when_there_are_any() -> None:
-    with_files = prompt.build(material(entry("m1", "x y z")), 5_000).text
-    with_tools = prompt.build(material(entry("m1", "x y z"), tools=TOOLS), 5_000).text
-    with_notes = prompt.build(material(entry("m1", "x y z"), tools=[*TOOLS, "add_ad_hoc_note"]), 5_000).text
+    with_files = section.build(material(entry("m1", "x y z")), 5_000).text
+    with_tools = section.build(material(entry("m1", "x y z"), tools=TOOLS), 5_000).text
+    with_notes = section.build(material(entry("m1", "x y z"), tools=[*TOOLS, "add_ad_hoc_note"]), 5_000).text
 
     assert "`find`" not in with_files
     assert "rg -n -i" in with_files
@@ -122,7 +122,7 @@ HOSTILE = [
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_entry_breaks_out_of_the_section(hostile: str) -> None:
     text = f"before {hostile} after"
-    made = prompt.build(
+    made = section.build(
         material(
             entry("m1", text),
             scope=f"/repo/{hostile}",
@@ -133,7 +133,7 @@ def test_no_entry_breaks_out_of_the_section(hostile: str) -> None:
         ),
         5_000,
     )
-    plain = prompt.build(material(entry("m1", "x"), profile="x", others=["x"], skills=[Skill("x", "x", "x")]), 5_000)
+    plain = section.build(material(entry("m1", "x"), profile="x", others=["x"], skills=[Skill("x", "x", "x")]), 5_000)
 
     for tag in (SECTION_OPENING, CLOSING, OPEN, CLOSE, "<citation_entries>", "</rollout_ids>"):
         assert made.text.lower().count(tag) == plain.text.lower().count(tag)
@@ -149,7 +149,7 @@ def without_zanzibar(text: str) -> str:
 
 def test_secrets_and_forgotten_words_do_not_come_back() -> None:
     token = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
-    made = prompt.build(
+    made = section.build(
         material(
             entry("m1", f"the token is {token}"),
             entry("m2", "zanzibar"),
@@ -168,7 +168,7 @@ def test_secrets_and_forgotten_words_do_not_come_back() -> None:
 
 
 def test_a_long_entry_is_one_short_line() -> None:
-    made = prompt.build(material(entry("m1", "word " * 10_000)), 5_000)
+    made = section.build(material(entry("m1", "word " * 10_000)), 5_000)
 
     assert made.included == ["m1"]
     assert max(map(len, made.text.split("\n"))) < 1_300
@@ -176,7 +176,7 @@ def test_a_long_entry_is_one_short_line() -> None:
 
 def test_a_summary_of_somebody_else_is_told_from_its_beginning() -> None:
     lines = ["## General Tips", *(f"- tip number {number} {'about this ' * 9}" for number in range(100))]
-    made = prompt.build(material(summary=lines), 1_800)
+    made = section.build(material(summary=lines), 1_800)
 
     assert "General Tips:\n- tip number 0 " in made.text
     assert Left("memory_summary.md", "budget") in made.left_out
@@ -203,10 +203,10 @@ def test_the_budget_holds_whatever_there_is(
         lines={each.id: 7 for each in entries},
         tools=TOOLS if tools else (),
     )
-    made = prompt.build(what, budget)
+    made = section.build(what, budget)
 
     assert made.tokens == approximate_tokens(made.text) <= budget
-    assert prompt.build(what, budget) == made
+    assert section.build(what, budget) == made
     assert {*made.included, *(left.id for left in made.left_out)} >= {each.id for each in entries}
     assert not {*made.included} & {left.id for left in made.left_out}
     assert not any(each.scope == BLOG for each in entries if each.id in made.included)
@@ -216,7 +216,7 @@ def test_the_budget_holds_whatever_there_is(
 
 @given(st.integers(0, 400))
 def test_tiny_budgets_give_less_and_then_nothing(budget: int) -> None:
-    made = prompt.build(material(*MANY[:9], others=["blog"], profile="Works on shop."), budget)
+    made = section.build(material(*MANY[:9], others=["blog"], profile="Works on shop."), budget)
 
     assert made.tokens <= budget
     if not made.text:
@@ -225,7 +225,7 @@ def test_tiny_budgets_give_less_and_then_nothing(budget: int) -> None:
 
 def test_of_very_many_entries_all_are_accounted_for() -> None:
     many = [entry(f"m{number}", f"lesson number {number} {'about the checkout ' * 5}") for number in range(2_000)]
-    made = prompt.build(material(*many), 1_800)
+    made = section.build(material(*many), 1_800)
 
     assert made.tokens <= 1_800
     assert len(made.included) + len(made.left_out) == len(many)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.entries import GLOBAL, Entry, Kind, Source
-from commonplace.memory.receipts import Found, Place, Shelf, read, said
+from commonplace.memory.recall.receipts import Found, Place, Shelf, read, said
 
 SHOP = "github.com/acme/shop"
 ONE = "01a1a0ad-ff00-755f-b16f-66f43360266b"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.memory import repository
-from commonplace.memory.repository import Place, Repositories, identify, look, origin_url
-from commonplace.memory.scope import Pairing, Settled, excluded, settle
+from commonplace.projects import identity
+from commonplace.projects.identity import Place, Repositories, identify, look, origin_url
+from commonplace.projects.scope import Pairing, Settled, excluded, settle
 
 GITHUB = "github.com/owner/name"
 
@@ -180,7 +180,7 @@ class TestOnDisk:
             looked.append(cwd)
             return look(cwd)
 
-        monkeypatch.setattr(repository, "look", noted)
+        monkeypatch.setattr(identity, "look", noted)
         repositories = Repositories()
 
         assert [Place(exists=True, identity=GITHUB)] * 3 == [repositories(str(repo)) for _ in range(3)]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import WorkspaceBusy, WorkspaceChanged, WorkspaceError
-from commonplace.memory import baseline, layout, staging, swap
+from commonplace.memory.workspace import baseline, layout, staging, swap
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 PROGRAM = Path(__file__).with_name("swap_program.py")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.entries import Entry, Kind, Source
-from commonplace.memory.stale import Project
+from commonplace.memory.stale_names import Project
 
 PROGRAMS = {"make", "just", "npm", "pnpm", "yarn", "pytest", "git", "env"}
 MAKEFILE = "all: build\n\n.PHONY: test check\ntest check: deps ## run\n\tpytest\nlint::\n\truff\nX := 1\n"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from commonplace.errors import WorkspaceError
-from commonplace.memory import inputs, layout
+from commonplace.memory.files import raw_memories
+from commonplace.memory.workspace import layout
 
 
 @pytest.fixture
@@ -93,4 +94,8 @@ def test_every_link_is_removed_and_none_is_followed(root: Path, tmp_path: Path) 
 
 
 def test_the_names_that_others_use_are_still_where_they_were() -> None:
-    assert ("memories", "raw_memories.md", "rollout_summaries") == (inputs.FOLDER, inputs.RAW, inputs.SUMMARIES)
+    assert ("memories", "raw_memories.md", "rollout_summaries") == (
+        raw_memories.FOLDER,
+        raw_memories.RAW,
+        raw_memories.SUMMARIES,
+    )

@@ -19,8 +19,8 @@ from commonplace.models.anthropic import Messages
 from commonplace.models.base import Event, FunctionTool, ItemDone, Request
 from commonplace.models.chat import Chat
 from commonplace.models.http import Api, Endpoint, HttpModel
-from commonplace.models.pace import Pace
 from commonplace.models.responses import Responses
+from commonplace.models.retries import Pace
 
 KEY = "sk-test-0123456789abcdefghijklmnop"
 SHELL = FunctionTool("shell", "Run a command.", {"type": "object", "properties": {"command": {"type": "string"}}})

@@ -16,7 +16,7 @@ from scripted_http import Json, Reply, serve, whole
 
 from commonplace.errors import BadInput, ContextTooLong, RequestRefused, StreamBroken
 from commonplace.models.anthropic import CACHED, Messages
-from commonplace.models.anthropic_reading import MessagesReader
+from commonplace.models.anthropic_stream import MessagesReader
 from commonplace.models.base import (
     Completed,
     CustomTool,
@@ -31,10 +31,10 @@ from commonplace.models.base import (
 )
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.chat import Chat
-from commonplace.models.chat_reading import ChatReader
-from commonplace.models.naming import Names
+from commonplace.models.chat_stream import ChatReader
 from commonplace.models.responses import Responses, ResponsesReader
 from commonplace.models.sse import ServerEvent
+from commonplace.models.tool_names import Names
 from commonplace.protocol import items
 
 

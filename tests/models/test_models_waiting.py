@@ -15,9 +15,9 @@ from commonplace.errors import (
     RateLimited,
     RequestRefused,
 )
-from commonplace.models.failures import Server, failure, of_body, of_value
-from commonplace.models.pace import Pace, asked_wait
-from commonplace.models.ratelimits import snapshot
+from commonplace.models.error_mapping import Server, failure, of_body, of_value
+from commonplace.models.rate_limits import snapshot
+from commonplace.models.retries import Pace, asked_wait
 
 SERVER = Server("here", "127.0.0.1:1", "HERE_KEY", ("topsecret-0123",))
 

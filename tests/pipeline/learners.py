@@ -12,10 +12,10 @@ from typing import Any
 
 import anyio
 
-from commonplace.pipeline.gold import cases, files
-from commonplace.pipeline.gold.cases import Case, Session
-from commonplace.runtime import book as books
-from commonplace.runtime.book import Book
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.learning.evaluate import cases, files
+from commonplace.learning.evaluate.cases import Case, Session
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 from learners import NOW, environment
 
-from commonplace.pipeline import extract, select, shape
-from commonplace.pipeline.extract import Phase
-from commonplace.pipeline.gold import cases, files
-from commonplace.pipeline.gold.cases import Case, Session
-from commonplace.pipeline.view import View
-from commonplace.runtime import book as books
-from commonplace.runtime import imports, learning
-from commonplace.runtime.book import Book
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.learning import output_shape, run, select
+from commonplace.learning.evaluate import cases, files
+from commonplace.learning.evaluate.cases import Case, Session
+from commonplace.learning.extract import phase1
+from commonplace.learning.extract.phase1 import Phase
+from commonplace.learning.reading.session_view import View
+from commonplace.sessions import imports
 from commonplace.state import jobs
-from commonplace.state.extractions import Terms
+from commonplace.state.extraction_jobs import Terms
 from commonplace.state.outputs import Output
 
 RAW = """---
@@ -68,13 +69,13 @@ def session(days_ago: float = 1, **changes: Any) -> Session:
 
 async def learn(
     book: Book, sessions: list[Session], folder: Path, extractor: Scripted, **changes: Any
-) -> extract.Extracted:
+) -> phase1.Extracted:
     """Import sessions and run phase 1 over them."""
     for number, each in enumerate(sessions):
         files.write(Case(f"case-{number}", "", [each], cases.Expected()), folder, NOW)
     await imports.run(book, [("codex", folder / "codex")])
     phase = Phase(book.settings, await book.database(), extractor, jobs.this_process(), **changes)
-    return await extract.run(phase)
+    return await phase1.run(phase)
 
 
 @pytest.mark.anyio
@@ -183,7 +184,7 @@ async def test_what_settings_exclude_is_not_read(tmp_path: Path) -> None:
         await imports.run(book, [("codex", tmp_path / "codex")])
     async with books.open(environment={**variables, "COMMONPLACE_MEMORY_EXCLUDE": "/repo"}) as book:
         phase = Phase(book.settings, await book.database(), extractor, jobs.this_process())
-        await extract.run(phase)
+        await phase1.run(phase)
 
     assert [] == extractor.read
 
@@ -222,7 +223,7 @@ def test_why_a_thread_is_not_learned_from(changes: dict[str, Any], reason: str |
     ],
 )
 def test_raw_memory_has_the_shape_that_consolidation_reads(text: str, wrong: str | None) -> None:
-    problem = shape.problem(Output(text, SUMMARY))
+    problem = output_shape.problem(Output(text, SUMMARY))
 
     assert (problem is None) if wrong is None else (wrong in (problem or ""))
 
@@ -232,7 +233,7 @@ async def test_a_worker_imports_and_learns_in_one_cycle(tmp_path: Path) -> None:
     files.write(Case("x", "", [session()], cases.Expected()), tmp_path, NOW)
     variables = {**environment(tmp_path / "home", "sqlite"), "CODEX_HOME": str(tmp_path / "codex")}
     async with books.open(environment=variables) as book:
-        report = await learning.cycle(book)
+        report = await run.cycle(book)
 
     assert (1, 1) == (report.sources[0].imported, report.extracted + report.no_output)
 
@@ -242,8 +243,8 @@ async def test_a_worker_needs_a_clock_unless_it_runs_once(tmp_path: Path) -> Non
     variables = environment(tmp_path / "home", "sqlite")
     async with books.open(environment=variables) as book:
         with pytest.raises(Exception, match="fixes the clock"):
-            await learning.work(book, lambda _: None, once=False)
-        told: list[learning.Report] = []
-        await learning.work(book, told.append, once=True)
+            await run.work(book, lambda _: None, once=False)
+        told: list[run.Report] = []
+        await run.work(book, told.append, once=True)
 
     assert 1 == len(told)

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from learners import NOW, environment, outputs, program, run, stored
 
-from commonplace.pipeline.gold import files
-from commonplace.pipeline.gold.cases import Case, Expected, Session
-from commonplace.runtime import book as books
-from commonplace.runtime import imports, learning
-from commonplace.runtime.book import Book
-from commonplace.runtime.learning import Report, Wish
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.learning import run as learning
+from commonplace.learning.evaluate import files
+from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.run import Report, Wish
+from commonplace.sessions import imports
 from commonplace.state.database import Row
 from model_server import Answer, Body, Call, ModelServer, Refusal, Silence, extraction, first_words
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from commonplace.protocol import fragments, items, recalled
+from commonplace.protocol import fragments, items, memory_traces
 from ledgers import message, user
 
 
@@ -45,7 +45,7 @@ from ledgers import message, user
     ],
 )
 def test_a_tool_that_answers_from_a_memory_is_known_by_its_name(name: str, namespace: str | None) -> None:
-    assert recalled.is_memory_tool(name, namespace)
+    assert memory_traces.is_memory_tool(name, namespace)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_tool_that_answers_from_a_memory_is_known_by_its_name(name: str, names
     ],
 )
 def test_a_tool_that_only_sounds_like_one_is_not(name: str, namespace: str | None) -> None:
-    assert not recalled.is_memory_tool(name, namespace)
+    assert not memory_traces.is_memory_tool(name, namespace)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_tool_that_only_sounds_like_one_is_not(name: str, namespace: str | Non
     ],
 )
 def test_a_call_that_names_the_files_of_a_memory_reads_it(arguments: object) -> None:
-    assert recalled.reads_memory(json.dumps(arguments))
+    assert memory_traces.reads_memory(json.dumps(arguments))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_call_that_names_the_files_of_a_memory_reads_it(arguments: object) -> 
     ],
 )
 def test_a_call_that_names_other_files_does_not(arguments: object) -> None:
-    assert not recalled.reads_memory(json.dumps(arguments))
+    assert not memory_traces.reads_memory(json.dumps(arguments))
 
 
 RECALLED = [
@@ -151,12 +151,12 @@ FREE = [
 
 @pytest.mark.parametrize("text", RECALLED)
 def test_a_text_out_of_a_memory_is_known_by_how_it_begins(text: str) -> None:
-    assert recalled.is_memory_text(text)
+    assert memory_traces.is_memory_text(text)
 
 
 @pytest.mark.parametrize("text", FREE)
 def test_any_other_text_is_not(text: str) -> None:
-    assert not recalled.is_memory_text(text)
+    assert not memory_traces.is_memory_text(text)
 
 
 def seen(item: dict[str, object]) -> items.Message:
@@ -177,8 +177,8 @@ def test_in_a_developer_message_it_came_out_of_a_memory_and_from_a_person_it_did
 def test_a_name_or_text_without_end_is_told_in_no_time(part: str) -> None:
     text = part * (2**20 // len(part))
 
-    assert not recalled.is_memory_tool(text)
-    assert not recalled.is_memory_tool(f"mcp__{text}!")
-    assert not recalled.reads_memory(text)
-    assert recalled.is_memory_text(text) == (part == "<mem0")
-    assert recalled.is_memory_tool(text, "memories")
+    assert not memory_traces.is_memory_tool(text)
+    assert not memory_traces.is_memory_tool(f"mcp__{text}!")
+    assert not memory_traces.reads_memory(text)
+    assert memory_traces.is_memory_text(text) == (part == "<mem0")
+    assert memory_traces.is_memory_tool(text, "memories")

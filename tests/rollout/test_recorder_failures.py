@@ -18,7 +18,7 @@ import pytest
 from recording import Disk, create, no_space, open_descriptors, options, say, session_file, texts, types
 
 from commonplace.errors import LedgerError, WriteFailed
-from commonplace.rollout import blobs, folders, locks
+from commonplace.rollout import blobs, locks, private_folders
 from commonplace.rollout.recorder import Recorder
 from ledgers import Script, user
 
@@ -617,7 +617,7 @@ async def test_a_folder_whose_name_could_not_be_synced_is_synced_later(
     recorder = await create(home)
     say(recorder, "one")
     with monkeypatch.context() as patch:
-        patch.setattr(folders, "sync", broken)
+        patch.setattr(private_folders, "sync", broken)
         with pytest.raises(WriteFailed):
             await recorder.end_turn()
     synced.clear()

@@ -10,7 +10,7 @@ import pytest
 from recording import compress, options
 
 from commonplace.errors import LedgerError, NotASession, ThreadBusy
-from commonplace.rollout import layout, shelf
+from commonplace.rollout import archive, layout
 from commonplace.rollout.recorder import Recorder
 from ledgers import FILE, THREAD, Script, user
 
@@ -33,34 +33,34 @@ def contents(home: Path) -> dict[str, bytes]:
 
 
 def test_the_files_of_a_thread_are_found_by_name(home: Path, files: list[Path]) -> None:
-    assert files == shelf.files_of(home, THREAD)
-    assert [] == shelf.files_of(home, "nobody")
+    assert files == archive.files_of(home, THREAD)
+    assert [] == archive.files_of(home, "nobody")
 
 
 def test_a_compressed_file_that_a_plain_one_hides_belongs_to_the_thread_too(home: Path, files: list[Path]) -> None:
     hidden = files[0].with_name(files[0].name + ".zst")
     hidden.write_bytes(b"old")
 
-    assert [files[0], hidden, files[1]] == shelf.files_of(home, THREAD)
+    assert [files[0], hidden, files[1]] == archive.files_of(home, THREAD)
 
 
 def test_a_thread_goes_to_the_archive_and_back_with_all_its_files(home: Path, files: list[Path]) -> None:
     files[1] = compress(files[1])
     before = contents(home)
-    archived = shelf.archive(home, THREAD, files)
+    archived = archive.archive(home, THREAD, files)
 
     assert [home / "archived_sessions" / path.name for path in files] == archived
-    assert archived == shelf.files_of(home, THREAD)
+    assert archived == archive.files_of(home, THREAD)
     assert [] == [path for path in files if path.exists()]
 
-    assert files == shelf.unarchive(home, THREAD, archived)
+    assert files == archive.unarchive(home, THREAD, archived)
     assert before == contents(home)
 
 
 def test_archiving_twice_changes_nothing(home: Path, files: list[Path]) -> None:
-    archived = shelf.archive(home, THREAD, files)
+    archived = archive.archive(home, THREAD, files)
 
-    assert archived == shelf.archive(home, THREAD, archived)
+    assert archived == archive.archive(home, THREAD, archived)
 
 
 def test_a_file_in_the_way_is_never_written_over_and_everything_is_undone(home: Path, files: list[Path]) -> None:
@@ -68,7 +68,7 @@ def test_a_file_in_the_way_is_never_written_over_and_everything_is_undone(home: 
     (home / "archived_sessions" / REPLACED).write_text("somebody's")
     before = contents(home)
     with pytest.raises(LedgerError, match="could not be moved: File exists") as caught:
-        shelf.archive(home, THREAD, files)
+        archive.archive(home, THREAD, files)
 
     assert "Nothing was changed." == caught.value.hint
     assert before == contents(home)
@@ -94,7 +94,7 @@ def test_a_move_that_fails_at_any_step_is_undone(
     with monkeypatch.context() as patch:
         patch.setattr(owner, broken, failing)
         with pytest.raises(LedgerError, match="Input/output error") as caught:
-            shelf.archive(home, THREAD, files)
+            archive.archive(home, THREAD, files)
 
     assert "Nothing was changed." == caught.value.hint
     assert before == contents(home)
@@ -116,16 +116,16 @@ def test_a_move_that_cannot_even_be_undone_says_so_and_loses_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", failing)
         with pytest.raises(LedgerError) as caught:
-            shelf.archive(home, THREAD, files)
+            archive.archive(home, THREAD, files)
 
     assert "Nothing was changed." != caught.value.hint
-    assert 2 == len(shelf.files_of(home, THREAD))
+    assert 2 == len(archive.files_of(home, THREAD))
 
 
 async def test_a_thread_under_a_writer_is_not_moved_or_removed(home: Path, files: list[Path]) -> None:
     before = contents(home)
     async with await Recorder.resume(files[1], options(home)):
-        for move in (shelf.archive, shelf.unarchive, shelf.delete):
+        for move in (archive.archive, archive.unarchive, archive.delete):
             with pytest.raises(ThreadBusy):
                 move(home, THREAD, files)
 
@@ -135,17 +135,17 @@ async def test_a_thread_under_a_writer_is_not_moved_or_removed(home: Path, files
 def test_a_file_whose_name_has_no_day_stays_in_the_archive(home: Path) -> None:
     odd = Script().write(home / "archived_sessions", "rollout-odd.jsonl")
     with pytest.raises(NotASession):
-        shelf.unarchive(home, THREAD, [odd])
+        archive.unarchive(home, THREAD, [odd])
 
     assert odd.exists()
 
 
 def test_deleting_takes_all_files_of_the_thread_and_no_other(home: Path, files: list[Path]) -> None:
     files[0].with_name(files[0].name + ".zst").write_bytes(b"hidden")
-    shelf.delete(home, THREAD, shelf.files_of(home, THREAD))
-    shelf.delete(home, THREAD, files)
+    archive.delete(home, THREAD, archive.files_of(home, THREAD))
+    archive.delete(home, THREAD, files)
 
-    assert [] == shelf.files_of(home, THREAD)
+    assert [] == archive.files_of(home, THREAD)
     assert [OTHER] == [named.thread_id for f in layout.walk(home) if (named := layout.parse_name(f.path.name))]
 
 
@@ -153,4 +153,4 @@ def test_a_file_that_cannot_be_removed_is_an_error_of_ours(home: Path, files: li
     files[1].unlink()
     files[1].mkdir()
     with pytest.raises(LedgerError, match="could not be removed"):
-        shelf.delete(home, THREAD, files)
+        archive.delete(home, THREAD, files)

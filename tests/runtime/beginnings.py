@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.app.thread import Thread
 from commonplace.models.scripted import ScriptedModel
-from commonplace.runtime import book as books
-from commonplace.runtime.book import Book
-from commonplace.runtime.thread import Thread
 from commonplace.state.database import Row
 from exec_driver import wait_for_end
 from ledgers import Script, assistant, user

@@ -13,11 +13,11 @@ from beginnings import Beside
 
 from commonplace.agent import events
 from commonplace.agent.input import Input
+from commonplace.app import background, background_process
+from commonplace.app import book as books
+from commonplace.app.book import Book
 from commonplace.models.base import Limit, RateLimits
 from commonplace.models.scripted import Answer, answer, say
-from commonplace.runtime import background, detached
-from commonplace.runtime import book as books
-from commonplace.runtime.book import Book
 
 Started = list[str]
 
@@ -31,7 +31,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
         found.append(current)
         return 1
 
-    monkeypatch.setattr(detached, "start", start)
+    monkeypatch.setattr(background_process, "start", start)
     return found
 
 
@@ -181,7 +181,7 @@ async def test_whatever_goes_wrong_is_said_once_and_ends_no_turn(
     def start(_: Book, __: str) -> int:
         raise problem
 
-    monkeypatch.setattr(detached, "start", start)
+    monkeypatch.setattr(background_process, "start", start)
     warned: list[str] = []
     async with beside.open(warned) as book:
         await indexed(book)
@@ -308,7 +308,7 @@ def test_a_turn_is_taken_for_accepted_once(order: str) -> None:
 async def test_a_worker_gets_the_settings_of_whoever_starts_it(beside: Beside) -> None:
     flags = {"memory.use": False, "memory.max_unused_days": 7, "memory.exclude": ["a", "b"], "fsync": "never"}
     async with books.open(environment=beside.variables({"MY_KEY": "x"}), flags=flags) as book:
-        given = detached.environment(book)
+        given = background_process.environment(book)
 
     assert str(beside.home) == given["COMMONPLACE_HOME"]
     assert {"MY_KEY": "x", "COMMONPLACE_MEMORY_BACKGROUND": "true"}.items() <= given.items()

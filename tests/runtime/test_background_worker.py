@@ -14,8 +14,8 @@ import pytest
 from beginnings import BLOG, DEPLOY, PNPM, SHOP, Beside, jobs, workers
 
 from anchors.scripted_responses import ScriptedResponses, answer, reply, say
+from commonplace.app import background_process
 from commonplace.models import scripted
-from commonplace.runtime import detached
 from exec_driver import PROGRAM, make_place
 
 ARGUMENTS = "-P -m commonplace worker --once --background --current"
@@ -53,7 +53,7 @@ async def test_what_old_sessions_taught_is_known_after_an_exec_has_ended(beside:
     assert "pnpm" in told
     assert "release branch" in told
     assert {str(beside.home): "done", SHOP: "done", BLOG: "done"} == states
-    log = beside.home / detached.LOG
+    log = beside.home / background_process.LOG
     assert "2 sessions read" in log.read_text()
     assert 0o600 == log.stat().st_mode & 0o777
 
@@ -72,7 +72,7 @@ def test_none_is_started_where_settings_forbid_it(beside: Beside) -> None:
         run_exec(beside, server, memory_background="false")
 
     assert [] == beside.started()
-    assert not (beside.home / detached.LOG).exists()
+    assert not (beside.home / background_process.LOG).exists()
     assert not (beside.home / "memories").exists()
 
 

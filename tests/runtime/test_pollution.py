@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 from beginnings import BLOG, SHOP, Beside, make_beside
 
+from commonplace.app.book import Book
 from commonplace.models.scripted import ScriptedModel, answer, call, say
-from commonplace.runtime.book import Book
 from ledgers import Script, assistant, function_call, function_output, user
 
 Json = dict[str, Any]

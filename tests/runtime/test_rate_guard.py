@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.models.base import Limit
-from commonplace.runtime.guard import allows
+from commonplace.models.rate_limit_guard import allows
 
 NOW = 1_000_000.0
 ROWS: dict[str, tuple[list[Limit], int, bool]] = {

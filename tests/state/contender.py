@@ -21,7 +21,7 @@ from typing import Any
 
 import anyio
 
-from commonplace.state import extractions, jobs
+from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Transaction
 from commonplace.state.outputs import Output
 from commonplace.state.postgres import PostgresDatabase
@@ -122,16 +122,16 @@ async def contend(address: str, batch: int, cap: int, die_after: int) -> dict[st
     print("ready", flush=True)
     sys.stdin.readline()
     worker = jobs.this_process()
-    terms = extractions.Terms(HOME, max_claims=batch, max_running=cap)
+    terms = extraction_jobs.Terms(HOME, max_claims=batch, max_running=cap)
     done: list[str] = []
     most = 0
 
-    def claim(tx: Transaction) -> tuple[list[extractions.Extraction], int]:
-        claimed = extractions.claim_next(tx, terms, worker, lambda: str(uuid.uuid4()), now=NOW)
+    def claim(tx: Transaction) -> tuple[list[extraction_jobs.Extraction], int]:
+        claimed = extraction_jobs.claim_next(tx, terms, worker, lambda: str(uuid.uuid4()), now=NOW)
         return claimed, tx.query("jobs.count_running", kind=jobs.EXTRACTION, now=NOW)[0]["n"]
 
     def finish(tx: Transaction, held: jobs.Claim) -> bool:
-        finished = extractions.succeed(tx, held, Output(f"made of {held.job_key}", "sum"), root=ROOT, now=NOW)
+        finished = extraction_jobs.succeed(tx, held, Output(f"made of {held.job_key}", "sum"), root=ROOT, now=NOW)
         if len(done) + 1 == die_after:
             os.kill(os.getpid(), signal.SIGKILL)
         return finished

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOUR, NOW, ROOT, Rows, part
 
-from commonplace.state import consolidations, jobs, outputs, usage
+from commonplace.state import consolidation_jobs, jobs, outputs, usage
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, Outcome
 from commonplace.state.usage import Limits
 
@@ -20,17 +20,17 @@ ANOTHER = "/another/memories"
 
 
 async def enqueue(rows: Rows, watermark: int = 100, root: str = ROOT) -> None:
-    await rows.do(consolidations.enqueue, root, watermark)
+    await rows.do(consolidation_jobs.enqueue, root, watermark)
 
 
 async def claim(rows: Rows, *, root: str = ROOT, now: int = NOW, **options: Any) -> Claim | Outcome:
-    return await rows.do(consolidations.claim, root, HERE, "new", now=now, **options)
+    return await rows.do(consolidation_jobs.claim, root, HERE, "new", now=now, **options)
 
 
 async def succeed(
     rows: Rows, selected: Iterable[tuple[str, int]] = (), *, held: Claim = HELD, watermark: int = 7, now: int = NOW
 ) -> bool:
-    return await rows.do(consolidations.succeed, held, watermark, selected, now=now)
+    return await rows.do(consolidation_jobs.succeed, held, watermark, selected, now=now)
 
 
 async def running(rows: Rows, **columns: Any) -> None:
@@ -236,7 +236,7 @@ async def test_a_request_after_a_success_does_not_end_the_cooldown(rows: Rows) -
 
 async def test_a_request_after_a_failure_makes_it_claimable_at_once(rows: Rows) -> None:
     await running(rows)
-    await rows.do(consolidations.fail, HELD, "why", now=NOW)
+    await rows.do(consolidation_jobs.fail, HELD, "why", now=NOW)
     waiting = await claim(rows)
     await enqueue(rows, NOW)
 
@@ -245,7 +245,7 @@ async def test_a_request_after_a_failure_makes_it_claimable_at_once(rows: Rows) 
 
 
 async def test_a_crash_leaves_no_cooldown(rows: Rows) -> None:
-    await rows.do(consolidations.claim, ROOT, ELSEWHERE, "first", now=NOW)
+    await rows.do(consolidation_jobs.claim, ROOT, ELSEWHERE, "first", now=NOW)
 
     assert await claim(rows, now=NOW + HOUR - 1) is Outcome.RUNNING
     assert isinstance(await claim(rows, now=NOW + HOUR), Claim)
@@ -324,7 +324,7 @@ async def test_failure_is_noted_by_the_holder_or_when_nobody_holds_it(
 ) -> None:
     await running(rows, ownership_token=token, retry_remaining=retries)
 
-    assert await rows.do(consolidations.fail, HELD, "why", now=NOW, delay=delay)
+    assert await rows.do(consolidation_jobs.fail, HELD, "why", now=NOW, delay=delay)
     names = ("status", "finished_at", "lease_until", "retry_at", "retry_remaining", "last_error")
     assert part(await rows.request(), *names) == ("error", NOW, None, retry_at, left, "why")
 
@@ -336,7 +336,7 @@ async def test_failure_is_not_noted_where_another_one_works_or_nobody_does(rows:
     await running(rows, **columns)
     before = await rows.everything()
 
-    assert not await rows.do(consolidations.fail, HELD, "why", now=NOW)
+    assert not await rows.do(consolidation_jobs.fail, HELD, "why", now=NOW)
     assert await rows.everything() == before
 
 
@@ -348,7 +348,7 @@ async def test_the_strict_form_of_failure_needs_the_token(rows: Rows) -> None:
 
 async def test_a_failure_waits_an_hour_unless_told_otherwise(rows: Rows) -> None:
     await running(rows)
-    await rows.do(consolidations.fail, HELD, "why", now=NOW)
+    await rows.do(consolidation_jobs.fail, HELD, "why", now=NOW)
 
     assert await claim(rows, now=NOW + HOUR - 1) is Outcome.BACKOFF
     assert isinstance(await claim(rows, now=NOW + HOUR), Claim)

@@ -15,9 +15,9 @@ import pytest
 from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
 
-from commonplace.state import extractions, jobs, outputs, usage
+from commonplace.state import extraction_jobs, jobs, outputs, usage
 from commonplace.state.database import Row, Transaction
-from commonplace.state.extractions import Extraction, Terms
+from commonplace.state.extraction_jobs import Extraction, Terms
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, RETRIES, Claim, Outcome, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.threads import ThreadIndex
@@ -39,7 +39,9 @@ async def claim_next(
     rows: Rows, chosen: Terms = TERMS, *, wanted: Callable[[Row], bool] = lambda _: True, now: int = NOW
 ) -> list[Extraction]:
     tokens = count(1)
-    return await rows.do(extractions.claim_next, chosen, HERE, lambda: f"token {next(tokens)}", now=now, wanted=wanted)
+    return await rows.do(
+        extraction_jobs.claim_next, chosen, HERE, lambda: f"token {next(tokens)}", now=now, wanted=wanted
+    )
 
 
 async def claimed_keys(rows: Rows, chosen: Terms = TERMS) -> list[str]:
@@ -55,7 +57,7 @@ async def claim_one(
     worker: Worker = HERE,
     now: int = NOW,
 ) -> Claim | Outcome:
-    return await rows.do(extractions.claim_one, "a", watermark, worker, token, chosen, now=now)
+    return await rows.do(extraction_jobs.claim_one, "a", watermark, worker, token, chosen, now=now)
 
 
 # Which threads a start looks at.
@@ -221,7 +223,7 @@ async def test_building_the_index_again_makes_nothing_eligible_that_was_extracte
     index, chosen = ThreadIndex(rows.database), terms(home=str(home.resolve()), max_age_days=90)
     await index.refresh(home)
     (first,) = await claim_next(rows, chosen)
-    await rows.do(extractions.succeed, first.claim, FOUND, root=ROOT, now=NOW)
+    await rows.do(extraction_jobs.succeed, first.claim, FOUND, root=ROOT, now=NOW)
     await index.refresh(home, rebuild=True)
     again = await claimed_keys(rows, chosen)
     script.raw(b'{"timestamp":"2026-12-31T00:00:00.000Z","type":"event_msg","payload":{"type":"x"}}').write_home(home)
@@ -437,11 +439,11 @@ async def test_three_failures_exhaust_a_watermark_until_there_is_newer_activity(
 
 
 def _succeed(tx: Transaction, held: Claim) -> bool:
-    return extractions.succeed(tx, held, FOUND, root=ROOT, now=NOW)
+    return extraction_jobs.succeed(tx, held, FOUND, root=ROOT, now=NOW)
 
 
 def _nothing_learned(tx: Transaction, held: Claim) -> bool:
-    return extractions.succeed_without_output(tx, held, root=ROOT, now=NOW)
+    return extraction_jobs.succeed_without_output(tx, held, root=ROOT, now=NOW)
 
 
 def _fail(tx: Transaction, held: Claim) -> bool:

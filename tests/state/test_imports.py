@@ -12,9 +12,9 @@ from test_migrations import open_at, raw, stop_at, version_of
 
 from commonplace.rollout import decisions
 from commonplace.state import database as queries
-from commonplace.state import imports, indexing
+from commonplace.state import import_files, thread_scan
 from commonplace.state.database import LATEST, Database, Row, Statement
-from commonplace.state.imports import Imported
+from commonplace.state.import_files import Imported
 from commonplace.state.threads import Referred, ThreadIndex
 from ledgers import Script, user
 
@@ -149,32 +149,32 @@ async def test_what_was_noted_comes_back_whole_and_for_its_home_alone(rows: Rows
         first_record="r",
         first_answer="msg",
     )
-    await rows.do(imports.note, HOME, [full, row("/b", reason="copy")])
-    await rows.do(imports.note, "/other", [row("/b", thread_id="u")])
+    await rows.do(import_files.note, HOME, [full, row("/b", reason="copy")])
+    await rows.do(import_files.note, "/other", [row("/b", thread_id="u")])
 
-    assert await rows.do(imports.read, HOME) == {full.path: full, "/b": row("/b", reason="copy")}
-    assert await rows.do(imports.read, "/other") == {"/b": row("/b", thread_id="u")}
-    assert await rows.do(imports.read, "/none") == {}
+    assert await rows.do(import_files.read, HOME) == {full.path: full, "/b": row("/b", reason="copy")}
+    assert await rows.do(import_files.read, "/other") == {"/b": row("/b", thread_id="u")}
+    assert await rows.do(import_files.read, "/none") == {}
 
 
 async def test_a_later_note_replaces_the_earlier_one_in_every_field(rows: Rows) -> None:
-    await rows.do(imports.note, HOME, [row(thread_id="t", ledger="/x", ledger_size=3, first_record="r")])
+    await rows.do(import_files.note, HOME, [row(thread_id="t", ledger="/x", ledger_size=3, first_record="r")])
     changed = row(source="transcript", size=9, mtime_ns=10, reason="empty")
-    await rows.do(imports.note, HOME, [changed])
-    await rows.do(imports.note, HOME, [])
+    await rows.do(import_files.note, HOME, [changed])
+    await rows.do(import_files.note, HOME, [])
 
-    assert await rows.do(imports.read, HOME) == {"/a": changed}
+    assert await rows.do(import_files.read, HOME) == {"/a": changed}
 
 
 async def test_what_settings_and_decisions_left_out_is_looked_at_again_and_nothing_else(rows: Rows) -> None:
     reasons = ["excluded", "deleted", "copy", "empty", "not_a_session", "taken", None]
     noted = [row(f"/{reason}", reason=reason) for reason in reasons]
-    await rows.do(imports.note, HOME, noted)
-    await rows.do(imports.note, "/other", noted)
-    await rows.do(imports.forget_left_out, HOME)
+    await rows.do(import_files.note, HOME, noted)
+    await rows.do(import_files.note, "/other", noted)
+    await rows.do(import_files.forget_left_out, HOME)
 
-    assert set(await rows.do(imports.read, HOME)) == {f"/{reason}" for reason in reasons[2:]}
-    assert len(await rows.do(imports.read, "/other")) == len(reasons)
+    assert set(await rows.do(import_files.read, HOME)) == {f"/{reason}" for reason in reasons[2:]}
+    assert len(await rows.do(import_files.read, "/other")) == len(reasons)
 
 
 # --- Files that are referred to.
@@ -216,13 +216,13 @@ async def test_files_elsewhere_are_listed_and_those_left_out_are_not_read_until_
     elsewhere.left_out = {thread_id(1): "ours is never left out", thread_id(3): "excluded"}
     index = ThreadIndex(database, elsewhere)
     read: list[str] = []
-    real = indexing.survey
+    real = thread_scan.survey
 
     def spy(where: Path, *more: Any) -> Any:
         read.append(where.stem[-1])
         return real(where, *more)
 
-    monkeypatch.setattr(indexing, "survey", spy)
+    monkeypatch.setattr(thread_scan, "survey", spy)
     first = await index.refresh(home)
     again = await index.refresh(home)
     assert await listed(index, home) == [thread_id(1), thread_id(2)]
@@ -236,7 +236,7 @@ async def test_files_elsewhere_are_listed_and_those_left_out_are_not_read_until_
     assert (await index.refresh(home, rebuild=True, complete=True)).threads == 2
     elsewhere.left_out.clear()
     assert await listed(index, home) == [thread_id(1), thread_id(2)]
-    await database.write(lambda tx: imports.forget_left_out(tx, str(home.resolve())))
+    await database.write(lambda tx: import_files.forget_left_out(tx, str(home.resolve())))
     await index.refresh(home)
     assert await listed(index, home) == [thread_id(number) for number in (1, 2, 3)]
     assert await index.differences(home) == (0, 0, 3)
@@ -263,7 +263,7 @@ async def test_a_thread_that_is_let_go_is_gone_for_good_though_its_file_is_there
     os.utime(path, (NOW, NOW))
     await index.refresh(home, rebuild=True)
     assert not await index.lists(home, path)
-    noted = await database.read(lambda tx: imports.read(tx, str(home.resolve())))
+    noted = await database.read(lambda tx: import_files.read(tx, str(home.resolve())))
     assert [(one.reason, one.mtime_ns) for one in noted.values()] == [("deleted", NOW * 10**9)]
 
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import pytest
 from rows import DAY, HERE, HOME, NOW, ROOT, Rows, part
 
-from commonplace.state import extractions, jobs, outputs, usage
-from commonplace.state.extractions import Terms
+from commonplace.state import extraction_jobs, jobs, outputs, usage
+from commonplace.state.extraction_jobs import Terms
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, Outcome
 from commonplace.state.outputs import Output
 
@@ -292,7 +292,7 @@ async def test_what_was_pruned_is_not_extracted_again_until_there_is_newer_activ
 
 
 async def extract(rows: Rows, watermark: int) -> Claim | Outcome:
-    return await rows.do(extractions.claim_one, "a", watermark, HERE, "token", Terms(HOME, max_claims=1), now=NOW)
+    return await rows.do(extraction_jobs.claim_one, "a", watermark, HERE, "token", Terms(HOME, max_claims=1), now=NOW)
 
 
 # No longer using, deleting, clearing.
@@ -361,7 +361,7 @@ async def test_what_is_finished_after_its_thread_was_deleted_is_not_kept(rows: R
     assert isinstance(held, Claim)
     await rows.do(outputs.delete_thread, "a", root=ROOT, now=NOW)
 
-    assert not await rows.do(extractions.succeed, held, Output("x", "y"), root=ROOT, now=NOW)
+    assert not await rows.do(extraction_jobs.succeed, held, Output("x", "y"), root=ROOT, now=NOW)
     assert await rows.output_row("a") is None
 
 
@@ -377,7 +377,7 @@ async def test_clearing_keeps_modes_and_makes_everything_eligible_again(rows: Ro
     await rows.do(outputs.clear)
 
     found = await rows.everything()
-    claimed = await rows.do(extractions.claim_next, Terms(HOME, max_claims=9), HERE, lambda: "token", now=NOW)
+    claimed = await rows.do(extraction_jobs.claim_next, Terms(HOME, max_claims=9), HERE, lambda: "token", now=NOW)
 
     assert [row["job_key"] for row in found["jobs"]] == ["another kind's"]
     assert found["outputs"] == []

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from commonplace.memory import shelves
-from commonplace.memory.rank import analysis
-from commonplace.memory.rank.build import Passage
-from commonplace.memory.rank.score import rank
-from commonplace.memory.shelves import Item, Shelves
+from commonplace.search import index as shelves
+from commonplace.search.index import Item, Shelves
+from commonplace.search.rank import analysis
+from commonplace.search.rank.build import Passage
+from commonplace.search.rank.score import rank
 from commonplace.state import postings
 from commonplace.state.database import Database
 from commonplace.state.postings import Stamp

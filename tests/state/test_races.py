@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from contender import HOME, NOW, connect, race, thread_id, thread_row
 
-from commonplace.state import extractions, jobs
+from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Transaction
 
 BATCH = 8
@@ -103,12 +103,12 @@ async def test_claims_of_a_batch_are_newest_first_over_every_page(database: Data
     count = 200
     rows = [thread_row(thread_id(number), NOW - 86_400 - number // 3) for number in range(count)]
     await database.write(lambda tx: tx.execute_many("threads.put", rows))
-    terms = extractions.Terms(HOME, max_claims=count, max_running=count)
+    terms = extraction_jobs.Terms(HOME, max_claims=count, max_running=count)
     odd = {thread_id(number) for number in range(1, count, 2)}
 
     def body(tx: Transaction) -> list[str]:
         tokens = iter(f"token {number}" for number in range(count))
-        claimed = extractions.claim_next(
+        claimed = extraction_jobs.claim_next(
             tx, terms, jobs.this_process(), lambda: next(tokens), now=NOW, wanted=lambda row: row["thread_id"] in odd
         )
         return [one.claim.job_key for one in claimed]

@@ -8,9 +8,9 @@ import pytest
 from contender import HOME, NOW
 from rows import DAY, Rows
 
-from commonplace.state import consolidations, jobs, starts
+from commonplace.state import consolidation_jobs, jobs, learning_starts
 from commonplace.state.database import Transaction
-from commonplace.state.extractions import Terms
+from commonplace.state.extraction_jobs import Terms
 from commonplace.state.jobs import CONSOLIDATION, Worker
 
 SELF = jobs.this_process()
@@ -27,45 +27,45 @@ MOMENTS: dict[str, tuple[int, bool]] = {
 @pytest.mark.parametrize("moment", MOMENTS)
 async def test_learning_begins_again(rows: Rows, moment: str) -> None:
     later, expected = MOMENTS[moment]
-    assert await rows.do(starts.begin, HOME, now=NOW)
+    assert await rows.do(learning_starts.begin, HOME, now=NOW)
 
-    assert expected is await rows.do(starts.begin, HOME, now=NOW + later)
-    assert await rows.do(starts.begin, "/home/other", now=NOW)
+    assert expected is await rows.do(learning_starts.begin, HOME, now=NOW + later)
+    assert await rows.do(learning_starts.begin, "/home/other", now=NOW)
 
 
 async def test_it_is_known_whether_learning_ever_began(rows: Rows) -> None:
-    assert not await rows.do(starts.has_begun, HOME)
+    assert not await rows.do(learning_starts.has_begun, HOME)
 
-    await rows.do(starts.begin, HOME, now=NOW)
+    await rows.do(learning_starts.begin, HOME, now=NOW)
 
-    assert await rows.do(starts.has_begun, HOME)
-    assert not await rows.do(starts.has_begun, "/home/other")
+    assert await rows.do(learning_starts.has_begun, HOME)
+    assert not await rows.do(learning_starts.has_begun, "/home/other")
 
 
 def running(tx: Transaction, worker: Worker = SELF, lease: int = 3_600) -> None:
-    claim = consolidations.claim(tx, HOME, worker, "token", now=NOW, lease=lease)
+    claim = consolidation_jobs.claim(tx, HOME, worker, "token", now=NOW, lease=lease)
     assert isinstance(claim, jobs.Claim)
 
 
 def done(tx: Transaction) -> None:
-    claim = consolidations.claim(tx, HOME, SELF, "token", now=NOW)
+    claim = consolidation_jobs.claim(tx, HOME, SELF, "token", now=NOW)
     assert isinstance(claim, jobs.Claim)
-    consolidations.succeed(tx, claim, 1, [], now=NOW)
+    consolidation_jobs.succeed(tx, claim, 1, [], now=NOW)
 
 
 def failed(tx: Transaction) -> None:
-    claim = consolidations.claim(tx, HOME, SELF, "token", now=NOW)
+    claim = consolidation_jobs.claim(tx, HOME, SELF, "token", now=NOW)
     assert isinstance(claim, jobs.Claim)
-    consolidations.fail(tx, claim, "no room", now=NOW, delay=3_600)
+    consolidation_jobs.fail(tx, claim, "no room", now=NOW, delay=3_600)
 
 
 def done_and_asked_again(tx: Transaction) -> None:
     done(tx)
-    consolidations.enqueue(tx, HOME, NOW)
+    consolidation_jobs.enqueue(tx, HOME, NOW)
 
 
 CONSOLIDATIONS: dict[str, tuple[Callable[[Transaction], None], int, bool]] = {
-    "one that was asked for is due": (lambda tx: consolidations.enqueue(tx, HOME, NOW), 0, True),
+    "one that was asked for is due": (lambda tx: consolidation_jobs.enqueue(tx, HOME, NOW), 0, True),
     "one that runs is not": (running, 10, False),
     "one whose lease ran out is": (running, 3_600, True),
     "one whose process is dead is": (lambda tx: running(tx, DEAD), 10, True),
@@ -87,7 +87,7 @@ async def test_a_consolidation_is_due(rows: Rows, state: str) -> None:
 
 async def due(rows: Rows, *, now: int = NOW, has_memory: bool = False, wanted: bool = True) -> bool:
     terms = Terms(home=HOME, max_claims=1)
-    return await rows.do(starts.is_anything_due, terms, SELF, lambda _: wanted, has_memory=has_memory, now=now)
+    return await rows.do(learning_starts.is_anything_due, terms, SELF, lambda _: wanted, has_memory=has_memory, now=now)
 
 
 @pytest.mark.parametrize("has_memory", [True, False])

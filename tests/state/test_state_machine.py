@@ -27,7 +27,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,  # pyright: ignore[reportUnknownVariableType]
 )
 
-from commonplace.state import consolidations, extractions, jobs, outputs, usage
+from commonplace.state import consolidation_jobs, extraction_jobs, jobs, outputs, usage
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, Worker
 
@@ -192,10 +192,10 @@ class Histories(RuleBasedStateMachine):
     @rule(who=number, most=st.integers(1, 4), background=st.booleans())
     def claim(self, who: int, most: int, background: bool) -> None:
         worker = self.worker(who)
-        terms = extractions.Terms(
+        terms = extraction_jobs.Terms(
             HOME, max_claims=most, min_idle_hours=0, max_running=CAP, lease=LEASE, background=background
         )
-        claimed = self.do(extractions.claim_next, terms, worker, self.new_token, now=self.now)
+        claimed = self.do(extraction_jobs.claim_next, terms, worker, self.new_token, now=self.now)
         self.freed_dead(worker)
         assert len(claimed) <= most
         for one in claimed:
@@ -218,21 +218,21 @@ class Histories(RuleBasedStateMachine):
             assert not self.do(jobs.fail, claim, "lost", now=self.now)
             assert not self.do(jobs.release, [claim])
             if claim.kind == EXTRACTION:
-                assert not self.do(extractions.succeed, claim, found, root=ROOT, now=self.now)
-                assert not self.do(extractions.succeed_without_output, claim, root=ROOT, now=self.now)
+                assert not self.do(extraction_jobs.succeed, claim, found, root=ROOT, now=self.now)
+                assert not self.do(extraction_jobs.succeed_without_output, claim, root=ROOT, now=self.now)
             else:
-                assert not self.do(consolidations.succeed, claim, self.now, [], now=self.now)
-                assert not self.do(consolidations.fail, claim, "lost", now=self.now)
+                assert not self.do(consolidation_jobs.succeed, claim, self.now, [], now=self.now)
+                assert not self.do(consolidation_jobs.fail, claim, "lost", now=self.now)
         assert before == self.everything()
 
     @precondition(lambda self: self.threads)
     @rule(who=number, key=key, ahead=st.sampled_from([0, 0, 1, -1]))
     def claim_one(self, who: int, key: str, ahead: int) -> None:
         worker = self.worker(who)
-        terms = extractions.Terms(HOME, max_claims=1, max_running=CAP, lease=LEASE)
+        terms = extraction_jobs.Terms(HOME, max_claims=1, max_running=CAP, lease=LEASE)
         rows = self.everything()[f"thread {key}"]
         mark = (rows[0]["updated_s"] if rows else self.now) + ahead
-        claim = self.do(extractions.claim_one, key, mark, worker, self.new_token(), terms, now=self.now)
+        claim = self.do(extraction_jobs.claim_one, key, mark, worker, self.new_token(), terms, now=self.now)
         self.freed_dead(worker)
         if isinstance(claim, Claim):
             self.granted(worker, claim, LEASE)
@@ -241,7 +241,13 @@ class Histories(RuleBasedStateMachine):
     def claim_consolidation(self, who: int, root: str, background: bool) -> None:
         worker = self.worker(who)
         claim = self.do(
-            consolidations.claim, root, worker, self.new_token(), now=self.now, lease=LONG_LEASE, background=background
+            consolidation_jobs.claim,
+            root,
+            worker,
+            self.new_token(),
+            now=self.now,
+            lease=LONG_LEASE,
+            background=background,
         )
         self.freed_dead(worker)
         if isinstance(claim, Claim):
@@ -270,7 +276,7 @@ class Histories(RuleBasedStateMachine):
             return
         claim, text = held.claim, "" if is_empty else f"learned with {held.claim.token}"
         found = outputs.Output(text, text)
-        if self.finish(held, lambda tx: extractions.succeed(tx, claim, found, root=ROOT, now=self.now)):
+        if self.finish(held, lambda tx: extraction_jobs.succeed(tx, claim, found, root=ROOT, now=self.now)):
             self.succeeded(held.job, claim.watermark)
             if claim.watermark >= self.outputs.get(claim.job_key, (-1, ""))[0]:
                 self.outputs[claim.job_key] = (claim.watermark, text)
@@ -281,7 +287,7 @@ class Histories(RuleBasedStateMachine):
         some = [held for held in self.held if held.claim.kind == EXTRACTION]
         held = some[which % len(some)]
         claim = held.claim
-        if self.finish(held, lambda tx: extractions.succeed_without_output(tx, claim, root=ROOT, now=self.now)):
+        if self.finish(held, lambda tx: extraction_jobs.succeed_without_output(tx, claim, root=ROOT, now=self.now)):
             self.succeeded(held.job, claim.watermark)
             self.outputs.pop(claim.job_key, None)
 
@@ -289,7 +295,7 @@ class Histories(RuleBasedStateMachine):
         def body(tx: Transaction) -> bool:
             chosen = outputs.select(tx, HOME, limit=4, max_unused_days=30, now=self.now)
             snapshot = [(row["thread_id"], row["source_updated_at"]) for row in chosen]
-            return consolidations.succeed(tx, held.claim, held.claim.watermark, snapshot, now=self.now)
+            return consolidation_jobs.succeed(tx, held.claim, held.claim.watermark, snapshot, now=self.now)
 
         if self.finish(held, body):
             self.succeeded(held.job, held.claim.watermark)
@@ -301,7 +307,7 @@ class Histories(RuleBasedStateMachine):
     @rule(which=number, delay=st.sampled_from([0, 3_600]))
     def fail(self, which: int, delay: int) -> None:
         held = self.held[which % len(self.held)]
-        failing = consolidations.fail if held.claim.kind == CONSOLIDATION else jobs.fail
+        failing = consolidation_jobs.fail if held.claim.kind == CONSOLIDATION else jobs.fail
         self.finish(held, lambda tx: failing(tx, held.claim, "reason", now=self.now, delay=delay))
 
     @precondition(lambda self: self.held)
@@ -394,10 +400,10 @@ class Histories(RuleBasedStateMachine):
             return
         self.now += LONG_LEASE
         worker = self.workers[0]
-        terms = extractions.Terms(HOME, max_claims=2, min_idle_hours=0, max_running=CAP, background=False)
-        while claimed := self.do(extractions.claim_next, terms, worker, self.new_token, now=self.now):
+        terms = extraction_jobs.Terms(HOME, max_claims=2, min_idle_hours=0, max_running=CAP, background=False)
+        while claimed := self.do(extraction_jobs.claim_next, terms, worker, self.new_token, now=self.now):
             for one in claimed:
-                assert self.do(extractions.succeed_without_output, one.claim, root=ROOT, now=self.now)
+                assert self.do(extraction_jobs.succeed_without_output, one.claim, root=ROOT, now=self.now)
         rows = self.everything()
         for key in KEYS:
             for thread in rows[f"thread {key}"]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace.rollout import names
-from commonplace.state import indexing
+from commonplace.rollout import thread_names
+from commonplace.state import thread_scan
 from commonplace.state.database import Database
 from commonplace.state.sqlite import SqliteDatabase
 from commonplace.state.threads import ThreadIndex, ThreadRow
@@ -58,7 +58,7 @@ async def test_an_unchanged_file_is_not_read_again(
 ) -> None:
     Script().turn(user("x")).write_home(home)
     await index.refresh(home)
-    monkeypatch.setattr(indexing, "survey", None)
+    monkeypatch.setattr(thread_scan, "survey", None)
 
     assert (await index.refresh(home)).read == 0
 
@@ -71,13 +71,13 @@ async def test_a_file_that_grew_is_read_from_where_it_grew(
     script.write_home(home)
     await index.refresh(home)
     starts: list[int] = []
-    real = indexing.survey
+    real = thread_scan.survey
 
-    def spy(path: Path, start: indexing.Survey | None = None) -> indexing.Survey:
+    def spy(path: Path, start: thread_scan.Survey | None = None) -> thread_scan.Survey:
         starts.append(start.offset if start else 0)
         return real(path, start)
 
-    monkeypatch.setattr(indexing, "survey", spy)
+    monkeypatch.setattr(thread_scan, "survey", spy)
     script.turn(user("two")).write_home(home)
     await index.refresh(home)
 
@@ -98,7 +98,7 @@ async def test_a_file_of_the_same_size_that_was_replaced_is_read_again(index: Th
 async def test_a_large_file_is_looked_at_from_both_ends_until_a_full_index(
     index: ThreadIndex, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "GLANCE_ABOVE", 1000)
+    monkeypatch.setattr(thread_scan, "GLANCE_ABOVE", 1000)
     script = Script().turn(user("the first words"))
     for number in range(50):
         script.turn(user(f"more {number}"), assistant("x" * 500))
@@ -159,10 +159,10 @@ async def test_homes_do_not_mix(index: ThreadIndex, tmp_path: Path) -> None:
 
 async def test_names_are_mirrored_and_a_name_of_an_unknown_thread_does_no_harm(index: ThreadIndex, home: Path) -> None:
     Script().turn(user("x")).write_home(home)
-    names.append(home, Script().thread_id, "first name", "t")
-    names.append(home, thread_id(99), "of nobody", "t")
+    thread_names.append(home, Script().thread_id, "first name", "t")
+    thread_names.append(home, thread_id(99), "of nobody", "t")
     await index.refresh(home)
-    names.append(home, Script().thread_id, "second name", "t")
+    thread_names.append(home, Script().thread_id, "second name", "t")
     await index.refresh(home)
 
     assert [row.title for row in await every(index, home)] == ["second name"]

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 
 import anyio
 
-from commonplace.runtime import book as books
-from commonplace.runtime.book import Book
+from commonplace.app import book as books
+from commonplace.app.book import Book
 from commonplace.state.database import Transaction
 from ledgers import Script, assistant, function_call, function_output, user
 

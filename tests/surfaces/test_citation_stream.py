@@ -11,11 +11,10 @@ import msgspec
 import pytest
 from command import Command
 
-from commonplace.importers import cited
-from commonplace.importers.cited import Answer
-from commonplace.memory import citations
-from commonplace.memory.citations import CLOSE, OPEN, Citation, Entry, Finished, Streams, Stripper
-from commonplace.protocol import events
+from commonplace.importers import session_citations
+from commonplace.importers.session_citations import Answer
+from commonplace.protocol import citations, events
+from commonplace.protocol.citations import CLOSE, OPEN, Citation, Entry, Finished, Streams, Stripper
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import reader
 from commonplace.rollout.recorder import Options, Recorder
@@ -187,7 +186,7 @@ async def test_the_ledger_takes_both_and_its_readers_do(home: Path) -> None:
     assert [event.type for event in told] == ["task_started", "user_message", "agent_message", "task_complete"]
     assert told[2].message == "It is 8080.\n"
     assert kept[-1] == answer()
-    assert cited.since(path, 0)[0] == [Answer((ONE,), (("MEMORY.md", 12, 15),))]
+    assert session_citations.since(path, 0)[0] == [Answer((ONE,), (("MEMORY.md", 12, 15),))]
 
 
 def test_commands_read_such_a_session(home: Path, commonplace: Command) -> None:

@@ -18,7 +18,7 @@ import agents
 import pytest
 from command import Command
 
-from commonplace.runtime import book
+from commonplace.app import book
 
 TWO = "0198c0de-0000-7000-8000-000000000002"
 

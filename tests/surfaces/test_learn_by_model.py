@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from command import Command
 
-from commonplace.pipeline.gold import files
-from commonplace.pipeline.gold.cases import Case, Expected, Session
+from commonplace.learning.evaluate import files
+from commonplace.learning.evaluate.cases import Case, Expected, Session
 from model_server import Body, ModelServer, Refusal, extraction
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from command import Command
 
-from commonplace.pipeline.gold import cases, files
+from commonplace.learning.evaluate import cases, files
 from pipeline.learners import NOW
 
 CASES = ("m1-006", "m1-017")

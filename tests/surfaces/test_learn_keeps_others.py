@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import Command
 
-from commonplace.pipeline.gold import cases, files
+from commonplace.learning.evaluate import cases, files
 from pipeline.learners import NOW
 
 MODELS_OWN = """# Task Group: potluck, as the model tells it

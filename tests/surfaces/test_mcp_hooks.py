@@ -13,7 +13,7 @@ import pytest
 from command import Command, Ran
 from talking import checkout, teach
 
-from commonplace.protocol.recalled import is_memory_text
+from commonplace.protocol.memory_traces import is_memory_text
 
 SESSION = "6ac42589-1bd0-4e41-b0ff-ba06dc9add47"
 

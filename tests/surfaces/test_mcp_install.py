@@ -15,7 +15,7 @@ from command import Command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.runtime import clients, json_text, toml_text
+from commonplace.clients import json_text, registration, toml_text
 
 NOW = "2026-11-15T12:00:00Z"
 STAMP = "20261115T120000Z"
@@ -254,11 +254,11 @@ def test_a_file_that_changes_meanwhile_is_left_alone(user: Path) -> None:
     from commonplace.errors import BadInput
 
     file = write(user / ".codex" / "config.toml", CODEX)
-    plan = clients.install("codex", os.environ)
+    plan = registration.install("codex", os.environ)
     file.write_text("other = 1\n", "utf-8")
 
     with pytest.raises(BadInput, match="meanwhile"):
-        clients.apply("codex", plan, datetime.now(UTC))
+        registration.apply("codex", plan, datetime.now(UTC))
     assert file.read_text("utf-8") == "other = 1\n"
 
 
@@ -328,7 +328,7 @@ def test_a_value_in_json_is_changed_in_its_place(
 
 def test_our_command_is_found_beside_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert clients.command() == [str(tmp_path / "python"), "-m", "commonplace"]
+    assert registration.command() == [str(tmp_path / "python"), "-m", "commonplace"]
 
     write(tmp_path / "commonplace", "#!/bin/sh\n", 0o755)
-    assert clients.command() == [str(tmp_path / "commonplace")]
+    assert registration.command() == [str(tmp_path / "commonplace")]

@@ -163,7 +163,7 @@ def test_what_is_given_out_is_counted(shop: Path, commonplace: Command) -> None:
 
 
 def test_what_find_promises_is_what_it_gives(talk: Talk) -> None:
-    from commonplace.runtime.hits import Hit
+    from commonplace.search.hits import Hit
 
     tools = {tool["name"]: tool for tool in talk.request("tools/list")["result"]["tools"]}
     hit = tools["find"]["outputSchema"]["properties"]["hits"]["items"]

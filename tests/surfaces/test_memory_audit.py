@@ -13,8 +13,8 @@ from agents import in_database, stamps
 from command import Command
 
 from commonplace.memory.audit import is_recalled
+from commonplace.memory.audit_run import duplicates
 from commonplace.memory.entries import Entry, Kind, Source
-from commonplace.runtime.auditing import duplicates
 from commonplace.state import entries as rows
 from commonplace.state.database import Transaction
 from ledgers import Script, assistant, user

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 import taught_homes as taught
 
-from commonplace.memory import citations
-from commonplace.memory.citations import CLOSE, OPEN, Citation, Entry
-from commonplace.runtime import book as books
-from commonplace.runtime import citing
-from commonplace.runtime.book import Book
-from commonplace.runtime.citing import Receipt, Unknown
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.memory.recall import usage_counts
+from commonplace.memory.recall.usage_counts import Receipt, Unknown
+from commonplace.protocol import citations
+from commonplace.protocol.citations import CLOSE, OPEN, Citation, Entry
 from commonplace.state import outputs
 
 SHOP = "github.com/acme/shop"
@@ -123,20 +123,20 @@ async def test_an_answer_that_cites_nothing_costs_nothing(book: Book) -> None:
 
 async def test_what_a_tool_gave_out_is_retrieved_once_for_each_call(book: Book) -> None:
     pnpm, number = await id_of(book, taught.PNPM), line_of(book, taught.PNPM)
-    receipt = await citing.retrieved(book, [("MEMORY.md", number, number), ("MEMORY.md", number, number)])
+    receipt = await usage_counts.retrieved(book, [("MEMORY.md", number, number), ("MEMORY.md", number, number)])
 
     assert receipt == Receipt([pnpm], [], [])
     assert await counts(book, "retrieved") == {pnpm: 1, taught.SHOP: 1}
-    assert await citing.retrieved(book, []) == Receipt()
+    assert await usage_counts.retrieved(book, []) == Receipt()
 
 
 async def test_a_scoped_reader_retrieves_nothing_of_others(book: Book) -> None:
     last = len((book.home / "memories" / "MEMORY.md").read_text("utf-8").splitlines())
-    receipt = await citing.retrieved(book, [("MEMORY.md", 1, last)], scope=SHOP)
+    receipt = await usage_counts.retrieved(book, [("MEMORY.md", 1, last)], scope=SHOP)
     scopes = {each.id: each.scope for each in (await book.memory.list()).entries}
 
     assert {scopes[each] for each in receipt.entries} == {SHOP, "global"}
-    everything = await citing.retrieved(book, [("MEMORY.md", 1, last)])
+    everything = await usage_counts.retrieved(book, [("MEMORY.md", 1, last)])
     assert set(everything.entries) == set(scopes)
     assert set(everything.threads) == {taught.BLOG, taught.SHOP}
 

@@ -14,10 +14,10 @@ import anyio
 import pytest
 from command import Command
 
-from commonplace.runtime import book
-from commonplace.state import extractions, jobs, usage
+from commonplace.app import book
+from commonplace.state import extraction_jobs, jobs, usage
 from commonplace.state.database import Transaction
-from commonplace.state.extractions import Terms
+from commonplace.state.extraction_jobs import Terms
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.sqlite import SqliteDatabase
@@ -52,7 +52,7 @@ def in_database(home: Path, body: Callable[[Transaction], T]) -> T:
 def claimed(home: Path, worker: Worker, now: int = NOW) -> Claim:
     terms = Terms(str(home.resolve()), 1)
     found = in_database(
-        home, lambda tx: extractions.claim_one(tx, Script().thread_id, now, worker, "token", terms, now=now)
+        home, lambda tx: extraction_jobs.claim_one(tx, Script().thread_id, now, worker, "token", terms, now=now)
     )
     assert isinstance(found, Claim)
     return found

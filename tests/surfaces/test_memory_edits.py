@@ -205,7 +205,7 @@ def test_forgetting_takes_edits_along_that_no_run_has_seen(commonplace: Command,
 
 def test_a_failed_run_notes_an_edit_once(commonplace: Command, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from commonplace.errors import MemoryInvalid
-    from commonplace.pipeline.consolidation.embedded import Embedded
+    from commonplace.learning.consolidate.consolidator import Embedded
 
     memory = root / "MEMORY.md"
     change(memory, line_of(memory, taught.PUSH), line_of(memory, taught.PUSH) + "\n- keep the changelog in German")

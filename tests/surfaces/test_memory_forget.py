@@ -16,7 +16,7 @@ import taught_homes as taught
 from agents import stamps
 from command import Command
 
-from commonplace.runtime import book
+from commonplace.app import book
 from ledgers import Script, assistant, user
 
 

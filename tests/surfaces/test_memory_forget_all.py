@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import taught_homes as taught
 
-from commonplace.pipeline.gold import cases, files
-from commonplace.runtime import book as books
-from commonplace.runtime import imports
-from commonplace.runtime.book import Book
-from commonplace.runtime.entries import Listed, Why
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.learning.evaluate import cases, files
+from commonplace.memory.listing import Listed, Why
+from commonplace.sessions import imports
 
 NOW = "2026-11-15T12:00:00+00:00"
 SPOKEN = ("preference", "rule", "decision", "environment")

@@ -13,8 +13,8 @@ import taught_homes as taught
 from agents import in_database, stamps
 from command import Command
 
-from commonplace.runtime import book as books
-from commonplace.runtime import prompting
+from commonplace.app import book as books
+from commonplace.memory.recall import scoped_prompt
 from commonplace.state import outputs
 
 FIELDS = {"text", "tokens", "scope", "included", "left_out"}
@@ -178,8 +178,8 @@ async def test_a_reader_may_look_without_counting(home: Path) -> None:
     taught.write(home)
     async with books.open() as book:
         await book.memory.run()
-        await prompting.prompt(book, scope="shop")
-        assert {each.injected for each in await prompting.known(book)} == {0}
+        await scoped_prompt.prompt(book, scope="shop")
+        assert {each.injected for each in await scoped_prompt.known(book)} == {0}
 
 
 def test_from_the_files_alone_the_same_is_told(commonplace: Command, known: Path) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from commonplace.app import config_overrides
+from commonplace.app.config_overrides import Overrides
 from commonplace.errors import BadInput
-from commonplace.runtime import overrides
-from commonplace.runtime.overrides import Overrides
 
 FLAGS: dict[str, tuple[str, str, Any]] = {
     "text without quotes": ("model=openai:gpt-5.4", "model", "openai:gpt-5.4"),
@@ -33,7 +33,7 @@ FLAGS: dict[str, tuple[str, str, Any]] = {
 def test_a_setting_is(what: str) -> None:
     pair, key, value = FLAGS[what]
 
-    found = overrides.parse([pair])
+    found = config_overrides.parse([pair])
 
     assert (found.flags, found.ignored, found.providers) == ({key: value}, [], {})
 
@@ -72,7 +72,7 @@ PROVIDERS: dict[str, tuple[list[str], dict[str, dict[str, Any]]]] = {
 def test_a_provider_is_described_by(what: str) -> None:
     pairs, providers = PROVIDERS[what]
 
-    found = overrides.parse(pairs)
+    found = config_overrides.parse(pairs)
 
     assert (found.providers, found.ignored, found.flags) == (providers, [], {})
 
@@ -86,7 +86,7 @@ def test_a_provider_is_described_by(what: str) -> None:
     ],
 )
 def test_what_means_nothing_here_is_let_be_and_returned(key: str) -> None:
-    found = overrides.parse([f"{key}=true"])
+    found = config_overrides.parse([f"{key}=true"])
 
     assert (found.ignored, found.flags, found.providers) == ([key], {}, {})
 
@@ -94,7 +94,7 @@ def test_what_means_nothing_here_is_let_be_and_returned(key: str) -> None:
 @pytest.mark.parametrize("pair", ["", "model", "=x", "  =x"])
 def test_what_is_no_pair_is_refused(pair: str) -> None:
     with pytest.raises(BadInput, match="key=value"):
-        overrides.parse([pair])
+        config_overrides.parse([pair])
 
 
 MODELS: dict[str, tuple[list[str], str | None, str | None]] = {
@@ -113,8 +113,8 @@ MODELS: dict[str, tuple[list[str], str | None, str | None]] = {
 def test_the_model_is(how: str) -> None:
     pairs, named, expected = MODELS[how]
 
-    assert overrides.parse(pairs).model(named) == expected
+    assert config_overrides.parse(pairs).model(named) == expected
 
 
 def test_nothing_is_set_by_nothing() -> None:
-    assert overrides.parse([]) == Overrides()
+    assert config_overrides.parse([]) == Overrides()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from commonplace.agent import lines, sandbox, skills, told
-from commonplace.context import world
-from commonplace.context.world import Section, SoFar, Update
+from commonplace.context import world_state
+from commonplace.context.world_state import Section, SoFar, Update
 from commonplace.protocol.rollout import TurnContext
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ async def begin(session: Session, turn: Turn) -> None:
     payload = context_payload(session, turn)
     texts = told.memory(await memory(session)) if session.reference is None else ()
     so_far = SoFar(session.baseline, session.held)
-    update = world.begin(sections(session), so_far, _view(payload), session.reference, session=texts)
+    update = world_state.begin(sections(session), so_far, _view(payload), session.reference, session=texts)
     _record(session, update)
     if update.turn_context:
         session.note("turn_context", payload)
@@ -34,7 +34,7 @@ async def begin(session: Session, turn: Turn) -> None:
 
 def step(session: Session, turn: Turn) -> None:
     """Record what changed since the last request of a turn."""
-    _record(session, world.step(sections(session), SoFar(session.baseline, session.held)))
+    _record(session, world_state.step(sections(session), SoFar(session.baseline, session.held)))
 
 
 def sections(session: Session) -> list[Section]:
@@ -54,7 +54,7 @@ def context_payload(session: Session, turn: Turn) -> dict[str, Any]:
 
 def again(session: Session, turn: Turn, told_now: Sequence[Section]) -> None:
     """Note that everything was told anew, by a compaction that put it back into the history."""
-    session.baseline = world.snapshot(told_now)
+    session.baseline = world_state.snapshot(told_now)
     session.note("world_state", {"full": True, "state": session.baseline})
     payload = context_payload(session, turn)
     session.note("turn_context", payload)

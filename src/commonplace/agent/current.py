@@ -11,7 +11,7 @@ import anyio
 from commonplace.agent import events
 from commonplace.agent.input import Input
 from commonplace.agent.tools.remembered import Retrieved
-from commonplace.memory.citations import Citation
+from commonplace.protocol.citations import Citation
 
 
 class Turn:

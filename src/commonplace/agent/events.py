@@ -12,8 +12,8 @@ from typing import Any, Literal
 import msgspec
 
 from commonplace.context.usage import TokenInfo
-from commonplace.memory.citations import Citation
 from commonplace.models.base import Limit
+from commonplace.protocol.citations import Citation
 
 Status = Literal["in_progress", "completed", "failed", "declined"]
 

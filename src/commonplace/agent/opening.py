@@ -26,15 +26,15 @@ from commonplace.agent.tools.shell import Process, Shell
 from commonplace.context.history import History
 from commonplace.context.reconstruct import Reconstruction, Window, reconstruct
 from commonplace.context.usage import TokenInfo
-from commonplace.memory import repository
 from commonplace.models.base import Model
+from commonplace.projects import identity
 from commonplace.protocol import events
 from commonplace.protocol.ids import uuid7
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import blobs, layout, survey
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, open_ledger
-from commonplace.rollout.chained import ChainStore
+from commonplace.rollout.chain_blobs import ChainStore
 from commonplace.rollout.checkpoint import Tail
 from commonplace.rollout.recorder import Options, Recorder
 
@@ -66,7 +66,7 @@ async def start(
     window_id = uuid7(millis, secrets.token_bytes(10))
     recorder: Recorder | None = None
     if recording is not None:
-        git = await anyio.to_thread.run_sync(repository.checkout, profile.cwd)
+        git = await anyio.to_thread.run_sync(identity.checkout, profile.cwd)
         first = lines.session_meta(profile, own_id, window_id, now, git, meta)
         recorder = await Recorder.create(layout.new_path(recording.home, now, own_id), first, recording)
     processes = Processes(tasks)
@@ -172,7 +172,7 @@ async def resume(
 
 
 def _tallied(ledger: Ledger) -> Tally:
-    from commonplace.context.digest.ledgers import tallied
+    from commonplace.context.digest.ledger_tally import tallied
 
     return tallied(ledger)[0]
 

@@ -16,7 +16,7 @@ import msgspec
 from commonplace.agent.harmless import Prefix
 from commonplace.agent.tools.registry import Tool
 from commonplace.agent.tools.remembered import Retrieved
-from commonplace.memory.citations import Citation
+from commonplace.protocol.citations import Citation
 
 
 class Outside(Protocol):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from commonplace.agent.hooks.values import Hooks
-from commonplace.context.limits import Window
 from commonplace.context.sections import Mode, Tone
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
+from commonplace.context.window_limits import Window
 from commonplace.models.providers import Choice
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from commonplace.context import digest
-from commonplace.context.compaction import Compacted, Options, contract, keeping, sizes
+from commonplace.context.compaction import Compacted, Options, contract, kept_messages, sizes
 from commonplace.context.compaction import remote as rules
 from commonplace.context.tokens import approximate_tokens
 from commonplace.errors import ModelError
@@ -56,5 +56,5 @@ async def compact(session: Session, options: Options) -> Compacted | None:
     tally = session.tally()
     shown = "\n".join(raw.decode() for raw in kept[:-1])
     score = digest.score(tally, digest.material_of(tally).chances, shown)
-    checked = contract.check(contract.Replaced(entries, kept, options.target, keeping.last_request(entries)))
+    checked = contract.check(contract.Replaced(entries, kept, options.target, kept_messages.last_request(entries)))
     return Compacted("compacted", before, after, kept, "", "", score, fallback=False, contract=checked)

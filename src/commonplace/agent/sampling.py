@@ -17,10 +17,9 @@ from commonplace.agent.calls import Calls
 from commonplace.agent.profile import Profile
 from commonplace.agent.tools.registry import Definition
 from commonplace.context.usage import Usage
-from commonplace.memory import citations
 from commonplace.models import base
 from commonplace.models.base import CustomTool, FunctionTool, OutputSchema, Request
-from commonplace.protocol import external, items
+from commonplace.protocol import citations, external_content, items
 
 if TYPE_CHECKING:
     from commonplace.agent.current import Turn
@@ -180,7 +179,7 @@ class _Answer:
         if entry is None:
             return
         view = entry.view
-        if not isinstance(view, items.FunctionCall) and (source := external.source(view)) is not None:
+        if not isinstance(view, items.FunctionCall) and (source := external_content.source(view)) is not None:
             session.external(source)  # of calls, whoever runs them knows
         match view:
             case items.Message(role="assistant"):

@@ -34,12 +34,12 @@ from commonplace.agent.profile import Profile
 from commonplace.agent.skills import Skill
 from commonplace.agent.tools.processes import Processes
 from commonplace.agent.tools.registry import Registry
-from commonplace.context import additional, injected
-from commonplace.context.entries import Entry
+from commonplace.context import additional, injected_messages
+from commonplace.context.history_items import Entry
 from commonplace.context.progress import Manifest
 from commonplace.errors import BadInput, CommonplaceError, ModelError, ToolError
 from commonplace.models.base import Limit, Model
-from commonplace.models.pace import Pace
+from commonplace.models.retries import Pace
 from commonplace.protocol import items
 from commonplace.protocol.ids import uuid7
 from commonplace.protocol.rollout import OWN_TYPE, TurnContext
@@ -69,7 +69,7 @@ class Session:
         self.reference: TurnContext | None = begun.reference
         self.baseline: Mapping[str, Any] | None = begun.baseline
         self.previous_model = begun.previous_model
-        self.held = injected.held(entry.view for entry in self.history.entries)
+        self.held = injected_messages.held(entry.view for entry in self.history.entries)
         """The injected texts that the history holds, kept up to date by `record`."""
         self.recorder = begun.recorder
         self.processes: Processes = begun.processes
@@ -138,7 +138,7 @@ class Session:
         noted = b"" if metadata is None else msgspec.json.encode(metadata)
         entry = self.history.record(raw, noted, self.profile.policy)
         if entry is not None:
-            self.held.update(injected.held([entry.view]))
+            self.held.update(injected_messages.held([entry.view]))
             self.manifest.see(entry.raw, entry.view)
             if self._counted is not None:
                 self._counted.see(entry.view)
@@ -185,7 +185,7 @@ class Session:
     def replace_history(self, replacement: Sequence[bytes]) -> None:
         """Put a compaction's items in place of everything; whoever calls it writes the line."""
         self.history.replace(replacement)
-        self.held = injected.held(entry.view for entry in self.history.entries)
+        self.held = injected_messages.held(entry.view for entry in self.history.entries)
 
     # --- What others ask for.
 
@@ -292,7 +292,7 @@ class Session:
             raise BadInput("Nothing can be rolled back now.", hint="Wait for the turn's end; give a number above 0.")
         self.history.drop_last_user_turns(turns)
         self.reference = None  # what those turns were told is gone with them
-        self.held = injected.held(entry.view for entry in self.history.entries)
+        self.held = injected_messages.held(entry.view for entry in self.history.entries)
         if self._counted is not None:
             self._counted.roll_back(turns)
         self.history.recompute_usage(self.profile.base, self.profile.window.effective)

@@ -13,7 +13,7 @@ import msgspec
 
 from commonplace.agent import beginning, remote, told
 from commonplace.agent.summarising import ModelSummariser
-from commonplace.context import compaction, world
+from commonplace.context import compaction, world_state
 from commonplace.context.compaction import Compacted, Options, placement
 from commonplace.context.reconstruct import Window
 from commonplace.context.triggers import Trigger
@@ -56,7 +56,7 @@ async def put(session: Session, turn: Turn, trigger: Trigger, made: Compacted) -
     session.history.recompute_usage(session.profile.base, session.profile.window.effective)
     sections = beginning.sections(session)  # as they are now: there is room again
     if trigger.injects:
-        kept = placement.insert(kept, [msgspec.json.encode(item) for item in world.full(sections, texts)])
+        kept = placement.insert(kept, [msgspec.json.encode(item) for item in world_state.full(sections, texts)])
         session.replace_history(kept)
     session.window = _next(session)
     session.note("compacted", _payload(session, made, kept))

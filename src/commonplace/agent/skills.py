@@ -13,11 +13,11 @@ from typing import Final
 
 import msgspec
 
-from commonplace.context import instructions, regular
-from commonplace.context.injected import Injected
+from commonplace.context import instructions, regular_files
+from commonplace.context.injected_messages import Injected
 from commonplace.context.sections import Standing
-from commonplace.context.world import Name
-from commonplace.memory import skills as files
+from commonplace.context.world_state import Name
+from commonplace.memory.files import skills as files
 
 PROJECT_FOLDERS: Final = (".agents/skills", ".codex/skills", ".claude/skills", ".commonplace/skills")
 MOST: Final = 100
@@ -61,8 +61,8 @@ def _in(folder: Path) -> Iterable[Skill]:
         return
     for name in names[:MOST]:
         path = folder / name / files.FILE
-        head = regular.read(path, _HEAD_BYTES)
-        if isinstance(head, regular.Refused):
+        head = regular_files.read(path, _HEAD_BYTES)
+        if isinstance(head, regular_files.Refused):
             continue
         said = files.of_text(f"{name}/{files.FILE}", head.data.decode("utf-8", "replace"))
         yield Skill(said.name[:100], said.description[:_DESCRIPTION], str(path))

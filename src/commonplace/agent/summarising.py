@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from commonplace.context.compaction import keeping
+from commonplace.context.compaction import kept_messages
 from commonplace.context.compaction.summaries import Ask, TooLong
 from commonplace.errors import ContextTooLong
 from commonplace.models.base import ItemDone, Model, Request
@@ -42,7 +42,7 @@ class ModelSummariser:
         wanted = Request(
             model=self._choice.slug,
             instructions=self._instructions,
-            input=(*history.for_prompt(self._choice.info.modalities), keeping.message(ask.request)),
+            input=(*history.for_prompt(self._choice.info.modalities), kept_messages.message(ask.request)),
             effort=self._effort,
         )
         said: list[str] = []

@@ -16,11 +16,11 @@ from commonplace.agent.profile import Profile
 from commonplace.agent.sandbox import Level, Policy
 from commonplace.context import filesystem, instructions
 from commonplace.context.environment import Environment, Environments
-from commonplace.context.injected import Injected
+from commonplace.context.injected_messages import Injected
 from commonplace.context.instructions import Global, Place
 from commonplace.context.permissions import Permissions
 from commonplace.context.sections import AgentsMd, Collaboration, Model, Personality, Standing
-from commonplace.context.world import Name, Section
+from commonplace.context.world_state import Name, Section
 from commonplace.models import instructions as base_instructions
 
 if TYPE_CHECKING:

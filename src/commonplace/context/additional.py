@@ -17,8 +17,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.context import injected, truncate
-from commonplace.context.injected import Injected, Item
+from commonplace.context import injected_messages, truncate
+from commonplace.context.injected_messages import Injected, Item
 from commonplace.errors import BadInput
 
 Kind = Literal["untrusted", "application"]
@@ -109,7 +109,7 @@ def start(remembered: Remembered, given: Mapping[str, Entry], said: Sequence[Ite
     """
     check(given)
     after, told = remembered.merge(given)
-    return after, [*injected.messages(told), *said]
+    return after, [*injected_messages.messages(told), *said]
 
 
 def steer(remembered: Remembered, given: Mapping[str, Entry], said: Sequence[Item]) -> tuple[Remembered, list[Item]]:

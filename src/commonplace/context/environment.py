@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from commonplace.context.filesystem import escape
-from commonplace.context.injected import Injected
-from commonplace.context.world import Before, Known, Name, Unknown
+from commonplace.context.injected_messages import Injected
+from commonplace.context.world_state import Before, Known, Name, Unknown
 
 _SCALARS: Final = ("current_date", "timezone", "network", "filesystem")
 """Facts whose change is told; in the order they are told in."""

@@ -21,8 +21,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from commonplace.context import entries, legacy, pairing, rollback
-from commonplace.context.entries import Entry
+from commonplace.context import history_items as entries
+from commonplace.context import legacy_compaction, pairing, rollback
+from commonplace.context.history_items import Entry
 from commonplace.context.modalities import ALL
 from commonplace.context.pairing import Pairing
 from commonplace.context.tokens import approximate_tokens
@@ -94,7 +95,7 @@ class History:
 
     def compact_without_replacement(self, summary: str) -> None:
         """Do what a compaction of the 2025 format meant: keep the person's messages, then the summary."""
-        self._become(legacy.compacted(self._entries, summary))
+        self._become(legacy_compaction.compacted(self._entries, summary))
 
     def drop_last_user_turns(self, count: int) -> bool:
         """Roll back; return whether the injected context above the cut went with it (so it must be sent again)."""

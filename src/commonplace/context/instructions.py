@@ -20,8 +20,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from commonplace.context import regular
-from commonplace.context.injected import Injected
+from commonplace.context import regular_files
+from commonplace.context.injected_messages import Injected
 from commonplace.context.notices import notice
 
 NAMES: Final = ("AGENTS.override.md", "AGENTS.md")
@@ -115,8 +115,8 @@ def read_global(home: Path | str | None) -> Global:
     """Return the global instructions: the first file of the home that has something in it."""
     passed: list[Passed] = []
     for path in [Path(home) / name for name in NAMES] if home is not None else []:
-        found = regular.read(path, GLOBAL_BYTES)
-        if isinstance(found, regular.Refused):
+        found = regular_files.read(path, GLOBAL_BYTES)
+        if isinstance(found, regular_files.Refused):
             if found.reason != "missing":
                 passed.append(Passed(_shown(path), found.reason, found.detail))
             continue
@@ -182,8 +182,8 @@ class _Search:
         path = next((path for path in candidates if self._is_usable(path)), None)
         if path is None:
             return None
-        found = regular.read(path, self._left)
-        if isinstance(found, regular.Refused):
+        found = regular_files.read(path, self._left)
+        if isinstance(found, regular_files.Refused):
             self._pass(path, found.reason, found.detail)
             return None
         if self._left == 0 and found.size:
@@ -201,11 +201,11 @@ class _Search:
         self.passed.append(Passed(_shown(path), reason, detail))
 
     def _is_usable(self, path: Path) -> bool:
-        if regular.is_regular(path):
+        if regular_files.is_regular(path):
             return True
-        if regular.exists(path):
+        if regular_files.exists(path):
             self._pass(path, "not_a_file")
-        elif regular.link_target(path) is not None:
+        elif regular_files.link_target(path) is not None:
             self._pass(path, "broken_link")
         return False
 
@@ -225,7 +225,7 @@ def folders(cwd: Path | str, markers: Sequence[str]) -> list[Path]:
     here = _absolute(cwd)
     above = [here, *here.parents]
     for index, folder in enumerate(above):
-        if any(marker and regular.exists(folder / marker, held=False) for marker in markers):
+        if any(marker and regular_files.exists(folder / marker, held=False) for marker in markers):
             return above[index::-1]
     return [here]
 
@@ -248,8 +248,8 @@ def root_markers(setting: object) -> tuple[str, ...]:
         return ROOT_MARKERS
 
 
-def _source(path: Path, found: regular.Content, place: str | None) -> Source:
-    target = regular.link_target(path)
+def _source(path: Path, found: regular_files.Content, place: str | None) -> Source:
+    target = regular_files.link_target(path)
     return Source(
         path=_shown(path),
         sha256=hashlib.sha256(found.data).hexdigest(),

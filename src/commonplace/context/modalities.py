@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.context import entries
+from commonplace.context import history_items
 from commonplace.protocol import items
 
 Modalities = frozenset[str]
@@ -34,14 +34,14 @@ def supported(raw: bytes, view: items.View, modalities: Collection[str]) -> byte
         return raw
     if isinstance(view, items.ImageGenerationCall):
         drawn = view.result and "image" not in modalities
-        return msgspec.json.encode({**entries.fields(raw), "result": ""}) if drawn else raw
+        return msgspec.json.encode({**history_items.fields(raw), "result": ""}) if drawn else raw
     if not any(f'"{kind}"'.encode() in raw for kind in missing):
         return raw
     place = _PARTS_OF.get(items.kind(raw))
-    whole = entries.fields(raw) if place is not None else {}
+    whole = history_items.fields(raw) if place is not None else {}
     if place is None or not bytes(whole[place]).startswith(b"["):
         return raw
-    before = entries.parts(whole[place])
+    before = history_items.parts(whole[place])
     after: list[Any] = [_stand_in(part, missing) for part in before]
     return raw if before == after else msgspec.json.encode({**whole, place: after})
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.context import modalities
-from commonplace.context.entries import Entry
+from commonplace.context.history_items import Entry
 from commonplace.context.modalities import Modalities
 from commonplace.protocol import items
 from commonplace.protocol.items import View

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from commonplace.context.injected import Injected
-from commonplace.context.world import Before, Known, Name, Unknown
+from commonplace.context.injected_messages import Injected
+from commonplace.context.world_state import Before, Known, Name, Unknown
 
 Prefix = tuple[str, ...]
 """The first words of a command, such as `("git", "commit")`."""

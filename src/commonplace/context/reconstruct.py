@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from commonplace.context import world
+from commonplace.context import world_state as world
 from commonplace.context.history import History
 from commonplace.protocol import events, ids, items, rollout, turns
 from commonplace.protocol.rollout import Compacted, Line, PreviousSettings, SessionMeta, Skipped, TurnContext

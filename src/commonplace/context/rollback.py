@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from commonplace.context import entries
-from commonplace.context.entries import Entry
+from commonplace.context import history_items
+from commonplace.context.history_items import Entry
 from commonplace.protocol import fragments, turns
 from commonplace.protocol.items import Message
 
@@ -51,9 +51,11 @@ def _without_model_switch(kept: list[Entry], turn_id: str) -> Iterator[Entry]:
         if not any(switch):
             yield entry
         elif not all(switch):
-            whole = entries.fields(entry.raw)
-            content = [part for part, gone in zip(entries.parts(whole["content"]), switch, strict=True) if not gone]
-            yield entries.made({**whole, "content": content})
+            whole = history_items.fields(entry.raw)
+            content = [
+                part for part, gone in zip(history_items.parts(whole["content"]), switch, strict=True) if not gone
+            ]
+            yield history_items.made({**whole, "content": content})
 
 
 def _is_model_switch(text: str | None) -> bool:

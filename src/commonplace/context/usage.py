@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.context.entries import Entry
+from commonplace.context.history_items import Entry
 from commonplace.protocol import items, turns
 from commonplace.protocol.items import View
 

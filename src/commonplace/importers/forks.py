@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import CommonplaceError
-from commonplace.importers.base import Head, Payload, Piece
+from commonplace.importers.converter import Head, Payload, Piece
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import chain, fork

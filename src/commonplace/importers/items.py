@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.importers.base import Payload
+from commonplace.importers.converter import Payload
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.protocol.rollout import Origin
 

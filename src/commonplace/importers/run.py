@@ -16,12 +16,12 @@ from typing import Final
 import msgspec
 
 from commonplace.errors import CommonplaceError, NotASession
-from commonplace.importers import ledgers
-from commonplace.importers.base import Converter
-from commonplace.importers.cited import Answer
-from commonplace.importers.ledgers import LeftOut, Place, Written
+from commonplace.importers import ledger_writer
+from commonplace.importers.converter import Converter
+from commonplace.importers.ledger_writer import LeftOut, Place, Written
+from commonplace.importers.session_citations import Answer
 from commonplace.protocol.rollout import Skipped
-from commonplace.state.imports import Imported
+from commonplace.state.import_files import Imported
 
 _NOTED_AT_ONCE: Final = 200
 _MAX_WARNINGS: Final = 50
@@ -132,7 +132,7 @@ class Import:
     def _one(self, stamp: Imported, noted: Noted) -> None:
         """Import one file and count what became of it."""
         try:
-            written, skipped = ledgers.write(Path(stamp.path), self._convert, self._place)
+            written, skipped = ledger_writer.write(Path(stamp.path), self._convert, self._place)
         except LeftOut as reason:
             self.outcome.leave_out(str(reason))
             noted.rows.append(_with(stamp, reason=str(reason)))

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import NotASession
-from commonplace.importers.base import Converter
+from commonplace.importers.converter import Converter
 from commonplace.rollout import layout
 from commonplace.rollout.reader import is_compressed, open_session
 

@@ -16,11 +16,11 @@ from typing import Final
 
 import msgspec
 
-from commonplace.importers import items, wire
-from commonplace.importers.base import Converted, Head, Payload, Piece, thread_id_for
+from commonplace.importers import items, json_lines
+from commonplace.importers.converter import Converted, Head, Payload, Piece, thread_id_for
 from commonplace.importers.items import Text
-from commonplace.importers.values import is_blank, opening, text_of, time_of, word_of
-from commonplace.protocol.recalled import is_memory_text, is_memory_tool
+from commonplace.importers.json_values import is_blank, opening, text_of, time_of, word_of
+from commonplace.protocol.memory_traces import is_memory_text, is_memory_tool
 from commonplace.protocol.rollout import Origin, Skipped
 
 SOURCE: Final = "transcript"
@@ -57,13 +57,13 @@ def find(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
     elif path.is_dir():
-        yield from (found for found in wire.walk(path) if found.name.endswith((".jsonl", ".jsonl.zst")))
+        yield from (found for found in json_lines.walk(path) if found.name.endswith((".jsonl", ".jsonl.zst")))
 
 
 def convert(path: Path) -> Converted:
     """Yield the threads of a transcript; see `base`."""
     reader = _Reader(path)
-    for found in wire.read_lines(path):
+    for found in json_lines.read_lines(path):
         if isinstance(found, Skipped):
             yield found
         else:
@@ -78,21 +78,21 @@ class _Reader:
 
     def see(self, offset: int, raw: bytes) -> Converted:
         try:
-            said = _said.decode(wire.repair(raw))
+            said = _said.decode(json_lines.repair(raw))
         except msgspec.ValidationError:
-            yield Skipped(offset, len(raw), wire.NOT_A_RECORD)
+            yield Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
             return
         except (msgspec.DecodeError, RecursionError):
-            yield Skipped(offset, len(raw), wire.NOT_JSON)
+            yield Skipped(offset, len(raw), json_lines.NOT_JSON)
             return
         name, text, key = word_of(said.session), text_of(said.text), word_of(said.id)
         role = word_of(said.role).lower()
         if not name or text is None:
-            yield Skipped(offset, len(raw), wire.NOT_A_RECORD)
+            yield Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
         elif role not in _ROLES and not word_of(said.name):
-            yield Skipped(offset, len(raw), wire.UNKNOWN_TYPE)
+            yield Skipped(offset, len(raw), json_lines.UNKNOWN_TYPE)
         elif is_blank(text):
-            yield Skipped(offset, len(raw), wire.EMPTY)
+            yield Skipped(offset, len(raw), json_lines.EMPTY)
         elif name not in self._sessions and len(self._sessions) >= _MAX_SESSIONS:
             yield Skipped(offset, len(raw), TOO_MANY_SESSIONS)
         else:
@@ -105,7 +105,7 @@ class _Reader:
             session.time = time_of(said.time) or session.time
             record = self._record(name, key, text, session.records)
             if record is None:
-                yield Skipped(offset, len(raw), wire.DUPLICATE)
+                yield Skipped(offset, len(raw), json_lines.DUPLICATE)
                 return
             origin = Origin(id=record, offset=offset)
             payloads = _payloads(role, word_of(said.name), text, origin)

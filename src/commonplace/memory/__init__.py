@@ -1,1 +1,1 @@
-"""The read side of memory: the workspace's files."""
+"""Memory: entries, files, recall and edits. Nothing here knows how sessions are learned from."""

@@ -20,11 +20,12 @@ from typing import Final
 
 import msgspec
 
-from commonplace.memory import handbook, layout
-from commonplace.memory.citations import OPEN
 from commonplace.memory.entries import Entry
-from commonplace.memory.receipts import Shelf, read, said
-from commonplace.protocol.recalled import SECTION_OPENING, is_memory_text
+from commonplace.memory.files import handbook
+from commonplace.memory.recall.receipts import Shelf, read, said
+from commonplace.memory.workspace import layout
+from commonplace.protocol.citations import OPEN
+from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
 from commonplace.redact import find, redact
 
 CLOSING: Final = "</commonplace_memory>"

@@ -44,8 +44,8 @@ from commonplace.models.base import (
 )
 from commonplace.models.catalog import ModelInfo, known
 from commonplace.models.instructions import instructions
-from commonplace.models.pace import Pace
 from commonplace.models.providers import Choice, choose, connect
+from commonplace.models.retries import Pace
 
 __all__ = [
     "Choice",

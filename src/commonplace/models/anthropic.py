@@ -20,13 +20,13 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.models.anthropic_reading import API, MessagesReader
+from commonplace.models.anthropic_stream import API, MessagesReader
 from commonplace.models.base import CustomTool, FunctionTool, HostedTool, Request, Tool
 from commonplace.models.catalog import ModelInfo, known
 from commonplace.models.dialogue import Assistant, Call, Result, Thought, User, dialogue, fields
-from commonplace.models.fresh import NewId, new_id
-from commonplace.models.naming import Names, arguments_of, flat, parameters
-from commonplace.models.stored import of
+from commonplace.models.item_ids import NewId, new_id
+from commonplace.models.reasoning_items import of
+from commonplace.models.tool_names import Names, arguments_of, flat, parameters
 from commonplace.protocol.items import Content
 
 VERSION: Final = "2023-06-01"

@@ -17,11 +17,11 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.models.base import CustomTool, FunctionTool, HostedTool, Request, Tool
-from commonplace.models.chat_reading import ChatReader
+from commonplace.models.chat_stream import ChatReader
 from commonplace.models.dialogue import Assistant, Call, Thought, User, dialogue, output_text, pictures, plain
-from commonplace.models.fresh import NewId, new_id
-from commonplace.models.naming import Names, flat, parameters
-from commonplace.models.stored import of
+from commonplace.models.item_ids import NewId, new_id
+from commonplace.models.reasoning_items import of
+from commonplace.models.tool_names import Names, flat, parameters
 from commonplace.protocol.items import Content
 
 API: Final = "chat"

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.models.naming import INPUT, flat
+from commonplace.models.tool_names import INPUT, flat
 from commonplace.protocol import items
 from commonplace.protocol.items import Content
 

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from commonplace.errors import BadAnswer, BadSetting, CommonplaceError, ModelError, ModelUnavailable, StreamBroken
-from commonplace.models import failures
+from commonplace.models import error_mapping
 from commonplace.models.base import Event, RateLimits, Request, Retrying
-from commonplace.models.failures import Server
-from commonplace.models.pace import Pace
-from commonplace.models.ratelimits import snapshot
+from commonplace.models.error_mapping import Server
+from commonplace.models.rate_limits import snapshot
+from commonplace.models.retries import Pace
 from commonplace.models.sse import Decoder, ServerEvent
 from commonplace.version import __version__
 
@@ -191,7 +191,7 @@ class HttpModel:
         try:
             return list(reader.feed(event))
         except Failed as failed:
-            problem = failures.failure(self._server, failures.of_value(failed.value))
+            problem = error_mapping.failure(self._server, error_mapping.of_value(failed.value))
         except (msgspec.DecodeError, RecursionError) as error:
             problem = BadAnswer(
                 f"{self._server.provider} sent something that its API does not have: {error}.",
@@ -245,7 +245,7 @@ class HttpModel:
                 body += chunk
                 if len(body) > MAX_ERROR_BYTES:
                     break
-        said = failures.of_body(response.status_code, body, response.headers, self._pace.wall())
+        said = error_mapping.of_body(response.status_code, body, response.headers, self._pace.wall())
         if response.status_code == 200 and not (said.code or said.kind or b'"error"' in body):
             raise BadAnswer(
                 f"{self._server.provider} at {self._server.host} answered with {media}, not with a stream of events.",
@@ -253,7 +253,7 @@ class HttpModel:
                 provider=self._server.provider,
             )
         status = said.status if response.status_code != 200 else None
-        raise failures.failure(self._server, msgspec.structs.replace(said, status=status))
+        raise error_mapping.failure(self._server, msgspec.structs.replace(said, status=status))
 
     async def _server_events(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerEvent, None]:
         decoder = Decoder()

@@ -19,7 +19,7 @@ from commonplace.errors import BadSetting
 from commonplace.models import catalog
 from commonplace.models.base import Model
 from commonplace.models.catalog import ModelInfo
-from commonplace.models.pace import Pace
+from commonplace.models.retries import Pace
 
 EXAMPLE: Final = "openai:gpt-5.4"
 HOW: Final = (

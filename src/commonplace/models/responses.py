@@ -32,8 +32,8 @@ from commonplace.models.base import (
     Usage,
 )
 from commonplace.models.http import Failed
+from commonplace.models.reasoning_items import is_ours
 from commonplace.models.sse import ServerEvent
-from commonplace.models.stored import is_ours
 from commonplace.protocol import items
 
 TRIGGER: Final = "compaction_trigger"

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.protocol import items, recalled
+from commonplace.protocol import items, memory_traces
 
 Role = Literal["user", "developer"]
 
@@ -266,7 +266,9 @@ def is_recalled(message: items.Message) -> bool:
     kinds = _kinds(message)
     if any(kind.startswith("memory.") for kind in kinds):
         return True
-    return not own_words(message) and any(recalled.is_memory_text(part.text) for part in message.content if part.text)
+    return not own_words(message) and any(
+        memory_traces.is_memory_text(part.text) for part in message.content if part.text
+    )
 
 
 def own_words(message: items.Message) -> str:

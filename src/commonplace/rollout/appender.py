@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import LedgerError
-from commonplace.rollout import folders
+from commonplace.rollout import private_folders
 
 _COPY_CHUNK: Final = 1024 * 1024
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
@@ -45,7 +45,7 @@ class Appender:
             LedgerError: it is not a file, or a new file was asked for and one is there.
         """
         if create:
-            made = folders.make_private(self.path.parent)
+            made = private_folders.make_private(self.path.parent)
             self._new_names = [self.path.parent, *(folder.parent for folder in reversed(made))]
         descriptor = os.open(self.path, _FLAGS | (os.O_CREAT if create else 0), 0o600)
         try:
@@ -96,7 +96,7 @@ class Appender:
         os.fsync(descriptor)
         self._synced, self._sync_failed = self._end, False
         while self._new_names:
-            folders.sync(self._new_names[0])
+            private_folders.sync(self._new_names[0])
             del self._new_names[0]
 
     def _write_again(self) -> None:

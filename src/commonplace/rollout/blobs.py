@@ -21,7 +21,7 @@ import msgspec
 
 from commonplace.errors import BlobDamaged
 from commonplace.protocol.rollout import MAX_LINE_BYTES, BlobRef, Line, Skipped
-from commonplace.rollout import folders, locks
+from commonplace.rollout import locks, private_folders
 
 FOLDER: Final = "blobs"
 LOCK: Final = "blobs"
@@ -55,7 +55,7 @@ class BlobStore:
         path = self.folder / name
         if path.exists() and path.stat().st_size == len(data) and (self._durable or self.state(name) == "ok"):
             return name
-        folders.make_private(self.folder)
+        private_folders.make_private(self.folder)
         part = self.folder / f".{name}.{os.getpid()}.{threading.get_ident()}.part"
         try:
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -66,7 +66,7 @@ class BlobStore:
                     os.fsync(file.fileno())
             part.replace(path)
             if self._durable:
-                folders.sync(self.folder)
+                private_folders.sync(self.folder)
         except OSError:
             part.unlink(missing_ok=True)
             raise

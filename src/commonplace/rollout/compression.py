@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from commonplace.rollout import folders, reader
+from commonplace.rollout import private_folders, reader
 
 _CHUNK: Final = 1024 * 1024
 
@@ -33,7 +33,7 @@ def materialise(path: Path) -> Path:
                 os.fsync(target.fileno())
         os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.link(part, plain)
-        folders.sync(plain.parent)
+        private_folders.sync(plain.parent)
     finally:
         part.unlink(missing_ok=True)
     path.unlink()

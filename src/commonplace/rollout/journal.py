@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from commonplace.errors import LedgerError
-from commonplace.rollout import folders, locks
+from commonplace.rollout import locks, private_folders
 
 
 def append(home: Path, name: str, line: bytes) -> None:
@@ -31,14 +31,14 @@ def append(home: Path, name: str, line: bytes) -> None:
         finally:
             os.close(descriptor)
         if not size:
-            folders.sync(home)
+            private_folders.sync(home)
 
 
 @contextmanager
 def changing(home: Path, name: str) -> Generator[None]:
     """Hold a file alone while it is changed; what the system refuses becomes an error of ours."""
     try:
-        folders.make_private(home)
+        private_folders.make_private(home)
         with locks.shared(home, name, exclusive=True):
             yield
     except OSError as error:

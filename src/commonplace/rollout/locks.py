@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.errors import LedgerError, ThreadBusy
-from commonplace.rollout.folders import make_private
+from commonplace.rollout.private_folders import make_private
 
 FOLDER: Final = "locks"
 _PLAIN_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")

@@ -30,7 +30,7 @@ from commonplace.protocol.rollout import (
     decode,
     decode_envelope,
 )
-from commonplace.rollout import frames
+from commonplace.rollout import zstd_frames
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -111,7 +111,7 @@ class _Frames(io.RawIOBase):
             count = self._stream.readinto(buffer)  # pyright: ignore[reportUnknownMemberType]
         except self._error as error:
             raise self._damaged(str(error)) from error
-        if not count and not frames.is_whole(self._descriptor):
+        if not count and not zstd_frames.is_whole(self._descriptor):
             raise self._damaged("it was cut short")
         return count
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.protocol import events, external, fragments, items, rollout, turns
+from commonplace.protocol import events, external_content, fragments, items, rollout, turns
 from commonplace.protocol.rollout import Line, SessionMeta, Skipped
 from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import is_name
@@ -103,7 +103,7 @@ class Surveyor:
                     self.survey.memory_mode = meta.memory_mode
             case rollout.OWN_TYPE:
                 self.survey.title = _title(line.payload) or self.survey.title
-                if external.is_note(line.payload):
+                if external_content.is_note(line.payload):
                     self.survey.external_at = line.timestamp or ""
             case _:
                 pass
@@ -133,7 +133,7 @@ class Surveyor:
 
 def _is_external(raw: bytes) -> bool:
     try:
-        return external.is_external(kind_of(raw), raw)
+        return external_content.is_external(kind_of(raw), raw)
     except (msgspec.DecodeError, RecursionError):  # whether the line can be used is not for this to say
         return False
 

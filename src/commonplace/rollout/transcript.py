@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.protocol import events, fragments, items, recalled, rollout, turns
+from commonplace.protocol import events, fragments, items, memory_traces, rollout, turns
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import chain, survey
 from commonplace.rollout.chain import Ledger, SkipLog
@@ -169,7 +169,7 @@ class _Teller:
     def _note_recall(self, call: items.FunctionCall | items.CustomToolCall) -> None:
         arguments = call.arguments if isinstance(call, items.FunctionCall) else call.input
         namespace = call.namespace if isinstance(call, items.FunctionCall) else None
-        if recalled.is_memory_tool(call.name, namespace) or recalled.reads_memory(arguments):
+        if memory_traces.is_memory_tool(call.name, namespace) or memory_traces.reads_memory(arguments):
             self._recalls.add(call.call_id)
 
     def _is_recalled(self, view: items.View) -> bool:

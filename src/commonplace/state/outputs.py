@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.state import consolidations
+from commonplace.state import consolidation_jobs
 from commonplace.state.database import Row, Transaction
 from commonplace.state.jobs import EXTRACTION
 
@@ -97,7 +97,7 @@ def pollute(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
     row = get(tx, thread_id)
     changed = tx.execute("threads.set_mode", thread_id=thread_id, memory_mode="polluted") > 0
     if row is not None and row["is_selected"]:
-        consolidations.enqueue(tx, root, now)
+        consolidation_jobs.enqueue(tx, root, now)
     return changed
 
 
@@ -107,7 +107,7 @@ def delete_thread(tx: Transaction, thread_id: str, *, root: str, now: int) -> bo
     deleted = tx.execute("outputs.delete", thread_id=thread_id) > 0
     tx.execute("jobs.delete", kind=EXTRACTION, job_key=thread_id)
     if row is not None and row["is_selected"]:
-        consolidations.enqueue(tx, root, now)
+        consolidation_jobs.enqueue(tx, root, now)
     return deleted
 
 

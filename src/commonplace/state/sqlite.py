@@ -19,7 +19,7 @@ from typing import Any, Final
 import anyio.to_thread
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
-from commonplace.rollout.folders import make_private
+from commonplace.rollout.private_folders import make_private
 from commonplace.state.database import LATEST, Row, T, Transaction, migrations, statements
 
 FILE: Final = "state.sqlite"

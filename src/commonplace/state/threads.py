@@ -16,11 +16,11 @@ import msgspec
 
 from commonplace.errors import AmbiguousThread, BadInput
 from commonplace.protocol.ids import is_uuid, parse_time
-from commonplace.rollout import decisions, layout, names
+from commonplace.rollout import decisions, layout, thread_names
 from commonplace.rollout.layout import FoundFile
-from commonplace.state import imports, pollution
+from commonplace.state import external_threads, import_files
 from commonplace.state.database import Database, Row, Transaction
-from commonplace.state.indexing import FileRow
+from commonplace.state.thread_scan import FileRow
 
 _BATCH: Final = 500
 _SHOWN_MATCHES: Final = 10
@@ -99,7 +99,7 @@ class ThreadIndex:
         """What a home lists besides its own files."""
         self._mask = mask
         """What takes words out of the texts that a home's listing shows."""
-        self._read = partial(pollution.read, shuns_external)
+        self._read = partial(external_threads.read, shuns_external)
 
     async def refresh(
         self,
@@ -129,7 +129,7 @@ class ThreadIndex:
             await self._database.write(lambda tx, rows=rows: _put(tx, rows, referred))
             if progress is not None:
                 progress(start + len(batch), len(stale))
-        called = await anyio.to_thread.run_sync(names.read, home)
+        called = await anyio.to_thread.run_sync(thread_names.read, home)
         called = {key: name for key, name in called.items() if stale or key in threads}
         if stale or gone or called != await self._database.read(lambda tx: _names(tx, root)):
             decided = await anyio.to_thread.run_sync(decisions.modes, home)
@@ -203,7 +203,7 @@ class ThreadIndex:
         file = FoundFile(str(resolved), status.st_size, status.st_mtime_ns, archived)
         rows = await anyio.to_thread.run_sync(self._read, [file], [old], home, False)
         rows = _masked(rows, await anyio.to_thread.run_sync(self._mask, home))
-        called = await anyio.to_thread.run_sync(names.read, home)
+        called = await anyio.to_thread.run_sync(thread_names.read, home)
         for fresh in rows:
             fresh.values["name"] = called.get(fresh.values["thread_id"])
         decided = await anyio.to_thread.run_sync(decisions.modes, home)
@@ -232,7 +232,7 @@ class ThreadIndex:
         def body(tx: Transaction) -> None:
             row = _row_of(tx, root, name)
             if row is not None:
-                imports.put(tx, root, name, "codex", row["size"], row["mtime_ns"], reason=reason)
+                import_files.put(tx, root, name, "codex", row["size"], row["mtime_ns"], reason=reason)
                 _drop(tx, root, name)
 
         await self._database.write(body)
@@ -317,7 +317,7 @@ def _put(tx: Transaction, rows: list[FileRow], referred: Referred | None = None)
     tx.execute_many("threads.put", [row.values for row in rows])
     places = [{"home": row.values["home"], "path": row.values["path"]} for row in rows]
     tx.execute_many("threads.restore_learned_of", places)
-    pollution.mark(tx, rows)
+    external_threads.mark(tx, rows)
     refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
     tx.execute_many("blobs.put", refs)
 
@@ -329,7 +329,7 @@ def _is_left_out(tx: Transaction, row: FileRow, referred: Referred) -> bool:
         return False
     reason = referred.why_not(values)
     if reason is not None:
-        imports.put(tx, values["home"], values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
+        import_files.put(tx, values["home"], values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
         _drop(tx, values["home"], values["path"])
     return reason is not None
 

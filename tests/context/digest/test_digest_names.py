@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.context.digest import constraints, plain, shell, sources
+from commonplace.context.digest import constraints, plain_words, shell, sources
 from commonplace.context.digest.names import Kind, Names
 
 
@@ -107,7 +107,7 @@ def test_what_was_laid_down_is_found(text: str, expected: list[str]) -> None:
 
 
 def test_plain_words_are_those_that_are_no_names() -> None:
-    assert [word for _, word in plain.words("the parser in src/auth.py drops parse_token silently")] == [
+    assert [word for _, word in plain_words.words("the parser in src/auth.py drops parse_token silently")] == [
         "parser",
         "drops",
         "silently",

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from commonplace.memory.rank import analysis
-from commonplace.memory.rank.build import Builder, Passage
-from commonplace.memory.rank.index import Index, Opened
-from commonplace.memory.rank.segment import Segment, unpack_facts
+from commonplace.search.rank import analysis
+from commonplace.search.rank.build import Builder, Passage
+from commonplace.search.rank.segment import Segment, unpack_facts
+from commonplace.search.rank.segments import Index, Opened
 
 WORDS = (
     "socket", "retry", "flaky", "lamp", "river", "pytest", "deploy", "token", "cache", "index", "blue", "green", "when",

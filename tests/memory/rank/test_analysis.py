@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.memory.rank import analysis
-from commonplace.memory.rank.analysis import Analyser, query_terms
+from commonplace.search.rank import analysis
+from commonplace.search.rank.analysis import Analyser, query_terms
 
 
 @pytest.mark.parametrize(

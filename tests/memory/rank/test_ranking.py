@@ -12,11 +12,11 @@ from corpora import Corpus, corpora, index, keys, opened, segment, texts, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.memory.rank import merge, score, signals
-from commonplace.memory.rank.analysis import Analyser
-from commonplace.memory.rank.build import Builder, Passage
-from commonplace.memory.rank.recipe import RECIPE, WEIGHTS, Recipe
-from commonplace.memory.rank.score import rank
+from commonplace.search.rank import merge, score, signals
+from commonplace.search.rank.analysis import Analyser
+from commonplace.search.rank.build import Builder, Passage
+from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe
+from commonplace.search.rank.score import rank
 
 PLAIN = msgspec.structs.replace(
     RECIPE,

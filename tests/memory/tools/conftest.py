@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, call
+from commonplace.memory.recall.tools import Folder, call
+from commonplace.memory.recall.visibility import View
 
 Ask = Callable[..., Any]
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from commonplace.errors import ToolError
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import DEFINITIONS, Folder, Listing, Noted, call
-from commonplace.memory.tools.arguments import ListArguments, NoteArguments, ReadArguments, SearchArguments
-from commonplace.memory.tools.results import Found, Reading
+from commonplace.memory.recall.tools import DEFINITIONS, Folder, Listing, Noted, call
+from commonplace.memory.recall.tools.arguments import ListArguments, NoteArguments, ReadArguments, SearchArguments
+from commonplace.memory.recall.tools.results import Found, Reading
+from commonplace.memory.recall.visibility import View
 
 
 @pytest.mark.parametrize("arguments", ["", "   ", "\n\t\u3000", b"", b" \r\n", "{}", b" {} ", {}, '{"path": null}'])

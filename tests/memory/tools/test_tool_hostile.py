@@ -19,9 +19,9 @@ import msgspec
 import pytest
 
 from commonplace.errors import ToolError
-from commonplace.memory.scoped import View
-from commonplace.memory.swap import exchange
-from commonplace.memory.tools import Folder, Found, Listing, Reading, Result, call
+from commonplace.memory.recall.tools import Folder, Found, Listing, Reading, Result, call
+from commonplace.memory.recall.visibility import View
+from commonplace.memory.workspace.swap import exchange
 
 CANARY = "canary-of-the-outside"
 NUL = "\0"
@@ -226,7 +226,7 @@ def test_a_hundred_thousand_hostile_calls_give_an_answer_or_a_tool_error(hostile
 SWAPPER = """
 import sys
 from pathlib import Path
-from commonplace.memory.swap import exchange
+from commonplace.memory.workspace.swap import exchange
 one, other = Path(sys.argv[1]), Path(sys.argv[2])
 print("begun", flush=True)
 while True:

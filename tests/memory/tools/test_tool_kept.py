@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, Found, call, keeping, watching
+from commonplace.memory.recall.tools import Folder, Found, call, file_cache, watching
+from commonplace.memory.recall.visibility import View
 
 Change = Callable[[Path], None]
 
@@ -117,10 +117,10 @@ def test_a_folder_that_is_old_enough_is_not_read_again(
     root: Path, is_watched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "a.md").write_text("first\n")
-    monkeypatch.setattr(keeping, "_SETTLED_NS", -(10**12))
+    monkeypatch.setattr(file_cache, "_SETTLED_NS", -(10**12))
     folder = Folder(root)
     search(folder, "first")
-    monkeypatch.setattr(keeping, "_read", None)  # reading would fail
+    monkeypatch.setattr(file_cache, "_read", None)  # reading would fail
 
     for _ in range(3):
         assert search(folder, "first") == [("a.md", 1)]

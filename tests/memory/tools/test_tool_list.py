@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, Listing, call
+from commonplace.memory.recall.tools import Folder, Listing, call
+from commonplace.memory.recall.visibility import View
 
 
 def paths(result: Any) -> list[str]:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from commonplace.errors import ToolError
-from commonplace.memory import notes
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, call
+from commonplace.memory.edits import notes
+from commonplace.memory.recall.tools import Folder, call
+from commonplace.memory.recall.visibility import View
 from commonplace.redact import MARK
 
 NAME = "2026-11-15T10-20-30-use-tabs.md"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from commonplace.errors import BadInput, ToolError
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, call
+from commonplace.memory.recall.tools import Folder, call
+from commonplace.memory.recall.visibility import View
 
 TOOLS: tuple[tuple[str, dict[str, Any]], ...] = (("list", {}), ("read", {}), ("search", {"queries": ["x"]}))
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, call, files, reading
+from commonplace.memory.recall.tools import Folder, call, files, read_file
+from commonplace.memory.recall.visibility import View
 
 
 def test_a_file_is_read_whole(root: Path, folder: Folder) -> None:
@@ -151,10 +151,10 @@ def test_lines_are_what_cutting_after_each_end_gives(text: str, first: int, coun
     lines = [*(piece + "\n" for piece in pieces[:-1]), pieces[-1]]
     if first > len(lines):
         with pytest.raises(ToolError):
-            reading.cut("p", text, first, count)
+            read_file.cut("p", text, first, count)
         return
     wanted = lines[first - 1 :][:count] if count is not None else lines[first - 1 :]
-    result = reading.cut("p", text, first, count)
+    result = read_file.cut("p", text, first, count)
 
     assert result.content == "".join(wanted)
     assert result.truncated == bool("".join(lines[first - 1 + len(wanted) :]))

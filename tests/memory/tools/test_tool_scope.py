@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonplace.memory.inputs import Input, raw_memories, stems, summary_text
-from commonplace.memory.scoped import Beside, View, blanked, is_identity, visible
-from commonplace.memory.tools import Folder, Found, Listing, Reading, call
+from commonplace.memory.files.raw_memories import Input, raw_memories, stems, summary_text
+from commonplace.memory.recall.tools import Folder, Found, Listing, Reading, call
+from commonplace.memory.recall.visibility import Beside, View, blanked, is_identity, visible
 
 SHOP, BLOG, TOOL = "example.org/acme/shop", "example.org/acme/blog", "/home/dev/my tool"
 FOLDERS = {"/home/dev/shop": SHOP, "/home/dev/blog": BLOG, "/home/dev/my tool": TOOL, "/srv/blog": BLOG}

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
-from commonplace.memory.scoped import View
-from commonplace.memory.tools import Folder, Found, call, files, keeping, preparing, searching
-from commonplace.memory.tools.arguments import AnyLine, MatchMode, SameLine, WithinLines
-from commonplace.memory.tools.preparing import Way
-from commonplace.memory.tools.windows import hits, windows
+from commonplace.memory.recall.tools import Folder, Found, call, file_cache, files, normalization, search_files
+from commonplace.memory.recall.tools.arguments import AnyLine, MatchMode, SameLine, WithinLines
+from commonplace.memory.recall.tools.match_windows import hits, windows
+from commonplace.memory.recall.tools.normalization import Way
+from commonplace.memory.recall.visibility import View
 
 SAME = {"type": "all_on_same_line"}
 
@@ -264,7 +264,7 @@ def test_a_page_has_200_matches_at_most(root: Path, ask: Callable[..., Any]) -> 
 def test_a_page_ends_early_rather_than_filling_the_memory(
     root: Path, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "MAX_PAGE_CHARS", 1000)
+    monkeypatch.setattr(search_files, "MAX_PAGE_CHARS", 1000)
     (root / "a.md").write_text(("x" * 99 + "\n") * 50)
     seen: list[int] = []
     cursor: str | None = "0"
@@ -304,7 +304,7 @@ def test_deep_folders_are_walked_to_a_bound_and_no_further(root: Path, ask: Call
 def test_a_folder_too_large_to_keep_is_searched_all_the_same(
     root: Path, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "MAX_KEPT", 100)
+    monkeypatch.setattr(file_cache, "MAX_KEPT", 100)
     for name in ("b/x.md", "a.md", "b.md"):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text("Needle " * 10 + "\n")
@@ -331,11 +331,11 @@ def test_a_file_too_large_to_read_is_passed_over(
 
 def slowly(texts: dict[str, str], queries: list[str], mode: MatchMode, way: Way, around: int) -> list[Any]:
     found: list[Any] = []
-    prepared = [preparing.query(query, way) for query in queries]
+    prepared = [normalization.query(query, way) for query in queries]
     for path in sorted(texts):
         body = texts[path].removesuffix("\n")
         lines = [line.removesuffix("\r") for line in body.split("\n")] if texts[path] else []
-        flags = [[one in preparing.query(line, way) for one in prepared] for line in lines]
+        flags = [[one in normalization.query(line, way) for one in prepared] for line in lines]
         for first, last in _windows_slowly(flags, mode):
             begin = max(0, first - around)
             told = queries if isinstance(mode, WithinLines) else [
@@ -366,7 +366,7 @@ def _windows_slowly(flags: list[list[bool]], mode: MatchMode) -> list[tuple[int,
 
 
 LETTERS = st.text(st.sampled_from(list("aAbB -_\r\nΣσςİıéÉ½ẞß\u0301\u0345\u00ad'.日")), max_size=24)
-QUERIES = st.lists(LETTERS.filter(lambda text: searching.trim(text) != ""), min_size=1, max_size=3)
+QUERIES = st.lists(LETTERS.filter(lambda text: search_files.trim(text) != ""), min_size=1, max_size=3)
 MODES = st.sampled_from([AnyLine(), SameLine(), WithinLines(1), WithinLines(2), WithinLines(3), WithinLines(2**64 - 1)])
 
 
@@ -381,8 +381,8 @@ MODES = st.sampled_from([AnyLine(), SameLine(), WithinLines(1), WithinLines(2), 
 def test_a_search_gives_what_looking_at_every_line_gives(
     texts: dict[str, str], queries: list[str], mode: MatchMode, way: Way, around: int
 ) -> None:
-    trimmed = [searching.trim(query) for query in queries]
-    if not all(preparing.query(query, way) for query in trimmed):
+    trimmed = [search_files.trim(query) for query in queries]
+    if not all(normalization.query(query, way) for query in trimmed):
         return
     wanted = slowly(texts, trimmed, mode, way, around)
     arguments = {
@@ -405,9 +405,9 @@ def test_a_search_gives_what_looking_at_every_line_gives(
 
 @given(text=st.text(max_size=80), way=st.builds(Way, st.booleans(), st.booleans()))
 def test_a_file_prepared_at_once_is_its_lines_prepared_each(text: str, way: Way) -> None:
-    lines = [preparing.query(line, way) for line in text.split("\n")]
+    lines = [normalization.query(line, way) for line in text.split("\n")]
 
-    assert preparing.lines(text.encode(), way).decode() == "\n".join(lines)
+    assert normalization.lines(text.encode(), way).decode() == "\n".join(lines)
 
 
 @given(text=st.text("ab\n", max_size=60), query=st.text("ab", min_size=1, max_size=4))
@@ -435,7 +435,7 @@ def test_windows_are_those_that_brute_force_finds(found: list[list[int]], count:
     ],
 )
 def test_letters_and_numbers_are_those_of_unicode(char: str, kept: bool) -> None:
-    assert preparing.is_alphanumeric(char) is kept
-    assert preparing.lines(f"x{char}é\n".encode(), Way(normalized=True)).decode() == (
+    assert normalization.is_alphanumeric(char) is kept
+    assert normalization.lines(f"x{char}é\n".encode(), Way(normalized=True)).decode() == (
         f"x{char}é\n" if kept else "x\né\n" if char == "\n" else "xé\n"
     )

@@ -19,8 +19,8 @@ from typing import Any
 
 import anyio
 
-from commonplace.memory import layout, staging
-from commonplace.runtime import book as books
+from commonplace.app import book as books
+from commonplace.memory.workspace import layout, staging
 
 STEPS = ("rename", "replace", "fsync", "link", "unlink", "mkdir", "rmdir")
 

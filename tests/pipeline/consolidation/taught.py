@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
+from commonplace.learning.lessons import Lesson
 from commonplace.memory.entries import Kind, Source
-from commonplace.memory.inputs import Input
-from commonplace.pipeline.lessons import Lesson
+from commonplace.memory.files.raw_memories import Input
 
 DAY = 86_400
 START = 1_760_000_000

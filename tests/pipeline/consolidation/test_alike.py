@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.pipeline.consolidation import alike
+from commonplace.memory import similarity
 
 SAME = [
     ("I want complete type hints on everything you write in Python.", "again: complete type hints, always"),
@@ -52,17 +52,17 @@ APART = [
 
 @pytest.mark.parametrize(("one", "two"), SAME)
 def test_the_same_in_other_words_is_the_same(one: str, two: str) -> None:
-    assert alike.is_same(alike.words(one), alike.words(two))
-    assert alike.is_same(alike.words(two), alike.words(one))
+    assert similarity.is_same(similarity.words(one), similarity.words(two))
+    assert similarity.is_same(similarity.words(two), similarity.words(one))
 
 
 @pytest.mark.parametrize(("older", "newer"), OTHERWISE)
 def test_what_says_otherwise_takes_the_place(older: str, newer: str) -> None:
-    assert alike.clash(alike.words(older), alike.words(newer))
-    assert not alike.is_same(alike.words(older), alike.words(newer))
+    assert similarity.clash(similarity.words(older), similarity.words(newer))
+    assert not similarity.is_same(similarity.words(older), similarity.words(newer))
 
 
 @pytest.mark.parametrize(("one", "two"), APART)
 def test_different_things_stay_apart(one: str, two: str) -> None:
-    assert not alike.is_same(alike.words(one), alike.words(two))
-    assert not alike.clash(alike.words(one), alike.words(two))
+    assert not similarity.is_same(similarity.words(one), similarity.words(two))
+    assert not similarity.clash(similarity.words(one), similarity.words(two))

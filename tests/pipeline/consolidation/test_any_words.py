@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from taught import taught
 
-from commonplace.memory import inputs, layout
-from commonplace.memory.notes import Note
-from commonplace.pipeline import validate
-from commonplace.pipeline.consolidation.embedded import Desk, Embedded
-from commonplace.pipeline.consolidation.forgotten import Forgotten
+from commonplace.learning.consolidate.consolidator import Desk, Embedded
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.edits.notes import Note
+from commonplace.memory.files import raw_memories, validation
+from commonplace.memory.workspace import layout
 
 ODD = st.sampled_from(
     [
@@ -37,7 +37,7 @@ def test_any_words_make_a_memory_that_can_be_used(sessions: list[dict[str, list[
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         known = [taught(number, bullets, cwd=f"/p/{number % 2}") for number, bullets in enumerate(sessions)]
-        inputs.sync(root, known)
+        raw_memories.sync(root, known)
         (root / layout.NOTES).mkdir(parents=True)
         notes: list[Note] = []
         for number, text in enumerate(noted):
@@ -48,5 +48,5 @@ def test_any_words_make_a_memory_that_can_be_used(sessions: list[dict[str, list[
 
         found = Embedded().consolidate(desk)
 
-        assert validate.problems(root) == []
-        assert list(validate.entries(found.entries)) == []
+        assert validation.problems(root) == []
+        assert list(validation.entries(found.entries)) == []

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.pipeline import shape
-from commonplace.pipeline.consolidation import unlearned
-from commonplace.pipeline.consolidation.forgotten import Forgotten, decision
+from commonplace.learning import output_shape
+from commonplace.memory.edits import removal
+from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.rollout.decisions import Decision
 from commonplace.state.outputs import Output
 
@@ -105,11 +105,11 @@ def test_chinese_is_recognised_without_blanks() -> None:
 
 def test_a_bullet_goes_with_its_references_names_and_keywords() -> None:
     bullets = f'- said by the user: "{TEXT}" [1]\n\nReusable knowledge:\n- verify with `pytest -q` [2]\n'
-    left = unlearned.output(Output(RAW.format(text=TEXT), SUMMARY + bullets, "deploy_the_zanzibar"), forgotten(TEXT))
+    left = removal.output(Output(RAW.format(text=TEXT), SUMMARY + bullets, "deploy_the_zanzibar"), forgotten(TEXT))
 
     assert "anzibar" not in left.raw_memory + left.rollout_summary
     assert left.rollout_slug is None
-    assert shape.problem(left) is None
+    assert output_shape.problem(left) is None
     assert "pytest -q" in left.raw_memory
     assert "keywords: pytest" in left.raw_memory
     assert "[1]" not in left.raw_memory
@@ -118,13 +118,13 @@ def test_a_bullet_goes_with_its_references_names_and_keywords() -> None:
 def test_an_extraction_with_no_bullet_left_teaches_nothing() -> None:
     raw = RAW.format(text=TEXT).replace("- verify with `pytest -q` (exit 0 here) [2]\n", "")
 
-    assert unlearned.output(Output(raw, SUMMARY, "x"), forgotten(TEXT)) == Output("", "")
+    assert removal.output(Output(raw, SUMMARY, "x"), forgotten(TEXT)) == Output("", "")
 
 
 def test_an_extraction_that_holds_nothing_of_it_is_the_same() -> None:
     found = Output(RAW.format(text="Something else entirely, about trains."), SUMMARY, "x")
 
-    assert unlearned.output(found, forgotten(TEXT)) is found
+    assert removal.output(found, forgotten(TEXT)) is found
 
 
 def test_notes_that_say_it_go_unless_they_are_newer(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_notes_that_say_it_go_unless_they_are_newer(tmp_path: Path) -> None:
     (folder / names["other"]).write_text("remember: use tabs\n", "utf-8")
     (folder / names["change"]).write_text(f"change: {TEXT}\nto: deploy by hand\n", "utf-8")
 
-    changed = unlearned.workspace(tmp_path, forgotten(TEXT))
+    changed = removal.workspace(tmp_path, forgotten(TEXT))
 
     assert changed == [f"extensions/ad_hoc/notes/{names[name]}" for name in ("older", "change")]
     assert sorted(path.name for path in folder.iterdir()) == sorted(set(names.values()) - {names["older"]})

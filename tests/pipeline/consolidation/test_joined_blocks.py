@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from taught import START, lesson
 
+from commonplace.learning.consolidate import bullet_sources, handbook_join, merge
 from commonplace.memory.entries import Entry, Source
-from commonplace.pipeline.consolidation import joining, kept, merge, tracing
+from commonplace.memory.files import existing_handbook
 
 OLD = """# Task Group: shop
 scope: project example.org/acme/shop
@@ -51,7 +52,7 @@ applies_to: cwd=/home/dev/shop; reuse_rule=only in this project
 
 
 def test_a_block_joins_the_one_of_its_scope() -> None:
-    text = joining.join(OLD, NEW)
+    text = handbook_join.join(OLD, NEW)
 
     assert 1 == text.count("# Task Group: shop")
     assert text.index("## Task 2: basket") < text.index("## User preferences") < text.index("## Reusable knowledge")
@@ -60,26 +61,26 @@ def test_a_block_joins_the_one_of_its_scope() -> None:
 
 
 def test_a_session_that_taught_more_keeps_its_task_and_tells_when() -> None:
-    text = joining.join(OLD, NEW)
+    text = handbook_join.join(OLD, NEW)
 
     assert 1 == text.count("rollout_summaries/a.md")
-    assert "2026-02-01T00:00:00Z" == kept.files(text)["rollout_summaries/a.md"]
+    assert "2026-02-01T00:00:00Z" == existing_handbook.files(text)["rollout_summaries/a.md"]
 
 
 def test_a_block_of_another_scope_comes_last_and_nothing_changes_without_one() -> None:
     other = NEW.replace("example.org/acme/shop", "example.org/acme/other")
 
-    assert joining.join(OLD, other).endswith(other)
-    assert OLD == joining.join(OLD, "")
+    assert handbook_join.join(OLD, other).endswith(other)
+    assert OLD == handbook_join.join(OLD, "")
 
 
-def bullet(text: str, section: str = "User preferences") -> tracing.Bullet:
+def bullet(text: str, section: str = "User preferences") -> bullet_sources.Bullet:
     memory = f"# Task Group: shop\nscope: project example.org/acme/shop\n\n## {section}\n- {text}\n"
-    return tracing.bullets(memory)[0]
+    return bullet_sources.bullets(memory)[0]
 
 
 def test_other_words_for_the_same_rest_on_it_and_the_opposite_does_not() -> None:
-    learned = tracing.Learned(merge.merge([lesson("always squash the commits of a branch")]))
+    learned = bullet_sources.Learned(merge.merge([lesson("always squash the commits of a branch")]))
 
     assert 1 == len(learned.of(bullet('of a branch, "always squash the commits" -> one commit')))
     assert [] == learned.of(bullet("never squash the commits of a branch"))
@@ -88,7 +89,7 @@ def test_other_words_for_the_same_rest_on_it_and_the_opposite_does_not() -> None
 
 def test_what_no_longer_holds_is_told() -> None:
     found = merge.merge([lesson("always use npm for this"), lesson("from now on use pnpm for this, not npm", day=3)])
-    learned = tracing.Learned(found)
+    learned = bullet_sources.Learned(found)
 
     assert 1 == len(found.replaced)
     assert learned.is_over(bullet('"always use npm for this"'))
@@ -98,8 +99,8 @@ def test_what_no_longer_holds_is_told() -> None:
 def test_two_bullets_of_one_lesson_have_ids_of_their_own() -> None:
     source = Source("run the linter and the tests before a commit", "said by the user", "t", 1, 0, 9, START)
     entry = Entry("m1", "example.org/acme/shop", "preference", source.quote, 1, [source], START, START)
-    learned = tracing.Learned(merge.Merged([entry], []))
-    found = tracing.trace(
+    learned = bullet_sources.Learned(merge.Merged([entry], []))
+    found = bullet_sources.trace(
         [bullet("run the linter before a commit"), bullet("run the tests before a commit")], learned, {}
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from taught import taught
 
-from commonplace.memory.inputs import stem
-from commonplace.pipeline.consolidation import kept
+from commonplace.memory.files import existing_handbook
+from commonplace.memory.files.raw_memories import stem
 
 ONE, TWO = taught(1, {}), taught(2, {})
 FILES = {f"rollout_summaries/{stem(each)}.md": each for each in (ONE, TWO)}
@@ -37,7 +37,7 @@ applies_to: cwd=/home/dev/shop; reuse_rule=same repo
 """
 
 
-def there(*files: str) -> kept.Gone:
+def there(*files: str) -> existing_handbook.Gone:
     return lambda path: path in files
 
 
@@ -46,11 +46,11 @@ def nothing(_: str) -> bool:
 
 
 def test_a_memory_that_nothing_changed_beneath_keeps_every_byte() -> None:
-    assert kept.supported(MEMORY, there(FIRST, SECOND), nothing) == MEMORY
+    assert existing_handbook.supported(MEMORY, there(FIRST, SECOND), nothing) == MEMORY
 
 
 def test_what_rests_only_on_a_session_that_is_gone_goes() -> None:
-    text = kept.supported(MEMORY, there(SECOND), nothing)
+    text = existing_handbook.supported(MEMORY, there(SECOND), nothing)
 
     assert "keep it small" not in text
     assert "## Task 1: basket, partial" in text
@@ -60,21 +60,21 @@ def test_what_rests_only_on_a_session_that_is_gone_goes() -> None:
 
 
 def test_a_block_without_any_session_left_goes() -> None:
-    assert kept.supported(MEMORY, there(), nothing).strip() == ""
+    assert existing_handbook.supported(MEMORY, there(), nothing).strip() == ""
 
 
 def test_what_was_forgotten_goes_and_nothing_else() -> None:
-    text = kept.supported(MEMORY, there(FIRST, SECOND), lambda said: "French" in said)
+    text = existing_handbook.supported(MEMORY, there(FIRST, SECOND), lambda said: "French" in said)
 
     assert set(MEMORY.split("\n")) - set(text.split("\n")) == {'- "answers in French" -> French [Task 1][Task 2]'}
 
 
 def test_the_sources_of_a_memory_are_known() -> None:
-    assert kept.files(MEMORY) == {FIRST: "2026-01-01T00:00:00Z", SECOND: "2026-01-02T00:00:00Z"}
+    assert existing_handbook.files(MEMORY) == {FIRST: "2026-01-01T00:00:00Z", SECOND: "2026-01-02T00:00:00Z"}
 
 
 def test_entries_are_read_with_the_sessions_they_name() -> None:
-    found = kept.entries(MEMORY, FILES)
+    found = existing_handbook.entries(MEMORY, FILES)
 
     assert [entry.support for entry in found] == [1, 2, 1]
     assert {source.thread_id for source in found[1].sources} == {ONE.thread_id, TWO.thread_id}

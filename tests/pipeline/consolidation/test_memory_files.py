@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from taught import taught
 
-from commonplace.memory import inputs, layout
-from commonplace.memory.inputs import Input
-from commonplace.pipeline import validate
-from commonplace.pipeline.consolidation.embedded import Consolidated, Desk, Embedded
-from commonplace.pipeline.consolidation.forgotten import Forgotten
+from commonplace.learning.consolidate.consolidator import Consolidated, Desk, Embedded
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.files import raw_memories, validation
+from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.workspace import layout
 
 LOG = "the log stays in English"
 SHOP, BLOG = "example.org/acme/shop", "example.org/acme/blog"
@@ -20,7 +20,7 @@ SHOP, BLOG = "example.org/acme/shop", "example.org/acme/blog"
 
 def consolidate(root: Path, *sessions: Input, projects: dict[str, str] | None = None) -> Consolidated:
     """Make a memory of sessions."""
-    inputs.sync(root, sessions)
+    raw_memories.sync(root, sessions)
     known = projects or {each.thread_id: SHOP for each in sessions}
     return Embedded().consolidate(Desk(root, list(sessions), known, [], Forgotten([]), set(), set()))
 
@@ -69,7 +69,7 @@ def test_the_files_keep_their_budget(tmp_path: Path, sessions: int) -> None:
     size = sum((tmp_path / name).stat().st_size for name in (layout.MEMORY, layout.SUMMARY))
     assert size <= max(6_000, 0.12 * 6000 * sessions)
     assert (tmp_path / layout.SUMMARY).stat().st_size <= 10_000
-    assert validate.problems(tmp_path) == []
+    assert validation.problems(tmp_path) == []
     assert len(found.entries) == 8 * sessions
     assert bool(found.left_out) == (sessions > 1)
 

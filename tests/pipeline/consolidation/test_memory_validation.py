@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.entries import Entry, Source
-from commonplace.pipeline import validate
+from commonplace.memory.files import validation
 
 MEMORY = """# Task Group: shop
 scope: project example.org/acme/shop
@@ -111,40 +111,40 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_good_memory_has_no_problems(root: Path) -> None:
-    assert validate.problems(root) == []
+    assert validation.problems(root) == []
 
 
 def test_an_empty_handbook_is_allowed(root: Path) -> None:
     (root / "MEMORY.md").write_text("")
 
-    assert validate.problems(root) == []
+    assert validation.problems(root) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), [row[1:] for row in MEMORY_ROWS], ids=[row[0] for row in MEMORY_ROWS])
 def test_a_handbook_must_follow_its_rules(root: Path, text: str, expected: str) -> None:
     (root / "MEMORY.md").write_text(text)
 
-    assert any(expected in problem for problem in validate.problems(root))
+    assert any(expected in problem for problem in validation.problems(root))
 
 
 @pytest.mark.parametrize(("text", "expected"), [row[1:] for row in SUMMARY_ROWS], ids=[row[0] for row in SUMMARY_ROWS])
 def test_a_summary_must_follow_its_rules(root: Path, text: str, expected: str) -> None:
     (root / "memory_summary.md").write_text(text)
 
-    assert any(expected in problem for problem in validate.problems(root))
+    assert any(expected in problem for problem in validation.problems(root))
 
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "memory_summary.md"])
 def test_both_files_must_be_there(root: Path, name: str) -> None:
     (root / name).unlink()
 
-    assert validate.problems(root) == [f"{name} is missing."]
+    assert validation.problems(root) == [f"{name} is missing."]
 
 
 def test_a_link_is_a_problem(root: Path) -> None:
     (root / "skills/release/more").symlink_to("/etc/hostname")
 
-    assert validate.problems(root) == ["skills/release/more is a link."]
+    assert validation.problems(root) == ["skills/release/more is a link."]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_skill_must_follow_its_rules(root: Path, path: str, text: str, expecte
     (root / path).parent.mkdir(parents=True)
     (root / path).write_text(text)
 
-    assert any(expected in problem for problem in validate.problems(root))
+    assert any(expected in problem for problem in validation.problems(root))
 
 
 def entry(kind: str, how: str, scope: str = "global") -> Entry:
@@ -181,4 +181,4 @@ def entry(kind: str, how: str, scope: str = "global") -> Entry:
     ],
 )
 def test_who_tells_what_to_do_must_be_a_person(found: Entry, is_fine: bool) -> None:
-    assert (not list(validate.entries([found]))) == is_fine
+    assert (not list(validation.entries([found]))) == is_fine

@@ -7,7 +7,7 @@ import random
 import msgspec
 from taught import START, lesson
 
-from commonplace.pipeline.consolidation import merge
+from commonplace.learning.consolidate import merge
 
 
 def test_a_wish_said_again_is_one_entry_with_all_its_sources() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from taught import taught
 
-from commonplace.memory.inputs import Input
-from commonplace.pipeline.consolidation import repeated, skills
+from commonplace.learning.consolidate import repeated_steps, skills
+from commonplace.memory.files.raw_memories import Input
 
 SHIP = ["./scripts/build.sh {0}", "docker push registry.example.org/api:{0}", "kubectl set image deploy/api api={0}"]
 
@@ -20,7 +20,7 @@ def ran(number: int, *steps: str, task: str = "ship the api") -> Input:
 
 def of(*sessions: Input) -> list[skills.Skill]:
     projects = {each.thread_id: "example.org/acme/shop" for each in sessions}
-    return skills.of_procedures(repeated.procedures(list(sessions), projects), {"example.org/acme/shop": "shop"})
+    return skills.of_procedures(repeated_steps.procedures(list(sessions), projects), {"example.org/acme/shop": "shop"})
 
 
 def test_steps_that_came_up_twice_are_a_skill() -> None:
@@ -55,4 +55,4 @@ def test_steps_of_two_projects_are_not_put_together() -> None:
     one, two = (ran(number, *(step.format("1.0") for step in SHIP)) for number in (1, 2))
     projects = {one.thread_id: "a/one", two.thread_id: "b/two"}
 
-    assert repeated.procedures([one, two], projects) == []
+    assert repeated_steps.procedures([one, two], projects) == []

@@ -11,18 +11,19 @@ from typing import Any
 
 from taught import DAY, START, thread
 
-from commonplace.memory import inputs, layout, notes
-from commonplace.memory.inputs import Input
+from commonplace.learning.budget import Spending
+from commonplace.learning.consolidate.consolidator import Consolidated, Desk
+from commonplace.learning.consolidate.curator import Curator, Settings
+from commonplace.memory.edits import notes
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.files import raw_memories, validation
+from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.workspace import layout
 from commonplace.models.base import Request, Usage
 from commonplace.models.catalog import ModelInfo
-from commonplace.models.pace import Pace
 from commonplace.models.providers import Choice, Provider
+from commonplace.models.retries import Pace
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, call
-from commonplace.pipeline import validate
-from commonplace.pipeline.consolidation.embedded import Consolidated, Desk
-from commonplace.pipeline.consolidation.forgotten import Forgotten
-from commonplace.pipeline.curation import Curator, Settings
-from commonplace.pipeline.spending import Spending
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SHOP = "example.org/acme/shop"
@@ -116,7 +117,7 @@ class Memory:
         """What a consolidator works with, in a staged copy."""
         shutil.rmtree(self.staged, ignore_errors=True)
         shutil.copytree(self.root, self.staged)
-        inputs.sync(self.staged, self.sessions)
+        raw_memories.sync(self.staged, self.sessions)
         return Desk(
             self.staged,
             self.sessions,
@@ -157,7 +158,7 @@ class Memory:
         curator = Curator(self.model, choice(), spending=spending, settings=limits, now=lambda: NOW)
 
         def check(found: Any) -> list[str]:
-            return validate.problems(desk.root, owned=self.owned) + list(validate.entries(found))
+            return validation.problems(desk.root, owned=self.owned) + list(validation.entries(found))
 
         found = await curator.curate(desk, curator.consolidate(desk), check)
         self.is_kept = True

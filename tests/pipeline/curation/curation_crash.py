@@ -16,14 +16,13 @@ from pathlib import Path
 import crash_program
 from curated import NOW, choice, does, done, edit, words
 
-from commonplace.memory import layout, staging
+from commonplace.app import book as books
+from commonplace.learning.consolidate import bullet_sources, phase2
+from commonplace.learning.consolidate.curator import Curator
+from commonplace.memory.workspace import layout, staging
 from commonplace.models.base import Request
 from commonplace.models.scripted import Answer, ScriptedModel
-from commonplace.pipeline import consolidate
-from commonplace.pipeline.consolidation import tracing
-from commonplace.pipeline.curation import Curator
-from commonplace.runtime import book as books
-from commonplace.runtime import scopes
+from commonplace.projects import assignment
 from commonplace.state import jobs
 
 
@@ -63,7 +62,7 @@ async def by_model(home: Path) -> None:
 
     def rewords(request: Request) -> Answer:
         staged = home / "memories.next" / layout.MEMORY
-        bullets = [each.text for each in tracing.bullets(staged.read_text("utf-8"))]
+        bullets = [each.text for each in bullet_sources.bullets(staged.read_text("utf-8"))]
         asked = words(request)
         shown = [each for each in bullets if each in asked and "in short: " not in each]
         if "memory_summary.md, made by" in asked or not shown:
@@ -72,11 +71,11 @@ async def by_model(home: Path) -> None:
 
     async with books.open(environment=environment) as book:
         await (await book.index()).refresh(book.home)  # the home is a copy: its sessions are found again
-        await scopes.settle(book)
+        await assignment.settle(book)
         database = await book.database()
         maker = Curator(ScriptedModel(*[rewords] * 99), choice(), now=lambda: NOW)
-        phase = consolidate.Phase(book.settings, database, maker, jobs.this_process())
-        done_ = await consolidate.run(phase)
+        phase = phase2.Phase(book.settings, database, maker, jobs.this_process())
+        done_ = await phase2.run(phase)
     if done_.status not in ("succeeded", "unchanged"):
         raise RuntimeError(done_.status, done_.warnings)
 

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 from curated import Memory, fact, session, wish
 
-from commonplace.memory.inputs import Input, stems
-from commonplace.pipeline.consolidation import embedded, kept
+from commonplace.learning.consolidate import consolidator
+from commonplace.memory.files import existing_handbook
+from commonplace.memory.files.raw_memories import Input, stems
 
 pytestmark = pytest.mark.anyio
 FACTS = 20
@@ -50,7 +51,7 @@ async def test_a_kept_memory_stays_within_its_budget_and_knows_the_rest(memory: 
     found = await memory.learn_quietly()
     told = memory.bullets()
 
-    assert size(memory) <= embedded.budget(memory.sessions).most
+    assert size(memory) <= consolidator.budget(memory.sessions).most
     assert found.left_out
     assert len(found.entries) == len({entry.id for entry in found.entries})
     assert {entry.text for entry in found.entries} >= {entry.text for entry in found.left_out}
@@ -80,21 +81,21 @@ async def test_what_has_no_room_is_known_in_later_runs_too(memory: Memory) -> No
     assert {entry.id for entry in again.left_out} >= memory.hidden - {
         entry.id for entry in again.entries if entry.text in memory.text()
     }
-    assert size(memory) <= embedded.budget(memory.sessions).most
+    assert size(memory) <= consolidator.budget(memory.sessions).most
 
 
 async def test_what_a_model_removed_stays_away_though_no_task_names_its_session(memory: Memory) -> None:
     memory.add(*(small(number) for number in range(1, 41)))
     first = await memory.learn_quietly()
     memory.settled = {each.thread_id for each in memory.sessions}
-    named_files, files = kept.files(memory.text()), stems(memory.sessions)
+    named_files, files = existing_handbook.files(memory.text()), stems(memory.sessions)
     untold = {key for key, file in files.items() if f"rollout_summaries/{file}.md" not in named_files}
     shown = {entry.text for entry in first.entries if {source.thread_id for source in entry.sources} <= untold}
-    gone = next(line for line in memory.bullets() if kept.told(line) in shown)
+    gone = next(line for line in memory.bullets() if existing_handbook.told(line) in shown)
     place = memory.root / "MEMORY.md"
     place.write_text(memory.text().replace(gone + "\n", ""), "utf-8")
     found = await memory.learn_quietly()
 
-    told = kept.told(gone)
+    told = existing_handbook.told(gone)
     assert told not in memory.text()
     assert told not in {entry.text for entry in found.entries}

@@ -14,9 +14,9 @@ from curated import Memory, does, done, edit, fact, nothing, sent, session, wish
 
 from commonplace.agent.tools.registry import Call, Context, Output, Registry
 from commonplace.errors import ToolError
+from commonplace.learning.consolidate.curator import Settings, staged_files
+from commonplace.learning.consolidate.curator.tools import Bench
 from commonplace.models.scripted import answer, call, custom, say
-from commonplace.pipeline.curation import Settings, places
-from commonplace.pipeline.curation.bench import Bench
 
 OUTSIDE = "the outside stays secret"
 PATHS = (
@@ -114,14 +114,14 @@ async def test_a_memory_file_that_became_a_link_is_not_written_through(root: Pat
 
 def test_a_folder_that_became_a_link_is_not_written_through(root: Path, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="symlink"):
-        places.write(root, "skills/linked/SKILL.md", "x", set())
+        staged_files.write(root, "skills/linked/SKILL.md", "x", set())
 
     assert OUTSIDE == (tmp_path / "folder/SKILL.md").read_text("utf-8")
 
 
 def test_a_file_that_shares_its_content_with_the_one_people_read_is_replaced_not_written(root: Path) -> None:
     os.link(root / "MEMORY.md", root.parent / "read_by_people.md")
-    places.write(root, "MEMORY.md", "new", set())
+    staged_files.write(root, "MEMORY.md", "new", set())
 
     assert "new" == (root / "MEMORY.md").read_text("utf-8")
     assert "# Task Group: shop\n- a bullet\n" == (root.parent / "read_by_people.md").read_text("utf-8")
@@ -129,8 +129,8 @@ def test_a_file_that_shares_its_content_with_the_one_people_read_is_replaced_not
 
 def test_a_skill_that_a_person_made_theirs_is_not_written(root: Path) -> None:
     with pytest.raises(ToolError, match="a person's own"):
-        places.write(root, "skills/mine/SKILL.md", "x", {"skills/mine/SKILL.md"})
-    places.write(root, "skills/other/SKILL.md", "x", {"skills/mine/SKILL.md"})
+        staged_files.write(root, "skills/mine/SKILL.md", "x", {"skills/mine/SKILL.md"})
+    staged_files.write(root, "skills/other/SKILL.md", "x", {"skills/mine/SKILL.md"})
 
     assert (root / "skills/other/SKILL.md").is_file()
 

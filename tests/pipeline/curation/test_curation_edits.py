@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from curated import SHOP, Memory, does, done, edit, fact, names, nothing, sent, session, texts, wish, words
 
-from commonplace.pipeline.spending import Unlimited
+from commonplace.learning.budget import Unlimited
 
 UV = "always use uv instead of pip"
 SMALL = "keep the diffs small"

@@ -13,10 +13,10 @@ from dialects import ALL, RESPONSES, Dialect, Said, patient
 from scripted_http import Reply, ScriptedServer, serve
 
 from commonplace.errors import ConsolidationFailed, NotAuthorised, QuotaExceeded, RateLimited
-from commonplace.pipeline import validate
-from commonplace.pipeline.consolidation.embedded import Consolidated
-from commonplace.pipeline.curation import Curator, Settings
-from commonplace.pipeline.spending import Spending, Unlimited
+from commonplace.learning.budget import Spending, Unlimited
+from commonplace.learning.consolidate.consolidator import Consolidated
+from commonplace.learning.consolidate.curator import Curator, Settings
+from commonplace.memory.files import validation
 
 UV = "always use uv instead of pip"
 EDIT = {"path": "MEMORY.md", "changes": [{"old": f'- "{UV}"', "new": f'- for packages, "{UV}" -> uv'}]}
@@ -37,7 +37,7 @@ async def go_over(
     desk = memory.desk()
 
     def check(found: Any) -> list[str]:
-        return validate.problems(desk.root) + list(validate.entries(found))
+        return validation.problems(desk.root) + list(validation.entries(found))
 
     async with dialect.model(server.base_url, patient()) as connected:
         maker = Curator(connected, choice(), spending=spending, settings=settings, now=lambda: NOW)

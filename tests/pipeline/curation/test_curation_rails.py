@@ -9,8 +9,8 @@ import pytest
 from curated import FAIL, Memory, does, done, edit, fact, nothing, session, wish, words
 
 from commonplace.errors import MemoryInvalid
+from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.models.scripted import call
-from commonplace.pipeline.consolidation.forgotten import Forgotten, decision
 from commonplace.rollout.decisions import Decision
 
 UV = "always use uv instead of pip"

@@ -11,23 +11,24 @@ import pytest
 from curated import NOW, choice, does, done, edit, nothing
 from learners import environment, workspace
 
+from commonplace.app import book as books
+from commonplace.app.book import Book
 from commonplace.errors import ModelUnavailable, RateLimited, StreamBroken
-from commonplace.memory import baseline
+from commonplace.learning.budget import Budget
+from commonplace.learning.consolidate import phase2
+from commonplace.learning.consolidate.consolidator import Embedded as Plain
+from commonplace.learning.consolidate.curator import Curator, Settings
+from commonplace.learning.consolidate.phase2 import Result
+from commonplace.learning.evaluate import files
+from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.extract import phase1
+from commonplace.learning.extract.rules import Embedded
+from commonplace.memory.workspace import baseline
 from commonplace.models.base import Usage
-from commonplace.models.pace import Pace
+from commonplace.models.retries import Pace
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, call, say
-from commonplace.pipeline import consolidate, extract
-from commonplace.pipeline.consolidate import Result
-from commonplace.pipeline.consolidation.embedded import Embedded as Plain
-from commonplace.pipeline.curation import Curator, Settings
-from commonplace.pipeline.embedded import Embedded
-from commonplace.pipeline.gold import files
-from commonplace.pipeline.gold.cases import Case, Expected, Session
-from commonplace.pipeline.spending import Budget
-from commonplace.runtime import book as books
-from commonplace.runtime import imports
-from commonplace.runtime.book import Book
-from commonplace.state import consolidations, jobs
+from commonplace.sessions import imports
+from commonplace.state import consolidation_jobs, jobs
 from commonplace.state.database import Database, Row
 from commonplace.state.jobs import CONSOLIDATION, Worker
 from commonplace.state.usage import Limits
@@ -60,20 +61,20 @@ class Home:
         told = Session("codex", "/repo", events, days_ago=3 - self._count / 10)
         files.write(Case(f"said-{self._count}", "", [told], Expected()), self.folder / "said", NOW)
         await imports.run(self.book, [("codex", self.folder / "said" / "codex")])
-        await extract.run(extract.Phase(self.book.settings, self.database, Embedded(), jobs.this_process()))
+        await phase1.run(phase1.Phase(self.book.settings, self.database, Embedded(), jobs.this_process()))
 
-    def phase(self, *steps: Step, **options: Any) -> consolidate.Phase:
+    def phase(self, *steps: Step, **options: Any) -> phase2.Phase:
         self.model = ScriptedModel(*steps)
         limits = options.pop("limits", Settings(pace=Pace(sleep=at_once)))
         spending = options.pop("spending", None)
         maker = Curator(self.model, choice(), settings=limits, spending=spending, now=lambda: NOW)
         worker = options.pop("worker", jobs.this_process())
-        return consolidate.Phase(self.book.settings, self.database, maker, worker, **options)
+        return phase2.Phase(self.book.settings, self.database, maker, worker, **options)
 
     async def run(self, *steps: Step, **options: Any) -> Result:
         """Let a model go over the memory."""
         with anyio.fail_after(30):
-            return await consolidate.run(self.phase(*steps, **options))
+            return await phase2.run(self.phase(*steps, **options))
 
     async def job(self) -> Row:
         row = await self.database.read(lambda tx: jobs.get(tx, CONSOLIDATION, self.key))
@@ -275,9 +276,9 @@ def other(name: str = "other") -> Worker:
 
 async def take_over(home: Home) -> None:
     """Another process on another host finds the lease run out, and takes the job."""
-    later = int(NOW.timestamp()) + 2 * consolidations.LEASE_SECONDS
+    later = int(NOW.timestamp()) + 2 * consolidation_jobs.LEASE_SECONDS
     claim = await home.database.write(
-        lambda tx: consolidations.claim(tx, home.key, other(), "theirs", now=later, background=False)
+        lambda tx: consolidation_jobs.claim(tx, home.key, other(), "theirs", now=later, background=False)
     )
     assert isinstance(claim, jobs.Claim)
 
@@ -331,7 +332,7 @@ async def test_a_lease_that_was_lost_without_a_heartbeat_is_noticed_before_anyth
 
     phase = home.phase()
     phase.consolidator = Slow()
-    done_ = await consolidate.run(phase)
+    done_ = await phase2.run(phase)
 
     assert ("lost", files, []) == (done_.status, home.files(), home.beside())
     assert "theirs" == (await home.job())["ownership_token"]
@@ -366,8 +367,8 @@ async def test_two_workers_at_once_ask_the_model_once(home: Home) -> None:
 
     found: list[str] = []
 
-    async def work(phase: consolidate.Phase) -> None:
-        found.append((await consolidate.run(phase)).status)
+    async def work(phase: phase2.Phase) -> None:
+        found.append((await phase2.run(phase)).status)
 
     async with anyio.create_task_group() as group:
         group.start_soon(work, home.phase(asks))

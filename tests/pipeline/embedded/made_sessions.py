@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commonplace.pipeline.view import Answered, Called, Event, Said, Span, Stopped, Turn, View
+from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Span, Stopped, Turn, View
 
 PATCH = "*** Begin Patch\n*** Update File: {}\n+changed\n*** End Patch"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, user
 
-from commonplace.pipeline import embedded
-from commonplace.pipeline.embedded import commands
-from commonplace.pipeline.view import Event
+from commonplace.learning.extract import rules
+from commonplace.learning.reading import commands
+from commonplace.learning.reading.session_view import Event
 
 MISSING = "bash: foo: command not found"
 
 
 def texts(kind: str, *events: Event) -> list[str]:
-    _, findings = embedded.findings_of(session(*events))
+    _, findings = rules.findings_of(session(*events))
     return [finding.text for finding in findings if finding.kind == kind]
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, user
 
-from commonplace.pipeline import embedded
-from commonplace.pipeline.embedded import outcomes, tasks
-from commonplace.pipeline.embedded.findings import Finding
-from commonplace.pipeline.view import Event
+from commonplace.learning.extract import rules
+from commonplace.learning.extract.rules.findings import Finding
+from commonplace.learning.reading import outcomes, tasks
+from commonplace.learning.reading.session_view import Event
 
 
 def alone(detector: str, *events: Event) -> list[Finding]:
     found = tasks.cut(session(*events))
     outcomes.judge(found)
-    return list(embedded.DETECTORS[detector](found))
+    return list(rules.DETECTORS[detector](found))
 
 
 def only(detector: str, *events: Event) -> Finding:
     """Return the one finding of a detector, where no other one finds anything."""
-    for name in embedded.DETECTORS:
+    for name in rules.DETECTORS:
         assert name == detector or not alone(name, *events), name
     (found,) = alone(detector, *events)
     return found

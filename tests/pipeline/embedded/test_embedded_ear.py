@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.pipeline.embedded import ear, judging, sentences
-from commonplace.pipeline.embedded.findings import FAILURES, KNOWLEDGE, PREFERENCES
+from commonplace.learning.extract.rules import classifier, judge
+from commonplace.learning.extract.rules.findings import FAILURES, KNOWLEDGE, PREFERENCES
+from commonplace.learning.reading import sentences
 
 TRAINING = Path(__file__).parents[3] / "training"
 FAMILIES = {
@@ -41,48 +42,48 @@ def test_the_weights_were_made_from_the_messages_that_are_here() -> None:
     for path in sorted(TRAINING.glob("*.jsonl")):
         found.update(path.read_bytes())
 
-    assert ear.weights().made_from == found.hexdigest()
+    assert classifier.weights().made_from == found.hexdigest()
 
 
 def test_every_weight_can_be_explained_by_what_it_is_for() -> None:
-    known = ear.weights()
+    known = classifier.weights()
 
-    assert [ear.NOTHING, *ear.KINDS] == known.kinds
+    assert [classifier.NOTHING, *classifier.KINDS] == known.kinds
     assert len(known.kinds) == len(known.base)
     assert {len(known.kinds)} == {len(row) for row in known.words.values()}
     assert FAMILIES >= {name.split(":", 1)[0] for name in known.words}
 
 
 def test_the_weights_are_one_feature_per_line_and_small() -> None:
-    data = resources.files("commonplace.pipeline.embedded").joinpath("ear.json").read_bytes()
+    data = resources.files("commonplace.learning.extract.rules").joinpath("ear.json").read_bytes()
 
     assert len(data) <= LARGEST
-    assert len(ear.weights().words) + 2 == data.count(b"\n")
+    assert len(classifier.weights().words) + 2 == data.count(b"\n")
 
 
 def test_hearing_is_adding_up_the_weights_of_what_is_there() -> None:
     own = sentences.of_text("we keep the lockfile in git")
-    known = ear.weights()
-    rows = [known.words.get(name, [0] * len(known.kinds)) for name in ear.features(own, 0, "answering")]
+    known = classifier.weights()
+    rows = [known.words.get(name, [0] * len(known.kinds)) for name in classifier.features(own, 0, "answering")]
     total = [base + sum(row[place] for row in rows) for place, base in enumerate(known.base)]
-    heard = ear.listen(own, 0, "answering")
+    heard = classifier.listen(own, 0, "answering")
 
-    told = {ear.NOTHING: heard.nothing, **heard.kinds}
+    told = {classifier.NOTHING: heard.nothing, **heard.kinds}
     assert max(range(len(total)), key=total.__getitem__) == known.kinds.index(max(told, key=told.__getitem__))
     assert 1 == pytest.approx(heard.nothing + sum(heard.kinds.values()))
 
 
 def test_the_same_words_are_heard_the_same_again() -> None:
-    first = ear.listen(sentences.of_text("tabs, never spaces"), 0, "answering")
-    ear.listen.cache_clear()
+    first = classifier.listen(sentences.of_text("tabs, never spaces"), 0, "answering")
+    classifier.listen.cache_clear()
     sentences.of_text.cache_clear()
 
-    assert first == ear.listen(sentences.of_text("tabs, never spaces"), 0, "answering")
+    assert first == classifier.listen(sentences.of_text("tabs, never spaces"), 0, "answering")
 
 
 def test_the_best_kind_is_of_the_likeliest_section() -> None:
-    shares = dict.fromkeys(ear.KINDS, 0.0)
-    heard = ear.Heard(0.1, {**shares, "failure": 0.3, "environment": 0.25, "decision": 0.2, "rule": 0.15})
+    shares = dict.fromkeys(classifier.KINDS, 0.0)
+    heard = classifier.Heard(0.1, {**shares, "failure": 0.3, "environment": 0.25, "decision": 0.2, "rule": 0.15})
 
     assert "environment" == heard.best
     assert 0.45 == pytest.approx(heard.share(KNOWLEDGE))
@@ -92,7 +93,7 @@ def test_the_best_kind_is_of_the_likeliest_section() -> None:
 
 def test_features_say_where_a_sentence_stands_and_what_the_rules_say() -> None:
     own = sentences.of_text("add a flag. we never edit gen/ by hand")
-    found = ear.features(own, 1, "opening", "rule")
+    found = classifier.features(own, 1, "opening", "rule")
 
     assert {"where:opening", "pos:last", "r:rule", "c:command"} <= found
     assert all(re.match(r"[a-z]+\d*(?::|$)", name) for name in found)
@@ -108,7 +109,7 @@ def test_features_say_where_a_sentence_stands_and_what_the_rules_say() -> None:
     ],
 )
 def test_what_is_said_outright_is_told(text: str, kind: str) -> None:
-    told = judging.told(sentences.of_text(text), 0)
+    told = judge.told(sentences.of_text(text), 0)
 
     assert told is not None
     assert kind == told.kind
@@ -126,12 +127,12 @@ def test_what_is_said_outright_is_told(text: str, kind: str) -> None:
     ],
 )
 def test_what_does_not_last_is_not_told(text: str) -> None:
-    assert judging.told(sentences.of_text(text), 0) is None
+    assert judge.told(sentences.of_text(text), 0) is None
 
 
 def test_after_something_failed_a_dead_end_needs_less() -> None:
     own = sentences.of_text("right, no way around pairing on this firmware.")
-    told = judging.told(own, 0, judging.Scene("answering", failing=True))
+    told = judge.told(own, 0, judge.Scene("answering", failing=True))
 
     assert told is not None
     assert "failure" == told.kind
@@ -158,4 +159,4 @@ def test_what_is_said_outright_is_heard_wherever_it_stands(statement: str, messa
     own = sentences.of_text(message.format(statement.rstrip(".")))
     place = next(number for number, each in enumerate(own) if each.text.rstrip(".") == statement.rstrip("."))
 
-    assert judging.told(own, place, judging.Scene("opening")) is not None
+    assert judge.told(own, place, judge.Scene("opening")) is not None

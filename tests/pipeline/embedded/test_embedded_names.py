@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, user
 
-from commonplace.pipeline.embedded import tasks
-from commonplace.pipeline.view import Event
+from commonplace.learning.reading import tasks
+from commonplace.learning.reading.session_view import Event
 
 
 def name(*events: Event) -> str:

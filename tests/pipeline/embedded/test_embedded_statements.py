@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, user
 
-from commonplace.pipeline import embedded
-from commonplace.pipeline.view import Event
+from commonplace.learning.extract import rules
+from commonplace.learning.reading.session_view import Event
 
 
 def texts(kind: str, *events: Event) -> list[str]:
-    _, findings = embedded.findings_of(session(*events))
+    _, findings = rules.findings_of(session(*events))
     return [finding.text for finding in findings if finding.kind == kind]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, stop, user
 
-from commonplace.pipeline.embedded import outcomes, tasks
-from commonplace.pipeline.embedded.findings import Task
-from commonplace.pipeline.view import Event
+from commonplace.learning.extract.rules.findings import Task
+from commonplace.learning.reading import outcomes, tasks
+from commonplace.learning.reading.session_view import Event
 
 
 def judged(*events: Event) -> list[Task]:

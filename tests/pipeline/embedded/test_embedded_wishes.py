@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, refused, session, stop, user
 
-from commonplace.pipeline import embedded
-from commonplace.pipeline.embedded import preferences, sentences
-from commonplace.pipeline.embedded.preferences import Where
+from commonplace.learning.extract import rules
+from commonplace.learning.extract.rules import preferences
+from commonplace.learning.extract.rules.preferences import Where
+from commonplace.learning.reading import sentences
 
 
 def kinds(text: str, where: Where) -> set[str]:
@@ -16,7 +17,7 @@ def kinds(text: str, where: Where) -> set[str]:
 
 
 def bullets(*events: object) -> list[str]:
-    _, findings = embedded.findings_of(session(*events))  # pyright: ignore[reportArgumentType]
+    _, findings = rules.findings_of(session(*events))  # pyright: ignore[reportArgumentType]
     return [finding.text for finding in findings if finding.kind in ("preference", "rule")]
 
 
@@ -206,7 +207,7 @@ def test_what_is_asked_for_again_and_again_is_a_wish() -> None:
 
 
 def test_a_wish_in_other_words_adds_evidence_and_the_fuller_wording_stays() -> None:
-    _, findings = embedded.findings_of(
+    _, findings = rules.findings_of(
         session(
             user("add a toast"),
             edit(),

@@ -10,13 +10,13 @@ from typing import Any
 
 from made_sessions import model, ran, session, user
 
-from commonplace.importers import claude_code, ledgers
+from commonplace.importers import claude_code, ledger_writer
+from commonplace.learning.evaluate.cases import Session
+from commonplace.learning.reading.session_view import View
 from commonplace.models.base import Request, Usage
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider
 from commonplace.models.scripted import Answer, answer, say
-from commonplace.pipeline.gold.cases import Session
-from commonplace.pipeline.view import View
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 PREFERENCES = "Preference signals:"
@@ -143,5 +143,5 @@ def ledger(session: Session, path: Path, folder: Path) -> Path:
     """A gold session as a ledger: Codex's own file, or Claude Code's imported."""
     if session.agent == "codex":
         return path
-    place = ledgers.Place(folder / "home", lambda: NOW, 65536)
-    return ledgers.write(path, claude_code.convert, place)[0][0].path
+    place = ledger_writer.Place(folder / "home", lambda: NOW, 65536)
+    return ledger_writer.write(path, claude_code.convert, place)[0][0].path

@@ -6,11 +6,11 @@ import pytest
 from made_sessions import model, ran, refused, session, user
 from taught_by_model import KNOWLEDGE, raw, summary, tabs
 
-from commonplace.pipeline.embedded.findings import Evidence
-from commonplace.pipeline.extraction import drafts, evidence
-from commonplace.pipeline.extraction.drafts import Reference
-from commonplace.pipeline.extraction.evidence import Proof
-from commonplace.pipeline.view import Called, Said, Span, View
+from commonplace.learning.extract.model import drafts, evidence
+from commonplace.learning.extract.model.drafts import Reference
+from commonplace.learning.extract.model.evidence import Proof
+from commonplace.learning.extract.rules.findings import Evidence
+from commonplace.learning.reading.session_view import Called, Said, Span, View
 from commonplace.state.outputs import Output
 
 

@@ -6,12 +6,12 @@ import pytest
 from taught_by_model import choice, says, tabs, text
 
 from commonplace.errors import BudgetSpent, ExtractionFailed, ModelUnavailable
+from commonplace.learning import output_shape
+from commonplace.learning.extract.model import ByModel, WithFallback
+from commonplace.learning.extract.phase1 import LastResort
+from commonplace.learning.extract.rules import Embedded
+from commonplace.learning.reading.session_view import View
 from commonplace.models.scripted import ScriptedModel, Step
-from commonplace.pipeline import shape
-from commonplace.pipeline.embedded import Embedded
-from commonplace.pipeline.extract import LastResort
-from commonplace.pipeline.extraction import ByModel, WithFallback
-from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
 
 
@@ -46,7 +46,7 @@ async def test_in_the_last_try_the_embedded_reader_reads_and_the_summary_says_so
     reader, _ = both(*steps)
     found = await reader.extract_last(tabs())
 
-    assert shape.problem(found) is None
+    assert output_shape.problem(found) is None
     assert "Always use uv, never pip" in found.raw_memory
     assert ", read by embedded (here:m-1: " in found.rollout_summary
 

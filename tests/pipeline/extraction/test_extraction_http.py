@@ -13,15 +13,16 @@ from made_sessions import model, session, user
 from scripted_http import Reply, ScriptedServer, serve
 from taught_by_model import NOTHING, PREFERENCES, TABS, choice, tabs, text
 
+from commonplace.app import book as books
 from commonplace.errors import ExtractionFailed, NotAuthorised, QuotaExceeded, RateLimited, RequestRefused
-from commonplace.pipeline import extract, shape
-from commonplace.pipeline.extraction import ByModel, Settings
-from commonplace.pipeline.gold import files
-from commonplace.pipeline.gold.cases import Case, Expected, Session
-from commonplace.pipeline.spending import Budget, Unlimited
-from commonplace.pipeline.view import View
-from commonplace.runtime import book as books
-from commonplace.runtime import imports
+from commonplace.learning import output_shape
+from commonplace.learning.budget import Budget, Unlimited
+from commonplace.learning.evaluate import files
+from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.extract import phase1
+from commonplace.learning.extract.model import ByModel, Settings
+from commonplace.learning.reading.session_view import View
+from commonplace.sessions import imports
 from commonplace.state import jobs
 from commonplace.state.outputs import Output
 
@@ -41,7 +42,7 @@ async def test_a_session_is_read_over_every_api(dialect: Dialect) -> None:
         found = await read(server, dialect, tabs(), spending=spending)
     body = server.seen[0].body
 
-    assert shape.problem(found) is None
+    assert output_shape.problem(found) is None
     assert "Always use uv, never pip." in found.raw_memory
     assert "additionalProperties" in json.dumps(body)
     assert not body.get("tools")
@@ -129,8 +130,8 @@ async def test_phase_1_reads_with_a_model_and_tries_again_what_failed(tmp_path: 
         await imports.run(book, [("codex", tmp_path / "codex")])
         database = await book.database()
         reader = ByModel(connected, choice(), spending=Budget(database, lambda: int(NOW.timestamp())))
-        phase = extract.Phase(book.settings, database, reader, jobs.this_process())
-        first, second = await extract.run(phase), await extract.run(phase)
+        phase = phase1.Phase(book.settings, database, reader, jobs.this_process())
+        first, second = await phase1.run(phase), await phase1.run(phase)
         status = await book.memory.status()
 
     assert ["here:m-1 gave no answer that can be used, twice."] == [each.reason[:48] for each in first.failed]

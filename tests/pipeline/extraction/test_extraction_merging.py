@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from made_sessions import session, user
 from taught_by_model import FAILURES, KNOWLEDGE, PREFERENCES, STEPS
 
-from commonplace.pipeline import shape
-from commonplace.pipeline.embedded.findings import Evidence
-from commonplace.pipeline.extraction import merging, writing
-from commonplace.pipeline.extraction.told import Learned, Task, Told
-from commonplace.pipeline.view import Span
+from commonplace.learning import output_shape
+from commonplace.learning.extract.model import merge, render
+from commonplace.learning.extract.model.verified import Learned, Task, Told
+from commonplace.learning.extract.rules.findings import Evidence
+from commonplace.learning.reading.session_view import Span
 
 
 def said(words: str, at: int = 0, *, section: str = PREFERENCES) -> Learned:
@@ -34,7 +34,7 @@ def texts(found: Told) -> list[str]:
 
 
 def test_what_two_slices_say_is_told_once_with_the_evidence_of_both() -> None:
-    found = merging.merge([told(said("always use tabs", 10)), told(said("always use tabs", 90))])
+    found = merge.merge([told(said("always use tabs", 10)), told(said("always use tabs", 90))])
 
     assert ['said by the user: "always use tabs"'] == texts(found)
     assert [10, 90] == [each.at.start for each in found.tasks[0].learned[0].evidence]
@@ -42,13 +42,13 @@ def test_what_two_slices_say_is_told_once_with_the_evidence_of_both() -> None:
 
 def test_the_same_wish_in_other_words_is_one_wish() -> None:
     one = said("please use tabs for indentation in the Makefile")
-    found = merging.merge([told(one), told(said("use tabs for indentation in the Makefile, please", 90))])
+    found = merge.merge([told(one), told(said("use tabs for indentation in the Makefile, please", 90))])
 
     assert [one.text] == texts(found)
 
 
 def test_of_what_contradicts_the_later_holds() -> None:
-    found = merging.merge([told(said("use npm for everything")), told(said("use pnpm for everything", 90))])
+    found = merge.merge([told(said("use npm for everything")), told(said("use pnpm for everything", 90))])
 
     assert ['said by the user: "use pnpm for everything"'] == texts(found)
     assert texts(found) == [each.text for task in found.tasks for each in task.told]
@@ -56,7 +56,7 @@ def test_of_what_contradicts_the_later_holds() -> None:
 
 def test_the_same_fix_of_two_slices_is_one() -> None:
     fix = "`pip install {0}` failed (externally managed); `uv pip install {0}` worked (exit 0)"
-    found = merging.merge([told(shown(fix.format("x"))), told(shown(fix.format("y"), 90))])
+    found = merge.merge([told(shown(fix.format("x"))), told(shown(fix.format("y"), 90))])
 
     assert [fix.format("x")] == texts(found)
 
@@ -64,14 +64,14 @@ def test_the_same_fix_of_two_slices_is_one() -> None:
 def test_what_one_slice_says_is_left_as_it_is() -> None:
     one = told(said("use npm for everything"), said("use pnpm for everything"))
 
-    assert one is merging.merge([one])
-    assert one is merging.merge([Told(), one, Told()])
-    assert Told() == merging.merge([Told(), Told()])
+    assert one is merge.merge([one])
+    assert one is merge.merge([Told(), one, Told()])
+    assert Told() == merge.merge([Told(), Told()])
 
 
 def test_a_task_that_goes_on_is_one_task_and_ends_as_the_later_slice_says() -> None:
     slices = [told(said("use tabs"), outcome="partial"), told(said("sign commits", 90), name="Fix  it", outcome="fail")]
-    found = merging.merge([*slices, told(said("no emojis please", 190), name="other")])
+    found = merge.merge([*slices, told(said("no emojis please", 190), name="other")])
 
     assert [("fix it", "fail", 2), ("other", "success", 1)] == [
         (task.name, task.outcome, len(task.learned)) for task in found.tasks
@@ -84,7 +84,7 @@ def test_the_head_is_made_anew_and_titles_are_joined() -> None:
     second = told(said("sign commits", 90), name="two", title="Two", context="then this")
     second.keywords = ["b", "c"]
     view = session(user("x"))
-    found = writing.write(view, merging.merge([first, second]), "m with prompt 1")
+    found = render.write(view, merge.merge([first, second]), "m with prompt 1")
 
     assert "\nkeywords: a, b, c\n" in found.raw_memory
     assert (
@@ -120,10 +120,10 @@ SLICES = st.lists(
 
 @given(SLICES)
 def test_whatever_is_merged_has_the_right_shape_and_says_nothing_new(slices: list[Told]) -> None:
-    found = merging.merge(slices)
-    output = writing.write(session(user("x")), found, "m with prompt 1")
+    found = merge.merge(slices)
+    output = render.write(session(user("x")), found, "m with prompt 1")
 
-    assert shape.problem(output) is None
+    assert output_shape.problem(output) is None
     assert {*texts(found)} <= {text for each in slices for text in texts(each)}
     assert found.is_empty == all(each.is_empty for each in slices)
 
@@ -133,13 +133,13 @@ def test_no_text_of_two_slices_is_told_twice(slices: list[Told]) -> None:
     once = [told(*dict.fromkeys(each for task in one.tasks for each in task.learned)) for one in slices]
     for one in once:  # a text with other evidence is the same text
         one.tasks[0].learned = list({(each.section, each.text): each for each in one.tasks[0].learned}.values())
-    pairs = [(each.section, each.text) for task in merging.merge(once).tasks for each in task.learned]
+    pairs = [(each.section, each.text) for task in merge.merge(once).tasks for each in task.learned]
 
     assert len(pairs) == len(set(pairs))
 
 
 @given(SLICES)
 def test_merging_the_same_again_changes_no_text(slices: list[Told]) -> None:
-    once = merging.merge(slices)
+    once = merge.merge(slices)
     if not once.is_empty:
-        assert texts(once) == texts(merging.merge([once, Told()]))
+        assert texts(once) == texts(merge.merge([once, Told()]))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from taught_by_model import fields, raw, summary, text
 
-from commonplace.pipeline import shape
-from commonplace.pipeline.extraction import parsing
+from commonplace.learning import output_shape
+from commonplace.learning.extract.model import model_answer
 from commonplace.state.outputs import Output
 
 OBJECT = text()
@@ -31,7 +31,7 @@ OBJECT = text()
     ids=["bare", "blanks", "json fence", "fence", "prose", "prose and fence", "indented"],
 )
 def test_one_object_is_found_in_its_usual_wrappings(answer: str) -> None:
-    assert Output(raw(), summary(), "a-slug") == parsing.read(answer)
+    assert Output(raw(), summary(), "a-slug") == model_answer.read(answer)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_one_object_is_found_in_its_usual_wrappings(answer: str) -> None:
 def test_older_keys_mean_the_same(keys: dict[str, str]) -> None:
     older = {keys[key]: value for key, value in fields().items()}
 
-    assert Output(raw(), summary(), "a-slug") == parsing.read(json.dumps(older))
+    assert Output(raw(), summary(), "a-slug") == model_answer.read(json.dumps(older))
 
 
 def changed(**changes: Any) -> str:
@@ -76,13 +76,13 @@ def without(key: str) -> str:
         (changed(raw_memory=raw().replace("### Task 1", "### Task 2")), "not numbered from 1"),
         (changed(rollout_summary="no heading"), "does not begin with a sentence"),
         (changed(rollout_summary=summary().replace("Outcome: success", "")), "needs one outcome"),
-        (changed(raw_memory="x" * parsing.MAX_ANSWER), "longer than"),
+        (changed(raw_memory="x" * model_answer.MAX_ANSWER), "longer than"),
         ('{"raw_memory": "\\ud800", "rollout_summary": "x", "rollout_slug": null}', "characters that no text has"),
         ('{"a": ' * 5_000, "cannot be read"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_sentence(answer: str, problem: str) -> None:
-    found = parsing.read(answer)
+    found = model_answer.read(answer)
 
     assert isinstance(found, str)
     assert problem in found
@@ -91,8 +91,8 @@ def test_what_is_wrong_is_told_in_a_sentence(answer: str, problem: str) -> None:
 @pytest.mark.parametrize("empty", ["", " ", "\n\n"])
 @pytest.mark.parametrize("key", ["raw_memory", "rollout_summary"])
 def test_an_empty_text_says_that_nothing_was_learned(key: str, empty: str) -> None:
-    assert Output("", "") == parsing.read(changed(**{key: empty}))
-    assert Output("", "") == parsing.read(changed(raw_memory="", rollout_summary="", rollout_slug=""))
+    assert Output("", "") == model_answer.read(changed(**{key: empty}))
+    assert Output("", "") == model_answer.read(changed(raw_memory="", rollout_summary="", rollout_slug=""))
 
 
 @pytest.mark.parametrize(
@@ -107,21 +107,21 @@ def test_an_empty_text_says_that_nothing_was_learned(key: str, empty: str) -> No
     ],
 )
 def test_a_slug_becomes_a_name_for_a_file_or_none(slug: str | None, expected: str | None) -> None:
-    found = parsing.read(changed(rollout_slug=slug))
+    found = model_answer.read(changed(rollout_slug=slug))
 
     assert isinstance(found, Output)
     assert expected == found.rollout_slug
-    assert parsing.read(without("rollout_slug")) == Output(raw(), summary(), None)
+    assert model_answer.read(without("rollout_slug")) == Output(raw(), summary(), None)
 
 
 def test_line_ends_and_spaces_are_put_right() -> None:
     messy = changed(raw_memory=raw().replace("\n", " \r\n"), rollout_summary="\n" + summary() + "\n\n")
 
-    assert Output(raw(), summary(), "a-slug") == parsing.read(messy)
+    assert Output(raw(), summary(), "a-slug") == model_answer.read(messy)
 
 
 @given(st.text() | st.text().map(lambda words: changed(raw_memory=words)) | st.text().map(lambda words: OBJECT + words))
 def test_any_text_is_an_output_of_the_right_shape_or_a_problem(answer: str) -> None:
-    found = parsing.read(answer)
+    found = model_answer.read(answer)
 
-    assert found if isinstance(found, str) else shape.problem(found) is None
+    assert found if isinstance(found, str) else output_shape.problem(found) is None

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_sessions import edit, model, ran, refused, session, stop, user
 
-from commonplace.pipeline.extraction import rendering
-from commonplace.pipeline.view import Called, Said, Span
+from commonplace.learning.extract.model import session_text
+from commonplace.learning.reading.session_view import Called, Said, Span
 
 
 def shown(*events: Said | Called) -> str:
-    return "\n".join(piece.text for piece in rendering.pieces(session(*events)))
+    return "\n".join(piece.text for piece in session_text.pieces(session(*events)))
 
 
 def test_each_event_has_its_label_and_its_lines_are_indented() -> None:
     view = session(user("fix it\nnow"), ran("make test", 2, "boom"), model("Done."), stop(), refused("git push"))
-    texts = [piece.text for piece in rendering.pieces(view)]
+    texts = [piece.text for piece in session_text.pieces(view)]
 
     assert [
         "PERSON\n  fix it\n  now",
@@ -45,7 +45,7 @@ def test_turns_that_were_taken_back_are_not_shown() -> None:
     view = session(user("one"), user("two"))
     view.turns[-1].taken_back = True
 
-    assert ["PERSON\n  one"] == [piece.text for piece in rendering.pieces(view)]
+    assert ["PERSON\n  one"] == [piece.text for piece in session_text.pieces(view)]
 
 
 def test_an_output_keeps_its_ends() -> None:
@@ -59,7 +59,7 @@ def test_an_output_keeps_its_ends() -> None:
 
 def test_the_words_of_the_person_s_voices_are_told_apart() -> None:
     voices = [Said(Span(0, 0, 0), "x", voice) for voice in ("user", "reply", "command", "shell")]
-    labels = [piece.text.split("\n")[0] for piece in rendering.pieces(session(*voices))]
+    labels = [piece.text.split("\n")[0] for piece in session_text.pieces(session(*voices))]
 
     assert 4 == len(set(labels))
     assert all(label.startswith("PERSON") for label in labels)
@@ -68,7 +68,7 @@ def test_the_words_of_the_person_s_voices_are_told_apart() -> None:
 @given(st.text())
 def test_no_text_of_a_session_begins_a_line_at_the_margin(text: str) -> None:
     call = Called(Span(0, 0, 0), text, text, ok=True, output=text)
-    pieces = rendering.pieces(session(user(text), ran(f"echo {text}", 0, text), call, model(text)))
+    pieces = session_text.pieces(session(user(text), ran(f"echo {text}", 0, text), call, model(text)))
     margins = {line for piece in pieces for line in piece.text.splitlines() if line and not line.startswith("  ")}
 
     assert all(line.startswith(("PERSON", "COMMAND (", "OUTPUT", "TOOL ", "ASSISTANT")) for line in margins)
@@ -85,4 +85,4 @@ def test_the_context_is_a_small_list() -> None:
         "- branch: main - injected: line",
         "- source: cli",
         "- date: 2026-11-01",
-    ] == rendering.context(view).split("\n")
+    ] == session_text.context(view).split("\n")

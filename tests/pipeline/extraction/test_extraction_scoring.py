@@ -9,12 +9,12 @@ import pytest
 from taught_by_model import choice, ledger, says
 
 from commonplace.errors import ExtractionFailed
+from commonplace.learning.evaluate import cases
+from commonplace.learning.extract import rules
+from commonplace.learning.extract.model import ByModel, Evaluation, evaluate
+from commonplace.learning.extract.rules import Embedded
+from commonplace.learning.reading.session_view import View
 from commonplace.models.scripted import ScriptedModel
-from commonplace.pipeline import embedded
-from commonplace.pipeline.embedded import Embedded
-from commonplace.pipeline.extraction import ByModel, Evaluation, evaluate
-from commonplace.pipeline.gold import cases
-from commonplace.pipeline.view import View
 from commonplace.state.outputs import Output
 
 CASES = cases.load("near")[:40]
@@ -26,7 +26,7 @@ class Repeating:
     name = "repeating"
 
     async def extract(self, view: View) -> Output:
-        said = embedded.extract(view)
+        said = rules.extract(view)
         whole = {"raw_memory": said.raw_memory, "rollout_summary": said.rollout_summary, "rollout_slug": None}
         async with ScriptedModel(says(json.dumps(whole))) as scripted:
             return await ByModel(scripted, choice()).extract(view)

@@ -10,10 +10,10 @@ import pytest
 from taught_by_model import choice, says, tabs
 
 from commonplace.errors import BudgetSpent, ExtractionFailed
+from commonplace.learning.budget import Budget
+from commonplace.learning.extract.model import ByModel
 from commonplace.models.base import Usage
 from commonplace.models.scripted import ScriptedModel
-from commonplace.pipeline.extraction import ByModel
-from commonplace.pipeline.spending import Budget
 from commonplace.state import usage
 from commonplace.state.database import Database
 from commonplace.state.postgres import PostgresDatabase

@@ -22,12 +22,13 @@ from commonplace.context.truncate import truncate
 from commonplace.errors import ToolError
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
-from commonplace.rollout import chain, exact, reader
+from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, Part
+from commonplace.search import exact_text as exact
 
 if TYPE_CHECKING:
-    from commonplace.memory.rank.build import Passage
+    from commonplace.search.rank.build import Passage
 
 NAME: Final = "recall"
 LIMIT: Final = 8
@@ -114,11 +115,11 @@ def ranked(path: Path, query: str, limit: int) -> list[Recalled]:
         LedgerError, NotASession: the ledger cannot be read.
     """
     # Arrays and the stemmer are slow to load, and most turns recall nothing.
-    from commonplace.memory import passages
-    from commonplace.memory.rank import analysis, score
-    from commonplace.memory.rank.build import Builder
-    from commonplace.memory.rank.index import Index, Opened
-    from commonplace.memory.rank.segment import unpack_facts
+    from commonplace.search import passages
+    from commonplace.search.rank import analysis, score
+    from commonplace.search.rank.build import Builder
+    from commonplace.search.rank.segment import unpack_facts
+    from commonplace.search.rank.segments import Index, Opened
 
     ledger = chain.open_ledger(path)
     builder = Builder()
@@ -144,7 +145,7 @@ def word_for_word(path: Path, home: Path, wanted: RecallArguments) -> tuple[list
     Raises:
         LedgerError, NotASession: the ledger cannot be read.
     """
-    from commonplace.memory import passages
+    from commonplace.search import passages
 
     needle = exact.Needle(wanted.query, ignore_case=wanted.ignore_case)
     store = BlobStore(home)
@@ -168,7 +169,7 @@ def _oldest_first(ledger: Ledger) -> tuple[Part, ...]:
 
 
 def _said(part: Part) -> Iterator[Passage]:
-    from commonplace.memory import passages
+    from commonplace.search import passages
 
     for passage in passages.of_session(part.path):
         if part.end is not None and passage.offset >= part.end:

@@ -22,7 +22,7 @@ from commonplace.agent.tools.processes import Launch
 from commonplace.agent.tools.remembered import Retrieved
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.errors import CommonplaceError, ToolError
-from commonplace.models.naming import flat
+from commonplace.models.tool_names import flat
 
 Kind = Literal["function", "custom"]
 Content = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from commonplace.agent.tools import scripts
-from commonplace.memory import layout
+from commonplace.memory.workspace import layout
 
 MemoryKind = Literal["memory_md", "memory_summary", "raw_memories", "rollout_summaries", "skills"]
 _FILES: Final[dict[str, MemoryKind]] = {

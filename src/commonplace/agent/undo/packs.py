@@ -20,7 +20,7 @@ from typing import IO, Final, Literal
 
 import msgspec
 
-from commonplace.rollout import folders
+from commonplace.rollout import private_folders
 
 ObjectKind = Literal["tree", "blob"]
 _NUMBERS: Final = {"tree": 2, "blob": 3}
@@ -105,7 +105,7 @@ class PackWriter:
         Path(file.name).replace(name.with_suffix(".pack"))
         Path(beside.name).replace(name.with_suffix(".idx"))
         self.finished.add(name)
-        folders.sync(self._folder)
+        private_folders.sync(self._folder)
 
     def abandon(self) -> None:
         """Forget what was added since the last `finish`."""

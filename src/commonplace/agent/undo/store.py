@@ -29,7 +29,7 @@ import msgspec
 from commonplace.agent.undo import packs
 from commonplace.agent.undo.values import Kind
 from commonplace.errors import UnknownSnapshot
-from commonplace.rollout import folders, locks
+from commonplace.rollout import locks, private_folders
 
 if TYPE_CHECKING:
     from pygit2 import Odb
@@ -123,7 +123,7 @@ class Store:
         if (self.place / "tree").is_file() and self.packs.is_dir() and self.records_folder.is_dir():
             return
         for folder in (self.packs, self.place / "objects" / "info", self.place / "refs", self.records_folder):
-            folders.make_private(folder)
+            private_folders.make_private(folder)
         self.put("config", _CONFIG)
         self.put("HEAD", b"ref: refs/heads/none\n")
         self.put("tree", os.fsencode(tree))  # last: with it the store is whole
@@ -142,7 +142,7 @@ class Store:
                 Path(file.name).unlink(missing_ok=True)
                 raise
         if durable:
-            folders.sync(target.parent)
+            private_folders.sync(target.parent)
 
     def tree(self) -> Path:
         """Return the working tree's path."""

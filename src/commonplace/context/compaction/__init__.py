@@ -15,13 +15,13 @@ from typing import Final, Literal
 import msgspec
 
 from commonplace.context import digest as digests
-from commonplace.context.compaction import contract, keeping, sizes, summaries
+from commonplace.context.compaction import contract, kept_messages, sizes, summaries
 from commonplace.context.compaction.contract import Replaced
-from commonplace.context.compaction.keeping import Request
+from commonplace.context.compaction.kept_messages import Request
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Digest, Retention
 from commonplace.context.digest.tally import Tally
-from commonplace.context.entries import Entry
+from commonplace.context.history_items import Entry
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments
 
@@ -87,7 +87,7 @@ async def compact(
             hint=f"Use a window and a target that allow {FLOOR_TOKENS} tokens or more.",
             target=options.target,
         )
-    request = keeping.last_request(entries)
+    request = kept_messages.last_request(entries)
     maker = _Maker(entries, tally, options.target, request)
     if summariser is not None:
         room = min(int(options.target * _SUMMARY_SHARE), _SUMMARY_MOST)
@@ -135,7 +135,9 @@ class _Maker:
         """Return the last request as it is kept, and what it costs."""
         if self._request is None:
             return [], 0
-        raw = keeping.fitted(self._request, self._target - FLOOR_TOKENS // 2 if self._is_alone() else self._half())
+        raw = kept_messages.fitted(
+            self._request, self._target - FLOOR_TOKENS // 2 if self._is_alone() else self._half()
+        )
         return [raw], sizes.tokens_of(raw)
 
     def _half(self) -> int:
@@ -144,7 +146,7 @@ class _Maker:
     def _is_alone(self) -> bool:
         """Whether the request fits whole, though it takes more than its share."""
         assert self._request is not None
-        whole = sizes.tokens_of(keeping.message(self._request.text, self._request.media))
+        whole = sizes.tokens_of(kept_messages.message(self._request.text, self._request.media))
         return whole <= self._target - FLOOR_TOKENS // 2
 
     def _made(self, asked: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> Compacted:
@@ -152,7 +154,7 @@ class _Maker:
         own = _summary(text)
         left = self._goal - sizes.total([*asked, own])
         place = self._request.place if self._request is not None else len(self._entries)
-        kept = [*keeping.recent(self._entries, place, max(0, left)), *asked, own]
+        kept = [*kept_messages.recent(self._entries, place, max(0, left)), *asked, own]
         shown = "\n".join([text, *(raw.decode() for raw in kept[:-1])])
         return Compacted(
             "compacted",
@@ -172,4 +174,4 @@ def _worded(text: str) -> str:
 
 
 def _summary(text: str) -> bytes:
-    return keeping.message(_worded(text))
+    return kept_messages.message(_worded(text))

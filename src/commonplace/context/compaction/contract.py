@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from commonplace.context import truncate
-from commonplace.context.compaction import attached, keeping, sizes
-from commonplace.context.compaction.keeping import Request
-from commonplace.context.entries import Entry
+from commonplace.context.compaction import attachments, kept_messages, sizes
+from commonplace.context.compaction.kept_messages import Request
+from commonplace.context.history_items import Entry
 from commonplace.protocol import fragments, items
 
 CLAUSES: Final = (
@@ -53,10 +53,10 @@ def _request_kept(replaced: Replaced, views: list[items.View]) -> bool:
     request = replaced.request
     if request is None:
         return True
-    texts = [keeping.said(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)]
+    texts = [kept_messages.said(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)]
     if request.text in texts:
         return True
-    if sizes.tokens_of(keeping.message(request.text, request.media)) <= replaced.target // 2:
+    if sizes.tokens_of(kept_messages.message(request.text, request.media)) <= replaced.target // 2:
         return False
     return any(_is_cut(text, request.text) for text in texts)
 
@@ -98,4 +98,4 @@ def _paired(views: list[items.View]) -> bool:
 
 def _media_kept(replaced: Replaced, views: list[items.View]) -> bool:
     allowed = len(replaced.request.media) if replaced.request is not None else 0
-    return sum(attached.count(view) for view in views) <= allowed
+    return sum(attachments.count(view) for view in views) <= allowed

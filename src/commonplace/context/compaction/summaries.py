@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import msgspec
 
 from commonplace.context import truncate
-from commonplace.context.compaction import keeping, sizes
+from commonplace.context.compaction import kept_messages, sizes
 from commonplace.context.history import History
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments
@@ -124,7 +124,7 @@ def _pieces(history: list[bytes], room: int) -> list[list[bytes]]:
     for raw in history:
         cost = sizes.tokens_of(raw)
         if cost > room:
-            raw = keeping.message(truncate.truncate(raw.decode("utf-8", "replace"), max(1, room // 2)))  # noqa: PLW2901
+            raw = kept_messages.message(truncate.truncate(raw.decode("utf-8", "replace"), max(1, room // 2)))  # noqa: PLW2901
             cost = sizes.tokens_of(raw)
         if size + cost > room and found[-1]:
             found.append([])

@@ -14,7 +14,8 @@ from typing import Final
 
 import msgspec
 
-from commonplace.context.digest import packing, text
+from commonplace.context.digest import packing
+from commonplace.context.digest import render as text
 from commonplace.context.digest.packing import Material
 from commonplace.context.digest.retention import Retention, score
 from commonplace.context.digest.tally import Tally
@@ -72,6 +73,6 @@ def material_of(tally: Tally) -> Material:
 
 def chances_of(tally: Tally) -> list[float]:
     """Return the chance of each name to be used again."""
-    from commonplace.context.digest.chance import chances
+    from commonplace.context.digest.reuse import chances
 
     return chances(tally).tolist()

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.context.digest import constraints, plain
+from commonplace.context.digest import constraints, plain_words
 from commonplace.context.digest.names import Kind
 from commonplace.context.digest.tally import Ran, Tally
 
@@ -262,7 +262,7 @@ def _fade(tally: Tally, step: int, steps: float) -> float:
 
 
 def _level(text: str) -> float:
-    return 1.0 if plain.says_something(text) else BARE
+    return 1.0 if plain_words.says_something(text) else BARE
 
 
 def _candidates(tally: Tally, chances: list[float]) -> Iterator[Line]:

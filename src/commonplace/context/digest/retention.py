@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from commonplace.context.digest import constraints, plain
+from commonplace.context.digest import constraints, plain_words
 
 if TYPE_CHECKING:
     from commonplace.context.digest.tally import Tally
@@ -52,7 +52,7 @@ def present_names(tally: Tally, text: str) -> set[int]:
 
 def described(tally: Tally, text: str, present: set[int]) -> set[int]:
     """Return the names that a text tells something about: enough plain words stand beside them."""
-    spots = plain.words(text)
+    spots = plain_words.words(text)
     found: set[int] = set()
     low = 0
     wanted = {tally.names.known[name].text: name for name in present}
@@ -66,7 +66,7 @@ def described(tally: Tally, text: str, present: set[int]) -> set[int]:
                 if place > at + len(word) + _AROUND:
                     break
                 near.add(plain_word)
-            if len(near) >= plain.ENOUGH:
+            if len(near) >= plain_words.ENOUGH:
                 found.add(name)
             at = text.find(word, at + 1)
     return found

@@ -9,11 +9,11 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.importers import items
-from commonplace.importers.base import Payload
-from commonplace.importers.claude_code import kinds, records
+from commonplace.importers.claude_code import record_kinds, records
 from commonplace.importers.claude_code.records import Attachment, Block, ImageSource, Record, Result
+from commonplace.importers.converter import Payload
 from commonplace.importers.items import Part, imported
-from commonplace.protocol import recalled
+from commonplace.protocol import memory_traces
 from commonplace.protocol.rollout import Origin
 
 _CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
@@ -52,7 +52,7 @@ class Calls:
 
     def note(self, call_id: str, name: str, arguments: str) -> None:
         """Take note of a call."""
-        if recalled.is_memory_tool(name) or recalled.reads_memory(arguments):
+        if memory_traces.is_memory_tool(name) or memory_traces.reads_memory(arguments):
             if len(self._from_memory) >= _MAX_CALLS:
                 self._from_memory.clear()
             self._from_memory[call_id] = None
@@ -151,7 +151,7 @@ def attached(record: Record, origin: Origin) -> tuple[Payload | None, str]:
         return None, ""
     kind = "hook" if found.type in _HOOKS else "file" if found.type in ("file", "edited_text_file") else "injected"
     kind = "instructions" if found.type in ("nested_memory", "instructions") else kind
-    remembered = found.type == "relevant_memories" or kinds.is_from_memory(text)
+    remembered = found.type == "relevant_memories" or record_kinds.is_from_memory(text)
     part: Part = (f"memory.{kind}" if remembered else imported(kind), text)
     return items.message("developer", [part], Origin(origin.id, origin.offset, memory=remembered)), ""
 

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.importers import base, items, wire
-from commonplace.importers.base import Converted, Head, Payload, Piece
-from commonplace.importers.claude_code import content, kinds, records
-from commonplace.importers.claude_code.queue import Queue
+from commonplace.importers import converter, items, json_lines
+from commonplace.importers.claude_code import content, record_kinds, records
+from commonplace.importers.claude_code.branches import Branches, Held, Order
+from commonplace.importers.claude_code.queued_prompts import Queue
 from commonplace.importers.claude_code.records import DROPPED, THREADED, Block, CompactMetadata, Record, Worktree
-from commonplace.importers.claude_code.threading import Branches, Held, Order
+from commonplace.importers.converter import Converted, Head, Payload, Piece
 from commonplace.importers.items import SUMMARY, USER, Part, imported
 from commonplace.protocol.ids import is_uuid
 from commonplace.protocol.rollout import Origin, Skipped
@@ -90,7 +90,7 @@ class _Conversion:
         self.made_from = ""
 
     def run(self) -> Converted:
-        for line in wire.read_lines(self.path):
+        for line in json_lines.read_lines(self.path):
             record = line if isinstance(line, Skipped) else _decode(*line)
             if isinstance(record, Held):
                 yield from self._see(record)
@@ -112,7 +112,7 @@ class _Conversion:
             case "worktree-state":
                 self.made_from = self.made_from or records.part(record.worktree_session, Worktree).original_cwd
             case kind if kind not in DROPPED:
-                yield Skipped(held.offset, held.size, wire.UNKNOWN_TYPE)
+                yield Skipped(held.offset, held.size, json_lines.UNKNOWN_TYPE)
             case _:
                 pass
 
@@ -162,7 +162,7 @@ class _Conversion:
         match record.type:
             case "user":
                 return self._user(thread, record, origin)
-            case "assistant" if not kinds.is_synthetic(record):
+            case "assistant" if not record_kinds.is_synthetic(record):
                 return self._assistant(thread, record, origin), False
             case "attachment":
                 payload, typed = content.attached(record, origin)
@@ -185,7 +185,7 @@ class _Conversion:
             if block.type == "image":
                 media.append(content.image(block))
             elif text := records.text_of(block.text):
-                parts.extend(kinds.parts(record, text))
+                parts.extend(record_kinds.parts(record, text))
                 self.queue.came(text)
         if thread.command and record.parent_uuid == thread.command and not record.prompt_source:
             parts = [_never_user(part) for part in parts]  # copies of a session lose the mark of a command's text
@@ -198,7 +198,7 @@ class _Conversion:
             return [self._compacted(thread, summary)], False
         if not parts and not media:
             return [], False
-        if not parts and kinds.of_record(record) in (None, USER):
+        if not parts and record_kinds.of_record(record) in (None, USER):
             parts = [(USER, "[image]")]
         said = any(kind == USER for kind, _ in parts)
         memory = any(kind.startswith("memory.") for kind, _ in parts)
@@ -216,7 +216,7 @@ class _Conversion:
                 if said := content.reply(record, block):
                     parts.append((imported("reply"), said))
             elif text := records.text_of(block.text):
-                parts.extend(_never_user(part) for part in kinds.by_text(text))
+                parts.extend(_never_user(part) for part in record_kinds.by_text(text))
         return [*made, items.message("user", parts, origin)] if parts else made
 
     def _compacted(self, thread: _Thread, summary: str) -> Payload:
@@ -249,7 +249,7 @@ class _Conversion:
         if not text or rank < self.title[0] or text == self.title[1]:
             return
         self.title = (rank, text)
-        note = base.title_note(text, chosen=record.type == "custom-title")
+        note = converter.title_note(text, chosen=record.type == "custom-title")
         if self.main is None:
             self.titles = [note]
         else:
@@ -280,15 +280,15 @@ class _Conversion:
         session, agent = self.session_id, None
         if self.is_agent:
             agent = record.agent_id or self.path.stem.removeprefix("agent-")
-            parent = base.thread_id_for(SOURCE, record.session_id or self.session_id)
+            parent = converter.thread_id_for(SOURCE, record.session_id or self.session_id)
             session = f"{record.session_id or self.session_id}/{agent}"
         elif side:
             agent = side
-            parent = base.thread_id_for(SOURCE, self.session_id)
+            parent = converter.thread_id_for(SOURCE, self.session_id)
             session = f"{self.session_id}/{side}"
         return Head(
             source=SOURCE,
-            thread_id=base.thread_id_for(SOURCE, session),
+            thread_id=converter.thread_id_for(SOURCE, session),
             session_id=session,
             started=record.timestamp,
             path=str(self.path),
@@ -318,9 +318,9 @@ def _never_user(part: Part) -> Part:
 
 def _decode(offset: int, raw: bytes) -> Held | Skipped:
     try:
-        found = records.decode(wire.repair(raw))
+        found = records.decode(json_lines.repair(raw))
     except msgspec.DecodeError:
-        return Skipped(offset, len(raw), wire.NOT_JSON)
+        return Skipped(offset, len(raw), json_lines.NOT_JSON)
     except RecursionError:
         return Skipped(offset, len(raw), "too_deep")
     return Held(found, offset, len(raw)) if found is not None else Skipped(offset, len(raw), "not_a_record")

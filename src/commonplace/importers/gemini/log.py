@@ -11,11 +11,20 @@ from typing import Final
 
 import msgspec
 
-from commonplace.importers import wire
-from commonplace.importers.base import TORN
+from commonplace.importers import json_lines
+from commonplace.importers.converter import TORN
 from commonplace.importers.gemini import records
 from commonplace.importers.gemini.records import Record
-from commonplace.importers.values import MANY, TooDense, elements_of, first_byte, is_dense, opening, time_of, word_of
+from commonplace.importers.json_values import (
+    MANY,
+    TooDense,
+    elements_of,
+    first_byte,
+    is_dense,
+    opening,
+    time_of,
+    word_of,
+)
 from commonplace.protocol.rollout import Origin, Skipped
 
 TOO_MANY_RECORDS: Final = "too_many_records"
@@ -71,20 +80,20 @@ class Log:
     def see(self, offset: int, raw: bytes) -> None:
         """Note what a line is."""
         at = At(offset, len(raw))
-        raw = wire.repair(raw)
+        raw = json_lines.repair(raw)
         try:
             if is_dense(raw):
-                self._note("skipped", at, wire.TOO_DENSE)
+                self._note("skipped", at, json_lines.TOO_DENSE)
                 return
             record = records.decode(raw)
         except (msgspec.DecodeError, RecursionError) as error:
-            reason = wire.NOT_A_RECORD if isinstance(error, msgspec.ValidationError) else wire.NOT_JSON
+            reason = json_lines.NOT_A_RECORD if isinstance(error, msgspec.ValidationError) else json_lines.NOT_JSON
             self._note("skipped", at, reason)
             return
         try:
             self._sort(record, at)
         except TooDense:
-            self._note("skipped", at, wire.TOO_DENSE)
+            self._note("skipped", at, json_lines.TOO_DENSE)
 
     def _sort(self, record: Record, at: At) -> None:
         if first_byte(record.rewind) == b'"':
@@ -96,7 +105,7 @@ class Log:
         elif word_of(record.session_id):
             self.header(record, at)
         else:
-            self._note("skipped", at, wire.UNKNOWN_TYPE)
+            self._note("skipped", at, json_lines.UNKNOWN_TYPE)
 
     def header(self, record: Record, at: At) -> None:
         """Note what a session says about itself, and the messages that stand with that."""
@@ -152,15 +161,15 @@ class Log:
             return None
         try:
             if is_dense(raw):
-                return Skipped(0, len(raw), wire.TOO_DENSE)
+                return Skipped(0, len(raw), json_lines.TOO_DENSE)
             self.header(records.decode(raw), At(0, len(raw)))
         except TooDense:
-            return Skipped(0, len(raw), wire.TOO_DENSE)
+            return Skipped(0, len(raw), json_lines.TOO_DENSE)
         except (msgspec.DecodeError, RecursionError) as error:
             if isinstance(error, msgspec.ValidationError):
-                return Skipped(0, len(raw), wire.NOT_A_RECORD)
+                return Skipped(0, len(raw), json_lines.NOT_A_RECORD)
             # The program writes a document anew on every change: one that breaks off may be whole a moment later.
-            return Skipped(0, len(raw), TORN if "truncated" in str(error) else wire.NOT_JSON)
+            return Skipped(0, len(raw), TORN if "truncated" in str(error) else json_lines.NOT_JSON)
         return None
 
 

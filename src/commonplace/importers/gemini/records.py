@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.importers import items
-from commonplace.importers.base import Payload
+from commonplace.importers.converter import Payload
 from commonplace.importers.items import Part, Text
-from commonplace.importers.values import (
+from commonplace.importers.json_values import (
     MANY,
     as_text,
     elements_of,
@@ -28,7 +28,7 @@ from commonplace.importers.values import (
     word_of,
 )
 from commonplace.protocol import fragments
-from commonplace.protocol.recalled import is_memory_text, is_memory_tool, reads_memory
+from commonplace.protocol.memory_traces import is_memory_text, is_memory_tool, reads_memory
 from commonplace.protocol.rollout import Origin
 
 _NONE: Final = msgspec.Raw()

@@ -21,13 +21,14 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.importers import items, wire
-from commonplace.importers.base import Converted, Head, Payload, Piece, thread_id_for, title_note
-from commonplace.importers.gemini import places, records
+from commonplace.importers import items, json_lines
+from commonplace.importers.converter import Converted, Head, Payload, Piece, thread_id_for, title_note
+from commonplace.importers.gemini import locations as places
+from commonplace.importers.gemini import records
 from commonplace.importers.gemini.log import TOO_MANY_RECORDS, At, Event, Log, object_of
 from commonplace.importers.gemini.records import Call, Message, Record
 from commonplace.importers.items import Text
-from commonplace.importers.values import TooDense, elements_of, joined, time_of, word_of
+from commonplace.importers.json_values import TooDense, elements_of, joined, time_of, word_of
 from commonplace.protocol.rollout import Origin, Skipped
 from commonplace.rollout.reader import open_session
 
@@ -50,7 +51,7 @@ def convert(path: Path) -> Converted:
     """Yield the thread of a session file; see `base`."""
     log = Log()
     if path.name.endswith(".json"):
-        raw = wire.read_document(path)
+        raw = json_lines.read_document(path)
         if isinstance(raw, Skipped):
             yield raw
             return
@@ -60,7 +61,7 @@ def convert(path: Path) -> Converted:
             return
         yield from _Player(path, log, raw).play()
         return
-    for found in wire.read_lines(path):
+    for found in json_lines.read_lines(path):
         if log.is_full:
             offset = found.offset if isinstance(found, Skipped) else found[0]
             log.skip(Skipped(offset, max(0, path.stat().st_size - offset), TOO_MANY_RECORDS))
@@ -116,12 +117,12 @@ class _Player:
         else:
             record = self._load(self.log.last[event.key])
             if record is None:
-                yield Skipped(at.offset, at.size, wire.NOT_JSON)
+                yield Skipped(at.offset, at.size, json_lines.NOT_JSON)
             else:
                 try:
                     message = records.read(record, self._origin(event.key, at), subagent=self.is_subagent)
                 except TooDense:
-                    yield Skipped(at.offset, at.size, wire.TOO_DENSE)
+                    yield Skipped(at.offset, at.size, json_lines.TOO_DENSE)
                     return
                 yield from self._message(event.key, record, message, at)
 
@@ -141,7 +142,7 @@ class _Player:
         if self.document is not None:
             return self.document
         self.held = (-1, [])  # never two long lines at once
-        return wire.repair(os.pread(self.descriptor, at.size, at.offset))
+        return json_lines.repair(os.pread(self.descriptor, at.size, at.offset))
 
     def _origin(self, key: str, at: At) -> Origin:
         return Origin(id=key, offset=at.offset if self.document is None else None)
@@ -149,7 +150,7 @@ class _Player:
     def _message(self, key: str, record: Record, message: Message | None, at: At) -> Converted:
         """Play a message in its last version; `at` is where its first stands, which never changes."""
         if message is None:
-            yield Skipped(at.offset, at.size if at.place < 0 else 0, wire.UNKNOWN_TYPE)
+            yield Skipped(at.offset, at.size if at.place < 0 else 0, json_lines.UNKNOWN_TYPE)
             return
         self.time = time_of(record.timestamp) or self.time
         content, listed = _content(record, message.texts), hash(key) in self.met
@@ -190,7 +191,7 @@ class _Player:
         try:
             elements = elements_of(records.decode(records.decode(self._raw(at)).update).messages)
         except (msgspec.DecodeError, RecursionError):
-            yield Skipped(at.offset, at.size, wire.NOT_JSON)
+            yield Skipped(at.offset, at.size, json_lines.NOT_JSON)
             return
         places = {message.content: n for n, message in enumerate(self.live)}
         met: dict[int, int] = {}
@@ -204,7 +205,7 @@ class _Player:
             try:
                 message = records.read(record, self._origin(key, at), subagent=self.is_subagent)
             except TooDense:
-                yield Skipped(at.offset, 0, wire.TOO_DENSE)
+                yield Skipped(at.offset, 0, json_lines.TOO_DENSE)
                 continue
             if message is None:
                 continue

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from commonplace.importers import wire
-from commonplace.importers.base import TORN, Converted
+from commonplace.importers import json_lines
+from commonplace.importers.converter import TORN, Converted
+from commonplace.importers.json_values import first_byte, is_dense
 from commonplace.importers.swe_agent import mini, trajectory
 from commonplace.importers.swe_agent.document import Document, decode
-from commonplace.importers.values import first_byte, is_dense
 from commonplace.protocol.rollout import Skipped
 
 __all__ = ["convert", "find"]
@@ -27,7 +27,7 @@ def find(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
     elif path.is_dir():
-        for found in wire.walk(path):
+        for found in json_lines.walk(path):
             # An agent that tries again writes each attempt into a folder of its own, and all of them above.
             is_part = found.parent.name.startswith("attempt_") and (found.parent.parent / found.name).is_file()
             if found.name.endswith((".traj", ".traj.json")) and not is_part:
@@ -36,7 +36,7 @@ def find(path: Path) -> Iterator[Path]:
 
 def convert(path: Path) -> Converted:
     """Yield the threads of a trajectory; see `base`."""
-    raw = wire.read_document(path)
+    raw = json_lines.read_document(path)
     if isinstance(raw, Skipped):
         yield raw
         return
@@ -48,15 +48,15 @@ def convert(path: Path) -> Converted:
     elif first_byte(document.messages) == b"[":
         yield from mini.convert(path, document)
     else:
-        yield Skipped(0, len(raw), wire.UNKNOWN_TYPE)
+        yield Skipped(0, len(raw), json_lines.UNKNOWN_TYPE)
 
 
 def _decoded(raw: bytes) -> Document | Skipped:
     if is_dense(raw):
-        return Skipped(0, len(raw), wire.TOO_DENSE)
+        return Skipped(0, len(raw), json_lines.TOO_DENSE)
     try:
         return decode(raw)
     except msgspec.ValidationError:
-        return Skipped(0, len(raw), wire.NOT_A_RECORD)
+        return Skipped(0, len(raw), json_lines.NOT_A_RECORD)
     except (msgspec.DecodeError, RecursionError) as error:
-        return Skipped(0, len(raw), TORN if not raw.strip() or "truncated" in str(error) else wire.NOT_JSON)
+        return Skipped(0, len(raw), TORN if not raw.strip() or "truncated" in str(error) else json_lines.NOT_JSON)

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.importers.base import Head, thread_id_for
+from commonplace.importers.converter import Head, thread_id_for
 from commonplace.importers.items import Text
-from commonplace.importers.values import MANY, as_text, elements_of, first_byte, joined, text_of, time_at, word_of
+from commonplace.importers.json_values import MANY, as_text, elements_of, first_byte, joined, text_of, time_at, word_of
 
 SOURCE: Final = "swe-agent"
 _NONE: Final = msgspec.Raw()

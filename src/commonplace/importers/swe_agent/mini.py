@@ -13,11 +13,10 @@ from typing import Final
 
 import msgspec
 
-from commonplace.importers import items, wire
-from commonplace.importers.base import Converted, Payload, Piece
+from commonplace.importers import items, json_lines
+from commonplace.importers.converter import Converted, Payload, Piece
 from commonplace.importers.items import Text
-from commonplace.importers.swe_agent.document import Document, calls, command, content, field, head, session_of, written
-from commonplace.importers.values import (
+from commonplace.importers.json_values import (
     MANY,
     TooDense,
     elements_of,
@@ -28,6 +27,7 @@ from commonplace.importers.values import (
     time_at,
     word_of,
 )
+from commonplace.importers.swe_agent.document import Document, calls, command, content, field, head, session_of, written
 from commonplace.protocol.rollout import Origin, Skipped
 
 _NONE: Final = msgspec.Raw()
@@ -85,10 +85,10 @@ def convert(path: Path, document: Document) -> Converted:
         try:
             payloads = reader.read(message, Origin(id=str(number)))
         except TooDense:
-            yield Skipped(0, len(memoryview(raw)), wire.TOO_DENSE)
+            yield Skipped(0, len(memoryview(raw)), json_lines.TOO_DENSE)
             continue
         if payloads is None:
-            yield Skipped(0, len(memoryview(raw)), wire.UNKNOWN_TYPE)
+            yield Skipped(0, len(memoryview(raw)), json_lines.UNKNOWN_TYPE)
         elif payloads:
             if model:
                 payloads.insert(0, items.settings(model, cwd))

@@ -18,9 +18,10 @@ from typing import Final
 
 import msgspec
 
-from commonplace.importers import items, wire
-from commonplace.importers.base import Converted, Payload, Piece
+from commonplace.importers import items, json_lines
+from commonplace.importers.converter import Converted, Payload, Piece
 from commonplace.importers.items import Text
+from commonplace.importers.json_values import TooDense, elements_of, first_byte, is_blank, text_of, time_at, word_of
 from commonplace.importers.swe_agent.document import (
     Document,
     calls,
@@ -32,7 +33,6 @@ from commonplace.importers.swe_agent.document import (
     session_of,
     written,
 )
-from commonplace.importers.values import TooDense, elements_of, first_byte, is_blank, text_of, time_at, word_of
 from commonplace.protocol.rollout import Origin, Skipped
 
 _NONE: Final = msgspec.Raw()
@@ -98,12 +98,12 @@ def _run(path: Path, session: str, run: Document, end: float) -> Converted:
         try:
             payloads = _payloads(step, _acted(step, acts), Origin(id=str(number)))
         except TooDense:
-            yield Skipped(0, len(memoryview(raw)), wire.TOO_DENSE)
+            yield Skipped(0, len(memoryview(raw)), json_lines.TOO_DENSE)
             continue
         if payloads:
             yield Piece(thread.thread_id, str(number), time_at(now), payloads)
         elif first_byte(raw) != b"{":
-            yield Skipped(0, len(memoryview(raw)), wire.NOT_A_RECORD)
+            yield Skipped(0, len(memoryview(raw)), json_lines.NOT_A_RECORD)
 
 
 def _history(run: Document) -> tuple[Text | None, deque[msgspec.Raw]]:
@@ -190,6 +190,6 @@ def _unwrapped(raw: msgspec.Raw) -> msgspec.Raw:
     if not isinstance(text, str):
         return raw
     try:
-        return msgspec.json.decode(wire.repair(text.encode()), type=msgspec.Raw)
+        return msgspec.json.decode(json_lines.repair(text.encode()), type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):
         return _NONE

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from commonplace.runtime import book as books
+from commonplace.app import book as books
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.calling import json_option
+from commonplace.surfaces.cli.command import json_option
 
 if TYPE_CHECKING:
-    from commonplace.runtime.compacting import Report
+    from commonplace.sessions.compact import Report
 
 
 @click.command("compact")
@@ -42,7 +42,7 @@ def command(
     """Shrink what the next request of a thread would carry; its record keeps everything."""
 
     async def inside() -> Report:
-        from commonplace.runtime.compacting import Wish
+        from commonplace.sessions.compact import Wish
 
         async with books.open(warn=output.warn) as book:
             wish = Wish(window, target, digest_tokens, model)

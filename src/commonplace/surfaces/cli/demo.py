@@ -21,13 +21,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.learning import learn
+from commonplace.learning.evaluate import cases, files
+from commonplace.memory import listing
 from commonplace.memory.entries import GLOBAL
-from commonplace.pipeline.gold import cases, files
-from commonplace.runtime import book as books
-from commonplace.runtime import entries, learn
-from commonplace.runtime.book import Book
-from commonplace.runtime.entries import Listed
-from commonplace.surfaces.cli import learned, output
+from commonplace.memory.listing import Listed
+from commonplace.surfaces.cli import learn_report, output
 
 SAMPLE = "learn/sessions.json"
 _QUESTION = "which port does the test database use"
@@ -52,7 +53,7 @@ def command(keep: Path | None) -> None:
 
 
 async def _tour(folder: Path) -> None:
-    screen = learned.console()
+    screen = learn_report.console()
     environment = {**os.environ, "COMMONPLACE_HOME": str(folder / "home"), "COMMONPLACE_DATABASE": "sqlite"}
     async with books.open(environment=environment) as book:
         person, count = _write(folder, book.settings.now())
@@ -64,9 +65,9 @@ async def _tour(folder: Path) -> None:
         report = await learn.learn(book, learn.Plan(paths=places))
         elapsed = time.perf_counter() - begun
         _title(screen, "2", "commonplace learn")
-        learned.read(report)
-        shown = [each.listed() for each in await entries.known(book)]
-        learned.memory(shown, shown=4)
+        learn_report.read(report)
+        shown = [each.listed() for each in await listing.known(book)]
+        learn_report.memory(shown, shown=4)
         screen.print(Text(f"\n{len(shown)} entries in {elapsed:.1f} s, no model, no network.", style="bold"))
         await _why(screen, book, shown)
         await _history(screen, book)
@@ -92,7 +93,7 @@ def _title(screen: Console, number: str, text: str) -> None:
 async def _why(screen: Console, book: Book, shown: list[Listed]) -> None:
     """Show the exact words that the best-supported entry rests on."""
     best = max(shown, key=lambda entry: (entry.kind == "preference", entry.support, entry.scope == GLOBAL))
-    found = await entries.why(book, best.id)
+    found = await listing.why(book, best.id)
     _title(screen, "3", f"commonplace memory why {best.id}")
     screen.print(Text(f"  {output.one_line(found.entry.text, screen.width - 4)}", style="magenta"))
     for link in found.chain[:3]:
@@ -104,13 +105,13 @@ async def _why(screen: Console, book: Book, shown: list[Listed]) -> None:
 
 async def _history(screen: Console, book: Book) -> None:
     """Show what was reversed: the newest holds, the old one is history."""
-    from commonplace.memory import history
+    from commonplace.memory.edits import history
 
     gone = [change for change in history.read(book.home) if change.cause.startswith("superseded")]
     if not gone:
         return
     _title(screen, "4", "What changed its mind: commonplace memory history")
-    known = {each.entry.id: each.entry.text for each in await entries.known(book)}
+    known = {each.entry.id: each.entry.text for each in await listing.known(book)}
     for change in gone[:3]:
         now = known.get(change.cause.rpartition(" ")[2], "")
         screen.print(Text(f"  was  {output.one_line(change.before or '', screen.width - 8)}", style="dim"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio
 import click
 
-from commonplace.runtime import book as books
-from commonplace.runtime.doctor import Report, examine
+from commonplace.app import book as books
+from commonplace.app.doctor import Report, examine
 from commonplace.surfaces.cli import output
 
 

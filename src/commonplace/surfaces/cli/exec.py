@@ -16,14 +16,14 @@ import anyio
 import click
 import msgspec
 
+from commonplace.app import book as books
 from commonplace.errors import BadInput
-from commonplace.runtime import book as books
 from commonplace.surfaces.cli import output
 
 if TYPE_CHECKING:
     from commonplace.agent import events
-    from commonplace.runtime.book import Book
-    from commonplace.runtime.thread import Thread
+    from commonplace.app.book import Book
+    from commonplace.app.thread import Thread
 
 MODES = ("read-only", "workspace-write", "danger-full-access")
 _SUB = ("resume", "fork")
@@ -76,9 +76,9 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> i
     The prompt is the argument, all of stdin (with - or nothing), or both: then stdin is added to it. `exec resume`
     goes on with a session, `exec fork` with a copy of one.
     """
-    from commonplace.runtime import overrides
+    from commonplace.app import config_overrides
 
-    given = overrides.parse(pairs)
+    given = config_overrides.parse(pairs)
     for key in given.ignored:
         output.warn(f"--config {key} means nothing here and is let be.")
     asked = _asked(words, options)
@@ -181,7 +181,7 @@ async def _thread(book: Book, asked: Asked) -> Thread:
         raise BadInput("A session that is gone on with is written to.", hint="Leave --ephemeral out.")
     name = asked.thread or await _newest(book, asked)
     if asked.action == "fork":
-        from commonplace.runtime import thread
+        from commonplace.app import thread
 
         await thread.check(book, thread.wish(None, asked.wishes))
         name = (await book.sessions.fork(name)).thread_id
@@ -190,7 +190,7 @@ async def _thread(book: Book, asked: Asked) -> Thread:
 
 async def _newest(book: Book, asked: Asked) -> str:
     """Return the newest session of ours, in this folder or in any."""
-    from commonplace.runtime import recent
+    from commonplace.sessions import recent
 
     return (await recent.newest(book, None if asked.everywhere else asked.cwd)).thread_id
 

@@ -9,16 +9,16 @@ import anyio
 import click
 from rich.text import Text
 
+from commonplace.app import book as books
 from commonplace.importers.sources import NAMES
-from commonplace.runtime import book as books
-from commonplace.surfaces.cli import evaluating, learned, output, views
+from commonplace.surfaces.cli import learn_report, memory_eval, output, views
 from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
 if TYPE_CHECKING:
-    from commonplace.runtime.entries import Listed
-    from commonplace.runtime.forecast import Forecast
-    from commonplace.runtime.learning import Report
+    from commonplace.learning.estimate import Forecast
+    from commonplace.learning.run import Report
+    from commonplace.memory.listing import Listed
 
 _BAR = 24
 
@@ -84,17 +84,18 @@ def command(
     flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
     line = _Line()
 
-    from commonplace.runtime import entries, learn
+    from commonplace.learning import learn
+    from commonplace.memory import listing
 
     async def ask(told: Forecast) -> bool:
         line.end()
-        return await evaluating.ask(told)
+        return await memory_eval.ask(told)
 
     async def inside() -> tuple[Report, list[Listed], Path]:
         async with books.open(flags=flags, warn=output.warn) as book:
             plan = learn.Plan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
             report = await learn.learn(book, plan, line, None if yes else ask)
-            shown = [] if dry_run else [each.listed() for each in await entries.known(book)]
+            shown = [] if dry_run else [each.listed() for each in await listing.known(book)]
             return report, shown, book.home
 
     report, shown, home = anyio.run(inside)
@@ -108,12 +109,12 @@ def command(
 
 
 def _would(report: Report) -> None:
-    screen = learned.console()
+    screen = learn_report.console()
     for source in report.sources:
         output.say(f"{source.source}: {source.found} session file(s) in {source.path}")
     for reason, count in sorted(report.skipped.items()):
-        screen.print(Text(f"  {count} would not be read: {learned.REASONS.get(reason, reason)}", style="dim"))
-    learned.warnings(report)
+        screen.print(Text(f"  {count} would not be read: {learn_report.REASONS.get(reason, reason)}", style="dim"))
+    learn_report.warnings(report)
     screen.print("Nothing was changed.")
 
 
@@ -126,11 +127,11 @@ def show(report: Report, shown: list[Listed], home: Path) -> None:
     """Tell what was learned, what was skipped and why, what it cost, and what to do next."""
     for source in report.sources:
         views.imported_source(source)
-    learned.read(report)
-    learned.memory(shown)
-    screen = learned.console()
+    learn_report.read(report)
+    learn_report.memory(shown)
+    screen = learn_report.console()
     screen.print()
-    learned.warnings(report)
+    learn_report.warnings(report)
     if not shown:
         screen.print("Nothing was learned yet. Sessions count once they are six hours old and not older than 30 days.")
         return

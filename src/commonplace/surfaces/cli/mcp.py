@@ -16,7 +16,7 @@ from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
 
 if TYPE_CHECKING:
-    from commonplace.runtime.clients import Change, Client
+    from commonplace.clients.registration import Change, Client
 
 _CLIENTS = ("codex", "claude-code")
 _MAX_INPUT = 1024 * 1024
@@ -45,7 +45,7 @@ def command(context: click.Context, port: int | None, allow_notes: bool, project
     """
     if context.invoked_subcommand is not None:
         return
-    from commonplace.surfaces.mcp.serving import Options
+    from commonplace.surfaces.mcp.server import Options
 
     options = Options(project=project, notes=allow_notes)
     if port is None:
@@ -73,10 +73,10 @@ def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
     Shows what changes in the agent's configuration, asks, and keeps a copy. For Claude Code also: what is remembered
     is put into each new session, and each session is imported when it ends.
     """
-    from commonplace.runtime import clients
+    from commonplace.clients import registration
 
     name = cast("Client", client)
-    _change(name, clients.install(name, os.environ, notes=allow_notes), yes=yes, as_json=as_json)
+    _change(name, registration.install(name, os.environ, notes=allow_notes), yes=yes, as_json=as_json)
 
 
 @command.command()
@@ -85,15 +85,15 @@ def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
 @json_option
 def uninstall(client: str, yes: bool, as_json: bool) -> None:
     """Take out of an agent's configuration what `install` put there."""
-    from commonplace.runtime import clients
+    from commonplace.clients import registration
 
     name = cast("Client", client)
-    _change(name, clients.uninstall(name, os.environ), yes=yes, as_json=as_json)
+    _change(name, registration.uninstall(name, os.environ), yes=yes, as_json=as_json)
 
 
 def _change(client: Client, changes: list[Change], *, yes: bool, as_json: bool) -> None:
     from commonplace import config
-    from commonplace.runtime import clients
+    from commonplace.clients import registration
 
     wanted = [change for change in changes if change.is_one]
     if not as_json:
@@ -103,7 +103,7 @@ def _change(client: Client, changes: list[Change], *, yes: bool, as_json: bool) 
         if not sys.stdin.isatty():
             raise BadInput(f"This changes files of {client}.", hint="Confirm it with --yes.")
         click.confirm("Make these changes?", abort=True, err=True)
-    done = clients.apply(client, changes, config.load().now())
+    done = registration.apply(client, changes, config.load().now())
     if as_json:
         output.print_json(done)
         return
@@ -123,16 +123,16 @@ def hook(event: str, allow_notes: bool) -> None:
 
     Whatever goes wrong here must not disturb the session: a warning goes to stderr, and the exit code is 0.
     """
-    from commonplace.runtime import hooks
+    from commonplace.app import client_hooks
 
-    told = hooks.parse(sys.stdin.buffer.read(_MAX_INPUT))
+    told = client_hooks.parse(sys.stdin.buffer.read(_MAX_INPUT))
     try:
         import anyio
 
         if event == "session-end":
-            anyio.run(hooks.ended, told)
+            anyio.run(client_hooks.ended, told)
             return
-        if text := anyio.run(hooks.started, told, allow_notes):
+        if text := anyio.run(client_hooks.started, told, allow_notes):
             said = {"hookEventName": "SessionStart", "additionalContext": text}
             output.print_json({"suppressOutput": True, "hookSpecificOutput": said})
     except CommonplaceError as failed:

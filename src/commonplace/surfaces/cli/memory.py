@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from commonplace.runtime.memory import MODES, PHASES, Cost, Status
-from commonplace.surfaces.cli import entries, evaluating, hand, output, reading, search
-from commonplace.surfaces.cli.calling import call, json_option
+from commonplace.app.memory import MODES, PHASES, Cost, Status
+from commonplace.surfaces.cli import memory_edits, memory_entries, memory_eval, memory_prompt, output, search
+from commonplace.surfaces.cli.command import call, json_option
 
 
 @click.group("memory")
@@ -14,7 +14,14 @@ def command() -> None:
     """What was learned, and the work on it."""
 
 
-for each in (*entries.COMMANDS, *hand.COMMANDS, *reading.COMMANDS, search.memory, search.read, evaluating.command):
+for each in (
+    *memory_entries.COMMANDS,
+    *memory_edits.COMMANDS,
+    *memory_prompt.COMMANDS,
+    search.memory,
+    search.read,
+    memory_eval.command,
+):
     command.add_command(each)
 
 
@@ -71,9 +78,9 @@ def run(phase: str | None, as_json: bool) -> None:
     if as_json:
         output.print_json(report)
         return
-    from commonplace.surfaces.cli import learned
+    from commonplace.surfaces.cli import learn_report
 
-    learned.run(report)
+    learn_report.run(report)
 
 
 @command.command()

@@ -10,18 +10,18 @@ import anyio
 import click
 import msgspec
 
+from commonplace.app import book as books
 from commonplace.errors import BadInput, CommonplaceError
-from commonplace.runtime import book as books
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.calling import json_option
+from commonplace.surfaces.cli.command import json_option
 from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
 if TYPE_CHECKING:
-    from commonplace.memory.tools import Reading
-    from commonplace.runtime.book import Book
-    from commonplace.runtime.hits import Hit
-    from commonplace.runtime.searching import Wish
+    from commonplace.app.book import Book
+    from commonplace.memory.recall.tools import Reading
+    from commonplace.search.hits import Hit
+    from commonplace.search.search import Wish
 
 LIMIT = 10
 limit_option = click.option("--limit", type=int, default=LIMIT, show_default=True, help="How many at most.")
@@ -102,7 +102,7 @@ async def _search(book: Book, wish: Wish, *, exact: bool, ignore_case: bool) -> 
     progress = output.Progress("reading what is new")
     wish.check()
     if exact:
-        from commonplace.runtime import exact as word_for_word
+        from commonplace.search import exact as word_for_word
 
         await (await book.index()).refresh(book.home, progress=progress)
         progress.end()
@@ -115,19 +115,19 @@ async def _search(book: Book, wish: Wish, *, exact: bool, ignore_case: bool) -> 
 async def _wish(
     book: Book, query: str, limit: int, project: str | None, since_s: int | None, assistant: float | None
 ) -> Wish:
-    from commonplace.memory.repository import identify
-    from commonplace.runtime import entries
-    from commonplace.runtime.searching import Wish
+    from commonplace.memory import listing
+    from commonplace.projects.identity import identify
+    from commonplace.search.search import Wish
 
-    scope = await entries.scope_of(book, project, ()) if project is not None else None
+    scope = await listing.scope_of(book, project, ()) if project is not None else None
     near = await anyio.to_thread.run_sync(identify, Path.cwd()) if scope is None else None
     return Wish(query, limit, scope, since_s, assistant, near)
 
 
 async def _batch(book: Book, project: str | None, since_s: int | None, assistant: float | None) -> int:
     """Answer each line of stdin by a line; return how the command ends."""
-    from commonplace.runtime import entries
-    from commonplace.runtime.searching import Wish
+    from commonplace.memory import listing
+    from commonplace.search.search import Wish
 
     await book.search.refresh(memory=False)
     scopes: dict[str, str] = {}
@@ -140,7 +140,7 @@ async def _batch(book: Book, project: str | None, since_s: int | None, assistant
             asked = _asked.decode(line)
             name = asked.project if asked.project is not None else project
             if name is not None and name not in scopes:
-                scopes[name] = await entries.scope_of(book, name, ())
+                scopes[name] = await listing.scope_of(book, name, ())
             scope = scopes[name] if name is not None else None
             answer = {"hits": await book.search.sessions(Wish(asked.query, asked.limit, scope, since_s, assistant))}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -179,9 +179,9 @@ def memory(
             wish = await _wish(book, query, limit, project, since_seconds(since, book.settings.now()), None)
             wish.check()
             if exact:
-                from commonplace.runtime import workspace
+                from commonplace.memory.recall import reader
 
-                return await workspace.search(book, wish, ignore_case=ignore_case)
+                return await reader.search(book, wish, ignore_case=ignore_case)
             await book.search.refresh(sessions=False)
             found = await book.search.memory(wish)
             await book.search.count(found)
@@ -207,10 +207,10 @@ def read(path: str, first: int, lines: int | None, project: str | None, as_json:
     """
 
     async def inside() -> Reading:
-        from commonplace.runtime import workspace
+        from commonplace.memory.recall import reader
 
         async with books.open(warn=output.warn) as book:
-            return await workspace.read(book, path, first=first, lines=lines, project=project)
+            return await reader.read(book, path, first=first, lines=lines, project=project)
 
     found = anyio.run(inside)
     if as_json:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import anyio
 import click
 
+from commonplace.app import book as books
 from commonplace.importers.sources import NAMES
-from commonplace.runtime import book as books
-from commonplace.runtime.sessions import Sessions
+from commonplace.sessions.sessions import Sessions
 from commonplace.surfaces.cli import compact, output, search, views
 
 T = TypeVar("T")

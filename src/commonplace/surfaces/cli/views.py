@@ -9,8 +9,8 @@ import msgspec
 
 from commonplace.importers.run import Outcome
 from commonplace.protocol.rollout import Skipped
-from commonplace.runtime.imports import Report
-from commonplace.runtime.inspect import Context, Shown, Verified
+from commonplace.sessions.imports import Report
+from commonplace.sessions.inspection import Context, Shown, Verified
 from commonplace.state.threads import Page
 from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say
 

@@ -11,9 +11,10 @@ import anyio
 import anyio.abc
 import click
 
-from commonplace.runtime import book as books
-from commonplace.runtime import detached, learning
-from commonplace.surfaces.cli import learned, output
+from commonplace.app import background_process
+from commonplace.app import book as books
+from commonplace.learning import run
+from commonplace.surfaces.cli import learn_report, output
 
 _ENDED = 128 + signal.SIGTERM
 
@@ -42,22 +43,22 @@ def command(once: bool, background: bool, current: str | None, as_json: bool) ->
     if current is not None and not background:
         raise click.UsageError("--current needs --background.")
 
-    def tell(report: learning.Report) -> None:
+    def tell(report: run.Report) -> None:
         if as_json:
             output.print_json(report)
         elif once or report.extracted or report.failed:
-            learned.run(report)
+            learn_report.run(report)
 
     async def work() -> None:
         async with books.open(warn=output.warn) as book:
             if background:
-                tell(await detached.learn(book, current))
+                tell(await background_process.learn(book, current))
             else:
-                await learning.work(book, tell, once=once)
+                await run.work(book, tell, once=once)
 
     if background:
         with contextlib.suppress(OSError):
-            os.nice(detached.NICENESS)
+            os.nice(background_process.NICENESS)
     return anyio.run(_until_told, work)
 
 

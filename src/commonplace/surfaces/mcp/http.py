@@ -22,9 +22,9 @@ import anyio
 import uvicorn
 
 from commonplace.errors import BadInput
-from commonplace.surfaces.mcp import guard, protocol
+from commonplace.surfaces.mcp import http_auth, protocol
 from commonplace.surfaces.mcp.protocol import Fault, Json, Parcel, Refusal, Request
-from commonplace.surfaces.mcp.serving import House, Options, house, warn
+from commonplace.surfaces.mcp.server import House, Options, house, warn
 from commonplace.surfaces.mcp.session import Session
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -84,8 +84,8 @@ class Endpoint:
             await _respond(send, refused.status, refused.body, **refused.headers)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = guard.Headers(scope["headers"])
-        refused = guard.refusal(headers, self._port, self._token)
+        headers = http_auth.Headers(scope["headers"])
+        refused = http_auth.refusal(headers, self._port, self._token)
         if refused is not None:
             raise Turned(*refused, headers={"www-authenticate": "Bearer"} if refused[0] == 401 else {})
         if scope["path"] != PATH:
@@ -98,7 +98,7 @@ class Endpoint:
         else:
             raise Turned(405, "Messages are sent with POST.", headers={"allow": "POST, DELETE"})
 
-    async def _post(self, headers: guard.Headers, receive: Receive, send: Send) -> None:
+    async def _post(self, headers: http_auth.Headers, receive: Receive, send: Send) -> None:
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Turned(415, "A message is application/json.")
         accepted = headers.get("accept", "*/*").lower()
@@ -121,12 +121,12 @@ class Endpoint:
             return
         await self._exchange(self._session(headers), parcel, receive, send, _always_fine)
 
-    def _check_version(self, headers: guard.Headers) -> None:
+    def _check_version(self, headers: http_auth.Headers) -> None:
         said = headers.get(_VERSION)
         if said is not None and said not in (*protocol.HANDSHAKE_VERSIONS, *protocol.MODERN_VERSIONS):
             raise Turned(400, "This version of the protocol is not spoken here.", protocol.UNSUPPORTED_VERSION)
 
-    def _session(self, headers: guard.Headers, *, end: bool = False) -> Session:
+    def _session(self, headers: http_auth.Headers, *, end: bool = False) -> Session:
         name = headers.get(_SESSION)
         if name is None:
             raise Turned(400, f"The session is named in the header {_SESSION}.")
@@ -188,7 +188,7 @@ def _is_modern(request: Request) -> bool:
     return request.method != "initialize" and isinstance(meta, dict) and protocol.META_VERSION in meta
 
 
-def _check_headers(request: Request, headers: guard.Headers) -> None:
+def _check_headers(request: Request, headers: http_auth.Headers) -> None:
     """Compare what a request says with what its headers say, by which others may have let it pass.
 
     Raises:
@@ -233,7 +233,7 @@ def _always_fine(_: Any) -> int:
     return 200
 
 
-async def _body(headers: guard.Headers, receive: Receive) -> bytes:
+async def _body(headers: http_auth.Headers, receive: Receive) -> bytes:
     """Return the body of a request.
 
     Raises:
@@ -297,13 +297,13 @@ def run(options: Options, port: int) -> None:
     Raises:
         BadInput: the port is taken, or the token is no good.
     """
-    token, is_new = guard.token(os.environ)
+    token, is_new = http_auth.token(os.environ)
     listening = _listen(port)
     port = listening.getsockname()[1]
 
     def ready() -> None:
         warn(f"The memory server is at http://127.0.0.1:{port}{PATH} (only from this machine).")
-        shown = f"this token: Authorization: Bearer {token}" if is_new else f"the token of {guard.TOKEN_VARIABLE}"
+        shown = f"this token: Authorization: Bearer {token}" if is_new else f"the token of {http_auth.TOKEN_VARIABLE}"
         warn(f"Clients must show {shown}")
 
     async def inside() -> None:

@@ -16,7 +16,7 @@ from commonplace.surfaces.mcp.protocol import META_SERVER, MODERN_VERSIONS, Json
 from commonplace.version import __version__
 
 if TYPE_CHECKING:
-    from commonplace.memory.tools import Definition
+    from commonplace.memory.recall.tools import Definition
 
 NAME: Final = "commonplace"
 """The server's name; sessions that were recorded with it are told by that name."""

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import anyio
 
 from commonplace.errors import CommonplaceError
-from commonplace.runtime.tools import Toolbox
+from commonplace.memory.recall.toolbox import Toolbox
 from commonplace.surfaces.mcp import protocol, rendering
 from commonplace.surfaces.mcp.protocol import Fault, Id, Json, Notice, Parcel, Refusal, Reply, Request
 

@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 
 from commonplace.surfaces.mcp import protocol, session
 from commonplace.surfaces.mcp.protocol import Json, Parcel, Refusal, Request
-from commonplace.surfaces.mcp.serving import Options, house
+from commonplace.surfaces.mcp.server import Options, house
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """The longest message that is read, in bytes."""

@@ -21,13 +21,13 @@ import anyio
 import click
 import msgspec
 
+from commonplace.app import book as books
 from commonplace.errors import BadInput
-from commonplace.runtime import book as books
 from commonplace.surfaces.cli import output
 
 if TYPE_CHECKING:
-    from commonplace.runtime.book import Book
-    from commonplace.runtime.thread import Thread
+    from commonplace.app.book import Book
+    from commonplace.app.thread import Thread
 
 MODES = ("read-only", "workspace-write", "danger-full-access")
 ASKING = ("untrusted", "on-request", "never")
@@ -56,11 +56,11 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> i
     `chat resume` goes on with a session (without an id: the newest of this folder), `chat fork` with a copy of one.
     Enter sends, Alt-Enter or Ctrl-J begins a new line, Ctrl-C stops the agent, Ctrl-D leaves; /help tells the rest.
     """
-    from commonplace.runtime import overrides
+    from commonplace.app import config_overrides
 
     asked = _asked(words, options)
     _check_terminal()
-    given = overrides.parse(pairs)
+    given = config_overrides.parse(pairs)
     for key in given.ignored:
         output.warn(f"--config {key} means nothing here and is let be.")
     asked.wishes["model"] = given.model(asked.wishes["model"])
@@ -114,8 +114,8 @@ async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
     if book.settings.values["sandbox"].source == "default":  # somebody is there to be asked, so that more may be done
         asked.wishes["sandbox"] = asked.wishes["sandbox"] or "workspace-write"
     thread = await _thread(book, asked)
+    from commonplace.surfaces.cli.chat.conversation import Talk
     from commonplace.surfaces.cli.chat.screen import Screen
-    from commonplace.surfaces.cli.chat.talk import Talk
 
     screen = Screen(book.home / "chat_history")
     warnings.to = screen.warn
@@ -131,7 +131,8 @@ async def _thread(book: Book, asked: Asked) -> Thread:
     """Open the thread that is talked in."""
     if asked.action == "start":
         return await book.start(**asked.wishes)
-    from commonplace.runtime import recent, thread
+    from commonplace.app import thread
+    from commonplace.sessions import recent
 
     name = asked.thread or (await recent.newest(book, Path(asked.wishes["cwd"]))).thread_id
     if asked.action == "fork":

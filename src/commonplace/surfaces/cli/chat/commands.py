@@ -11,11 +11,11 @@ import msgspec
 
 from commonplace.errors import BadInput
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.chat import asking
+from commonplace.surfaces.cli.chat import questions
 from commonplace.version import __version__
 
 if TYPE_CHECKING:
-    from commonplace.surfaces.cli.chat.talk import Talk
+    from commonplace.surfaces.cli.chat.conversation import Talk
 
 _COMMAND: Final = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _LISTED: Final = 10
@@ -149,7 +149,7 @@ async def _resume(talk: Talk, argument: str) -> None:
     if argument:
         await _go_on(talk, argument)
         return
-    from commonplace.runtime import recent
+    from commonplace.sessions import recent
 
     found = await recent.ours(talk.book, Path(talk.wishes["cwd"]), _LISTED + 1)
     rows = [row for row in found if row.thread_id != talk.thread.id][:_LISTED]
@@ -162,7 +162,7 @@ async def _resume(talk: Talk, argument: str) -> None:
     def chosen(place: int) -> None:
         talk.enter(f"/resume {rows[place].thread_id}")
 
-    talk.ask(asking.choice("Which session?", listed, chosen))
+    talk.ask(questions.choice("Which session?", listed, chosen))
 
 
 async def _go_on(talk: Talk, name: str) -> None:

@@ -28,7 +28,7 @@ from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.widgets import SearchToolbar
 
-from commonplace.rollout.folders import make_private
+from commonplace.rollout.private_folders import make_private
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.chat import markdown
 

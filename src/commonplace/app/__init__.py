@@ -1,0 +1,1 @@
+"""Composition only: settings become objects; opening, closing, and the background."""

@@ -1,0 +1,187 @@
+"""Learning that begins by itself: after a person's words were taken up by a turn, it is looked whether there is work.
+
+    attend    listens to a session: words of a person, then the first sign of an answer
+    look      gates → is anything due? → once in ten minutes for a home → prune → rate-limit guard → a worker is started
+
+The work itself never runs here. Reading sessions and putting a memory together is work for a processor, and threads of
+one Python process share one: a session beside it would stutter, could not end before the piece that is under way, and
+would keep what was imported for it. So a process of its own does it (`runtime.detached`), which outlives a session that
+takes a second as well as one that takes a day. A session therefore holds no leases, and at its end there is nothing to
+give back and nothing to hand over; a look that is under way is waited for, so that a short `exec` starts it, too.
+
+Invariants: the look begins after the first answer has (so that no request waits for it, and the newest limits of the
+server are known), takes a few milliseconds, and whatever goes wrong with it is at most a warning, said once. A locked
+database is looked at again in the next turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.to_thread
+
+from commonplace import config
+from commonplace.agent import events
+from commonplace.errors import BadSetting, DatabaseBusy
+from commonplace.memory.workspace import layout
+from commonplace.models import rate_limit_guard
+from commonplace.models.providers import Choice, choose, connect
+from commonplace.protocol import rollout
+
+if TYPE_CHECKING:
+    from commonplace.agent.session import Session
+    from commonplace.app.book import Book
+    from commonplace.config import Settings
+    from commonplace.state.database import Transaction
+
+LONGEST_END: Final = 3.0
+"""Seconds that the end of a book waits for a look that is under way."""
+_EARLY: Final = (events.TurnStarted, events.Warned, events.Retrying)
+"""What may come before an answer and is none."""
+
+
+class Background:
+    """Looks, for all sessions of one book, whether there is something to learn."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._looked_s: int | None = None
+        self._under_way: anyio.Event | None = None
+        self._warned: set[str] = set()
+        self.started: list[int] = []
+        """The processes that were started."""
+
+    def attend(self, session: Session) -> None:
+        """Look after each turn of a session that a person begins, if it is a session to learn beside."""
+        if is_attended(self._book.settings, session):
+            session.listen(accepted(lambda: self._begin(session)))
+
+    def _begin(self, session: Session) -> None:
+        from commonplace.state.learning_starts import PAUSE_SECONDS
+
+        now = int(self._book.settings.now().timestamp())
+        if self._under_way is not None or (self._looked_s is not None and abs(now - self._looked_s) < PAUSE_SECONDS):
+            return
+        self._looked_s, self._under_way = now, anyio.Event()
+        self._book.tasks.start_soon(self._look, session, self._under_way)
+
+    async def _look(self, session: Session, done: anyio.Event) -> None:
+        try:
+            await self.look(session)
+        except DatabaseBusy:
+            self._looked_s = None
+        except BadSetting as error:
+            self._warn(f"Nothing is learned in the background: {error.sentence()}")
+        except Exception as error:  # whatever it is, the turn goes on
+            if not self._book.is_degraded:  # that was said
+                self._warn(f"Nothing is learned in the background now: {error}")
+        finally:
+            self._under_way = None
+            done.set()
+
+    async def look(self, session: Session) -> bool:
+        """Start a worker if there is something to learn and it may be learned now; say whether one was started."""
+        book = self._book
+        models = await memory_models(book)
+        database = await book.database()
+        if book.is_degraded:
+            return False
+        now = int(book.settings.now().timestamp())
+        taken = await database.write(lambda tx: _take(tx, book.settings, session.thread_id, now))
+        if taken is None and await self._has_news():
+            taken = await database.write(lambda tx: _take(tx, book.settings, session.thread_id, now, has_news=True))
+        if not taken:
+            return False
+        if any(model.name == session.profile.choice.name for model in models):
+            least = book.settings["memory.min_rate_limit_remaining_percent"]
+            if not rate_limit_guard.allows(session.limits, least, now=now):
+                return False
+        from commonplace.app import background_process
+
+        if not background_process.can_start():
+            return False
+        self.started.append(await anyio.to_thread.run_sync(background_process.start, book, session.thread_id))
+        return True
+
+    async def _has_news(self) -> bool:
+        """Say whether there are sessions that the index does not know, besides the one that goes on."""
+        book = self._book
+        return (await (await book.index()).differences(book.home))[0] > 1
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self._book.warn(text)
+
+    async def close(self) -> None:
+        """Wait for a look that is under way, not for long."""
+        if self._under_way is not None:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(LONGEST_END):
+                await self._under_way.wait()
+
+
+def is_attended(settings: Settings, session: Session) -> bool:
+    """Say whether learning may begin beside a session: a person's own, that leaves a file, where settings allow it.
+
+    Whether the session itself is learned from, or told what is remembered, is another question.
+    """
+    is_root = not rollout.source_name(session.profile.source).startswith(("subagent:", "internal:"))
+    return bool(settings["memory.background"]) and session.recorder is not None and is_root
+
+
+def accepted(then: Callable[[], None]) -> Callable[[events.Event], None]:
+    """Return a listener that calls a function once in each turn that took up words of a person, when it is answered."""
+    turn_id = ""
+    is_waiting = False
+
+    def hear(event: events.Event) -> None:
+        nonlocal turn_id, is_waiting
+        if isinstance(event, events.ItemCompleted) and isinstance(event.item, events.UserMessage):
+            if event.turn_id != turn_id:  # what is steered into a turn begins none
+                turn_id, is_waiting = event.turn_id, True
+        elif is_waiting and not isinstance(event, _EARLY):
+            is_waiting = False
+            then()
+
+    return hear
+
+
+async def memory_models(book: Book) -> list[Choice]:
+    """Return the models that the memory is made by, the embedded ones left out.
+
+    Raises:
+        BadSetting: one cannot be used.
+    """
+    from commonplace.app.thread import environment
+
+    names = {book.settings[key] for key in ("memory.extract_model", "memory.consolidate_model")} - {"embedded"}
+    found = [choose(book.settings, name) for name in sorted(names)]
+    described: Mapping[str, Any] = config.load(book.environment).providers if found else {}
+    for choice in found:
+        if described.get(choice.name) != book.settings.providers.get(choice.name):  # another process cannot know it
+            raise BadSetting(f"{choice.name} is described on the command line.", hint="Describe it in config.toml.")
+        await connect(choice, environment(book.environment)).aclose()
+    return found
+
+
+def _take(tx: Transaction, settings: Settings, thread_id: str, now: int, *, has_news: bool = False) -> bool | None:
+    """Say whether there is something to do and it is ours to begin; what aged out goes, which costs nothing.
+
+    None: as far as the index knows there is nothing, but it may know little, since learning never began by itself.
+    Later it does at least as often as a consolidation is due, and looks at all files each time.
+    """
+    from commonplace.learning import select
+    from commonplace.state import jobs, learning_starts, outputs
+
+    terms = select.terms(settings, background=True, max_claims=1, current=thread_id)
+    has_memory = (settings.home / layout.FOLDER).is_dir()
+    wanted = select.wanted(settings)
+    is_due = learning_starts.is_anything_due(tx, terms, jobs.this_process(), wanted, has_memory=has_memory, now=now)
+    if not is_due and not has_news:
+        return False if learning_starts.has_begun(tx, terms.home) else None
+    if not learning_starts.begin(tx, terms.home, now=now):
+        return False
+    outputs.prune(tx, max_unused_days=settings["memory.max_unused_days"], now=now)
+    return True

@@ -1,0 +1,119 @@
+"""Learning in a process of its own: how it is started, and what it does there.
+
+The process is `commonplace worker --once --background`. It belongs to nobody's terminal and holds nobody's pipes; what
+it says stands in `locks/worker.log` of the home, until the next one starts. It gets the settings of whoever starts it:
+their variables, the home, and as variables what was said on their command line. It runs at a low priority and only for
+so long, and ends after one round; when it is told to end, it gives its leases back.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.to_thread
+
+from commonplace.config import HOME_VARIABLE, SETTINGS
+from commonplace.errors import BudgetSpent, CommonplaceError
+from commonplace.memory.workspace import layout
+from commonplace.rollout.private_folders import make_private
+
+if TYPE_CHECKING:
+    from commonplace.app.book import Book
+    from commonplace.learning.run import Report
+
+LOG: Final = "locks/worker.log"
+NICENESS: Final = 10
+"""How much the process gives way to others."""
+LONGEST_SECONDS: Final = 3_600
+"""The process ends after this time whatever it is doing; what is left is for the next one."""
+_INHERITED: Final = ("PATH", "LD_LIBRARY_PATH")
+"""What the interpreter may need of this process's variables when its caller uses others."""
+
+
+def can_start() -> bool:
+    """Say whether this program can be started again: not where Python is part of some other one."""
+    return Path(sys.executable or "").name.lower().startswith(("python", "pypy"))
+
+
+def start(book: Book, current: str) -> int:
+    """Start the process, and return its id at once (raises OSError).
+
+    `current` is the thread that goes on meanwhile.
+    """
+    make_private((book.home / LOG).parent)
+    log = os.open(book.home / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        process = subprocess.Popen(  # noqa: S603 (our own program)
+            command(current),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment(book),
+            cwd=book.home,
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+    # Somebody has to ask how it ended, or it stays in the table of processes as long as we live.
+    threading.Thread(target=process.wait, name="worker-waiter", daemon=True).start()
+    return process.pid
+
+
+def command(current: str) -> list[str]:
+    """Return the command line; nothing is imported from the folder that it runs in (-P)."""
+    return [sys.executable, "-P", "-m", "commonplace", "worker", "--once", "--background", "--current", current]
+
+
+def environment(book: Book) -> dict[str, str]:
+    """Return the variables of the process."""
+    python = {name: text for name, text in os.environ.items() if name.startswith("PYTHON") or name in _INHERITED}
+    said = {
+        setting.variable: _text(book.settings[setting.key])
+        for setting in SETTINGS
+        if book.settings.values[setting.key].source == "flag"
+    }
+    return {**python, **book.environment, **said, HOME_VARIABLE: str(book.home)}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+async def learn(book: Book, current: str | None) -> Report:
+    """Do what the process is there for, as a background start: limits, pauses and backoff hold, nothing is imported.
+
+    Raises:
+        WorkspaceError: there is no place for a memory; nothing was done.
+        BudgetSpent: it took too long.
+        CommonplaceError: the memory was not brought up to date.
+    """
+    from commonplace.memory.files import extensions
+
+    root = book.home / layout.FOLDER
+    await anyio.to_thread.run_sync(layout.ensure, root)
+    try:
+        await anyio.to_thread.run_sync(extensions.seed, root)
+    except (CommonplaceError, OSError) as error:
+        book.warn(f"The instructions for notes were not written: {error}")
+    with anyio.move_on_after(LONGEST_SECONDS):
+        return await _phases(book, current)
+    raise BudgetSpent("Learning took too long.", hint="It goes on with the next session.", limit="run")
+
+
+async def _phases(book: Book, current: str | None) -> Report:
+    """Read sessions, then put the memory together, which does not depend on the former."""
+    from commonplace.learning import run
+
+    try:
+        return await run.run(book, run.Wish(current=current), background=True)
+    except CommonplaceError as error:
+        book.warn(error.sentence())
+    return await run.run(book, run.Wish(phases=(2,)), background=True)

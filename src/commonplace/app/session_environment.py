@@ -1,0 +1,165 @@
+"""What lies around a session in a home: its memory, told, cited and looked into; the clock; words that may be shown.
+
+Memory never hurts a turn: what fails here is warned about and otherwise as if there were no memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.agent.harmless import Prefix
+from commonplace.agent.tools.registry import Call, Context, Definition, Output, Tool, failed
+from commonplace.agent.tools.remembered import Retrieved
+from commonplace.context.truncate import truncate
+from commonplace.errors import CommonplaceError
+from commonplace.memory.workspace import layout
+from commonplace.protocol.ids import wire_time
+
+if TYPE_CHECKING:
+    from commonplace.app.book import Book
+    from commonplace.memory.recall.toolbox import Toolbox
+    from commonplace.protocol.citations import Citation
+
+NAMESPACE: Final = "memories"
+
+
+class Around:
+    """The surroundings of one session."""
+
+    def __init__(self, book: Book, *, memory: bool = True) -> None:
+        self._book = book
+        self._memory = memory and book.settings["memory.use"]
+        self._clean: Callable[[str], str] | None = None
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables of this process."""
+        return self._book.environment
+
+    def now(self) -> datetime:
+        """Return the time, as the settings have it."""
+        return self._book.settings.now()
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow."""
+        return time.monotonic()
+
+    def _has_memory(self) -> bool:
+        return self._memory and (self._book.home / layout.FOLDER).is_dir()
+
+    async def remembered(self, cwd: Path) -> str:
+        """Return the section about what is remembered in a folder."""
+        if not self._has_memory():
+            return ""
+        from commonplace.memory.recall import scoped_prompt
+
+        tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._book.settings["memory.tools"] else []
+        try:
+            return (await scoped_prompt.prompt(self._book, folder=cwd, count=True, tools=tools)).text
+        except (CommonplaceError, OSError) as error:
+            self._book.warn(f"The memory cannot be told: {error}")
+            return ""
+
+    async def cited(self, citation: Citation) -> msgspec.Struct | None:
+        """Count what an answer cites."""
+        from commonplace.memory.recall import usage_counts
+
+        return await usage_counts.cited(self._book, citation)
+
+    async def retrieved(self, found: Sequence[Retrieved]) -> None:
+        """Count what commands read of the memory: what stands in the files that they opened."""
+        from commonplace.memory.recall import receipts, usage_counts
+
+        root = self._book.home / layout.FOLDER
+        read = dict.fromkeys(each.path for each in found if each.use == "read" and each.kind != "raw_memories")
+        texts = {path: receipts.read(root, path) for path in read}
+        places = [(path, 1, len(text.splitlines())) for path, text in texts.items() if text]
+        await usage_counts.retrieved(self._book, places)
+
+    def external(self, thread_id: str) -> None:
+        """Have memory let go of a thread that got something from outside, if the settings ask for it."""
+        if self._book.settings["memory.disable_on_external_context"]:
+            self._later(lambda: self._pollute(thread_id))
+
+    async def _pollute(self, thread_id: str) -> None:
+        """Mark the thread; one that has no row yet is marked by the index, which reads the ledger."""
+        from commonplace.state import outputs
+
+        root, now = str(self._book.home.resolve()), int(self._book.settings.now().timestamp())
+        try:
+            database = await self._book.database()
+            await database.write(lambda tx: outputs.pollute(tx, thread_id, root=root, now=now))
+        except (CommonplaceError, OSError) as error:
+            self._book.warn(f"The thread is not marked yet as one that read from outside: {error}")
+
+    async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
+        """Remember which commands a person allows in a project."""
+        from commonplace.rollout import decisions
+
+        home, project, moment = self._book.home, project_of(cwd), wire_time(self._book.settings.now())
+
+        def write() -> None:
+            for prefix in sorted(set(prefixes) - set(decisions.allowed(home, project))):
+                decisions.append(home, "allow", moment, path=project, words=[list(prefix)])
+
+        await anyio.to_thread.run_sync(write)
+
+    def tools(self, cwd: Path) -> Sequence[Tool]:
+        """Return the tools of the memory, where there is one."""
+        if not self._has_memory() or not self._book.settings["memory.tools"]:
+            return ()
+        from commonplace.memory.recall import toolbox as tools
+
+        lending = tools.Lending(self._book.warn, self._book.environment)
+        toolbox = tools.Toolbox(lending, self._later, notes=True)
+        toolbox.folder = cwd
+        return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in tools.offered()]
+
+    def _later(self, work: Callable[[], Any]) -> None:
+        self._book.tasks.start_soon(work)
+
+    def clean(self, text: str) -> str:
+        """Take secrets and forgotten words out of a text."""
+        if self._clean is None:
+            from commonplace.memory.recall import scoped_prompt
+
+            self._clean = scoped_prompt.cleaner(self._book.home)
+        return self._clean(text)
+
+
+def project_of(cwd: Path) -> str:
+    """Return what a person's consent is about: the repository's folder, else the folder itself."""
+    from commonplace.context import instructions
+
+    return str(instructions.folders(cwd, instructions.ROOT_MARKERS)[0])
+
+
+_NAMES: Final = ("list", "read", "search", "find", "add_ad_hoc_note")
+
+
+class MemoryTool:
+    """One of the memory's tools, for the agent."""
+
+    aliases = ()
+    parallel = True
+
+    def __init__(self, toolbox: Toolbox, name: str, description: str, schema: Mapping[str, Any]) -> None:
+        self._toolbox = toolbox
+        self.mutates = name == "add_ad_hoc_note"
+        self.definition = Definition(name, "function", description, dict(schema), NAMESPACE)
+
+    async def run(self, call: Call, context: Context) -> Output:
+        """Look into the memory."""
+        try:
+            arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            return failed(f"The arguments are no JSON object: {error}")
+        result = await self._toolbox.call(self.definition.name, arguments)
+        return Output(content=truncate(msgspec.json.encode(result).decode(), context.policy))

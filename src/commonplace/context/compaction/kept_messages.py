@@ -1,0 +1,114 @@
+"""What of a history is kept word for word: the last request of the person, and recent messages of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.context import truncate
+from commonplace.context.compaction import attachments, sizes
+from commonplace.context.history_items import Entry
+from commonplace.protocol import fragments, items
+
+RECENT_TOKENS: Final = 20_000
+_OVERHEAD: Final = 24
+"""What a message costs besides its words."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """The last thing that was asked for."""
+
+    place: int
+    """Which entry of the history it is."""
+    text: str
+    media: list[dict[str, Any]] = []
+
+
+def is_real(entry: Entry) -> bool:
+    """Say whether a person said it: no injected text, no summary."""
+    view = entry.view
+    return (
+        isinstance(view, items.Message)
+        and view.role == "user"
+        and not fragments.is_contextual(view)
+        and not fragments.is_summary_message(view)
+        and (bool(said(view)) or attachments.count(view) > 0)
+    )
+
+
+def said(message: items.Message) -> str:
+    """Return the words of a message, its parts one after the other."""
+    return "".join(part.text for part in message.content if part.text)
+
+
+def last_request(entries: Sequence[Entry]) -> Request | None:
+    """Return the last thing that a person asked for, or else another agent; None if nobody did."""
+    for place in range(len(entries) - 1, -1, -1):
+        if is_real(entries[place]):
+            view = entries[place].view
+            assert isinstance(view, items.Message)
+            return Request(place, said(view), attachments.parts_of(entries[place].raw))
+    for place in range(len(entries) - 1, -1, -1):
+        view = entries[place].view
+        if isinstance(view, items.AgentMessage):
+            return Request(place, "".join(part.text for part in view.content if part.text))
+    return None
+
+
+def message(text: str, parts: list[dict[str, Any]] | None = None) -> bytes:
+    """Return a message of the person's."""
+    content = [{"type": "input_text", "text": text}] if text or not parts else []
+    return msgspec.json.encode({"type": "message", "role": "user", "content": [*content, *(parts or [])]})
+
+
+def fitted(request: Request, room: int) -> bytes:
+    """Return the last request in at most so many tokens: word for word, or head and tail of it if it is too long.
+
+    Media stay while there is room for them; they are stored by reference.
+    """
+    whole = message(request.text, request.media)
+    if sizes.tokens_of(whole) <= room:
+        return whole
+    parts = list(request.media)
+    while parts and sizes.tokens_of(message("", parts)) > room // 2:
+        parts.pop()
+    left = room - sizes.tokens_of(message("", parts)) - _OVERHEAD
+    return _shrunk(request.text, parts, max(left, 0), room)
+
+
+def _shrunk(text: str, parts: list[dict[str, Any]], tokens: int, room: int) -> bytes:
+    """Cut a text until its message fits; JSON may take more bytes than the text has."""
+    while True:
+        raw = message(truncate.truncate(text, tokens), parts)
+        over = sizes.tokens_of(raw) - room
+        if over <= 0 or tokens <= 0:
+            return raw
+        tokens = max(0, min(tokens - over, tokens * 3 // 4))
+
+
+def recent(entries: Sequence[Entry], before: int, room: int) -> list[bytes]:
+    """Return messages of the person before a place of the history, the newest that fit, in their order."""
+    kept: list[bytes] = []
+    left = min(room, RECENT_TOKENS)
+    for entry in reversed(entries[:before]):
+        if left <= 0:
+            break
+        if not is_real(entry):
+            continue
+        view = entry.view
+        assert isinstance(view, items.Message)
+        words = said(view)
+        if not words:
+            continue
+        raw = message(words)
+        cost = sizes.tokens_of(raw)
+        if cost > left:
+            raw = _shrunk(words, [], max(0, left - _OVERHEAD), left)
+            if sizes.tokens_of(raw) <= left:
+                kept.append(raw)
+            break
+        kept.append(raw)
+        left -= cost
+    return kept[::-1]

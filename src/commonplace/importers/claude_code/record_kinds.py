@@ -1,0 +1,104 @@
+"""Whose words a user record holds: the decision table of the format, for every version that was seen.
+
+What the record says about itself (`isMeta`, `origin`, `promptSource`) is believed before the text is looked at. Then
+only leading markers count, so that a person who quotes a tag stays a person. Old versions put reminders for the model
+into the same text as the person's words; they are cut off at either end.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from commonplace.importers.claude_code.records import Record, blocks, text_of
+from commonplace.importers.items import SUMMARY, USER, Part, imported
+from commonplace.protocol import fragments, memory_traces
+
+_AGENT: Final = "claude-code"
+_LOOK: Final = 4096
+_MEMORY_LOOK: Final = 200_000
+"""How much of a text is looked at for what it begins or ends with."""
+_REMINDER: Final = "<system-reminder>"
+_REMINDER_END: Final = "</system-reminder>"
+_LAST_REMINDERS: Final = re.compile(r"(?:^|\n)\s*<system-reminder>")
+_LEFT_OVER: Final = re.compile(r"\s*</[\w-]+>\s*")
+"""The end of a wrapper inside a wrapper: nobody says only that."""
+_SYNTHETIC: Final = "<synthetic>"
+"""The model that Claude Code names for words of its own, and for answers that a person cut short."""
+_OWN_WORDS: Final = re.compile(
+    r"No response requested\.|\(no content\)|API Error|Invalid API key|Credit balance|Prompt is too long"
+    r"|Request timed out|OAuth |Please run /login|You've hit your"
+    r"|(?:Claude )?(?:AI )?(?:\d+-hour |weekly |session |usage )*limit reached"
+)
+
+
+def of_record(record: Record) -> str | None:
+    """Return the kind of all texts of a user record where the record itself tells it, else None."""
+    if record.is_compact_summary:
+        return SUMMARY
+    if record.is_meta:
+        return imported("injected")
+    if record.is_sidechain:
+        return imported("subagent_prompt")
+    human = record.origin is None or record.origin.kind in ("", "human")
+    if not human:
+        return imported("injected")
+    return USER if record.prompt_source else None
+
+
+def parts(record: Record, text: str) -> list[Part]:
+    """Return a text of a user record, cut where the words of a person and of the program meet."""
+    kind = of_record(record)
+    if kind is not None:
+        return [(_remembered(kind, text), text)]
+    return by_text(text)
+
+
+def by_text(text: str) -> list[Part]:
+    """Return what a text is by its leading marker, without what was put around a person's words."""
+    found: list[Part] = []
+    rest = text
+    while rest[:_LOOK].lstrip().startswith(_REMINDER) and _REMINDER_END in rest:
+        end = rest.index(_REMINDER_END) + len(_REMINDER_END)
+        found.append((_remembered(imported("injected"), rest[:end]), rest[:end]))
+        rest = rest[end:]
+    after: list[Part] = []
+    if rest[-_LOOK:].rstrip().endswith(_REMINDER_END) and (opening := _LAST_REMINDERS.search(rest)):
+        after.append((_remembered(imported("injected"), rest[opening.start() :]), rest[opening.start() :].lstrip("\n")))
+        rest = rest[: opening.start()]
+    if (rest and not rest.isspace()) or not (found or after):
+        found.append((_leading(rest), rest.strip("\n") if found or after else rest))
+    return [*found, *after]
+
+
+def _leading(text: str) -> str:
+    fragment = fragments.recognise(text[:_LOOK], "user", _AGENT)
+    if fragment is None:
+        return imported("injected") if _LEFT_OVER.fullmatch(text[:_LOOK]) else USER
+    if fragment.kind == "compact_summary":
+        return SUMMARY
+    return _remembered(imported(fragment.kind), text)
+
+
+def _remembered(kind: str, text: str) -> str:
+    """Return the kind of a text, with what came out of a memory marked as such."""
+    if kind not in (USER, SUMMARY) and is_from_memory(text):
+        return "memory." + kind.partition(".")[2]
+    return kind
+
+
+def is_from_memory(text: str) -> bool:
+    """Say whether an injected text came out of a memory, also from inside a reminder or a hook's message."""
+    inner = text[:_MEMORY_LOOK].strip().removeprefix(_REMINDER).lstrip()
+    return memory_traces.is_memory_text(inner) or memory_traces.SECTION_OPENING in inner
+
+
+def is_synthetic(record: Record) -> bool:
+    """Say whether an assistant record holds words of the program, not of the model."""
+    message = record.message
+    if record.is_api_error_message:
+        return True
+    if message is None or message.model != _SYNTHETIC:
+        return False
+    texts = [text for block in blocks(message.content) if (text := text_of(block.text))]
+    return not texts or bool(_OWN_WORDS.match(texts[0]))

@@ -1,0 +1,1 @@
+"""The write side of memory: sessions become lessons, lessons become the memory's files."""

@@ -1,0 +1,60 @@
+"""What a consolidator works with, from rows, notes and decisions; and what tells whether any of it changed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from commonplace.learning.consolidate.consolidator import Desk
+from commonplace.memory.edits import notes
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.files.raw_memories import Input
+from commonplace.rollout import decisions
+from commonplace.state.database import Row
+
+_VERSION: Final = "1"
+"""Changes when the same inputs are to give another memory."""
+
+
+def of_rows(home: Path, root: Path, rows: list[Row]) -> Desk:
+    """Return what a consolidator works with."""
+    found = [
+        Input(
+            thread_id=row["thread_id"],
+            updated_s=row["source_updated_at"],
+            cwd=row["cwd"],
+            rollout_path=row["path"],
+            git_branch=row["git_branch"],
+            raw_memory=row["raw_memory"],
+            rollout_summary=row["rollout_summary"],
+            rollout_slug=row["rollout_slug"],
+        )
+        for row in rows
+    ]
+    projects = {row["thread_id"]: row["project"] for row in rows}
+    desk = Desk(
+        root, found, projects, notes.read(root), Forgotten.of(home), decisions.pins(home), decisions.owned(home)
+    )
+    desk.settled = {row["thread_id"] for row in rows if _is_settled(row)}
+    return desk
+
+
+def _is_settled(row: Row) -> bool:
+    """Say whether the last consolidation had what a session taught, just as it is."""
+    return bool(row["is_selected"]) and row["selected_source_updated_at"] == row["source_updated_at"]
+
+
+def fingerprint(home: Path, desk: Desk) -> str:
+    """Return what tells whether anything changed that a memory is made of."""
+    digest = hashlib.sha256(_VERSION.encode())
+    for each in desk.inputs:
+        digest.update(msgspec.json.encode([each, desk.projects.get(each.thread_id)]))
+    digest.update(msgspec.json.encode([desk.notes, sorted(desk.pinned), sorted(desk.owned)]))
+    with contextlib.suppress(FileNotFoundError):
+        for line in decisions.forgotten(home):
+            digest.update(msgspec.json.encode(line))
+    return digest.hexdigest()

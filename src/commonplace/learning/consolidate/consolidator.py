@@ -1,0 +1,370 @@
+"""The consolidator that needs no model: lessons and notes in, the memory's files out, always the same for the same.
+
+lessons of the inputs, less what was forgotten, and notes → merged → entries → MEMORY.md, memory_summary.md, skills/
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from commonplace.learning import lessons
+from commonplace.learning.consolidate import (
+    bullet_sources,
+    handbook,
+    handbook_budget,
+    handbook_join,
+    merge,
+    repeated_steps,
+    skills,
+    summary,
+)
+from commonplace.learning.consolidate.bullet_sources import Learned, Resting
+from commonplace.learning.consolidate.handbook import Known
+from commonplace.learning.consolidate.skills import Skill
+from commonplace.learning.lessons import Lesson
+from commonplace.learning.reading import injection
+from commonplace.memory import similarity
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.edits.notes import Note
+from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
+from commonplace.memory.files import existing_handbook as kept
+from commonplace.memory.files import validation
+from commonplace.memory.files.raw_memories import Input, stems
+from commonplace.memory.workspace import layout
+from commonplace.memory.workspace.staging import put
+from commonplace.protocol.ids import wire_second
+from commonplace.redact import redact
+
+MIN_BUDGET: Final = 6_000
+SHARE: Final = 0.12
+"""`MEMORY.md` and the summary together, of the dialogue that was learned from."""
+MIN_PER_SESSION: Final = 600
+_SUMMARY_SHARE: Final = 0.3
+_DIALOGUE: Final = re.compile(r"^Rollout context: .*?([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?", re.MULTILINE)
+_LINKED: Final = re.compile(r"!?\[([^\]]*)\]\(\s*([^)\s]+)[^)]*\)")
+_ADDRESS: Final = re.compile(r"<(https?://[^>\s]+)>")
+_TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
+_SKILL_FILE: Final = re.compile(r"skills/([\w./-]+)/SKILL\.md")
+_KEYWORDS: Final = re.compile(r"^keywords: (.+)$", re.MULTILINE)
+
+
+class Desk(msgspec.Struct):
+    """What a consolidator works with: a staged workspace, and what is known beside its files."""
+
+    root: Path
+    inputs: list[Input]
+    projects: dict[str, str]
+    """The project of each thread."""
+    notes: list[Note]
+    forgotten: Forgotten
+    pinned: set[str]
+    owned: set[str]
+    """Files that a person made theirs."""
+    is_kept: bool = False
+    """Somebody else wrote the memory that is there: only what changed beneath it is touched."""
+    accepted: Path | None = None
+    """The workspace as people read it now."""
+    settled: set[str] = set()
+    """Threads whose last consolidation had what they taught, just as it is: of a kept memory they are part."""
+    hidden: set[str] = set()
+    """Entries that the memory holds and its file had no room for."""
+
+
+class Consolidated(msgspec.Struct):
+    """What the memory holds now."""
+
+    entries: list[Entry]
+    replaced: list[tuple[Entry, Entry]]
+    left_out: list[Entry]
+    """What did not fit into MEMORY.md."""
+    unlisted: list[Entry]
+    """What did not fit into the summary."""
+
+
+class Embedded:
+    """The consolidator that needs nothing."""
+
+    name = "embedded"
+
+    def consolidate(self, desk: Desk) -> Consolidated:
+        """Write the memory's files; return what they hold."""
+        merged, learned = lessons_of(desk)
+        return _write(desk, merged, sessions_of(desk, learned)) if not desk.is_kept else _add(desk, merged, learned)
+
+
+def entries_of(desk: Desk) -> list[Entry]:
+    """Return what the memory holds, the most useful first, without writing anything."""
+    return sorted(lessons_of(desk)[0].entries, key=handbook.rank)
+
+
+def lessons_of(desk: Desk) -> tuple[merge.Merged, list[Lesson]]:
+    """Return what lessons and notes make, and the lessons of sessions."""
+    learned = [
+        lesson
+        for each in desk.inputs
+        for lesson in lessons.of_input(each, desk.projects.get(each.thread_id) or each.cwd)
+        if not _is_forgotten(lesson, desk.forgotten) and not validation.is_unfit(lesson.text) and _is_somebodys(lesson)
+    ]
+    noted = [_lesson(note) for note in desk.notes if note.action != "forget" and _holds(note, desk.forgotten)]
+    usable = [lesson for lesson in noted if lesson.words and not validation.is_unfit(lesson.text)]
+    merged = merge.merge(_unchanged(learned + usable, desk.notes))
+    for entry in merged.entries:
+        entry.pinned = entry.id in desk.pinned
+    return merged, learned
+
+
+def _is_somebodys(lesson: Lesson) -> bool:
+    """Say whether somebody is known to have said what a lesson asks for; others' extractors may not tell."""
+    if lesson.kind not in ("preference", "rule"):
+        return True
+    said = [source.how for source in lesson.sources] or [lesson.lead]
+    return any("user" in how.lower() for how in said)
+
+
+def _is_forgotten(lesson: Lesson, forgotten: Forgotten) -> bool:
+    if not forgotten:
+        return False
+    return lesson.words in forgotten or any(source.quote in forgotten for source in lesson.sources[:1])
+
+
+def _holds(note: Note, forgotten: Forgotten) -> bool:
+    """Say whether a note still counts: it was not forgotten since it was written."""
+    when = forgotten.when(note.text)
+    return (when is None or when < note.seconds) and not injection.is_injection(note.text)
+
+
+def _unchanged(found: list[Lesson], notes: list[Note]) -> list[Lesson]:
+    """Return the lessons that no note changed or asked to forget; what means the same as one of those goes with it."""
+    gone = [(similarity.words(note.target or note.text), note) for note in notes if note.action != "remember"]
+    if not gone:
+        return found
+    kept: list[Lesson] = []
+    for together in merge.clusters(found):
+        meant = [note for words, note in gone if any(_may_take(note, each, words) for each in together)]
+        kept += [each for each in together if not any(_is_older(each, note) for note in meant)]
+    return kept
+
+
+def _may_take(note: Note, lesson: Lesson, words: similarity.Words) -> bool:
+    return _is_older(lesson, note) and _is_meant(lesson, words, note.target or note.text)
+
+
+def _is_older(lesson: Lesson, note: Note) -> bool:
+    """Say whether a lesson is one that a note may take away: learned before it, where it holds, and not its own."""
+    is_own = lesson.thread_id == note.path
+    return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
+
+
+def _is_meant(lesson: Lesson, words: similarity.Words, text: str) -> bool:
+    """Say whether a note names a lesson: by its words, or by most of them."""
+    return text.lower() in lesson.text.lower() or similarity.is_same(similarity.words(lesson.words), words)
+
+
+def _fitting(text: str) -> str:
+    """Return a person's words as they may stand in the memory's files, without marks that mean something there."""
+    text = _TASK_MARK.sub(r"Task \1", _ADDRESS.sub(r"\1", _LINKED.sub(r"\1: \2", text)))
+    return _SKILL_FILE.sub(r"skills/\1", text.replace("**", "")).strip(" -*")
+
+
+def _lesson(note: Note) -> Lesson:
+    text = _fitting(redact(note.text))
+    source = Source(text, "written by the user", None, updated_s=note.seconds, note=note.path)
+    scope = note.scope.replace(";", ",")
+    kind = "rule" if scope != GLOBAL else "preference"
+    said = f'said by the user: "{text}"'
+    return Lesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
+
+
+def sessions_of(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
+    """Return the sessions that taught something."""
+    found: dict[str, Known] = {}
+    sessions = {each.thread_id: each for each in desk.inputs}
+    names = stems(desk.inputs)
+    for lesson in learned:
+        if lesson.thread_id not in found:
+            source = sessions[lesson.thread_id]
+            words = _KEYWORDS.search(source.raw_memory)
+            keywords = [word.strip() for word in words[1].split(",")] if words else []
+            task = "" if injection.is_injection(lesson.task) else validation.plain(lesson.task)
+            found[lesson.thread_id] = Known(
+                source,
+                f"{layout.SUMMARIES}/{names[source.thread_id]}.md",
+                lesson.project,
+                task,
+                lesson.outcome,
+                keywords,
+            )
+    return found
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How large the memory may be."""
+
+    most: int
+    """Beyond this, entries are left out."""
+    wanted: int
+    """Beyond this, sources are told more briefly."""
+
+
+def budget(inputs: list[Input]) -> Budget:
+    """Return how large the memory may be: a share of the dialogue that it was learned from, and enough for a few."""
+    whole = spoken = 0
+    for each in inputs:
+        found = _DIALOGUE.search(each.rollout_summary)
+        size = int(found[1].replace(",", "")) if found else 8 * len(each.rollout_summary.encode())
+        whole += size
+        spoken += int(found[2].replace(",", "")) if found and found[2] else size
+    least = max(MIN_BUDGET, MIN_PER_SESSION * len(inputs))
+    return Budget(max(least, int(whole * SHARE)), max(MIN_BUDGET, int(spoken * SHARE)))
+
+
+def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consolidated:
+    allowed = budget(desk.inputs)
+    entries = sorted(merged.entries, key=handbook.rank)
+    found = _skills(desk)
+    share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
+    digest, unlisted = summary.write(entries, known, budget=min(summary.BUDGET, share))
+    rest = Budget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
+    text, shown = _fit(entries, known, found, rest)
+    _write_skills(desk, found)
+    put(desk.root / layout.MEMORY, clean(text))
+    put(desk.root / layout.SUMMARY, clean(digest))
+    ids = {entry.id for entry in shown}
+    return Consolidated(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
+
+
+def _add(desk: Desk, merged: merge.Merged, learned: list[Lesson]) -> Consolidated:
+    """Keep the memory that is there, without what nothing supports or holds any more, and add what is new."""
+    root = desk.root
+    memory = (root / layout.MEMORY).read_text("utf-8", "replace")
+    left, resting = _kept(desk, memory, merged)
+    told, covered = kept.files(left), {each.id for one in resting for each in (one.entry, *one.rests)}
+    old = [one.entry for one in resting]
+    news = _fresh(desk, told)
+    new = [
+        each
+        for each in sorted(merged.entries, key=handbook.rank)
+        if each.id not in covered
+        and any((source.note or source.thread_id) in news for source in each.sources)
+        and not kept.is_known(each, old)
+    ]
+    known = sessions_of(desk, learned)
+    for entry in (*old, *new):
+        entry.pinned = entry.id in desk.pinned
+    place = root / layout.SUMMARY
+    if place.is_file() and not list(validation.summary(place.read_text("utf-8", "replace"))):
+        wishes, topics = [each for each in new if each.is_global], summary.topics(new, known)
+        digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=summary.BUDGET)
+    else:
+        digest, _ = summary.write([*old, *new], known)
+    put(place, clean(digest))
+    by_key = {one.bullet.key: one.entry for one in resting}
+    by_key |= {(each.scope, SECTION_OF[each.kind], each.text): each for each in new}
+    allowed = budget(desk.inputs)
+    size = len(digest.encode())
+    text = handbook_join.join(left, handbook.write(new, known, {}))
+    text, left_out = handbook_budget.fit(text, by_key, wanted=allowed.wanted - size, most=allowed.most - size)
+    put(root / layout.MEMORY, clean(text))
+    here = {entry.id for entry in (*old, *new)}
+    untold = [each for each in merged.entries if each.id in desk.hidden and each.id not in covered | here]
+    replaced = [(was, now) for was, now in merged.replaced if now.id in here and was.id not in here]
+    return Consolidated(_once([*old, *new, *untold]), replaced, [*left_out, *untold], [])
+
+
+def _kept(desk: Desk, memory: str, merged: merge.Merged) -> tuple[str, list[Resting]]:
+    """Return what of a memory stays, and what its bullets rest on."""
+    gone = [similarity.words(note.target or note.text) for note in desk.notes if note.action != "remember"]
+
+    def is_gone(said: str) -> bool:
+        return said in desk.forgotten or any(similarity.is_same(similarity.words(said), words) for words in gone)
+
+    left = kept.supported(memory, lambda path: (desk.root / path).is_file(), is_gone)
+    known = Learned(merged)
+    over = {each.line for each in bullet_sources.bullets(left) if known.is_over(each)}
+    left = "\n".join(line for number, line in enumerate(left.split("\n"), 1) if number not in over)
+    return left, bullet_sources.trace(bullet_sources.bullets(left), known, kept.by_key(left, by_file(desk)))
+
+
+def _fresh(desk: Desk, told: dict[str, str]) -> set[str]:
+    """Return the sessions and notes that a memory does not name, or that taught something since it named them."""
+    sessions = {
+        each.thread_id
+        for file, each in by_file(desk).items()
+        if each.thread_id not in desk.settled and told.get(file, "")[:19] < wire_second(each.updated_s)[:19]
+    }
+    return sessions | {note.path for note in desk.notes if note.path not in told}
+
+
+def _once(found: list[Entry]) -> list[Entry]:
+    """Return entries, each id once."""
+    return list({entry.id: entry for entry in reversed(found)}.values())[::-1]
+
+
+def by_file(desk: Desk) -> dict[str, Input]:
+    """Return the sessions by the files of their summaries."""
+    sessions = {each.thread_id: each for each in desk.inputs}
+    return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(desk.inputs).items()}
+
+
+def _skills(desk: Desk) -> list[Skill]:
+    """Return what worked again and again, and nobody asked to forget or removed by hand."""
+    found = [
+        each
+        for each in repeated_steps.procedures(desk.inputs, desk.projects)
+        if not any(_told(run) in desk.forgotten for run in each.runs)
+        and not any(injection.is_injection(step) for run in each.runs for step in run.steps)
+    ]
+    made = skills.of_procedures(found, handbook.titles(sorted(set(desk.projects.values()))))
+    files = {skill.name: f"{layout.SKILLS}/{skill.name}/SKILL.md" for skill in made}
+    return [skill for skill in made if files[skill.name] not in desk.owned or (desk.root / files[skill.name]).is_file()]
+
+
+def _told(run: repeated_steps.Run) -> str:
+    """Return steps as a lesson tells them."""
+    return f"steps to {run.task}: " + " -> ".join(f"`{step}`" for step in run.steps)
+
+
+def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allowed: Budget) -> tuple[str, list[Entry]]:
+    """Return MEMORY.md within its budget: told more briefly first, then without the least useful entries."""
+    pointers: dict[str, list[str]] = defaultdict(list)
+    for skill in found:
+        pointers[skill.project].append(f"{layout.SKILLS}/{skill.name}/SKILL.md")
+    text = ""
+    for brevity in handbook.LEVELS:
+        text = handbook.write(entries, known, pointers, brevity)
+        if len(text.encode()) <= allowed.wanted:
+            return text, entries
+    if len(text.encode()) <= allowed.most:
+        return text, entries
+    low, high = 0, len(entries)
+    while low < high:
+        middle = (low + high + 1) // 2
+        size = len(handbook.write(entries[:middle], known, pointers, handbook.LEVELS[-1]).encode())
+        low, high = (middle, high) if size <= allowed.most else (low, middle - 1)
+    return handbook.write(entries[:low], known, pointers, handbook.LEVELS[-1]), entries[:low]
+
+
+def _write_skills(desk: Desk, found: list[Skill]) -> None:
+    """Write the skills, and remove those of ours that nothing supports; a person's own stay."""
+    folder = desk.root / layout.SKILLS
+    wanted = {skill.name for skill in found}
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        is_theirs = validation.is_owned(place.name, desk.owned)
+        if place.name not in wanted and not is_theirs and place.is_dir():
+            shutil.rmtree(place)
+    for skill in found:
+        path = f"{layout.SKILLS}/{skill.name}/SKILL.md"
+        if path not in desk.owned:
+            put(desk.root / path, clean(skill.text))
+
+
+def clean(text: str) -> str:
+    """Take secrets out once more: words that were harmless apart may look like one beside each other."""
+    cleaned = redact(text)
+    return cleaned if cleaned == text else redact(cleaned)

@@ -1,0 +1,147 @@
+"""What the deterministic merge changed, and how it is cut into parts that each fit a short conversation.
+
+The first time everything is new. After that a bullet is new if the memory that people read does not have it, for the
+same project and in the same section; that its tasks have other numbers now does not count. Where nothing is new there
+is no part, and nobody is asked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from commonplace.learning.consolidate import bullet_sources
+from commonplace.learning.consolidate.bullet_sources import Bullet, Key, Learned, Resting
+from commonplace.learning.consolidate.consolidator import Consolidated, Desk, by_file, lessons_of
+from commonplace.memory import similarity
+from commonplace.memory.entries import GLOBAL, Entry
+from commonplace.memory.files import existing_handbook
+from commonplace.memory.workspace import layout
+
+_NEAR = 0.25
+"""Share of the shorter of two bullets that they must have in common for one to be shown beside the other."""
+_MOST_NEAR = 8
+
+
+class Base(msgspec.Struct):
+    """What a model starts from: the staged workspace as the deterministic merge left it."""
+
+    root: Path
+    is_init: bool
+    made: Consolidated
+    learned: Learned
+    memory: str
+    summary: str
+    skills: dict[str, str]
+    """By their paths."""
+    resting: list[Resting]
+    """What each bullet of `memory` is."""
+    loose: list[Entry]
+    """What the memory holds and its file does not show."""
+    settled: dict[Key, Resting]
+    """Bullets that need not be looked at: those of `memory`, and those of conversations that ended well."""
+    accepted: str = ""
+    """`MEMORY.md` as people read it now."""
+    index: str = ""
+    """`memory_summary.md` as people read it now."""
+
+
+def base(desk: Desk, made: Consolidated) -> Base:
+    """Return what a model starts from."""
+    merged, _ = lessons_of(desk)
+    memory = (desk.root / layout.MEMORY).read_text("utf-8", "replace")
+    bullets, fallback = bullet_sources.bullets(memory), existing_handbook.by_key(memory, by_file(desk))
+    known = Learned(merged)
+    untold = [fallback[each.key] for each in bullets if not known.of(each)]
+    learned = Learned(merged, untold)
+    resting = bullet_sources.trace(bullets, learned, fallback)
+    covered = {each.id for one in resting for each in (one.entry, *one.rests)}
+    return Base(
+        desk.root,
+        not desk.is_kept,
+        made,
+        learned,
+        memory,
+        (desk.root / layout.SUMMARY).read_text("utf-8", "replace"),
+        skills(desk.root),
+        resting,
+        [entry for entry in made.entries if entry.id not in covered],
+        {each.bullet.key: each for each in resting},
+        _text(desk.accepted, layout.MEMORY),
+        _text(desk.accepted, layout.SUMMARY),
+    )
+
+
+def skills(root: Path) -> dict[str, str]:
+    """Return the texts of skills, by their paths from the workspace."""
+    found = sorted((root / layout.SKILLS).rglob("*")) if (root / layout.SKILLS).is_dir() else []
+    return {
+        path.relative_to(root).as_posix(): path.read_text("utf-8", "replace")
+        for path in found
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def _text(root: Path | None, name: str) -> str:
+    place = root / name if root is not None else None
+    return place.read_text("utf-8", "replace") if place is not None and place.is_file() else ""
+
+
+class Part(msgspec.Struct):
+    """What one conversation is about."""
+
+    bullets: list[Resting]
+    near: list[Resting]
+
+    @property
+    def ids(self) -> set[str]:
+        """The entries that are shown."""
+        return {each.entry.id for each in (*self.bullets, *self.near)}
+
+
+def parts(found: Base, *, room: int, beside: int) -> list[Part]:
+    """Return what is new, in parts of at most so many bytes, each with the nearest of what is not."""
+    known = set[Key]() if found.is_init else {each.key for each in bullet_sources.bullets(found.accepted)}
+    new = [each for each in found.resting if each.bullet.key not in known]
+    cut: list[list[Resting]] = []
+    left = 0
+    for each in new:
+        size = len(each.bullet.text.encode()) + 200
+        if size > left:
+            cut.append([])
+            left = room
+        cut[-1].append(each)
+        left -= size
+    return [Part(each, _near(each, found.resting, beside)) for each in cut]
+
+
+def _near(chosen: list[Resting], everything: list[Resting], room: int) -> list[Resting]:
+    """Return the bullets that share the most with some, for the same project or for all, the nearest first."""
+    own = {each.bullet.line for each in chosen}
+    scopes = {each.bullet.scope for each in chosen} | {GLOBAL}
+    asked = [(each.bullet, similarity.words(each.bullet.told)) for each in chosen]
+    ranked: list[tuple[float, int, Resting]] = []
+    for other in everything:
+        if other.bullet.line in own or other.bullet.scope not in scopes:
+            continue
+        words = similarity.words(other.bullet.told)
+        score = max(_closeness(mine, words, bullet, other.bullet) for bullet, mine in asked)
+        if score >= _NEAR:
+            ranked.append((-score, other.bullet.line, other))
+    near: list[Resting] = []
+    for _, _, each in sorted(ranked, key=lambda one: one[:2])[:_MOST_NEAR]:
+        room -= len(each.bullet.text.encode())
+        if room < 0:
+            break
+        near.append(each)
+    return near
+
+
+def _closeness(one: similarity.Words, two: similarity.Words, bullet: Bullet, other: Bullet) -> float:
+    """Return how much two bullets have in common; what contradicts counts as much as what agrees."""
+    if GLOBAL not in (bullet.scope, other.scope) and bullet.scope != other.scope:
+        return 0.0
+    shared, least = one.about & two.about, min(one.weight, two.weight)
+    together = bool(one.concepts & two.concepts) or any(family in two.chosen for family in one.chosen)
+    return max(similarity.weight(shared) / least if least and shared else 0.0, _NEAR if together else 0.0)

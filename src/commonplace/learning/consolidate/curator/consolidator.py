@@ -1,0 +1,132 @@
+"""The consolidator with a model: the memory that the deterministic merge makes, gone over by a restricted agent.
+
+    the merge, in the staged workspace → what is new, in parts → for each a short conversation → the summary, the first
+    time → read back with sources, checked, repaired once
+
+Invariants: where nothing is new, nobody is asked; whatever fails, what was staged is not used; what the model wrote is
+used only if every check of every consolidator and every rail allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from commonplace.errors import ConsolidationFailed
+from commonplace.learning.budget import Spending, Unlimited
+from commonplace.learning.consolidate import summary
+from commonplace.learning.consolidate.consolidator import Consolidated, Desk, Embedded, clean, lessons_of, sessions_of
+from commonplace.learning.consolidate.curator import briefing, changes, checks, conversation
+from commonplace.learning.consolidate.curator.changes import Base, Part
+from commonplace.learning.consolidate.curator.checks import Reviewed
+from commonplace.learning.consolidate.curator.limits import Settings
+from commonplace.learning.consolidate.curator.tools import Bench
+from commonplace.learning.consolidate.phase2 import Check, invalid
+from commonplace.learning.metered_model import Metered
+from commonplace.memory.workspace import layout
+from commonplace.memory.workspace.staging import put
+from commonplace.models.base import Model
+from commonplace.models.providers import Choice
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Curator:
+    """A consolidator that asks a model."""
+
+    def __init__(
+        self,
+        model: Model,
+        choice: Choice,
+        *,
+        spending: Spending | None = None,
+        settings: Settings | None = None,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self.name = f"{choice.name}:{choice.slug}"
+        self._spending = spending or Unlimited()
+        self._settings = settings or Settings()
+        self._talk = conversation.Talk(Metered(model, self._spending), choice, self.name, self._settings, now)
+
+    def consolidate(self, desk: Desk) -> Consolidated:
+        """Write the memory's files without asking anybody; return what they hold."""
+        return Embedded().consolidate(desk)
+
+    async def curate(self, desk: Desk, made: Consolidated, check: Check) -> Consolidated:
+        """Let the model go over what is new; return what the memory's files hold then.
+
+        Raises:
+            MemoryInvalid: what it wrote cannot be used, also after a repair.
+            ConsolidationFailed: it was stopped at a limit, gave no answer, or took too long.
+            BudgetSpent: nothing more may be spent.
+            ModelError: the model's server failed.
+        """
+        base = await anyio.to_thread.run_sync(changes.base, desk, made)
+        room, beside = self._settings.part_bytes, self._settings.near_bytes
+        parts = await anyio.to_thread.run_sync(partial(changes.parts, base, room=room, beside=beside))
+        if not parts:
+            return made
+        left, seconds = await self._spending.left(), self._settings.seconds
+        with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
+            return await self._go_over(desk, base, parts, check)
+        assert scope.cancelled_caught
+        if left is not None and left < seconds:
+            raise self._spending.over()
+        raise ConsolidationFailed(
+            f"{self.name} took longer than {seconds:g} s for the memory.", hint="It is tried again later."
+        )
+
+    async def _go_over(self, desk: Desk, base: Base, parts: list[Part], check: Check) -> Consolidated:
+        shown: set[str] = set()
+        reviewed = Reviewed(base.made, [])
+        for number, part in enumerate(parts, 1):
+            shown |= part.ids
+            message = briefing.message(base, part, number, len(parts))
+            reviewed = await self._conversation(desk, base, shown, message, check)
+        if base.is_init:
+            await anyio.to_thread.run_sync(_first_page, desk, base, reviewed.consolidated)
+            reviewed = await self._conversation(desk, base, shown, briefing.first_page(base.summary), check)
+        return reviewed.consolidated
+
+    async def _conversation(self, desk: Desk, base: Base, shown: set[str], message: str, check: Check) -> Reviewed:
+        """Let the model do one thing; return the memory that it left.
+
+        Raises:
+            MemoryInvalid: it cannot be used, also after a repair.
+        """
+        reviewed = Reviewed(base.made, [])
+
+        async def review() -> list[str]:
+            nonlocal reviewed
+            reviewed = await anyio.to_thread.run_sync(_reviewed, desk, base, shown, check)
+            return reviewed.problems
+
+        bench = Bench(desk.root, desk.owned, self._settings)
+        wrong = await conversation.converse(self._talk, desk.root, bench, message, review)
+        if wrong:
+            raise invalid(self.name, wrong)
+        base.settled = {each.bullet.key: each for each in reviewed.found}
+        return reviewed
+
+
+def _reviewed(desk: Desk, base: Base, shown: set[str], check: Check) -> Reviewed:
+    found = checks.review(desk, base, shown)
+    found.problems += check(found.consolidated.entries)
+    return found
+
+
+def _first_page(desk: Desk, base: Base, now: Consolidated) -> None:
+    """Make the summary anew from what the memory holds after everything was gone over."""
+    _, learned = lessons_of(desk)
+    hidden = {entry.id for entry in now.left_out}
+    entries = [entry for entry in now.entries if entry.id not in hidden]
+    size = max(len(base.summary.encode()), summary.BUDGET // 4)
+    text, base.made.unlisted = summary.write(entries, sessions_of(desk, learned), budget=min(size, summary.BUDGET))
+    base.summary = clean(text)
+    put(desk.root / layout.SUMMARY, base.summary)

@@ -1,0 +1,235 @@
+"""The tools of the restricted agent, and their limits: `list`, `read`, `search`, `edit`, `write`, `done`.
+
+All work on the staged workspace and on nothing else (`places`). What is shown and what is written is without secrets.
+A bench is for one conversation: it counts calls and bytes, and stops a model that asks for the same again and again or
+whose every call fails. `done` ends the conversation at once, in the same answer as the edits before it; it does not
+after one that failed, so that a mistake is seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.agent.tools import arguments
+from commonplace.agent.tools.registry import Call, Context, Definition, Output, Tool
+from commonplace.errors import ToolError
+from commonplace.learning.consolidate.curator import prompts, staged_files
+from commonplace.learning.consolidate.curator.limits import Settings
+from commonplace.memory.recall.tools import file_cache, files, list_files, search_files
+from commonplace.memory.recall.tools.arguments import ListArguments, SearchArguments
+from commonplace.memory.recall.visibility import Beside, Sessions, View
+from commonplace.redact import redact
+
+SAME: Final = 3
+"""How often the same call with the same answer is borne."""
+FAILURES: Final = 8
+"""How many calls in a row may fail."""
+_LINES: Final = 120
+_MATCHES: Final = 20
+_MATCH_CHARS: Final = 400
+_ENTRIES: Final = 200
+
+
+class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str = ""
+
+
+class _Read(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    line: int = 1
+    lines: int = _LINES
+
+
+class _Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    words: str
+    path: str = ""
+
+
+class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    old: str
+    new: str
+
+
+class _Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    changes: list[_Change]
+
+
+class _Write(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    text: str
+
+
+class _Done(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Bench:
+    """What one conversation works with, and how much of its limits it has used."""
+
+    def __init__(self, root: Path, owned: Collection[str], settings: Settings) -> None:
+        self._root = root
+        self._owned = owned
+        self._settings = settings
+        self._calls = self._shown = self._written = 0
+        self._again: Counter[bytes] = Counter()
+        self._failed_in_a_row = 0
+        self._is_broken = False
+        """The last change failed, and the model may not have seen it yet."""
+        self.is_done = False
+        self.problem: str | None = None
+        """Why the conversation was stopped."""
+        self.on_end: Callable[[str], None] = lambda _: None
+        """Called when no further answer is wanted."""
+
+    def tools(self) -> list[Tool]:
+        """Return the tools as they are offered."""
+        kinds: dict[str, tuple[type[msgspec.Struct], Callable[[Any], str]]] = {
+            "list": (_List, self._list),
+            "read": (_Read, self._read),
+            "search": (_Search, self._search),
+            "edit": (_Edit, self._edit),
+            "write": (_Write, self._write),
+            "done": (_Done, self._done),
+        }
+        return [_Tool(self, name, kind, act) for name, (kind, act) in kinds.items()]
+
+    def goes_on(self) -> None:
+        """Begin the next turn of the conversation."""
+        self.is_done = self._is_broken = False
+        self._failed_in_a_row = 0
+
+    async def called(self, call: Call, act: Callable[[], str]) -> Output:
+        """Answer a call, if there may be one more."""
+        self._calls += 1
+        if self.problem is None and self._calls > self._settings.calls:
+            self._stop(f"it made more than {self._settings.calls} calls")
+        if self.problem is not None:
+            return Output(content=f"Stopped: {self.problem}.", ok=False)
+        try:
+            text, ok = await anyio.to_thread.run_sync(act), True
+        except ToolError as error:
+            text, ok = f"{call.name}: {error.sentence()}", False
+        except OSError as error:
+            text, ok = f"{call.name} failed: {error.strerror}", False
+        self._note(call, text, ok)
+        return Output(content=self._bounded(text), ok=ok)
+
+    def _note(self, call: Call, text: str, ok: bool) -> None:
+        self._failed_in_a_row = 0 if ok else self._failed_in_a_row + 1
+        if call.name in ("edit", "write"):
+            self._is_broken = not ok
+        key = hashlib.blake2b(f"{call.key}\0{call.arguments}\0{text}".encode("utf-8", "replace")).digest()
+        self._again[key] += 1
+        if self._again[key] > SAME:
+            self._stop("it asks for the same again and again")
+        elif self._failed_in_a_row >= FAILURES:
+            self._stop(f"{FAILURES} calls in a row failed")
+        elif self.is_done:
+            self.on_end("done")
+
+    def _stop(self, why: str) -> None:
+        self.problem = why
+        self.on_end(why)
+
+    def _bounded(self, text: str) -> str:
+        left = self._settings.shown_bytes - self._shown
+        data = redact(text).encode("utf-8", "replace")
+        most = max(min(left, self._settings.read_bytes), 0)
+        self._shown += min(len(data), most)
+        if len(data) <= most:
+            return data.decode()
+        return data[:most].decode("utf-8", "ignore") + "\n" + prompts.text("cut" if most else "no_more")
+
+    def _list(self, given: _List) -> str:
+        with files.Root(self._root) as root:
+            found = list_files.listing(root, ListArguments(given.path or None, None, _ENTRIES), View(), _beside(root))
+        lines = [each.path + ("/" if each.entry_type == "directory" else "") for each in found.entries]
+        return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
+
+    def _read(self, given: _Read) -> str:
+        if given.line < 1 or given.lines < 1:
+            raise arguments.bad("line and lines count from 1")
+        lines = staged_files.read(self._root, given.path).split("\n")
+        wanted = lines[given.line - 1 : given.line - 1 + min(given.lines, _LINES)]
+        return "\n".join(f"{number}: {line}" for number, line in enumerate(wanted, given.line)) or "(no such line)"
+
+    def _search(self, given: _Search) -> str:
+        wanted = SearchArguments(
+            [given.words], path=given.path or None, case_sensitive=False, normalized=True, max_results=_MATCHES
+        )
+        with files.Root(self._root) as root:
+            found = search_files.search(root, file_cache.Keeper(), wanted, View(), _beside(root))
+        lines = [f"{each.path}:{each.match_line_number}: {each.content[:_MATCH_CHARS]}" for each in found.matches]
+        return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
+
+    def _edit(self, given: _Edit) -> str:
+        staged_files.may_write(given.path, self._owned)
+        text = staged_files.read(self._root, given.path)
+        if not given.changes:
+            raise arguments.bad("there is no change in changes")
+        for change in given.changes:
+            times = text.count(change.old) if change.old else 0
+            if times != 1:
+                shown = change.old if len(change.old) <= 100 else f"{change.old[:100]}…"
+                raise ToolError(
+                    "not_once", f"old must stand in the file exactly once, it does {times} times: {shown!r}"
+                )
+            text = text.replace(change.old, self._taken(change.new))
+        staged_files.write(self._root, given.path, text, self._owned)
+        return "changed"
+
+    def _write(self, given: _Write) -> str:
+        staged_files.may_write(given.path, self._owned)
+        if staged_files.skill_of(given.path) is None:
+            raise ToolError("read_only", f"{given.path} is changed with edit, not written anew")
+        staged_files.write(self._root, given.path, self._taken(given.text), self._owned)
+        return "written"
+
+    def _taken(self, text: str) -> str:
+        """Return a text as it may be written; it counts."""
+        size = len(text.encode("utf-8", "replace"))
+        if size > self._settings.edit_bytes:
+            raise ToolError("too_large", f"a text has {size} bytes, and {self._settings.edit_bytes} is the most")
+        self._written += size
+        if self._written > self._settings.written_bytes:
+            raise ToolError("too_large", f"more than {self._settings.written_bytes} bytes were written")
+        return redact(text)
+
+    def _done(self, given: _Done) -> str:
+        if self._is_broken:
+            self._is_broken = False
+            raise ToolError("not_done", "the change before this failed; put it right, or call done once more")
+        self.is_done = True
+        return "ok"
+
+
+def _beside(root: files.Root) -> Beside:
+    return Beside(root.text, Sessions())
+
+
+class _Tool:
+    """One tool of a bench."""
+
+    aliases: tuple[str, ...] = ()
+    parallel = False
+    mutates = False
+
+    def __init__(self, bench: Bench, name: str, kind: type[msgspec.Struct], act: Callable[[Any], str]) -> None:
+        self._bench = bench
+        self._kind = kind
+        self._act = act
+        schema = {"additionalProperties": False, **arguments.schema(kind)}
+        schema.pop("title", None)
+        self.definition = Definition(name, "function", prompts.text(f"tool_{name}"), schema)
+
+    async def run(self, call: Call, context: Context) -> Output:
+        """Do what was asked."""
+        return await self._bench.called(call, lambda: self._act(arguments.decode(call.arguments, self._kind)))

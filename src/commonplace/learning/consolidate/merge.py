@@ -1,0 +1,195 @@
+"""Lessons become entries: what means the same is one, with all its sources; of what contradicts, the newest holds.
+
+Lessons are taken in the order in which they were learned, whatever the order they arrived in, so that the same lessons
+always make the same entries. Wishes of a person are compared across projects: one that comes up in two of them, or that
+they said is for everything, is theirs everywhere. All else stays in its project.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from commonplace.learning.consolidate import command_similarity
+from commonplace.learning.lessons import Lesson
+from commonplace.memory import similarity
+from commonplace.memory.entries import GLOBAL, Entry, Source, entry_id
+from commonplace.memory.similarity import Words
+
+_ANYWHERE: Final = "*"
+_MAX_LOOKED: Final = 400
+_MAX_CANDIDATES: Final = 24
+
+
+class Cluster(msgspec.Struct):
+    """Lessons that mean the same."""
+
+    number: int
+    lessons: list[Lesson]
+    wordings: list[Words]
+    is_said: bool
+    """Somebody said it; else commands showed it. What people say may contradict what they said before."""
+    replaced_by: Cluster | None = None
+
+    @property
+    def last(self) -> Lesson:
+        """The lesson that was learned last."""
+        return self.lessons[-1]
+
+    def projects(self) -> set[str]:
+        """Return the projects that taught it."""
+        return {lesson.project for lesson in self.lessons}
+
+
+class Merged(msgspec.Struct):
+    """What many sessions taught."""
+
+    entries: list[Entry]
+    replaced: list[tuple[Entry, Entry]]
+    """What no longer holds, each with what took its place."""
+
+
+def merge(lessons: Iterable[Lesson], is_global: dict[str, str] | None = None) -> Merged:
+    """Return the entries that lessons make; `is_global` decides the scope of entries that a person decided about."""
+    clusters = _Clusters()
+    for lesson in sorted(lessons, key=lambda each: each.order):
+        clusters.add(lesson)
+    found = {cluster.number: _entry(cluster, is_global or {}) for cluster in clusters.all}
+    _replace(clusters, found)
+    live = [cluster for cluster in clusters.all if cluster.replaced_by is None]
+    replaced = [
+        (found[each.number], found[each.replaced_by.number]) for each in clusters.all if each.replaced_by is not None
+    ]
+    return Merged([found[each.number] for each in live], replaced)
+
+
+def clusters(lessons: Iterable[Lesson]) -> list[list[Lesson]]:
+    """Return lessons that mean the same together."""
+    found = _Clusters()
+    for lesson in sorted(lessons, key=lambda each: each.order):
+        found.add(lesson)
+    return [cluster.lessons for cluster in found.all]
+
+
+class _Clusters:
+    """Clusters by the words they are about, so that a lesson is compared with few."""
+
+    def __init__(self) -> None:
+        self.all: list[Cluster] = []
+        self._by_word: dict[tuple[str, str], list[int]] = defaultdict(list)
+
+    def add(self, lesson: Lesson) -> None:
+        words = similarity.words(lesson.words)
+        near = self.near(lesson, words, least=2 if len(words.handles) > 1 else 1)
+        same = next((each for each in near if _is_same(each, lesson, words)), None)
+        if same is None:
+            same = Cluster(len(self.all), [], [], bool(lesson.lead))
+            self.all.append(same)
+        same.lessons.append(lesson)
+        if words not in same.wordings:
+            same.wordings.append(words)
+        places = [lesson.project, _ANYWHERE] if is_personal(lesson) else [lesson.project]
+        for word in words.handles:
+            for place in places:
+                listed = self._by_word[(place, word)]
+                if same.number not in listed[-1:]:
+                    listed.append(same.number)
+
+    def near(self, lesson: Lesson, words: Words, least: int = 1) -> list[Cluster]:
+        """Return the clusters that share the most words with a lesson, the nearest first.
+
+        A person's wishes are looked for in all their projects; all else in its own.
+        """
+        places = (lesson.project, _ANYWHERE) if is_personal(lesson) else (lesson.project,)
+        listed = [self._by_word.get((place, word), ()) for word in sorted(words.handles) for place in places]
+        shared: Counter[int] = Counter()
+        looked = 0
+        for numbers in sorted(listed, key=len):  # the rare words first: what only shares common ones is not near
+            looked += len(numbers)
+            if looked > _MAX_LOOKED and shared:
+                break
+            shared.update(numbers)
+        is_said = bool(lesson.lead)
+        alike_kind = [pair for pair in shared.items() if pair[1] >= least and self.all[pair[0]].is_said == is_said]
+        ranked = heapq.nsmallest(_MAX_CANDIDATES, alike_kind, key=lambda pair: (-pair[1], pair[0]))
+        return [self.all[number] for number, _ in ranked]
+
+
+def _is_same(cluster: Cluster, lesson: Lesson, words: Words) -> bool:
+    """Say whether a lesson teaches what a cluster does: by the words that were said, or by the commands that ran."""
+    if lesson.lead:
+        return any(similarity.is_same(known, words) for known in cluster.wordings)
+    return any(command_similarity.is_same(known, lesson) for known in cluster.lessons[-3:])
+
+
+def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
+    first, last = cluster.lessons[0], cluster.last
+    told = _telling(cluster)
+    name = entry_id(first.project, first.kind, first.words)
+    threads = {lesson.thread_id for lesson in cluster.lessons}
+    sources = [source for lesson in cluster.lessons for source in lesson.sources] or [
+        Source(lesson.words, _how(lesson), lesson.thread_id, updated_s=lesson.updated_s) for lesson in cluster.lessons
+    ]
+    scope = decided.get(name) or _scope(cluster)
+    return Entry(name, scope, told.kind, told.told, len(threads), sources, first.updated_s, last.updated_s)
+
+
+def _how(lesson: Lesson) -> str:
+    """Return how far a lesson without references can be trusted: by what its bullet says of it."""
+    if lesson.lead and "by the user" not in lesson.lead and "user" in lesson.lead.lower():
+        return "told to be said by the user"
+    return lesson.lead or "learned"
+
+
+def _telling(cluster: Cluster) -> Lesson:
+    """Return the lesson that says it best: the most complete wording or check, and of those the newest."""
+    if cluster.last.kind == "verify" and not cluster.is_said:
+        return max(cluster.lessons, key=lambda lesson: (command_similarity.completeness(lesson), lesson.order))
+    return max(cluster.lessons, key=lambda lesson: (min(len(lesson.words), 200), lesson.order))
+
+
+def _scope(cluster: Cluster) -> str:
+    """Return whom a cluster is for."""
+    projects = cluster.projects()
+    if not all(is_personal(lesson) for lesson in cluster.lessons):
+        return cluster.last.project
+    if len(projects) > 1 or any(is_for_everything(lesson) for lesson in cluster.lessons):
+        return GLOBAL
+    return cluster.last.project
+
+
+def is_personal(lesson: Lesson) -> bool:
+    """Say whether a lesson may be the person's own: a wish, or a norm that does not name the project at hand."""
+    if lesson.kind != "rule":
+        return lesson.kind == "preference"
+    return not similarity.pattern("of_this_project").search(lesson.words.lower().replace("’", "'"))
+
+
+def is_for_everything(lesson: Lesson) -> bool:
+    """Say whether a person said that a wish is for all they do, or is about how they are spoken to."""
+    lower = lesson.words.lower().replace("’", "'")
+    if similarity.pattern("everywhere").search(lower):
+        return not similarity.pattern("of_this_project").search(lower) or "everywhere" in lower
+    if similarity.words(lesson.words).exact or similarity.pattern("of_this_project").search(lower):
+        return False
+    return bool(similarity.pattern("about_answers").search(lower))
+
+
+def _replace(clusters: _Clusters, entries: dict[int, Entry]) -> None:
+    """Mark what no longer holds: of two clusters in one scope that say otherwise, the one that was learned first."""
+    for newer in clusters.all:
+        if not newer.is_said:
+            continue
+        for older in clusters.near(newer.last, similarity.words(newer.last.words)):
+            if older is newer or older.last.order >= newer.last.order or older.replaced_by is not None:
+                continue
+            if entries[older.number].scope != entries[newer.number].scope:
+                continue
+            before, now = similarity.words(older.last.words), similarity.words(newer.last.words)
+            is_one_session = older.last.thread_id == newer.last.thread_id
+            if (not is_one_session or now.reverses) and similarity.clash(before, now):
+                older.replaced_by = newer

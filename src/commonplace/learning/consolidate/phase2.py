@@ -1,0 +1,368 @@
+"""Phase 2: what single sessions taught becomes the memory, one holder at a time.
+
+    claim → recover and adopt edits by hand → inputs → anything new? → stage → consolidate → validate → new baseline
+          → still ours? → the staged state takes the place of the old one → history → rows
+
+Until the staged state takes its place, nothing that anybody reads has changed; a failure or a crash before that leaves
+the old state. After it, whoever comes next finishes what is missing: history and rows follow from the files.
+
+A consolidator makes the memory without asking anybody; one that `Curates` lets a model go over it then, in the same
+staged workspace. A claim that was lost ends the work at once, and one that may have been is asked for again right
+before the new state takes its place. A spent budget is no failure: the claim is given back. After two failures in a row
+the embedded consolidator does it, and says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from commonplace.config import Settings
+from commonplace.errors import BudgetSpent, CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
+from commonplace.learning.consolidate import consolidation_input, entry_rows, provenance
+from commonplace.learning.consolidate.consolidator import Consolidated, Desk, Embedded
+from commonplace.memory.edits import history, manual_edits, removal
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.entries import Entry
+from commonplace.memory.files import extensions, raw_memories, validation
+from commonplace.memory.workspace import baseline, difference, layout, staging
+from commonplace.protocol.ids import wire_time
+from commonplace.state import consolidation_jobs, entries, jobs, outputs
+from commonplace.state.database import Database, Row, Transaction
+from commonplace.state.jobs import Claim, Outcome, Worker
+from commonplace.state.outputs import Output
+
+MAX_FAILURES: Final = 2
+"""After so many failures in a row, the consolidator that needs no model does it."""
+_ATTEMPTS: Final = 5
+_SHOWN: Final = 8
+"""How many problems a failure names."""
+_LOST: Final = "Another process has taken over; this one stopped and changed nothing."
+
+Check = Callable[[list[Entry]], list[str]]
+"""Returns what is wrong with the staged workspace and the entries that it is said to hold."""
+
+
+class Consolidator(Protocol):
+    """Makes a memory of what sessions taught, in a staged workspace."""
+
+    name: str
+
+    def consolidate(self, desk: Desk) -> Consolidated:
+        """Write the memory's files; return what they hold."""
+        ...
+
+
+@runtime_checkable
+class Curates(Protocol):
+    """A consolidator with somebody who goes over what it made."""
+
+    async def curate(self, desk: Desk, made: Consolidated, check: Check) -> Consolidated:
+        """Better the memory's files; return what they hold.
+
+        Raises:
+            BudgetSpent: nothing more may be spent; the files are not to be used.
+            CommonplaceError: it failed; the files are not to be used.
+        """
+        ...
+
+
+class Phase(msgspec.Struct):
+    """What phase 2 works with."""
+
+    settings: Settings
+    database: Database
+    consolidator: Consolidator
+    worker: Worker
+    background: bool = False
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    """What lies between two heartbeats."""
+
+
+class Result(msgspec.Struct):
+    """What phase 2 did."""
+
+    status: str
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    warnings: list[str] = []
+
+
+class _Done(msgspec.Struct):
+    result: Result
+    fingerprint: str
+    consolidated: Consolidated | None = None
+    """None if rows mirror it already."""
+
+
+class _Lost(Exception):
+    """The claim is somebody else's."""
+
+
+async def run(phase: Phase) -> Result:
+    """Consolidate if anything changed; say why not otherwise."""
+    home = str(phase.settings.home.resolve())
+    claim = await phase.database.write(lambda tx: _claim(tx, phase, home))
+    if isinstance(claim, Outcome):
+        return Result(f"skipped_{claim.value}")
+    done = Result("lost", warnings=[_LOST])
+    try:
+        async with anyio.create_task_group() as heart:
+            with anyio.CancelScope() as work:
+                heart.start_soon(_beat, phase, claim, work)
+                try:
+                    done = await _hold(phase, claim, home)
+                except _Lost:
+                    pass
+                except BudgetSpent as error:
+                    done = await _stopped(phase, claim, error)
+                except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
+                    done = await _failed(phase, claim, error)
+            heart.cancel_scope.cancel()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await phase.database.write(lambda tx: jobs.release(tx, [claim]))
+        raise
+    return done
+
+
+async def _stopped(phase: Phase, claim: Claim, error: BudgetSpent) -> Result:
+    """Give a claim back whose work costs more than may be spent now: it waits, and did not fail."""
+    await phase.database.write(lambda tx: jobs.release(tx, [claim]))
+    return Result("stopped_budget", warnings=[f"The memory was not changed: {error.sentence()}"])
+
+
+async def _failed(phase: Phase, claim: Claim, error: Exception) -> Result:
+    reason = error.sentence() if isinstance(error, CommonplaceError) else f"{type(error).__name__}: {error}."
+    now = _now(phase)
+    await phase.database.write(lambda tx: consolidation_jobs.fail(tx, claim, reason, now=now))
+    return Result("failed", warnings=[f"The memory was not changed: {reason}"])
+
+
+def _claim(tx: Transaction, phase: Phase, home: str) -> Claim | Outcome:
+    outputs.prune(tx, max_unused_days=phase.settings["memory.max_unused_days"], now=_now(phase))
+    return consolidation_jobs.claim(
+        tx,
+        home,
+        phase.worker,
+        secrets.token_hex(16),
+        now=_now(phase),
+        lease=phase.settings["memory.consolidate_lease_seconds"],
+        background=phase.background,
+    )
+
+
+async def _beat(phase: Phase, claim: Claim, work: anyio.CancelScope) -> None:
+    """Keep the claim; end the work if that cannot be done because somebody else has it."""
+    while True:
+        await phase.sleep(phase.settings["memory.consolidate_heartbeat_seconds"])
+        with contextlib.suppress(StateError):  # a database that is busy says nothing about whose it is
+            if not await _is_ours(phase, claim):
+                work.cancel()
+                return
+
+
+async def _confirm(phase: Phase, claim: Claim) -> None:
+    if not await _is_ours(phase, claim):
+        raise _Lost
+
+
+async def _is_ours(phase: Phase, claim: Claim) -> bool:
+    """Say whether a claim holds, and keep it for longer."""
+    lease, now = phase.settings["memory.consolidate_lease_seconds"], _now(phase)
+    return await phase.database.write(lambda tx: jobs.heartbeat(tx, claim, lease=lease, now=now))
+
+
+async def _hold(phase: Phase, claim: Claim, home: str) -> Result:
+    """Do the work of a claim, again from the start if a person changed the workspace meanwhile."""
+    for attempt in range(_ATTEMPTS):
+        rows = await phase.database.read(lambda tx: _select(tx, phase, home))
+        forgotten = Forgotten.of(phase.settings.home)
+        rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
+        mirror = await phase.database.read(lambda tx: _Mirror(entries.mirrored(tx, home), entries.hidden(tx, home)))
+        try:
+            done = await _work(phase, claim, rows, mirror)
+        except WorkspaceChanged:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            continue
+        await _record(phase, claim, rows, done, cleaned)
+        return done.result
+    raise AssertionError  # the last attempt returns or raises
+
+
+def _select(tx: Transaction, phase: Phase, home: str) -> list[Row]:
+    return outputs.select(
+        tx,
+        home,
+        limit=phase.settings["memory.max_raw_memories"],
+        max_unused_days=phase.settings["memory.max_unused_days"],
+        now=_now(phase),
+    )
+
+
+class _Mirror(msgspec.Struct):
+    """What the database knows of the memory as it is."""
+
+    fingerprint: str | None
+    hidden: set[str]
+    """Entries that its file had no room for."""
+
+
+class _Job(msgspec.Struct):
+    """One attempt: a staged workspace, and what is to become of it."""
+
+    desk: Desk
+    root: Path
+    staged: Path
+    maker: Consolidator
+    made: str
+    """What the baseline will say."""
+    fingerprint: str
+    is_current: bool
+    moment: datetime
+    told: list[history.Change]
+    given: frozenset[str] = frozenset()
+    """Files that were put there for the consolidator."""
+
+    def check(self, found: list[Entry]) -> list[str]:
+        """Return what is wrong with what the consolidator wrote."""
+        wrong = validation.problems(self.staged, against=self.root, given=self.given, owned=self.desk.owned)
+        return wrong + list(validation.entries(found))
+
+
+async def _work(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _Done:
+    """Bring the workspace up to date with the rows."""
+    job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirror)
+    if isinstance(job, _Done):
+        return job
+    changes: list[history.Change] = []
+    try:
+        consolidated = await _consolidated(job)
+        if not job.is_current:
+            await anyio.to_thread.run_sync(baseline.reset, job.staged, job.made, job.moment)
+            await _confirm(phase, claim)
+        with anyio.CancelScope(shield=True):
+            changes = await anyio.to_thread.run_sync(_finish, phase, job, consolidated)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(staging.discard, job.root)
+        raise
+    done = _Done(_result(changes, consolidated), job.fingerprint, consolidated)
+    if job.maker is not phase.consolidator:
+        done.result.warnings.append(
+            f"{phase.consolidator.name} failed {claim.failures} times in a row; this time {job.maker.name} put the "
+            "memory together, and kept what was there."
+        )
+    return done
+
+
+def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _Job | _Done:
+    """Stage a workspace; nothing if there is nothing to do."""
+    home, moment = phase.settings.home, phase.settings.now()
+    root = home / layout.FOLDER
+    staging.recover(root)
+    layout.ensure(root)
+    extensions.seed(root)
+    difference.remove(root)
+    baseline.ensure(root, moment)
+    manual_edits.adopt(home, root, moment)
+    removal.workspace(root, Forgotten.of(home))
+    desk = consolidation_input.of_rows(home, root, rows)
+    desk.accepted, desk.hidden = root, mirror.hidden
+    desk.is_kept = provenance.is_others(root, mirror.fingerprint)
+    if not provenance.is_ours(root):  # whoever wrote it did not know what we read
+        desk.settled = set()
+    fingerprint, name = consolidation_input.fingerprint(home, desk), phase.consolidator.name
+    made = provenance.message(name, fingerprint, is_kept=desk.is_kept)
+    instead = provenance.message(provenance.PLAIN, fingerprint, is_kept=desk.is_kept, instead_of=name)
+    is_sound = not validation.problems(root, owned=desk.owned)
+    is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
+    if is_current and mirror.fingerprint == fingerprint:
+        return _Done(Result("unchanged"), fingerprint)
+    gives_up = claim.failures >= MAX_FAILURES and isinstance(phase.consolidator, Curates)
+    maker = Embedded() if gives_up else phase.consolidator
+    told = history.read(home)
+    staged = staging.stage(root)
+    return _Job(desk, root, staged, maker, instead if gives_up else made, fingerprint, is_current, moment, told)
+
+
+async def _consolidated(job: _Job) -> Consolidated:
+    """Let the consolidator write into the staged workspace, and check what it wrote."""
+    consolidated = await anyio.to_thread.run_sync(_written, job)
+    if isinstance(job.maker, Curates) and not job.is_current:
+        consolidated = await job.maker.curate(job.desk, consolidated, job.check)
+    await anyio.to_thread.run_sync(difference.remove, job.staged)
+    wrong = await anyio.to_thread.run_sync(job.check, consolidated.entries)
+    if wrong:
+        raise invalid(job.maker.name, wrong)
+    return consolidated
+
+
+def _written(job: _Job) -> Consolidated:
+    synced = raw_memories.sync(job.staged, job.desk.inputs)
+    pruned = extensions.prune(job.staged, job.moment)
+    given = {change.path for change in difference.write(job.staged, against=job.root)}
+    job.given = frozenset({*given, *synced.written, *synced.removed, *pruned})
+    job.desk.root = job.staged
+    return job.maker.consolidate(job.desk)
+
+
+def invalid(name: str, wrong: list[str]) -> MemoryInvalid:
+    """Return the error of a consolidator whose memory cannot be used."""
+    return MemoryInvalid(
+        f"{name} wrote a memory that cannot be used: {' '.join(wrong[:_SHOWN])}",
+        hint="The memory is as it was.",
+        problems=wrong,
+    )
+
+
+def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history.Change]:
+    """Put the staged workspace in the place of the old one, and tell how the memory changed."""
+    if job.is_current:  # a run was cut short after its state took its place: only history and rows are missing
+        staging.discard(job.root)
+    else:
+        staging.commit(job.staged, job.root)
+    changes = history.difference(job.told, consolidated.entries, consolidated.replaced, wire_time(job.moment))
+    history.append(phase.settings.home, changes)
+    return changes
+
+
+def _result(changes: list[history.Change], consolidated: Consolidated) -> Result:
+    counts = {"added": 0, "changed": 0, "removed": 0}
+    for change in changes:
+        kind = "added" if change.before is None else "removed" if change.after is None else "changed"
+        counts[kind] += 1
+    warnings: list[str] = []
+    if consolidated.left_out:
+        warnings.append(f"{len(consolidated.left_out)} entries did not fit into MEMORY.md; `memory list` shows them.")
+    if consolidated.unlisted:
+        warnings.append(f"{len(consolidated.unlisted)} entries are not in memory_summary.md; MEMORY.md has them.")
+    return Result("succeeded", **counts, warnings=warnings)
+
+
+async def _record(phase: Phase, claim: Claim, rows: list[Row], done: _Done, cleaned: dict[str, Output]) -> None:
+    watermark = max([claim.watermark, *(row["source_updated_at"] for row in rows)])
+    selected = [(row["thread_id"], row["source_updated_at"]) for row in rows]
+    now, home = _now(phase), claim.job_key
+
+    def body(tx: Transaction) -> None:
+        for thread_id, left in cleaned.items():
+            outputs.replace(tx, thread_id, left, now=now)
+        if consolidation_jobs.succeed(tx, claim, watermark, selected, now=now) and done.consolidated is not None:
+            entry_rows.write(tx, home, done.consolidated, done.fingerprint)
+
+    await phase.database.write(body)
+
+
+def _now(phase: Phase) -> int:
+    return int(phase.settings.now().timestamp())

@@ -1,0 +1,144 @@
+"""Steps that came up in two sessions or more: told by what was run and worked, not by what anybody called it.
+
+Every summary lists the commands that worked, in order. Where two sessions of a project share three or more in the same
+order, that is a procedure, whether or not either of them looked like one alone. Checks, commits and the like are in
+every session and make none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from commonplace.learning.reading import commands
+from commonplace.memory.files.raw_memories import Input
+
+_TASK: Final = re.compile(r"^## Task \d+: (.*)$")
+_STEP: Final = re.compile(r"^- `(.+)` \(exit 0\)$")
+_FEWEST: Final = 3
+_OWN: Final = 2
+"""How many steps must be of the procedure's own, neither checks nor bookkeeping."""
+_MAX_COMPARED: Final = 48
+_SHORT: Final = 3
+_ALIKE: Final = 0.5
+_VALUE: Final = re.compile(r"\d|=")
+_USUAL: Final = frozenset({"git", "cd", "ls", "cat", "echo", "pip", "npm install", "mkdir", "rm", "mv", "gh"})
+
+
+class Run(msgspec.Struct, frozen=True):
+    """The commands of a session that worked, in order."""
+
+    thread_id: str
+    updated_s: int
+    task: str
+    steps: tuple[str, ...]
+
+
+class Procedure(msgspec.Struct, frozen=True):
+    """Steps that several sessions share, oldest session first; each run has the shared steps only."""
+
+    project: str
+    runs: tuple[Run, ...]
+
+
+def procedures(inputs: list[Input], projects: dict[str, str]) -> list[Procedure]:
+    """Return the steps that sessions of a project share."""
+    by_project: dict[str, list[Run]] = defaultdict(list)
+    for each in sorted(inputs, key=lambda one: (one.updated_s, one.thread_id)):
+        run = _run(each)
+        if len(run.steps) >= _FEWEST:
+            by_project[projects.get(each.thread_id) or each.cwd].append(run)
+    return [found for project in sorted(by_project) for found in _shared(project, by_project[project])]
+
+
+def _run(source: Input) -> Run:
+    tasks: list[tuple[str, list[str]]] = [("", [])]
+    for line in source.rollout_summary.split("\n"):
+        heading, step = _TASK.match(line), _STEP.match(line)
+        if heading:
+            tasks.append((heading[1], []))
+        elif step and step[1] not in tasks[-1][1]:
+            tasks[-1][1].append(step[1])
+    steps = tuple(step for _, own in tasks for step in own)
+    longest = max(tasks, key=lambda task: len(task[1]))
+    return Run(source.thread_id, source.updated_s, longest[0], steps)
+
+
+def _shared(project: str, runs: list[Run]) -> list[Procedure]:
+    """Put runs together, each with the first procedure it shares enough with."""
+    found: list[list[Run]] = []
+    for run in runs:
+        for known in found[-_MAX_COMPARED:]:
+            common = _common(known[-1], run)
+            if common is not None:
+                before, now = common
+                known[:] = [*(_common_or_whole(each, before) for each in known), now]
+                break
+        else:
+            found.append([run])
+    return [Procedure(project, tuple(each)) for each in found if len(each) > 1]
+
+
+def _common_or_whole(run: Run, like: Run) -> Run:
+    common = _common(run, like)
+    return common[0] if common is not None else run
+
+
+def _common(one: Run, two: Run) -> tuple[Run, Run] | None:
+    """Return two runs with only the steps that they share in the same order; None if that is no procedure."""
+    first, second = one.steps, two.steps
+    if sum((Counter(map(_program, first)) & Counter(map(_program, second))).values()) < _FEWEST:
+        return None
+    pairs = _longest(first, second)
+    own = {_shape(first[place]) for place, _ in pairs if _is_own(first[place], _program(first[place]))}
+    if len(own) < _OWN or len({_shape(first[place]) for place, _ in pairs}) < _FEWEST:
+        return None
+    left = msgspec.structs.replace(one, steps=tuple(first[place] for place, _ in pairs))
+    return left, msgspec.structs.replace(two, steps=tuple(second[place] for _, place in pairs))
+
+
+def _longest(first: tuple[str, ...], second: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return the longest list of pairs of places with like steps, in order in both."""
+    best = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
+    for a in range(len(first) - 1, -1, -1):
+        for b in range(len(second) - 1, -1, -1):
+            here = best[a + 1][b + 1] + 1 if _is_like(first[a], second[b]) else 0
+            best[a][b] = max(here, best[a + 1][b], best[a][b + 1])
+    pairs: list[tuple[int, int]] = []
+    a = b = 0
+    while a < len(first) and b < len(second):
+        if _is_like(first[a], second[b]) and best[a][b] == best[a + 1][b + 1] + 1:
+            pairs.append((a, b))
+            a, b = a + 1, b + 1
+        elif best[a + 1][b] >= best[a][b + 1]:
+            a += 1
+        else:
+            b += 1
+    return pairs
+
+
+def _is_like(one: str, two: str) -> bool:
+    """Say whether two steps are the same with other values."""
+    if _program(one) != _program(two):
+        return False
+    first, second = set(one.split()), set(two.split())
+    return min(len(first), len(second)) <= _SHORT or len(first & second) / len(first | second) >= _ALIKE
+
+
+def _shape(step: str) -> str:
+    """Return a step without what looks like a value."""
+    return " ".join(word for word in step.split() if not _VALUE.search(word))
+
+
+@lru_cache(maxsize=8192)
+def _program(step: str) -> str:
+    return commands.parse(step).program or step
+
+
+def _is_own(step: str, program: str) -> bool:
+    words = program.split()
+    return not commands.is_verifying(step) and not ({program, *words[:1]} & _USUAL)

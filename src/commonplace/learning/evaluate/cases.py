@@ -1,0 +1,123 @@
+"""Reading the gold set: cases with their labels, and the secrets in them made up when they are read."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+import string
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+HALVES: Final = ("near", "far")
+"""Written before any detector."""
+SETS: Final = (*HALVES, "wide")
+MEMORIES: Final = ("together", "apart")
+"""Several sessions of one person each, for what is made of them together; `apart` is held out."""
+HELD_OUT: Final = ("far", "apart")
+"""Kept compressed: nobody who works on the detectors reads them, and no search through the tree prints them."""
+_SECRET: Final = re.compile(r"\{\{secret:(\w+)\}\}")
+_ALNUM: Final = string.ascii_letters + string.digits
+
+
+class Wanted(msgspec.Struct):
+    """Something to be learned, or that may be."""
+
+    kind: str
+    all: list[str]
+    any: list[str] = []
+    task: int | None = None
+    session: int | None = None
+    scope: str | None = None
+    superseded: bool = False
+    support: int = 1
+    """How many sessions teach it, in words of their own."""
+
+
+class Expected(msgspec.Struct):
+    """What a reader must make of a case."""
+
+    learn: list[Wanted] = []
+    allow: list[Wanted] = []
+    never: list[str] = []
+    outcomes: list[str] = []
+    processed: bool = True
+    skills: list[list[str]] = []
+    """For each skill, the texts that it must hold."""
+
+
+class Session(msgspec.Struct):
+    """One session, event by event."""
+
+    agent: str
+    cwd: str
+    events: list[dict[str, Any]]
+    source: str = "cli"
+    remote: str | None = None
+    days_ago: float = 1
+
+
+class Case(msgspec.Struct):
+    """Sessions of one person, and what they teach."""
+
+    id: str
+    about: str
+    sessions: list[Session]
+    expect: Expected
+    language: str = "en"
+
+
+def load(half: str) -> list[Case]:
+    """Return the cases of one half; their secrets are new each time the program is, and the same for one case."""
+    folder = resources.files("commonplace.learning.evaluate")
+    if half in HELD_OUT:
+        text = gzip.decompress(folder.joinpath(f"{half}.jsonl.gz").read_bytes()).decode("utf-8")
+    else:
+        text = folder.joinpath(f"{half}.jsonl").read_text("utf-8")
+    return [_case(line) for line in text.split("\n") if line.strip()]
+
+
+def sample(name: str, text: str) -> tuple[str, Case]:
+    """Return the sessions of a sample file as a case without labels, and whose they are."""
+    source = random.Random(name)  # noqa: S311 (made-up secrets, not real ones)
+    made: dict[str, str] = {}
+    filled = _SECRET.sub(lambda found: made.setdefault(found[0], _secret(found[1], source)), text)
+    told = msgspec.json.decode(filled, type=_Sample)
+    return told.person, Case(name, told.person, told.sessions, Expected())
+
+
+class _Sample(msgspec.Struct):
+    person: str
+    sessions: list[Session]
+
+
+def _case(line: str) -> Case:
+    name = msgspec.json.decode(line, type=dict[str, Any])["id"]
+    source = random.Random(name)  # noqa: S311 (made-up secrets, not real ones)
+    made: dict[str, str] = {}
+
+    def make(found: re.Match[str]) -> str:
+        return made.setdefault(found[0], _secret(found[1], source))
+
+    case = msgspec.json.decode(_SECRET.sub(make, line), type=Case)
+    case.expect.never = [*case.expect.never, *made.values()]
+    return case
+
+
+def _secret(kind: str, source: random.Random) -> str:
+    def some(alphabet: str, count: int) -> str:
+        return "".join(source.choice(alphabet) for _ in range(count))
+
+    match kind:
+        case "github":
+            return "ghp_" + some(_ALNUM, 36)
+        case "openai":
+            return "sk-proj-" + some(_ALNUM, 48)
+        case "aws":
+            return "AKIA" + some(string.ascii_uppercase + "234567", 16)
+        case "jwt":
+            return ".".join("eyJ" + some(_ALNUM, count) for count in (30, 60)) + "." + some(_ALNUM, 43)
+        case _:
+            return some(_ALNUM, 9) + source.choice("!$%&") + some(_ALNUM, 5)

@@ -1,0 +1,86 @@
+"""How well somebody reads sessions: the gold set, read by the embedded reader or a model, and scored the same way.
+
+Nothing of the home is read or changed, but for the books: what a model costs counts like any other reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from commonplace.errors import BadInput
+from commonplace.importers import claude_code, ledger_writer
+from commonplace.learning import providers
+from commonplace.learning.estimate import Forecast
+from commonplace.learning.evaluate import cases, scoring
+from commonplace.learning.evaluate.cases import Case, Session
+from commonplace.learning.extract.model import ByModel, evaluate, prompts
+from commonplace.learning.extract.rules import Embedded
+from commonplace.state.jobs import EXTRACTION
+
+if TYPE_CHECKING:
+    from commonplace.app.book import Book
+    from commonplace.learning.extract.phase1 import Extractor
+    from commonplace.learning.learn import Consent
+
+SETS: Final = cases.SETS
+DEFAULT: Final = cases.HALVES
+_BLOB_BYTES: Final = 65536
+_PER_SESSION: Final = 1_600
+"""Tokens of a session of the gold set with its answer, beside the instructions; measured over `near`."""
+
+
+async def run(
+    book: Book,
+    model: str,
+    *,
+    sets: Sequence[str] = DEFAULT,
+    limit: int | None = None,
+    consent: Consent | None = None,
+) -> dict[str, Any]:
+    """Return the scores of a model, or of `embedded`, on the gold set, and what they cost.
+
+    Raises:
+        BadInput: there is no such set, or consent was not given.
+        BadSetting: there is no such model.
+        BudgetSpent: the limits have no room for all of it; what was read counts.
+    """
+    if unknown := [name for name in sets if name not in SETS]:
+        raise BadInput(f"There is no gold set {unknown[0]!r}.", hint=f"Use {', '.join(SETS)}.")
+    known = [case for name in sets for case in cases.load(name)][:limit]
+    if model == providers.EMBEDDED:
+        return {**await _scores(Embedded(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
+    from commonplace.models.providers import choose
+
+    choice = choose(book.settings, model)
+    told = Forecast(f"{choice.name}:{choice.slug}", sum(len(case.sessions) for case in known), _tokens(known))
+    if consent is not None and told.tokens > book.settings["memory.ask_tokens"] and not await consent(told):
+        raise BadInput(
+            f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
+            hint="Say --yes, or read fewer with --limit or --set near.",
+        )
+    connected = providers.connected(book, choice)
+    try:
+        budget = await providers.budget(book, EXTRACTION)
+        scores = await _scores(ByModel(connected, choice, spending=budget), known)
+    finally:
+        await connected.aclose()
+    cost = {"requests": budget.total.requests, "tokens": budget.total.tokens}
+    return {**scores, "sets": list(sets), "cost": cost, "prompt": prompts.version()}
+
+
+def _tokens(known: Sequence[Case]) -> int:
+    return sum(len(case.sessions) for case in known) * (prompts.overhead() + _PER_SESSION)
+
+
+async def _scores(extractor: Extractor, known: Sequence[Case]) -> dict[str, Any]:
+    return (await evaluate(extractor, known, _ledger)).document()
+
+
+def _ledger(session: Session, path: Path, folder: Path) -> Path:
+    """Return a session of the gold set as a ledger: Codex's own file, or Claude Code's taken in."""
+    if session.agent == "codex":
+        return path
+    place = ledger_writer.Place(folder / "home", lambda: scoring.NOW, _BLOB_BYTES)
+    return ledger_writer.write(path, claude_code.convert, place)[0][0].path

@@ -1,0 +1,53 @@
+"""Two extractors, one after the other: what the first cannot read in all its tries, the second reads.
+
+A try that fails is tried again later as ever (`extract`). The last one (`extract_last`) leaves no session unread: the
+second extractor, which needs no model, reads it, and the summary says so. A spent budget or a refused key is no failure
+of a session: it waits, with all its tries.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from commonplace.errors import CommonplaceError
+from commonplace.learning.extract.phase1 import NOBODYS_FAULT, Extractor
+from commonplace.learning.reading.session_view import View
+from commonplace.state.outputs import Output
+
+_CONTEXT = "Rollout context:"
+
+
+class WithFallback:
+    """Reads with the first extractor; in the last try with the second, if the first fails again."""
+
+    def __init__(self, first: Extractor, last: Extractor) -> None:
+        self.name = first.name
+        self._first = first
+        self._last = last
+
+    async def extract(self, view: View) -> Output:
+        """Return what the first extractor says."""
+        return await self._first.extract(view)
+
+    async def extract_last(self, view: View) -> Output:
+        """Return what the first extractor says; what the second does, if that fails.
+
+        Raises:
+            BudgetSpent, NotAuthorised, QuotaExceeded: it is not the session's fault, and the session can wait.
+        """
+        try:
+            return await self._first.extract(view)
+        except NOBODYS_FAULT:
+            raise
+        except CommonplaceError as error:
+            why = error.code
+        except Exception as error:  # an extractor that breaks must not cost the session
+            why = type(error).__name__
+        return _noted(await self._last.extract(view), f"read by {self._last.name} ({self._first.name}: {why})")
+
+
+def _noted(found: Output, note: str) -> Output:
+    """Say in a summary's context line who read the session."""
+    lines = found.rollout_summary.split("\n")
+    noted = [f"{line.removesuffix('.')}, {note}." if line.startswith(_CONTEXT) else line for line in lines]
+    return msgspec.structs.replace(found, rollout_summary="\n".join(noted))

@@ -1,0 +1,84 @@
+"""What a model is told, from the files beside this one: instructions with their version, the message, the repair.
+
+The version stands in the first line of `prompt.md` and is noted in everything that is learned with it; whoever changes
+what the instructions ask for counts it up. Everything that leaves here is without secrets, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.context.tokens import approximate_tokens
+from commonplace.learning.extract.model import session_text
+from commonplace.learning.extract.model.slices import Slice
+from commonplace.learning.instructions import Instructed
+from commonplace.learning.reading.session_view import View
+from commonplace.models.base import OutputSchema
+from commonplace.redact import redact
+
+_MAX_REPEATED: Final = 40_000
+"""Characters of an answer that are sent back when it is to be repaired."""
+SCHEMA: Final = OutputSchema(
+    {
+        "type": "object",
+        "properties": {
+            "raw_memory": {"type": "string"},
+            "rollout_summary": {"type": "string"},
+            "rollout_slug": {"type": ["string", "null"]},
+        },
+        "required": ["raw_memory", "rollout_summary", "rollout_slug"],
+        "additionalProperties": False,
+    },
+    name="extraction",
+)
+
+
+_TOLD: Final = Instructed("commonplace.learning.extract.model")
+
+
+def version() -> str:
+    """Return the version of the instructions."""
+    return _TOLD.version
+
+
+def instructions() -> str:
+    """Return what the model is told about its work."""
+    return _TOLD.instructions
+
+
+@cache
+def overhead() -> int:
+    """Return how many tokens a request takes besides the session."""
+    return approximate_tokens(instructions()) + approximate_tokens(_TOLD.text("message")) + 256
+
+
+def message(view: View, part: Slice, number: int, total: int) -> bytes:
+    """Return the one message that a request has: a slice of a session and what is known about it."""
+    context = session_text.context(view)
+    if total > 1:
+        context += "\n" + _TOLD.text("part", number=str(number), total=str(total))
+    return said("user", _TOLD.text("message", context=context, session=part.text()))
+
+
+def repair(problem: str) -> bytes:
+    """Return the message that asks for the same answer without its problem."""
+    return said("user", _TOLD.text("repair", problem=problem))
+
+
+def repeated(answer: str) -> bytes:
+    """Return an answer as a part of the dialogue in which it is repaired."""
+    return said("assistant", answer if len(answer) <= _MAX_REPEATED else _TOLD.text("again"))
+
+
+def said(role: str, text: str) -> bytes:
+    """Return a message, without secrets."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    item: dict[str, Any] = {
+        "type": "message",
+        "role": role,
+        "content": [{"type": kind, "text": redact(text) or "(nothing)"}],
+    }
+    return msgspec.json.encode(item)

@@ -1,0 +1,280 @@
+"""Phase 1: sessions one by one, each to what it taught.
+
+A batch of sessions is claimed, read and extracted, and what came of them is stored together. A heartbeat keeps the
+claims while the work goes on; a claim that was lost meanwhile stores nothing. What fails is noted with its reason and
+tried again later; it never stops the others. What a person asked to forget is taken out of a session before it is read,
+and once more out of what an extractor says; so are secrets. What does not have the shape that consolidation reads is a
+failure, not a memory.
+
+What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
+account with nothing left. So does a server that fails again and again (`Breaker`); the sessions that it failed on count
+as failed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from commonplace.config import Settings
+from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
+from commonplace.learning import output_shape, select
+from commonplace.learning.reading.session_view import View, read
+from commonplace.memory.edits import removal
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.redact import redact
+from commonplace.state import extraction_jobs, jobs
+from commonplace.state.database import Database, Transaction
+from commonplace.state.extraction_jobs import Extraction
+from commonplace.state.jobs import Claim, Worker
+from commonplace.state.outputs import Output
+
+_BATCH: Final = 32
+Progress = Callable[[int], None]
+NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded)
+"""What no session is to blame for, and the next one would meet, too."""
+_MOST_IN_A_ROW: Final = 5
+"""How often in a row a server may fail before nobody asks it any more in this run."""
+
+
+class Extractor(Protocol):
+    """Reads a session and says what it taught."""
+
+    name: str
+
+    async def extract(self, view: View) -> Output:
+        """Return what a session taught; empty texts if nothing."""
+        ...
+
+
+@runtime_checkable
+class LastResort(Protocol):
+    """An extractor that does something else in the last of its tries."""
+
+    async def extract_last(self, view: View) -> Output:
+        """Return what a session taught, knowing that there will be no other try."""
+        ...
+
+
+class Failed(msgspec.Struct):
+    """A session that could not be read this time."""
+
+    thread_id: str
+    reason: str
+
+
+class Extracted(msgspec.Struct):
+    """What phase 1 did."""
+
+    extracted: int = 0
+    no_output: int = 0
+    failed: list[Failed] = []
+    stopped: str | None = None
+    """Why nothing more was read although something may be left."""
+
+
+class Breaker(msgspec.Struct):
+    """Stops a run that makes no progress."""
+
+    why: str | None = None
+    """Why nothing more is read; None: it goes on."""
+    failures: int = 0
+    """How often in a row a server failed."""
+
+    def succeeded(self) -> None:
+        """A session was read."""
+        self.failures = 0
+
+    def failed(self, error: CommonplaceError) -> None:
+        """A session was not read."""
+        if isinstance(error, NOBODYS_FAULT):
+            self.why = self.why or error.sentence()
+        elif isinstance(error, ModelError):
+            self.failures += 1
+            if self.failures >= _MOST_IN_A_ROW:
+                self.why = self.why or f"The model failed {self.failures} times in a row: {error.sentence()}"
+
+
+class _Waits(msgspec.Struct, frozen=True):
+    """A session that is not read in this run, and loses nothing by it."""
+
+
+_Results = dict[str, Output | str | _Waits]
+"""What came of each session: what it taught, or why it could not be read."""
+
+
+class Phase(msgspec.Struct):
+    """What phase 1 works with."""
+
+    settings: Settings
+    database: Database
+    extractor: Extractor
+    worker: Worker
+    background: bool = False
+    current: str | None = None
+    limit: int | None = None
+    """How many sessions are read at most; a background start has a limit of its own."""
+    since_s: int | None = None
+    """Only sessions that went on after this are read, however old others may be."""
+
+
+async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
+    """Extract until nothing is eligible; a background start stops at its limit."""
+    done = Extracted()
+    limit = phase.settings["memory.max_rollouts_per_start"] if phase.background else phase.limit
+    tried: set[str] = set()
+    breaker = Breaker()
+    while (limit is None or limit > 0) and breaker.why is None:
+        batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
+        if not batch:
+            break
+        tried.update(each.claim.job_key for each in batch)
+        await _work(phase, batch, done, breaker)
+        if limit is not None:
+            limit -= len(batch)
+        if progress is not None:
+            progress(done.extracted + done.no_output + len(done.failed))
+    done.stopped = breaker.why
+    return done
+
+
+async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
+    """Claim some sessions; one that failed in this run is left for the next."""
+    now = _now(phase)
+    terms = select.terms(
+        phase.settings, background=phase.background, max_claims=count, current=phase.current, since_s=phase.since_s
+    )
+    is_wanted = select.wanted(phase.settings)
+
+    def body(tx: Transaction) -> list[Extraction]:
+        return extraction_jobs.claim_next(
+            tx,
+            terms,
+            phase.worker,
+            lambda: secrets.token_hex(16),
+            now=now,
+            wanted=lambda row: row["thread_id"] not in tried and is_wanted(row),
+        )
+
+    return await phase.database.write(body)
+
+
+async def _work(phase: Phase, batch: list[Extraction], done: Extracted, breaker: Breaker) -> None:
+    """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
+    results: _Results = {}
+    claims = [each.claim for each in batch]
+    limiter = anyio.CapacityLimiter(phase.settings["memory.extract_concurrency"])
+    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)
+    try:
+        async with anyio.create_task_group() as heart:
+            heart.start_soon(_beat, phase, claims, results)
+            async with anyio.create_task_group() as group:
+                for each in batch:
+                    group.start_soon(_one, phase, each, forgotten, results, limiter, breaker)
+            heart.cancel_scope.cancel()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await phase.database.write(lambda tx: jobs.release(tx, claims))
+        raise
+    await _store(phase, batch, results, done)
+
+
+async def _one(
+    phase: Phase,
+    each: Extraction,
+    forgotten: Forgotten,
+    results: _Results,
+    limiter: anyio.CapacityLimiter,
+    breaker: Breaker,
+) -> None:
+    key = each.claim.job_key
+    async with limiter:
+        if breaker.why is not None:
+            results[key] = _Waits()
+            return
+        try:
+            is_last = each.claim.tries_left <= 1
+            found = await one(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
+            results[key] = output_shape.problem(found) or found
+            breaker.succeeded()
+        except NOBODYS_FAULT as error:
+            breaker.failed(error)
+            results[key] = _Waits()
+        except CommonplaceError as error:
+            breaker.failed(error)
+            results[key] = error.sentence()
+        except OSError as error:
+            results[key] = f"{each.path}: {error.strerror}."
+        except Exception as error:  # an extractor that breaks on one session must not cost the others
+            results[key] = f"The extractor failed: {type(error).__name__}: {error}."
+
+
+async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False) -> Output:
+    """Return what a session taught, without secrets and without what a person asked to forget."""
+    view = await anyio.to_thread.run_sync(_read, path, forgotten)
+    view.project = project
+    last = extractor.extract_last if is_last and isinstance(extractor, LastResort) else None
+    return removal.output(_clean(await (last or extractor.extract)(view)), forgotten)
+
+
+def _read(path: Path, forgotten: Forgotten) -> View:
+    view = read(path)
+    forgotten.mask(view)
+    return view
+
+
+def _clean(found: Output) -> Output:
+    slug = redact(found.rollout_slug) if found.rollout_slug else None
+    return Output(redact(found.raw_memory), redact(found.rollout_summary), slug)
+
+
+async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:
+    """Keep the claims that are still worked on."""
+    lease = phase.settings["memory.extract_lease_seconds"]
+    while True:
+        await anyio.sleep(phase.settings["memory.extract_heartbeat_seconds"])
+        now = _now(phase)
+        open_claims = [claim for claim in claims if claim.job_key not in results]
+
+        def body(tx: Transaction, now: int = now, held: list[Claim] = open_claims) -> None:
+            for claim in held:
+                jobs.heartbeat(tx, claim, lease=lease, now=now)
+
+        await phase.database.write(body)
+
+
+async def _store(phase: Phase, batch: list[Extraction], results: _Results, done: Extracted) -> None:
+    now, root = _now(phase), select.terms(phase.settings, background=False, max_claims=0).home
+    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)  # it may have grown meanwhile
+    for key, found in results.items():
+        results[key] = removal.output(found, forgotten) if isinstance(found, Output) else found
+
+    def body(tx: Transaction) -> Extracted:
+        stored = Extracted()
+        for each in batch:
+            found, claim = results[each.claim.job_key], each.claim
+            if isinstance(found, _Waits):
+                jobs.release(tx, [claim])
+            elif isinstance(found, str):
+                if jobs.fail(tx, claim, found, now=now):
+                    stored.failed = [*stored.failed, Failed(claim.job_key, found)]
+            elif not found.raw_memory or not found.rollout_summary:
+                stored.no_output += extraction_jobs.succeed_without_output(tx, claim, root=root, now=now)
+            else:
+                stored.extracted += extraction_jobs.succeed(tx, claim, found, root=root, now=now)
+        return stored
+
+    stored = await phase.database.write(body)
+    done.extracted += stored.extracted
+    done.no_output += stored.no_output
+    done.failed = [*done.failed, *stored.failed]
+
+
+def _now(phase: Phase) -> int:
+    return int(phase.settings.now().timestamp())

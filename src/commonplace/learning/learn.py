@@ -1,0 +1,151 @@
+"""`learn`: find what agents left on this machine, take it in, read it, and put it together: the whole way in one go.
+
+Each step goes on where an earlier run stopped: what was imported or read before is not imported or read again.
+A dry run looks and changes nothing, not even by making a home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import BadInput
+from commonplace.importers import sources
+from commonplace.importers.run import Outcome
+from commonplace.learning import providers, run, select
+from commonplace.learning.run import Consolidated, Report, Wish
+from commonplace.sessions import imports
+from commonplace.state.database import Row
+from commonplace.state.extraction_jobs import Terms
+from commonplace.state.jobs import EXTRACTION
+
+if TYPE_CHECKING:
+    from commonplace.app.book import Book
+    from commonplace.learning.estimate import Forecast
+
+
+class Steps(Protocol):
+    """Shows how far learning is."""
+
+    def __call__(self, step: str, done: int, total: int | None) -> None:
+        """A step has come so far."""
+        ...
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What to learn from."""
+
+    source: str | None = None
+    paths: tuple[Path, ...] = ()
+    limit: int | None = None
+    since_s: int | None = None
+    dry_run: bool = False
+
+
+Consent = Callable[["Forecast"], Awaitable[bool]]
+"""Says whether something may cost what it is going to."""
+
+
+def _silently(step: str, done: int, total: int | None) -> None:
+    del step, done, total
+
+
+async def learn(book: Book, plan: Plan, steps: Steps = _silently, consent: Consent | None = None) -> Report:
+    """Learn from everything that is there; `consent` is asked before a model reads more than `memory.ask_tokens`.
+
+    Raises:
+        BadInput: there is nothing to learn from, or consent was not given; what was taken in stays.
+        BadSetting: the settings name a model that cannot be asked.
+    """
+    await providers.check(book)
+    chosen = _chosen(book, plan)
+    if plan.dry_run:
+        return await _look(book, plan, chosen)
+    imported = imports.Report([], [])
+    if chosen:
+        imported = await imports.run(book, chosen, lambda done, total: steps("importing sessions", done, total))
+    wish = Wish(limit=plan.limit, since_s=plan.since_s)
+    if consent is not None:
+        await _ask(book, plan, consent)
+    count = len(await _eligible(book, plan))
+    steps("reading sessions", 0, count)
+    report = await run.run(book, wish, progress=lambda done: steps("reading sessions", done, max(done, count)))
+    report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
+    return report
+
+
+def _chosen(book: Book, plan: Plan) -> list[tuple[str, Path]]:
+    """Return where to look: as told, else the usual places; our own sessions are enough if there are no others."""
+    try:
+        return imports.choose(plan.source, list(plan.paths), book.environment)
+    except BadInput:
+        if plan.paths or plan.source or not (book.home / "sessions").is_dir():
+            raise
+        return []
+
+
+async def _eligible(book: Book, plan: Plan) -> list[Row]:
+    """Return the sessions that are going to be read, as far as is known, the newest first."""
+    terms, wanted, now = _bounds(book, plan)
+    rows = [row for row in await _known(book) if select.why_not(row, terms, wanted, now) is None]
+    rows.sort(key=lambda row: row["updated_s"], reverse=True)
+    return rows[: plan.limit]
+
+
+async def _ask(book: Book, plan: Plan, consent: Consent) -> None:
+    """Ask whether a model may read what is there (raises BadInput: it may not)."""
+    if providers.model_of(book, EXTRACTION) is None:
+        return
+    await (await book.index()).refresh(book.home)
+    told = await _forecast(book, plan)
+    if told is not None and told.tokens > book.settings["memory.ask_tokens"] and not await consent(told):
+        raise BadInput(
+            f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
+            hint="Say --yes, read fewer with --limit or --since, or raise memory.ask_tokens.",
+        )
+
+
+async def _forecast(book: Book, plan: Plan) -> Forecast | None:
+    """Return what a model would be asked about sessions that are known; None where none would."""
+    choice, rows = providers.model_of(book, EXTRACTION), await _eligible(book, plan)
+    if choice is None or not rows:
+        return None
+    from commonplace.learning import estimate
+
+    return await estimate.reading(f"{choice.name}:{choice.slug}", rows)
+
+
+def _bounds(book: Book, plan: Plan) -> tuple[Terms, Callable[[Row], bool], int]:
+    terms = select.terms(book.settings, background=False, max_claims=0, since_s=plan.since_s)
+    return terms, select.wanted(book.settings), int(book.settings.now().timestamp())
+
+
+def _left_out(book: Book, plan: Plan, rows: list[Row]) -> dict[str, int]:
+    return select.left_out(rows, *_bounds(book, plan))
+
+
+async def _look(book: Book, plan: Plan, chosen: list[tuple[str, Path]]) -> Report:
+    """Count what would be taken in and read."""
+    report = Report(consolidation=Consolidated("dry_run"))
+    for name, path in chosen:
+        count: Callable[[], int] = lambda name=name, path=path: sum(1 for _ in sources.find(name, path))  # noqa: E731
+        found = await anyio.to_thread.run_sync(count)
+        report.sources.append(Outcome(name, str(path), found=found))
+    if book.home.is_dir() and book.has_index():
+        rows = await _known(book)
+        report.skipped = _left_out(book, plan, rows)
+        known = len(rows) - sum(report.skipped.values())
+        report.warnings.append(f"{known} session(s) that are known would be read; new ones come on top.")
+        if (told := await _forecast(book, plan)) is not None:
+            report.warnings.append(f"{told.model} would be sent about {told.tokens:,} tokens for them.")
+    return report
+
+
+async def _known(book: Book) -> list[Row]:
+    database = await book.database()
+    home = str(book.home.resolve())
+    return await database.read(lambda tx: tx.query("threads.current", home=home))

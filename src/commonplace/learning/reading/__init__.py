@@ -1,0 +1,1 @@
+"""Reading one session: its events, the sentences of the person, tasks, commands, errors and outcomes."""

@@ -1,0 +1,229 @@
+"""Commands as an extractor compares them: what they run, what for, how alike two are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from commonplace.learning.reading import tables
+
+_SPLIT: Final = re.compile(r"&&|\|\||;|\n")
+_SPACE: Final = re.compile(r"\s+")
+_ASSIGN: Final = re.compile(r"[A-Za-z_]\w*=\S*")
+_WAIT: Final = re.compile(r"^(?:sleep \S+\s*(?:;|&&)\s*)+")
+_SHOWN: Final = re.compile(r"\s*(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|\s*2>&1$")
+_LOOKING: Final = tables.words("looking")
+_LOOKS: Final = tables.pattern("looking_commands")
+_WRAPPERS: Final = frozenset({"sudo", "time", "env", "nohup", "exec", "command", "nice", "xargs", "timeout"})
+_RUNNERS: Final = frozenset(
+    {"python", "python3", "uv", "poetry", "pdm", "npx", "bunx", "pipx", "hatch", "rye", "bundle"}
+)
+_VERIFY: Final = tables.pattern("verify", r"(?:^|[\s/])", r"(?![\w-])", re.NOFLAG)
+_CHECKS: Final = tables.pattern("checks", flags=re.NOFLAG)
+_NOT_CHECKING: Final = tables.words("not_checking")
+_SELECTS: Final = tables.pattern("selects", flags=re.NOFLAG)
+_BUILD: Final = tables.pattern("build", r"\b", r"\b", re.NOFLAG)
+_MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w*)*) -\w*m (?:\"[^\"]*\"|'[^']*')")
+_INSTALLS: Final = tables.pattern("installs")
+_TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
+_WORD: Final = re.compile(r"[\w./@:=+-]+")
+_SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9:_-]{1,30}")
+_HIDES: Final = re.compile(r"\|\| *(?:true|:|echo)|; *true$")
+_NARROWS: Final = re.compile(r"[\w.-]*[/.][\w./*:-]*\w|-k|--filter|-run|-Dtest\S*|--include\S*|--select|::|TEST=\S*")
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command line, taken apart."""
+
+    line: str
+    """The line, without waiting before it and without what only shows its output."""
+    program: str
+    """The first program that does more than look, with its subcommand."""
+    words: frozenset[str]
+    operands: frozenset[str]
+    """What it works on: words that are no flags, and not the program."""
+    looks: bool
+    """It only looks at things."""
+
+
+@lru_cache(maxsize=2048)
+def parse(line: str) -> Command:
+    """Take a command line apart."""
+    bare = _SHOWN.sub("", _WAIT.sub("", _tidy(line)))
+    program, looks = "", True
+    for part in _SPLIT.split(bare):
+        found = _program(part)
+        if not found:
+            continue
+        if found.split()[0] not in _LOOKING and not _LOOKS.search(_stripped(part)):
+            program, looks = found, False
+            break
+        program = program or found
+    words = frozenset(_WORD.findall(bare.lower()))
+    names = set(program.lower().split()[:1]) | {program.lower()}
+    operands = frozenset(
+        word
+        for word in words
+        if not word.startswith("-") and not _sets(word) and word not in names and word.rpartition("/")[2] not in names
+    )
+    return Command(bare, program, words, operands, looks)
+
+
+def _sets(word: str) -> bool:
+    return "=" in word and "==" not in word
+
+
+def holds(command: Command, part: Command) -> bool:
+    """Say whether a command line runs another one as it is, among other things or in another place."""
+    found = command.line.find(part.line)
+    while found >= 0:
+        before, after = command.line[found - 1 : found], command.line[found + len(part.line) :][:1]
+        if (not before or before in " /;&|('\"") and (not after or after in " ;&|)'\""):
+            return True
+        found = command.line.find(part.line, found + 1)
+    return False
+
+
+def only_sets(command: Command, part: Command) -> bool:
+    """Say whether a command line is another one with variables set before it."""
+    before = command.line.removesuffix(part.line)
+    return before != command.line and bool(before.split()) and all(map(_ASSIGN.fullmatch, before.split()))
+
+
+def extends(two: Command, one: Command) -> bool:
+    """Say whether a command is another one in which one word goes on: web, web...; 3, 3.11."""
+    first, second = one.words - two.words, two.words - one.words
+    if len(first) != 1 or len(second) != 1 or len(one.words) < 3:
+        return False
+    return next(iter(second)).startswith(next(iter(first)))
+
+
+def _tidy(line: str) -> str:
+    """Return a line with single spaces, so that no pattern has to try many."""
+    return _SPACE.sub(lambda found: "\n" if "\n" in found[0] else " ", line.strip())
+
+
+def _stripped(part: str) -> str:
+    """Return a part of a line without assignments and wrappers before its program."""
+    words = part.split()
+    while words and (_ASSIGN.fullmatch(words[0]) or words[0] in _WRAPPERS):
+        words = words[2:] if words[0] == "timeout" else words[1:]
+    return " ".join(words)
+
+
+def _program(part: str) -> str:
+    try:
+        words = shlex.split(part, comments=False)
+    except ValueError:
+        words = part.split()
+    while words and (_ASSIGN.fullmatch(words[0]) or words[0] in _WRAPPERS):
+        words = words[2:] if words[0] == "timeout" else words[1:]
+    if not words:
+        return ""
+    name = words[0].rsplit("/", 1)[-1]
+    if name in _RUNNERS and len(words) > 1:
+        rest = [word for word in words[1:] if not word.startswith("-")]
+        if "-m" in words and words.index("-m") + 1 < len(words):
+            return f"{name} -m {words[words.index('-m') + 1]}"
+        if rest and rest[0] in ("run", "exec") and len(rest) > 1:
+            return f"{name} {rest[0]} {rest[1]}"
+        return f"{name} {rest[0]}" if rest else name
+    rest = [word for word in words[1:3] if _SUBCOMMAND.fullmatch(word)]
+    return f"{name} {rest[0]}" if rest else name
+
+
+def is_looking(command: Command) -> bool:
+    """Say whether a command only looks at things."""
+    return not command.program or command.looks
+
+
+@lru_cache(maxsize=2048)
+def is_verifying(line: str) -> bool:
+    """Say whether a command checks a project (tests, types, style) and tells by its end how that went."""
+    return not _HIDES.search(line) and any(_checks(part) for part in _SPLIT.split(_SHOWN.sub("", _tidy(line))))
+
+
+def _checks(part: str) -> bool:
+    """Say whether one command of a line is a check: known by its name, or called so by the project."""
+    bare = _stripped(part)
+    words = bare.split()
+    if not words or words[0].rsplit("/", 1)[-1] in _LOOKING or _LOOKS.search(bare) or _INSTALLS.search(bare):
+        return False
+    if _VERIFY.search(bare):
+        return True
+    return words[0] not in _NOT_CHECKING and any(
+        _CHECKS.search(word) for word in words[:4] if "=" in word or not word.startswith("--")
+    )
+
+
+def is_elsewhere(one: Command, two: Command) -> bool:
+    """Say whether a command looks where another one looked, but chooses the place: a context, a profile, a port."""
+    return bool(_SELECTS.search(two.line)) and one.words < two.words | {""} and len(one.words - two.words) == 0
+
+
+@lru_cache(maxsize=2048)
+def is_telling(line: str) -> bool:
+    """Say whether how a command ends tells how the work stands: a check, or a build."""
+    return is_verifying(line) or (bool(_BUILD.search(line)) and not _HIDES.search(line))
+
+
+def takes_back(line: str) -> bool:
+    """Say whether a command takes work back."""
+    return bool(_TAKES_BACK.search(line))
+
+
+def completeness(line: str) -> tuple[int, int]:
+    """Return how much of a project a check checks: how many checks it has, and how little it is narrowed."""
+    checks = sum(_checks(part) for part in _SPLIT.split(line))
+    return checks, -len(_NARROWS.findall(line))
+
+
+def likeness(one: Command, two: Command) -> float:
+    """Return how alike two commands are, from 0 to 1."""
+    if not one.words or not two.words:
+        return 0.0
+    shared = len(one.words & two.words) / len(one.words | two.words)
+    same = one.program == two.program or one.program.split()[:1] == two.program.split()[:1]
+    return min(1.0, shared + (0.3 if same else 0.0))
+
+
+def is_typo(one: Command, two: Command) -> bool:
+    """Say whether two commands differ in how one word is spelt, and in nothing else."""
+    first, second = one.words - two.words, two.words - one.words
+    if len(first) != 1 or len(second) != 1:
+        return False
+    wrong, right = next(iter(first)), next(iter(second))
+    if min(len(wrong), len(right)) < 3 or not (wrong.replace("-", "").isalpha() and right.replace("-", "").isalpha()):
+        return False
+    return _distance(wrong, right) <= 2
+
+
+def shown(line: str) -> str:
+    """Return a command as it is told: without what a commit says, which is about that commit alone."""
+    return _MESSAGE.sub(r"\1", line)
+
+
+def is_misspelt(wrong: str, right: str) -> bool:
+    """Say whether a word is another one with a letter or two gone wrong."""
+    if not (wrong.isalpha() and right.isalpha()) or abs(len(wrong) - len(right)) > 2:
+        return False
+    return 0 < _distance(wrong, right) <= (1 if len(wrong) < 6 else 2)
+
+
+def same_start(one: Command, two: Command) -> bool:
+    """Say whether two commands call the same program: one that ran was not spelt wrong."""
+    return one.program.split()[:1] == two.program.split()[:1]
+
+
+def _distance(one: str, two: str) -> int:
+    """Return how many letters must change to get from one word to another."""
+    row = list(range(len(two) + 1))
+    for i, a in enumerate(one, 1):
+        before, row[0] = row[0], i
+        for j, b in enumerate(two, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
+    return row[-1]

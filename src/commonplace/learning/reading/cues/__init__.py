@@ -1,0 +1,124 @@
+"""Words that tell what a sentence is about: one table per language, as data; `Heard` tries them on a sentence.
+
+Every pattern is tried on a whole sentence in lower case, and only when somebody asks; what a match means is decided by
+detectors. A sentence is heard in its own language and in that of the message around it, since people mix them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Final, Literal
+
+Cue = Literal[
+    "lasting", "command", "mine", "blame", "consent", "we", "scope", "forbid", "contrast", "manner", "work", "product",
+    "once", "unreal", "others", "text_work", "praise", "rejection", "moving_on", "retraction", "decision", "reason",
+    "infra", "fact", "transient", "problem", "past", "gave_up", "request",
+]  # fmt: skip
+"""What a list of patterns says; each is explained where `en.toml` begins it."""
+
+Cues = dict[str, re.Pattern[str]]
+LANGUAGES: Final = ("en", "de", "es", "fr", "zh")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_CLAUSE: Final = re.compile(r"[,;:(—–]| because | weil | porque | parce |，|；|：")
+_MIN_CLAUSE: Final = 4
+_MARKS: Final = {
+    "de": re.compile(
+        r"\b(?:nicht|bitte|und|die|der|das|den|dem|ist|sind|wir|ich|immer|kein|keine|mit|für|auf|noch|aber|statt|lieber"
+        r"|heißen|nach|nur|bei|uns|mal|mich|dann|wie|oder|auch|beim|zum|ein|eine|jetzt|passt|danke|warum|schon)\b|[äöüß]"
+    ),
+    "es": re.compile(
+        r"\b(?:que|por|favor|los|las|una|para|con|siempre|nunca|usa|usamos|está|pero|el|en|vez|se|nada|mis|no uses"
+        r"|del|al|gracias|así|eso|esto|como|aquí|ya|lo|es|muy|porfa|crea|haz|la|porque|vamos|de|un|sin|más)\b|[ñ¿¡áíóú]"
+    ),
+    "fr": re.compile(
+        r"\b(?:les|des|une|pour|avec|toujours|jamais|pas|est|dans|nous|vous|utilise|mais|plutôt|stp|le|la|on|et|du|sur"
+        r"|au|je|tu|ne|ce|cette|merci|très|ça|chez|partout|moi|veux|qui|sont|parce|de|un|sans)\b|[àçèêœ]|\b[ldjnsc]'"
+    ),
+    "en": re.compile(
+        r"\b(?:the|and|to|is|it|you|we|use|please|don't|that|this|for|with|not|always|never|in|of|run|add|are|i|my|a"
+        r"|here|on|only|our|your|be|want|from|when|thanks|like|good)\b"
+    ),
+}
+
+
+@cache
+def of(language: str) -> Cues:
+    """Return the cues of a language, compiled."""
+    text = resources.files("commonplace.learning.reading.cues").joinpath(f"{language}.toml").read_text("utf-8")
+    table: dict[str, list[str]] = tomllib.loads(text)
+    flags = {"polite": re.IGNORECASE}
+    return {name: re.compile(_joined(lines), flags.get(name, re.NOFLAG)) for name, lines in table.items()}
+
+
+def _joined(lines: list[str]) -> str:
+    r"""Join alternatives: those that begin with the same anchor share it, so that most places are passed at once."""
+    at_words = [line[2:] for line in lines if line.startswith(r"\b") and not line.startswith(r"\b,")]
+    at_start = [line[1:] for line in lines if line.startswith("^")]
+    rest = [line.removeprefix(r"\b") for line in lines if line.startswith(r"\b,")]
+    rest += [line for line in lines if not line.startswith((r"\b", "^"))]
+    parts = [rf"\b(?:{'|'.join(at_words)})"] if at_words else []
+    parts += [f"^(?:{'|'.join(at_start)})"] if at_start else []
+    return "|".join(parts + rest)
+
+
+def likely(text: str) -> tuple[str, ...]:
+    """Return the languages that a text is most likely in, more than one if they tie; none if nothing tells."""
+    if len(_HAN.findall(text)) * 3 > len(text.split()):
+        return ("zh",)
+    lowered = text.lower()
+    counts = {name: len(pattern.findall(lowered)) for name, pattern in _MARKS.items()}
+    most = max(counts.values())
+    return tuple(name for name in LANGUAGES if most and counts.get(name) == most)
+
+
+class Heard:
+    """A sentence, and what its words say; each question is answered once."""
+
+    __slots__ = ("_answers", "_cues", "_head", "bare", "languages", "lower", "text")
+
+    def __init__(self, text: str, languages: tuple[str, ...]) -> None:
+        self.text = text
+        self.languages = languages
+        self._cues = tuple(of(language) for language in languages)
+        self._answers: dict[str, bool] = {}
+        self._head: Heard | None = None
+        polite = self._cues[0]["polite"]
+        self.bare = polite.sub("", text).strip() or text
+        """The sentence without what opens it and says nothing."""
+        self.lower = text.lower().replace("’", "'")
+
+    def says(self, cue: Cue) -> bool:
+        """Say whether the sentence has a cue."""
+        known = self._answers.get(cue)
+        if known is None:
+            text = self.bare.lower().replace("’", "'") if cue in ("request", "unreal", "product") else self.lower
+            cues = (*self._cues, of("en")) if cue == "infra" and self.languages[0] != "en" else self._cues
+            known = self._answers[cue] = any(each[cue].search(text) for each in cues)
+        return known
+
+    def opens(self, cue: Cue) -> bool:
+        """Say whether the sentence begins with a cue."""
+        return any(cues[cue].match(self.lower) for cues in self._cues)
+
+    def any(self, *cues: Cue) -> bool:
+        """Say whether the sentence has one of some cues."""
+        return any(self.says(cue) for cue in cues)
+
+    @property
+    def head(self) -> Heard:
+        """The first clause of some length: what the sentence is about."""
+        if self._head is None:
+            parts = _CLAUSE.split(self.bare, maxsplit=2)
+            few = len(parts) > 1 and len(parts[0].split()) < _MIN_CLAUSE and not _HAN.search(parts[0])
+            first = " ".join(parts[: 2 if few else 1]).strip()
+            self._head = self if first == self.bare else Heard(first, self.languages)
+        return self._head
+
+    def without(self, cue: Cue, text: str) -> str:
+        """Return a text without what matches a cue."""
+        for cues in self._cues:
+            text = cues[cue].sub("", text)
+        return text

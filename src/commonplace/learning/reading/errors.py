@@ -1,0 +1,86 @@
+"""What a failed command says: the lines that tell what went wrong, and whether that teaches anything."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from commonplace.learning.extract.rules.findings import Evidence, quote
+from commonplace.learning.reading import injection, tables
+from commonplace.learning.reading.session_view import Called
+
+_ERROR: Final = tables.pattern("error")
+_SUMMARY: Final = tables.pattern("counting")
+_VERDICT: Final = tables.pattern("verdict", flags=re.NOFLAG)
+_IN_CODE: Final = tables.pattern("in_code", flags=re.NOFLAG)
+_NOT_THE_CODE: Final = tables.pattern("not_the_code")
+_NOTHING: Final = tables.pattern("checked_nothing", flags=re.MULTILINE | re.IGNORECASE)
+_HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
+_PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
+_LOCKED: Final = tables.pattern("locked")
+_PASSING: Final = tables.pattern("passing")
+_NO_SUCH_PLACE: Final = re.compile(r"\bcd: [^\n]*(?:No such file|Not a directory|no such file)")
+_STOPPED: Final = 130
+_SEARCHES: Final = ("grep", "rg ", "test ", "[ ", "diff ", "git diff")
+_MAX_LINE: Final = 300
+
+
+def lines(output: str, count: int = 2) -> str:
+    """Return the lines of an output that tell best what went wrong; nothing that tries to steer its reader."""
+    found = [line.strip() for line in output.split("\n") if line.strip()]
+    telling = [
+        line for line in found if _ERROR.search(line) and len(line) < _MAX_LINE and not injection.is_injection(line)
+    ]
+    better = [line for line in telling if not _SUMMARY.search(line)] or telling
+    return " | ".join(quote(line, 160) for line in dict.fromkeys(better[-count:]))
+
+
+def told(output: str, count: int = 2) -> str:
+    """Return the lines that tell what went wrong, or else the last one."""
+    last = output.strip().rpartition("\n")[2].strip()
+    fit = len(last) < _MAX_LINE and not injection.is_injection(last)
+    return lines(output, count) or (quote(last, 160) if fit else "")
+
+
+def worked(call: Called) -> bool:
+    """Say whether a command worked: by its exit status, unless a pipe hid that and the output tells an error."""
+    return bool(call.ok) and not (_PIPED.search(call.command) and _HIDDEN.search(call.output))
+
+
+def checked_nothing(call: Called) -> bool:
+    """Say whether a check ended well because it found nothing to check."""
+    return bool(_NOTHING.search(call.output[:2000]))
+
+
+def is_verdict(call: Called) -> bool:
+    """Say whether a failure is a test's verdict on the code, and not on how it was run."""
+    return bool(_VERDICT.search(call.output)) and not is_not_the_code(call)
+
+
+def is_in_code(call: Called) -> bool:
+    """Say whether an error names a place in the code: what changes there puts it right, not how it is run."""
+    return bool(_IN_CODE.search(call.output))
+
+
+def is_not_the_code(call: Called) -> bool:
+    """Say whether a failure is of what is installed, started, configured or allowed."""
+    return bool(_NOT_THE_CODE.search(call.output))
+
+
+def is_nothing(call: Called) -> bool:
+    """Say whether a failure says nothing: a vain search, a stopped run, a lock of others, a folder spelt wrong."""
+    if call.code == _STOPPED or call.command.startswith(_SEARCHES):
+        return True
+    if _LOCKED.search(call.output) or _NO_SUCH_PLACE.search(call.output):
+        return True
+    return call.code == 1 and (not call.output.strip() or "nothing to commit" in call.output)
+
+
+def is_passing(call: Called) -> bool:
+    """Say whether a failure comes and goes by itself: a network, a registry, a runner."""
+    return bool(_PASSING.search(call.output))
+
+
+def evidence(failed: Called, line: str) -> Evidence:
+    """Return a failed command as evidence."""
+    return Evidence(failed.at, f"{quote(failed.command, 200)} -> {line or 'failed'}", "verified by exit status")

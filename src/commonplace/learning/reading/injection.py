@@ -1,0 +1,80 @@
+"""What must not be taken for a person's wish: thoughts, jokes, one-off requests, words of others, texts to work on.
+
+A sentence passes if it is the person's, is meant, and is meant to last. When in doubt it does not pass.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from commonplace.learning.reading import sentences, tables
+from commonplace.learning.reading.cues import Heard
+from commonplace.learning.reading.sentences import Sentence
+from commonplace.redact import MARK
+
+_INJECTION: Final = tables.pattern("injection")
+_CREDENTIAL: Final = tables.pattern("credential")
+_STATE: Final = tables.pattern("state")
+_OUTLASTS: Final = tables.pattern("outlasts")
+_INSISTS: Final = tables.pattern("insists")
+_POLITELY: Final = tables.pattern("asks_politely", r"^(?:", r"\b[ ,]*)+")
+_DICTATED: Final = re.compile(r"[^:]{0,70}: \S")
+
+
+def holds_secret(text: str) -> bool:
+    """Say whether a text gives a credential away, or one was taken out of it: nothing in it is worth the risk."""
+    return MARK in text or bool(_CREDENTIAL.search(text))
+
+
+def is_injection(text: str) -> bool:
+    """Say whether a text tries to steer whoever reads it."""
+    return bool(_INJECTION.search(text))
+
+
+@lru_cache(maxsize=1024)
+def is_unfit(text: str) -> bool:
+    """Say whether a text must not be kept, whatever it says."""
+    return is_injection(text) or holds_secret(text)
+
+
+def is_meant_to_last(sentence: Sentence) -> bool:
+    """Say whether a sentence may tell something that holds beyond the moment."""
+    heard = sentence.heard
+    if is_unfit(sentence.text) or heard.any("others", "retraction"):
+        return False
+    if heard.says("once") and not _OUTLASTS.search(heard.lower):
+        return False
+    return not heard.says("unreal") or insists(heard)
+
+
+def is_state(heard: Heard) -> bool:
+    """Say whether always and never only tell what a thing does."""
+    return bool(_STATE.search(heard.lower))
+
+
+def insists(heard: Heard) -> bool:
+    """Say whether a question is none (why do you keep doing this?), or a condition only says when a wish applies."""
+    return bool(_INSISTS.search(heard.lower))
+
+
+def is_dictated(heard: Heard) -> bool:
+    """Say whether a sentence asks for something to be written, and then says what."""
+    return heard.says("request") and bool(_DICTATED.match(heard.bare)) and not heard.any("lasting", "mine")
+
+
+@lru_cache(maxsize=512)
+def is_text_work(message: str) -> bool:
+    """Say whether a message asks for work on a text: what it holds is the text."""
+    return any(_asks_for_text(each.heard) for each in sentences.of_text(message)[:3])
+
+
+def _asks_for_text(heard: Heard) -> bool:
+    """Say whether a sentence asks for it: the words must open a clause, where a language puts its verbs first."""
+    if not heard.says("text_work"):
+        return False
+    if heard.languages[0] in ("de", "zh"):
+        return True
+    clauses = re.split(r"[,;:.] ", heard.lower)
+    return any(Heard(_POLITELY.sub("", clause), heard.languages).opens("text_work") for clause in clauses)

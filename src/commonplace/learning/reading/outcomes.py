@@ -1,0 +1,186 @@
+"""How each task ended: by what happened, not by what the model claims (the triage table, spec §5.1).
+
+What the person said about it comes first, then how the last telling command ended after the last change. A task that
+they moved on from without an open error is a success; one that nobody confirmed and nothing verified is uncertain.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from commonplace.learning.extract.rules import judge as judging
+from commonplace.learning.extract.rules.findings import Outcome, Task, quote
+from commonplace.learning.reading import commands, errors, patches, sentences, tables
+from commonplace.learning.reading.sentences import Sentence
+from commonplace.learning.reading.session_view import Answered, Called, Said, Stopped
+from commonplace.learning.reading.tasks import words_of
+
+Verdict = Literal["", "praise", "rejection", "mixed", "redone"]
+_HALF_DONE: Final = tables.pattern("half_done")
+_ONLY_AGREES: Final = tables.pattern("says_yes")
+_NOT_FOUND: Final = 127
+_PASSED: Final = re.compile(r"\b[1-9]\d* passed\b")
+_REDONE: Final[dict[Verdict, Verdict]] = {"rejection": "redone"}
+
+
+def judge(tasks: list[Task]) -> None:
+    """Set the outcome of every task."""
+    for place, task in enumerate(tasks):
+        following = tasks[place + 1] if place + 1 < len(tasks) else None
+        task.outcome, task.why = _outcome(task, following)
+
+
+def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
+    verdict = _verdict(task, following)
+    last = _last_telling(task)
+    open_part = verdict != "rejection" and _is_half_done(task, following)
+    if open_part and (verdict in ("praise", "mixed") or _passed_something(task)):
+        return "partial", "the user left the rest open"
+    if verdict == "praise":
+        return "success", "the user confirmed it"
+    if verdict == "rejection" or (verdict == "mixed" and last is not None and not errors.worked(last)):
+        return "fail", "the user rejected it"
+    if verdict == "mixed":
+        return "partial", "the user took a part of it"
+    if last is not None and not errors.worked(last):
+        return _with_error(task, last, following)
+    if isinstance(task.events[-1] if task.events else None, Stopped):
+        return "partial", "the user stopped it"
+    if following is not None:
+        return "success", "the user moved on"
+    told = last is not None and commands.is_telling(last.command)
+    if verdict == "redone" and not told and not _is_taken(task):
+        return "partial", "the user kept revising it"
+    if last is not None and (commands.is_telling(last.command) or _is_the_point(task, last)):
+        return "success", f"`{quote(commands.shown(last.command), 120)}` succeeded"
+    if _is_taken(task):
+        return "success", "the user took it"
+    return "uncertain", "nobody confirmed it and nothing verified it"
+
+
+def _is_half_done(task: Task, following: Task | None) -> bool:
+    """Say whether the person's last words about a task leave a part of it open."""
+    said = [event for event in task.events if isinstance(event, Said)]
+    last = said[-1].text if len(said) > 1 else ""
+    opening = following.request if following is not None else ""
+    return bool(_HALF_DONE.search(last.lower()) or _HALF_DONE.search(opening.lower()))
+
+
+def _passed_something(task: Task) -> bool:
+    return any(call.ok and commands.is_telling(call.command) for call in task.calls()) or any(
+        _PASSED.search(call.output) for call in task.calls() if commands.is_verifying(call.command)
+    )
+
+
+def _with_error(task: Task, last: Called, following: Task | None) -> tuple[Outcome, str]:
+    """Judge a task whose last telling command failed."""
+    why = f"`{quote(commands.shown(last.command) or last.name, 120)}` failed"
+    if commands.is_telling(last.command):
+        return "fail", why
+    return ("partial", "the user moved on with an error open") if following is not None else ("fail", why)
+
+
+def _last_telling(task: Task) -> Called | None:
+    """Return the last command that tells how things stand: after the last change, and rather a check than others."""
+    found: Called | None = None
+    for call in task.calls():
+        if patches.is_edit(call):
+            found = None if call.ok else found
+        elif call.command and call.ok is not None and not call.is_memory and not call.refused:
+            if commands.is_looking(commands.parse(call.command)) or commands.takes_back(call.command) or _is_slip(call):
+                continue
+            if found is None or commands.is_telling(call.command) or not commands.is_telling(found.command):
+                found = call
+    return found
+
+
+def _is_slip(call: Called) -> bool:
+    """Say whether a failure tells nothing about the work: a word spelt wrong, a lock, a network that was away."""
+    if errors.worked(call):
+        return False
+    return call.code == _NOT_FOUND or errors.is_nothing(call) or errors.is_passing(call)
+
+
+def _is_the_point(task: Task, call: Called) -> bool:
+    """Say whether a command is what was asked for: its words stand in the request."""
+    return bool(words_of(call.command) & words_of(task.request))
+
+
+def _is_taken(task: Task) -> bool:
+    """Say whether the person's last words came after the work, and ask for nothing and complain about nothing."""
+    done = False
+    last: Said | None = None
+    for event in task.events:
+        if isinstance(event, Called) and (patches.is_edit(event) or _redoes(event)):
+            done, last = True, None
+        elif isinstance(event, Said) and done:
+            last = event
+    if last is None:
+        return False
+    own = sentences.of_text(last.text)
+    if not own or _ONLY_AGREES.fullmatch(last.text.strip().lower()):
+        return False
+    return not any(each.is_question or each.heard.any("request", "problem", "rejection") for each in own) and not own[
+        0
+    ].heard.says("transient")
+
+
+def _verdict(task: Task, following: Task | None) -> Verdict:
+    """Return what the person said last about a task: inside it, or in the first words of the next."""
+    done = False
+    verdict: Verdict = ""
+    asked = False
+    taken_back = False
+    for event in task.events:
+        if isinstance(event, Called | Answered):
+            done = True
+            if isinstance(event, Called) and _redoes(event) and not (taken_back and not patches.is_edit(event)):
+                verdict = _REDONE.get(verdict, verdict)
+            taken_back = taken_back or (isinstance(event, Called) and commands.takes_back(event.command))
+        elif isinstance(event, Said) and event.voice in ("user", "reply"):
+            if asked and done:
+                found = _feedback(event.text) or verdict
+                verdict = verdict if taken_back and _is_over(verdict, found) else found
+                taken_back = False if found == "rejection" else taken_back
+            asked = True
+    if following is not None:
+        opening = next((event for event in following.events if isinstance(event, Said)), None)
+        if opening is not None:
+            verdict = _feedback(opening.text, first_only=True) or verdict
+    return verdict
+
+
+def _is_over(verdict: Verdict, found: Verdict) -> bool:
+    """Say whether thanks come for having taken back what was rejected."""
+    return verdict == "rejection" and found in ("praise", "mixed")
+
+
+def _redoes(call: Called) -> bool:
+    """Say whether a call does something about what was rejected, other than taking it back."""
+    if call.is_memory or call.refused:
+        return False
+    if patches.is_edit(call):
+        return bool(call.ok)
+    command = commands.parse(call.command)
+    return bool(call.command) and not commands.is_looking(command) and not commands.takes_back(call.command)
+
+
+def _feedback(text: str, *, first_only: bool = False) -> Verdict:
+    """Return whether a message praises or rejects; the last word counts, and praise with a but is half of it."""
+    own = sentences.of_text(text)[: 1 if first_only else None]
+    said: list[Verdict] = []
+    for number, sentence in enumerate(own):
+        heard = sentence.heard
+        if heard.says("rejection") or _is_dead_end(own, number):
+            said.append("rejection")
+        elif heard.says("praise") and not (sentence.is_question and not sentence.first):
+            said.append("praise")
+    if "praise" in said and "rejection" in said:
+        return "mixed"
+    return said[-1] if said else ""
+
+
+def _is_dead_end(own: tuple[Sentence, ...], number: int) -> bool:
+    told = judging.told(own, number)
+    return told is not None and told.kind == "failure"

@@ -1,0 +1,68 @@
+"""What a call changed in files: which, and the lines it put in, in any agent's way of writing it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from commonplace.learning.extract.rules.findings import quote
+from commonplace.learning.reading import tables
+from commonplace.learning.reading.session_view import Called
+
+_FILE: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)
+_EDITS: Final = tables.words("edit_tools")
+_CONFIGURATION: Final = tables.pattern("configuration", "(?:^|/)", "$", re.NOFLAG)
+
+
+class _Edit(msgspec.Struct):
+    file_path: str = ""
+    patch: str = ""
+    new_string: str = ""
+    content: str = ""
+
+
+def is_edit(call: Called) -> bool:
+    """Say whether a call changed files."""
+    return call.name.lower().rpartition("__")[2] in _EDITS or "*** Begin Patch" in call.command
+
+
+def files(call: Called) -> list[str]:
+    """Return the files that a call changed."""
+    edit = _edit(call)
+    named = [one or two for one, two in _FILE.findall(edit.patch)]
+    return [name.strip() for name in named] or ([edit.file_path] if edit.file_path else [])
+
+
+def added(call: Called) -> list[str]:
+    """Return the lines that a call put in."""
+    edit = _edit(call)
+    if edit.patch:
+        return [
+            line[1:].strip()
+            for line in edit.patch.split("\n")
+            if line.startswith("+") and not line.startswith("+++") and line[1:].strip()
+        ]
+    return [line.strip() for line in (edit.new_string or edit.content).split("\n") if line.strip()]
+
+
+def is_configuration(call: Called) -> bool:
+    """Say whether a call changed how a project is built or run, not what it does."""
+    return any(_CONFIGURATION.search(name) for name in files(call))
+
+
+def told(call: Called) -> str:
+    """Return a change in a few words."""
+    names = ", ".join(f"`{quote(name, 60)}`" for name in files(call)[:3]) or "a file"
+    lines = "; ".join(quote(line, 100) for line in added(call)[:3])
+    return f"{names} ({lines})" if lines else names
+
+
+def _edit(call: Called) -> _Edit:
+    if "*** Begin Patch" in call.arguments and not call.arguments.lstrip().startswith("{"):
+        return _Edit(patch=call.arguments)
+    try:
+        return msgspec.json.decode(call.arguments, type=_Edit)
+    except (msgspec.DecodeError, RecursionError):
+        return _Edit(patch=call.arguments)

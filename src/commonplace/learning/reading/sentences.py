@@ -1,0 +1,146 @@
+"""The person's own sentences: a message without what was pasted into it, cut where thoughts end.
+
+People paste logs, code, mails, issues and documents into prompts; those are somebody else's words, however imperative
+they sound. Left out are fenced, ruled-off and quoted blocks, transcripts, lines that look like output or code, what
+follows an announcement, and quotations within a line. What is left is cut into sentences, in any language.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from commonplace.learning.reading import cues as languages
+from commonplace.learning.reading import tables
+from commonplace.learning.reading.cues import Heard
+
+MAX_SENTENCE: Final = 400
+_FENCE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_TAGGED: Final = re.compile(r"<([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,200})?>.*?</\1>", re.DOTALL)
+_RULED: Final = re.compile(r"^[-=_*]{3,} *$.*?(?:^[-=_*]{3,} *$|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTED: Final = re.compile(
+    r"“[^”]{20,}”|„[^“”]{20,}[“”]|«[^»]{20,}»|「[^」]{8,}」|“[^”]*[，。；][^”]*”"
+    r"|\"[^\"]{24,}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){4,}'(?!\w)"
+)
+_MIN_QUOTED: Final = 5
+"""Fewer words in single quotes are a name or an example."""
+_END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]*\s+(?=[^\s])|(?<=[。！？；])|\n+")
+_ABBREVIATION: Final = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)|(?:^|[:：;]\s+)\d{1,2})\.$", re.IGNORECASE
+)
+_OUTPUT: Final = tables.pattern("output", r"^\s*", flags=re.NOFLAG)
+_ANNOUNCED: Final = tables.pattern("announced")
+_SPEAKER: Final = re.compile(r"\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?<?@?[A-Za-zÀ-ÿ][\w .@-]{0,18}>?:\s+\S")
+_MAIL: Final = re.compile(
+    r"(?:From|To|Cc|Subject|Date|Von|An|Betreff|De|Para|Asunto|À|Objet|发件人|主题)[:：] "
+    r"|\S{1,20}(?: \S{1,20})?\s+\[?\d{1,2}:\d\d(?: ?[AaPp][Mm])?\]?$"
+)
+"""Lines that somebody else's words come after: a mail's head, a name and a time in a chat."""
+_HEADING: Final = re.compile(r"#{1,6} \S")
+_BULLET: Final = re.compile(r"\s*(?:[-*•·]|\d{1,2}[.)])\s+")
+_UNTOLD: Final = ("en", "de", "es", "fr")
+_FEW_WORDS: Final = 4
+"""In fewer words than these, marks of a language mislead."""
+_RULES: Final = tables.pattern("rules_follow")
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """One thought of a person."""
+
+    text: str
+    heard: Heard
+    first: bool
+    """It opens its message."""
+    is_question: bool
+    is_listed: bool = False
+    """It stands in a list that the person announced as rules."""
+    is_alone: bool = False
+    """Its message says nothing else."""
+
+
+@lru_cache(maxsize=512)
+def of_text(text: str) -> tuple[Sentence, ...]:
+    """Return the sentences of a message that are the person's own."""
+    found: list[Sentence] = []
+    listing = False
+    lines = own_lines(text)
+    around = languages.likely("\n".join(lines))
+    for line in lines:
+        bullet = _BULLET.match(line) if len(lines) > 1 else None
+        listing = listing and bullet is not None
+        for part in split(line[bullet.end() :] if bullet else line):
+            heard = Heard(part, _languages(part, around))
+            is_question = part.rstrip("\"')] ").endswith(("?", "？"))
+            found.append(Sentence(part, heard, not found, is_question, listing))
+        listing = listing or bool(_RULES.search(line))
+    if len(found) == 1:
+        found = [msgspec.structs.replace(found[0], is_alone=True)]
+    return tuple(found)
+
+
+def _languages(part: str, around: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the languages to hear a sentence in: its own and those around it; all, if little tells."""
+    own = languages.likely(part) or around
+    if own == ("zh",):
+        return own
+    few = len(part.split()) <= _FEW_WORDS
+    return tuple(dict.fromkeys((*own, *around, *(_UNTOLD if few or not own else ()))))
+
+
+@lru_cache(maxsize=512)
+def own_lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a message that the person wrote, as far as that can be told."""
+    text = _RULED.sub("\n", _TAGGED.sub("\n", _FENCE.sub("\n", text)))
+    text = _QUOTED.sub(_cut_quotation, text)
+    raw = text.split("\n")
+    speakers = {line.split(":", 1)[0].strip() for line in raw if _SPEAKER.match(line) and not _ANNOUNCED.search(line)}
+    lines: list[str] = []
+    pasting = False
+    pasted = 0
+    for line in raw:
+        stripped = line.strip()
+        if not stripped:
+            pasting = pasting and not pasted
+            continue
+        if _MAIL.match(stripped):
+            pasting, pasted = True, 0  # its body comes after an empty line
+            continue
+        if _is_others(line, stripped, speakers):
+            pasting, pasted = pasting or bool(_HEADING.match(stripped)), pasted + 1
+            continue
+        if pasting:
+            pasted += 1
+            continue
+        lines.append(stripped)
+        if _ANNOUNCED.search(stripped) and not _RULES.search(stripped):
+            pasting, pasted = True, 0
+    return tuple(lines)
+
+
+def _cut_quotation(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("'") and len(found[0].split()) < _MIN_QUOTED else "“…”"
+
+
+def _is_others(line: str, stripped: str, speakers: set[str]) -> bool:
+    """Say whether a line looks like output, code, a quotation or a transcript."""
+    if stripped.startswith((">", "|", "│", "//", "/*", "*/")) or _OUTPUT.match(line) or _HEADING.match(stripped):
+        return True
+    if line.startswith(("    ", "\t")) and not _BULLET.match(line):
+        return True
+    return len(speakers) > 1 and bool(_SPEAKER.match(line))
+
+
+def split(line: str) -> list[str]:
+    """Cut a line into sentences."""
+    parts: list[str] = []
+    for piece in _END.split(line):
+        if not piece or not piece.strip():
+            continue
+        if parts and _ABBREVIATION.search(parts[-1]):
+            parts[-1] = f"{parts[-1]} {piece.strip()}"
+        else:
+            parts.append(piece.strip())
+    return [part for part in parts if len(part) <= MAX_SENTENCE]

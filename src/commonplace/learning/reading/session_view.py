@@ -1,0 +1,339 @@
+"""A session as an extractor reads it: who said what, what was run and how it ended, turn by turn.
+
+Only what may teach something is in a view, and whose it is is always known: the person's own words, the model's, the
+outputs of tools. What a program put into the conversation, what came out of a memory, and what a fork inherits from its
+parent are left out or marked. Each event knows the bytes of the ledger that it stands in, so that whatever is learned
+can be shown in its own words. Secrets are taken out as the session is read, so that no later step can let one through
+by changing a letter. What a view holds is bounded, whatever the session.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from commonplace.protocol import commands, events, fragments, items, memory_traces, rollout, turns
+from commonplace.protocol.rollout import Line, Origin
+from commonplace.redact import redact
+from commonplace.rollout import chain, reader
+from commonplace.rollout.survey import kind_of
+from commonplace.rollout.transcript import output_ok
+
+MAX_EVENTS: Final = 20_000
+_MAX_WORDS: Final = 16_000
+_MAX_ANSWER: Final = 8_000
+_KEPT_OUTPUT: Final = 4_000
+"""How much of an output's head, and of its tail, is kept."""
+
+Voice = Literal["user", "reply", "command", "shell"]
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Where an event stands."""
+
+    turn: int
+    start: int
+    end: int
+    time: str | None = None
+
+
+class Said(msgspec.Struct):
+    """Something the person said: typed, answered to a tool, given to a command, or run in their own shell."""
+
+    at: Span
+    text: str
+    voice: Voice = "user"
+
+
+class Answered(msgspec.Struct):
+    """Something the model said."""
+
+    at: Span
+    text: str
+
+
+class Called(msgspec.Struct):
+    """A tool call and what became of it."""
+
+    at: Span
+    name: str
+    arguments: str
+    command: str = ""
+    """For a shell: the command line."""
+    folder: str | None = None
+    ok: bool | None = None
+    """None while no output is known."""
+    code: int | None = None
+    output: str = ""
+    output_at: Span | None = None
+    is_memory: bool = False
+    """It was answered out of a memory."""
+    refused: bool = False
+    """The person did not let it run."""
+
+
+class Stopped(msgspec.Struct):
+    """The person stopped the turn."""
+
+    at: Span
+
+
+class Compacted(msgspec.Struct):
+    """The history was cut here."""
+
+    at: Span
+
+
+Event = Said | Answered | Called | Stopped | Compacted
+
+
+class Turn(msgspec.Struct):
+    """From one prompt to the next."""
+
+    number: int
+    events: list[Event] = []
+    taken_back: bool = False
+
+
+class View(msgspec.Struct):
+    """One session."""
+
+    thread_id: str
+    path: str
+    source: str
+    cwd: str
+    project: str
+    branch: str | None
+    started: str
+    updated: str
+    turns: list[Turn] = []
+
+    def events(self) -> list[Event]:
+        """Return everything that happened and was not taken back, in order."""
+        return [event for turn in self.turns if not turn.taken_back for event in turn.events]
+
+    def dialogue_bytes(self) -> int:
+        """Return how much was said, run and printed, as far as it is in the view."""
+        ran = [event for event in self.events() if isinstance(event, Called)]
+        return self.spoken_bytes() + sum(_size(each.command or each.arguments) + _size(each.output) for each in ran)
+
+    def spoken_bytes(self) -> int:
+        """Return how much the person and the model said to each other."""
+        return sum(_size(event.text) for event in self.events() if isinstance(event, Said | Answered))
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+_REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want to take this action", "User rejected")
+_REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")
+
+
+def read(path: Path) -> View:
+    """Read a session (raises NotASession, LedgerError)."""
+    return _Reader(chain.open_ledger(path)).run()
+
+
+class _Reader:
+    def __init__(self, ledger: chain.Ledger) -> None:
+        meta = ledger.meta
+        self.ledger = ledger
+        self.view = View(
+            meta.id,
+            str(ledger.path),
+            rollout.source_name(meta.source),
+            meta.cwd,
+            meta.project(),
+            meta.git.branch if meta.git else None,
+            meta.timestamp,
+            meta.timestamp,
+        )
+        self.inherited = _inherited_turns(ledger)
+        self.counter = turns.TurnCounter()
+        self.current = Turn(self.inherited)
+        self.view.turns.append(self.current)
+        self.calls: dict[str, Called] = {}
+        self.count = 0
+
+    def run(self) -> View:
+        for record in reader.forward(self.ledger.path):
+            if not isinstance(record, Line) or self.count >= MAX_EVENTS:
+                continue
+            self.view.updated = record.timestamp or self.view.updated
+            try:
+                self._see(record)
+            except (msgspec.DecodeError, RecursionError):
+                continue
+        _take_out(self.view)
+        return self.view
+
+    def _see(self, line: Line) -> None:
+        match line.type:
+            case "response_item":
+                self._item(line)
+            case "event_msg":
+                self._event(line)
+            case "compacted":
+                self._add(Compacted(self._at(line)))
+            case _:
+                pass
+
+    def _event(self, line: Line) -> None:
+        kind = kind_of(line.payload)
+        if kind in events.TURN_STARTED:
+            self.counter.started()
+        elif kind in events.TURN_COMPLETE:
+            self.counter.ended()
+        elif kind == events.TURN_ABORTED:
+            self.counter.ended()
+            self._stopped(line)
+        elif kind == events.ROLLED_BACK:
+            self._take_back(events.event(line.payload).num_turns)
+
+    def _take_back(self, count: int) -> None:
+        self.counter.rolled_back(count)
+        standing = [turn for turn in self.view.turns if not turn.taken_back and turn.number > self.inherited]
+        for turn in standing[len(standing) - count :] if count < len(standing) else standing:
+            turn.taken_back = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self.current = Turn(self.inherited + self.counter.turns)
+        self.view.turns.append(self.current)
+
+    def _item(self, line: Line) -> None:
+        view = items.view(line.payload)
+        if turns.is_boundary(view) and self.counter.boundary():
+            self._begin()
+        origin = line.source()
+        match view:
+            case items.Message(role="user"):
+                self._user(view, line)
+            case items.Message(role="assistant"):
+                self._add(Answered(self._at(line), _cut(view.text(), _MAX_ANSWER)))
+            case items.FunctionCall():
+                self._call(line, view.name, view.arguments, view.call_id, view.namespace)
+            case items.CustomToolCall():
+                self._call(line, view.name, view.input, view.call_id, None)
+            case items.LocalShellCall():
+                self._call(line, "local_shell", _action(view), view.call_id or "", None)
+            case items.FunctionCallOutput() | items.CustomToolCallOutput():
+                self._output(line, view.call_id or "", view.output, origin)
+            case _:
+                pass
+
+    def _user(self, message: items.Message, line: Line) -> None:
+        if fragments.is_recalled(message):
+            return
+        at = self._at(line)
+        noted = message.internal_chat_message_metadata_passthrough
+        kinds = (noted.content_item_kinds if noted else None) or []
+        if words := fragments.own_words(message):
+            self._add(Said(at, _cut(words, _MAX_WORDS)))
+        for kind, part in zip(kinds, message.content, strict=False):
+            text = part.text or ""
+            if kind == "imported.reply":
+                self._add(Said(at, _cut(text, _MAX_WORDS), "reply"))
+            elif kind == "imported.slash_command" and (given := fragments.inside(text, "command-args")):
+                self._add(Said(at, _cut(given, _MAX_WORDS), "command"))
+            elif kind == "imported.user_memory" and (given := fragments.inside(text, "user-memory-input")):
+                self._add(Said(at, _cut(given, _MAX_WORDS), "user"))
+            elif kind == "imported.user_shell" and (given := fragments.inside(text, "bash-input")):
+                self._add(Said(at, _cut(given, _MAX_WORDS), "shell"))
+            elif kind == "imported.interrupt":
+                self._stopped(line)
+
+    def _stopped(self, line: Line) -> None:
+        if not self.current.events or not isinstance(self.current.events[-1], Stopped):
+            self._add(Stopped(self._at(line)))
+
+    def _call(self, line: Line, name: str, arguments: str, call_id: str, namespace: str | None) -> None:
+        command, folder = commands.of_call(name, arguments)
+        called = Called(self._at(line), name, _cut(arguments, _MAX_ANSWER), _cut(command, _MAX_ANSWER), folder)
+        called.is_memory = memory_traces.is_memory_tool(name, namespace) or memory_traces.reads_memory(arguments)
+        self.calls[call_id] = called
+        self._add(called)
+
+    def _output(self, line: Line, call_id: str, output: str | list[items.Content], origin: Origin | None) -> None:
+        called = self.calls.pop(call_id, None)
+        if called is None:
+            return
+        text = output if isinstance(output, str) else "\n".join(part.text for part in output if part.text)
+        ended = commands.ended(text)
+        called.code = ended.code
+        called.output = _ends(ended.text)
+        called.output_at = self._at(line)
+        noted = origin.ok if origin is not None else None
+        called.ok = noted if noted is not None else ended.code == 0 if ended.code is not None else output_ok(output)
+        called.is_memory = called.is_memory or (origin is not None and origin.memory)
+        called.refused = text.startswith(_REFUSALS) or text.strip().lower().startswith(_REFUSED)
+
+    def _add(self, event: Event) -> None:
+        self.current.events.append(event)
+        self.count += 1
+
+    def _at(self, line: Line) -> Span:
+        return Span(self.current.number, line.offset, line.offset + line.size, line.timestamp)
+
+
+def _inherited_turns(ledger: chain.Ledger) -> int:
+    """Count the turns that a fork has from its parents: they taught when the parents were read."""
+    counter = turns.TurnCounter()
+    for part in reversed(ledger.parts[1:]):
+        for record in reader.forward(part.path, end=part.end):
+            if isinstance(record, Line) and record.type == "response_item":
+                try:
+                    if turns.is_boundary(items.view(record.payload)):
+                        counter.boundary()
+                except (msgspec.DecodeError, RecursionError):
+                    continue
+    return counter.turns
+
+
+class _Action(msgspec.Struct):
+    command: list[str] = []
+
+
+def _action(call: items.LocalShellCall) -> str:
+    try:
+        return msgspec.json.encode(msgspec.json.decode(call.action, type=_Action)).decode() if call.action else ""
+    except msgspec.DecodeError:
+        return ""
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[:size]
+
+
+def _ends(text: str) -> str:
+    if len(text) <= 2 * _KEPT_OUTPUT:
+        return text
+    return f"{text[:_KEPT_OUTPUT]}\n…\n{text[-_KEPT_OUTPUT:]}"
+
+
+def _take_out(view: View) -> None:
+    """Take secrets out of every text of a view: all in one go, which costs far less than one by one."""
+    places = [
+        (event, field)
+        for turn in view.turns
+        for event in turn.events
+        for field in _FIELDS.get(type(event), ())
+        if getattr(event, field)
+    ]
+    texts = [str(getattr(event, field)) for event, field in places]
+    clean = redact(_BETWEEN.join(texts)).split(_BETWEEN)
+    if len(clean) != len(texts):  # a text had the mark itself, or a secret reached over one
+        clean = [redact(text) for text in texts]
+    for (event, field), text in zip(places, clean, strict=True):
+        setattr(event, field, text)
+
+
+_FIELDS: Final[dict[type, tuple[str, ...]]] = {
+    Said: ("text",),
+    Answered: ("text",),
+    Called: ("arguments", "command", "output"),
+}
+_BETWEEN: Final = "\n\n\u241e\n\n"

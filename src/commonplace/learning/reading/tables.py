@@ -1,0 +1,27 @@
+"""Patterns and word lists that are data: read once from `tables.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+
+
+@cache
+def _table() -> dict[str, list[str]]:
+    text = resources.files("commonplace.learning.reading").joinpath("tables.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def pattern(name: str, before: str = "", after: str = "", flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    """Return a list of alternatives as one pattern, with something before and after them."""
+    inner = "|".join(_table()[name])
+    return re.compile(f"{before}(?:{inner}){after}" if before or after else inner, flags)
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """Return a list of words."""
+    return frozenset(_table()[name])

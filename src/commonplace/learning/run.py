@@ -1,0 +1,198 @@
+"""Learning, as surfaces ask for it: what is new is read and put together with what is known, and that is told.
+
+Phase 1 reads sessions one by one, phase 2 makes the memory of what they taught. A person who asks for it waits until
+nothing is left to do, also by others who are at it; a background start stops at its limits. Whatever goes wrong with
+memory, nothing else stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+
+from commonplace.errors import BadInput, StateError
+from commonplace.importers.run import Outcome as Imported
+from commonplace.learning import providers, select
+from commonplace.learning.consolidate import phase2
+from commonplace.learning.consolidate.handbook import titles
+from commonplace.learning.extract import phase1
+from commonplace.learning.extract.phase1 import Failed, Progress
+from commonplace.learning.providers import Learners
+from commonplace.memory.entries import GLOBAL
+from commonplace.projects import assignment
+from commonplace.sessions import imports
+from commonplace.state import jobs, postings
+from commonplace.state.database import Transaction
+from commonplace.state.jobs import EXTRACTION, Outcome, Worker
+
+if TYPE_CHECKING:
+    from commonplace.app.book import Book
+
+PHASES = (1, 2)
+POLL_SECONDS = 0.2
+"""How often it is looked whether others have finished."""
+CYCLE_SECONDS = 60.0
+"""How long a worker rests when there was nothing to do."""
+
+
+class Consolidated(msgspec.Struct):
+    """What phase 2 did."""
+
+    status: str
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What a person asked for when they asked to learn."""
+
+    phases: tuple[int, ...] = PHASES
+    limit: int | None = None
+    since_s: int | None = None
+    current: str | None = None
+    """A thread that goes on meanwhile and is left alone."""
+
+
+class Report(msgspec.Struct):
+    """What a run of learning did (the JSON of `learn` and `memory run`)."""
+
+    sources: list[Imported] = []
+    extracted: int = 0
+    no_output: int = 0
+    failed: list[Failed] = []
+    skipped: dict[str, int] = {}
+    consolidation: Consolidated = msgspec.field(default_factory=lambda: Consolidated("not_run"))
+    projects: list[dict[str, Any]] = []
+    cost: dict[str, int] = msgspec.field(default_factory=lambda: {"requests": 0, "tokens": 0})
+    warnings: list[str] = []
+
+
+async def run(
+    book: Book, wish: Wish | None = None, *, background: bool = False, progress: Progress | None = None
+) -> Report:
+    """Read every session that is eligible, and bring the memory up to date.
+
+    Raises:
+        BadSetting: the settings name a model that cannot be asked.
+    """
+    async with providers.open(book) as who:
+        report = Report()
+        try:
+            await _run(book, wish or Wish(), who, report, background=background, progress=progress)
+        finally:
+            cost = who.cost()
+            report.cost = {"requests": cost.requests, "tokens": cost.tokens}
+    return report
+
+
+async def _run(
+    book: Book, wish: Wish, who: Learners, report: Report, *, background: bool, progress: Progress | None
+) -> None:
+    index = await book.index()
+    await index.refresh(book.home)
+    await assignment.settle(book)
+    database = await book.database()
+    terms = select.terms(book.settings, background=False, max_claims=0, since_s=wish.since_s)
+    now = int(book.settings.now().timestamp())
+    rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
+    report.skipped = select.left_out(rows, terms, select.wanted(book.settings), now)
+    first = phase1.Phase(
+        book.settings,
+        database,
+        who.extractor,
+        jobs.this_process(),
+        background=background,
+        current=wish.current,
+        limit=wish.limit,
+        since_s=wish.since_s,
+    )
+    if 1 in wish.phases:
+        await _extract(first, report, progress)
+    if 2 in wish.phases:
+        second = phase2.Phase(book.settings, database, who.consolidator, jobs.this_process(), background=background)
+        await consolidate_now(second, report)
+        report.projects = await database.read(lambda tx: _projects(tx, terms.home))
+    await _shelve(book, report)
+
+
+async def _shelve(book: Book, report: Report) -> None:
+    """Take what sessions say into search, so that the first question is answered at once."""
+    root, database = str(book.home.resolve()), await book.database()
+    try:
+        if await database.read(lambda tx: postings.stale(tx, root) or postings.gone(tx, root)):
+            from commonplace.search import index_refresh
+
+            await index_refresh.sessions(book)
+    except StateError as error:
+        report.warnings.append(f"Search is not up to date: {error.sentence()}")
+
+
+async def _extract(phase: phase1.Phase, report: Report, progress: Progress | None) -> None:
+    """Read until nothing is left; what others are reading comes to an end, or to us if they die."""
+    while True:
+        done = await phase1.run(phase, progress)
+        report.extracted += done.extracted
+        report.no_output += done.no_output
+        report.failed += done.failed
+        if done.stopped is not None:
+            report.warnings.append(done.stopped)
+            return
+        now = int(phase.settings.now().timestamp())
+        if phase.background or phase.limit is not None:
+            return
+        if not await phase.database.read(lambda tx, now=now: _others_read(tx, phase.worker, now)):
+            return
+        await anyio.sleep(POLL_SECONDS)
+
+
+def _others_read(tx: Transaction, worker: Worker, now: int) -> bool:
+    """Say whether other processes of this host are reading sessions."""
+    held = tx.query("jobs.running_on_host", host=worker.host, now=now)
+    return any(row["kind"] == EXTRACTION and row["pid"] != worker.pid for row in held)
+
+
+async def consolidate_now(phase: phase2.Phase, report: Report) -> None:
+    """Consolidate; a person waits for whoever is at it, because what they asked for may not be part of that."""
+    while True:
+        done = await phase2.run(phase)
+        if phase.background or done.status != f"skipped_{Outcome.RUNNING.value}":
+            break
+        await anyio.sleep(POLL_SECONDS)
+    report.consolidation = Consolidated(done.status, done.added, done.changed, done.removed)
+    report.warnings += done.warnings
+
+
+def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
+    """Count what was learned for each project, the largest first."""
+    rows = [(row["scope"], row["n"]) for row in tx.query("entries.scopes", root=home)]
+    names = titles([scope for scope, _ in rows])
+    ordered = sorted(rows, key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
+    return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]
+
+
+async def cycle(book: Book) -> Report:
+    """Import what is new in the usual places, then learn from it: one turn of a worker."""
+    try:
+        chosen = imports.choose(None, [], book.environment)
+        imported = await imports.run(book, chosen)
+    except BadInput:  # nobody else's sessions are on this machine
+        imported = imports.Report([], [])
+    report = await run(book)
+    report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
+    return report
+
+
+async def work(book: Book, tell: Callable[[Report], None], *, once: bool) -> None:
+    """Learn again and again until told to stop; once is enough for scripts."""
+    if book.environment.get("COMMONPLACE_NOW") and not once:
+        raise BadInput("COMMONPLACE_NOW fixes the clock, and a worker needs one.", hint="Use worker --once.")
+    while True:
+        report = await cycle(book)
+        tell(report)
+        if once:
+            return
+        await anyio.sleep(CYCLE_SECONDS)

@@ -1,0 +1,78 @@
+"""Which sessions memory learns from, and why it does not learn from the others.
+
+Sessions that a person had with an agent, neither too old nor still going on, in a mode that allows it, not excluded by
+settings, and changed since they were last read. Sub-agents, internal agents and ephemeral sessions never count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from commonplace.config import Settings
+from commonplace.projects import scope
+from commonplace.state.database import Row
+from commonplace.state.extraction_jobs import DAY, HOUR, LEARNED_SOURCES, Terms
+
+
+def terms(
+    settings: Settings,
+    *,
+    background: bool,
+    max_claims: int,
+    current: str | None = None,
+    since_s: int | None = None,
+) -> Terms:
+    """Return what a start may claim; limits per start bind background starts only, and a person may say since when."""
+    age = settings["memory.max_rollout_age_days"]
+    if since_s is not None:
+        age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
+    return Terms(
+        home=str(settings.home.resolve()),
+        max_claims=max_claims,
+        max_age_days=age,
+        min_idle_hours=settings["memory.min_rollout_idle_hours"],
+        max_running=settings["memory.max_running"],
+        lease=settings["memory.extract_lease_seconds"],
+        background=background,
+        current=current,
+    )
+
+
+def wanted(settings: Settings) -> Callable[[Row], bool]:
+    """Return what says whether settings let a thread be learned from."""
+    patterns: list[str] = settings["memory.exclude"]
+
+    def is_wanted(row: Row) -> bool:
+        where = {"project": row["project"], "cwd": row["cwd"], "path": row["path"]}
+        return not scope.excluded(patterns, source=row["source"], **where)
+
+    return is_wanted if patterns else lambda _: True
+
+
+def left_out(rows: Iterable[Row], bounds: Terms, is_wanted: Callable[[Row], bool], now: int) -> dict[str, int]:
+    """Count the threads of a home that are not learned from, by reason."""
+    found: dict[str, int] = {}
+    for row in rows:
+        reason = why_not(row, bounds, is_wanted, now)
+        if reason is not None:
+            found[reason] = found.get(reason, 0) + 1
+    return found
+
+
+def why_not(row: Row, bounds: Terms, is_wanted: Callable[[Row], bool], now: int) -> str | None:
+    """Return why a thread is not learned from now; None if it is."""
+    if not row["is_root"] or row["source"] not in LEARNED_SOURCES:
+        return "not_a_persons_session"
+    if row["memory_mode"] != "enabled":
+        return row["memory_mode"]
+    if row["is_archived"]:
+        return "archived"
+    if not is_wanted(row):
+        return "excluded"
+    if row["updated_s"] <= row["learned_s"]:
+        return "already_learned"
+    if row["updated_s"] < now - bounds.max_age_days * DAY:
+        return "too_old"
+    if row["updated_s"] > now - bounds.min_idle_hours * HOUR:
+        return "too_recent"
+    return None

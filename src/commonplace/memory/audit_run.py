@@ -1,0 +1,191 @@
+"""Looking for what is wrong with the memory: entries against each other, against the disk, against what they rest on.
+
+Nothing is changed. What cannot be checked here (a project whose folder is not on this machine, a session whose file is
+gone, counters without a database) is not reported.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import CommonplaceError, StateError
+from commonplace.memory import audit as checks
+from commonplace.memory import similarity
+from commonplace.memory.audit import Audit, Finding, shown
+from commonplace.memory.edits import history
+from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
+from commonplace.memory.files import handbook
+from commonplace.memory.listing import Known
+from commonplace.memory.recall import scoped_prompt
+from commonplace.memory.recall.receipts import Shelf
+from commonplace.memory.stale_names import Project
+from commonplace.memory.workspace import layout
+from commonplace.projects.identity import look
+from commonplace.protocol import items
+from commonplace.protocol.ids import wire_second
+from commonplace.protocol.memory_traces import is_memory_tool
+from commonplace.protocol.rollout import Line
+from commonplace.rollout import reader
+from commonplace.state.database import Row
+
+if TYPE_CHECKING:
+    from commonplace.app.book import Book
+
+_DAY: Final = 86_400
+_MAX_NEAR: Final = 64
+"""How many entries that share a word are compared with each other."""
+_MAX_SOURCES: Final = 8
+_MAX_LOOKED: Final = 4_000
+"""How many places of ledgers one audit looks at."""
+
+
+async def audit(book: Book) -> Audit:
+    """Return what is wrong with the memory."""
+    known = await scoped_prompt.known(book)
+    rows = await _threads(book)
+    return await anyio.to_thread.run_sync(_audit, book, known, rows)
+
+
+async def _threads(book: Book) -> list[Row]:
+    if not book.has_index():
+        return []
+    home = str(book.home.resolve())
+    try:
+        return await (await book.database()).read(lambda tx: tx.query("threads.current", home=home))
+    except StateError as error:
+        book.warn(f"Where sessions ran could not be looked up: {error}")
+        return []
+
+
+def _audit(book: Book, known: list[Known], rows: list[Row]) -> Audit:
+    root = book.home / layout.FOLDER
+    entries = [each.entry for each in known]
+    shelf = Shelf(root, entries)
+    paths = checks.files(root) if root.is_dir() and not root.is_symlink() else []
+    unsourced = [*checks.unsourced_entries(entries, paths)]
+    unsourced += checks.unsourced_lines(shelf, has_entries=bool(entries))
+    secrets = [*checks.secrets(shelf, paths), *checks.secrets(Shelf(book.home, []), [history.FILE])]
+    return Audit(
+        duplicates=list(duplicates(entries)),
+        stale=list(_stale(entries, shelf, rows)),
+        unused=list(_unused(book, known)),
+        secrets=secrets,
+        unsourced=unsourced,
+        loops=[*_loops(entries, rows), *checks.looping_files(shelf, paths)],
+    )
+
+
+def duplicates(entries: list[Entry]) -> Iterator[Finding]:
+    """Yield entries that say what another says, for the same project or for all."""
+    near: dict[str, list[tuple[Entry, similarity.Words]]] = defaultdict(list)
+    for entry in entries:
+        words = similarity.words(entry.text)
+        handles = [f"{SECTION_OF[entry.kind]} {handle}" for handle in sorted(words.handles)]
+        seen: set[str] = set()
+        for other, theirs in (each for handle in handles for each in near[handle][-_MAX_NEAR:]):
+            if other.id in seen or not _meet(entry, other):
+                continue
+            seen.add(other.id)
+            if similarity.is_same(theirs, words):
+                told = f'says what {other.id} says: "{shown(other.text)}"'
+                yield Finding(id=entry.id, other=other.id, problem=told, text=shown(entry.text))
+                break
+        for handle in handles:
+            near[handle].append((entry, words))
+
+
+def _meet(one: Entry, two: Entry) -> bool:
+    return one.scope == two.scope or GLOBAL in (one.scope, two.scope)
+
+
+def _stale(entries: list[Entry], shelf: Shelf, rows: list[Row]) -> Iterator[Finding]:
+    folders = _folders(shelf, rows)
+    projects: dict[str, Project] = {}
+    for entry in entries:
+        if entry.is_global:
+            continue
+        if entry.scope not in projects:
+            there = [Path(cwd) for cwd in sorted(folders.get(entry.scope, ())) if _is_of(cwd, entry.scope)]
+            projects[entry.scope] = Project(there)
+        for gone in projects[entry.scope].gone(entry):
+            yield Finding(
+                id=entry.id, problem=gone.problem, text=shown(entry.text), name=shown(gone.name), kind=gone.what
+            )
+
+
+def _folders(shelf: Shelf, rows: list[Row]) -> dict[str, set[str]]:
+    """Return where each project is, as its sessions and the memory itself tell."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        found[row["project"]].add(row["cwd"])
+    for block in handbook.parse(shelf.text(layout.MEMORY) or "")[0]:
+        cwd = scoped_prompt.cwd_of(block)
+        if cwd:
+            found[block.scope].add(cwd)
+    for scope in list(found):
+        if scope.startswith("/"):
+            found[scope].add(scope)
+    return found
+
+
+def _is_of(cwd: str, scope: str) -> bool:
+    """Say whether a folder is there and still that of a project: another may stand in its place."""
+    place = look(cwd)
+    return place.exists and (place.identity in (None, scope) or scope.startswith("/"))
+
+
+def _unused(book: Book, known: list[Known]) -> Iterator[Finding]:
+    """Yield old entries that nobody asked for; what a person wrote or pinned never ages."""
+    if not book.has_index():
+        return
+    days: int = book.settings["memory.max_unused_days"]
+    cutoff = int(book.settings.now().timestamp()) - days * _DAY
+    for each in known:
+        entry = each.entry
+        by_hand = entry.pinned or any(source.note for source in entry.sources)
+        if not (by_hand or each.retrieved or each.cited) and entry.last_seen_s < cutoff:
+            seen = wire_second(entry.last_seen_s)
+            problem = f"never retrieved nor cited, last learned {seen[:10]}"
+            yield Finding(id=entry.id, problem=problem, text=shown(entry.text), last_seen=seen)
+
+
+def _loops(entries: list[Entry], rows: list[Row]) -> Iterator[Finding]:
+    """Yield entries that rest on nothing but what memory itself told."""
+    paths = {row["thread_id"]: row["path"] for row in rows}
+    looked = 0
+    for entry in entries:
+        verdicts: list[bool] = []
+        for source in entry.sources[:_MAX_SOURCES]:
+            if looked >= _MAX_LOOKED:
+                break
+            looked += 1
+            verdicts.append(_is_recalled(source, paths.get(source.thread_id or "")))
+            if not verdicts[-1]:
+                break
+        if verdicts and all(verdicts):
+            problem = "it was learned only from what memory itself had told"
+            yield Finding(id=entry.id, problem=problem, text=shown(entry.text))
+
+
+def _is_recalled(source: Source, path: str | None) -> bool:
+    """Say whether a source is a text that came from memory; what cannot be read is not accused."""
+    if path is None or source.byte_start is None:
+        return False
+    try:
+        line = next(iter(reader.forward(Path(path), start=source.byte_start)), None)
+        if not isinstance(line, Line) or line.offset != source.byte_start or line.type != "response_item":
+            return False
+        view = items.view(bytes(line.payload))
+    except (CommonplaceError, OSError, msgspec.DecodeError, RecursionError):
+        return False
+    if isinstance(view, items.Message):
+        return checks.is_recalled(source.quote, "\n".join(part.text or "" for part in view.content))
+    if isinstance(view, items.FunctionCall):
+        return is_memory_tool(view.name, view.namespace)
+    return False

@@ -1,0 +1,230 @@
+"""What a person asked to forget, known by hashes only: the words themselves are nowhere.
+
+A text is recognised if its words are the same, or nearly so: the words that say what it is about are hashed one by one,
+with a salt of their own for each decision, and most of them must come back. Inside a longer text it is recognised by
+its exact words, in whatever case and with whatever marks between them; for that, how many words it had is noted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.learning.reading import sentences
+from commonplace.learning.reading.session_view import Answered, Said, View
+from commonplace.memory import similarity
+from commonplace.protocol.ids import parse_time
+from commonplace.rollout import decisions
+
+FORGOTTEN: Final = "[forgotten]"
+"""What stands where a text cannot be left empty."""
+_ALIKE: Final = 0.8
+_MIN_WORDS: Final = 2
+_BYTES: Final = 6
+_TOKEN: Final = re.compile(r"[\u3400-\u9fff]|(?:(?![\u3400-\u9fff])[\w./:@#+-])+")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_WORD: Final = re.compile(r"[^\W_][\w'./:@+-]*[\w+]|\w")
+"""As `alike` has them, so that no word of a text is missed."""
+_EDGES: Final = "./:@#+-_"
+
+
+class _Rule(msgspec.Struct):
+    """One decision."""
+
+    salt: str
+    hashes: frozenset[str]
+    words: tuple[frozenset[str], ...]
+    sizes: tuple[int, ...]
+    at: int
+    seen: set[str] = set()
+    """Every word that was ever asked about: texts share most of their words."""
+    own: dict[str, str] = {}
+    """The hashes of those that stand in what was forgotten."""
+
+    def shared(self, about: frozenset[str]) -> frozenset[str]:
+        """Return the hashes of those words that stand in what was forgotten."""
+        for word in about - self.seen:
+            self.seen.add(word)
+            name = _hash(self.salt, word)
+            if any(name in words for words in self.words):
+                self.own[word] = name
+        return frozenset(self.own[word] for word in about & self.own.keys())
+
+    def may_be_in(self, about: frozenset[str]) -> bool:
+        """Say whether a text that is about these words may hold what was forgotten; cheap, and mostly no."""
+        own = self.shared(about)
+        return any(len(words & own) >= _ALIKE * len(words) for words in self.words)
+
+    def is_this(self, plain: str, about: frozenset[str]) -> bool:
+        """Say whether a text is what was forgotten."""
+        if _hash(self.salt, plain) in self.hashes:
+            return True
+        if len(about) < _MIN_WORDS:
+            return False
+        own = self.shared(about)
+        return any(
+            len(words) >= _MIN_WORDS and len(own & words) / (len(about) + len(words - own)) >= _ALIKE
+            for words in self.words
+        )
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where in a text the very words stand."""
+        tokens = list(_tokens(text))
+        for size in self.sizes:
+            for first in range(len(tokens) - size + 1):
+                part = tokens[first : first + size]
+                if _hash(self.salt, " ".join(word for word, _, _ in part)) in self.hashes:
+                    yield part[0][1], part[-1][2]
+
+
+class Forgotten:
+    """Says whether a text is one that was forgotten, and takes it out of others."""
+
+    def __init__(self, lines: Iterable[decisions.Decision]) -> None:
+        self._rules: list[_Rule] = []
+        for line in lines:
+            moment = parse_time(line.time)
+            self._rules.append(
+                _Rule(
+                    line.salt or "",
+                    frozenset(line.hashes),
+                    tuple(frozenset(words) for words in line.words),
+                    tuple(sorted({size for size in line.sizes if size > 0}, reverse=True)),
+                    int(moment.timestamp()) if moment else 0,
+                )
+            )
+
+    @classmethod
+    def of(cls, home: Path) -> Forgotten:
+        """Return what was forgotten in a home."""
+        return cls(decisions.forgotten(home))
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def __contains__(self, text: str) -> bool:
+        return self.when(text) is not None
+
+    def when(self, text: str) -> int | None:
+        """Return when a text was forgotten; None if it was not."""
+        if not self._rules or not text.strip():
+            return None
+        plain, about = _plain(text), similarity.words(text).about
+        return max((rule.at for rule in self._rules if rule.is_this(plain, about)), default=None)
+
+    def within(self, text: str) -> int | None:
+        """Return when something was forgotten that a text holds: as a whole, as a sentence, or word by word."""
+        return max((at for at, _, _ in self._found(text)), default=None)
+
+    def may_hold(self, text: str) -> bool:
+        """Say whether it is worth looking whether a text holds something that was forgotten."""
+        return bool(self._near(text))
+
+    def mask(self, view: View) -> None:
+        """Take forgotten sentences out of a session before anybody reads it."""
+        if not self:
+            return
+        for turn in view.turns:
+            for event in turn.events:
+                if isinstance(event, Said | Answered):
+                    event.text = self.without(event.text)
+            words = [event for event in turn.events if isinstance(event, Said | Answered)]
+            is_only_talk = len(words) == len(turn.events)
+            if is_only_talk and not any(isinstance(event, Said) and event.text for event in words):
+                turn.events = []  # an answer to nothing would be taken for the beginning of something
+            turn.events = [event for event in turn.events if not isinstance(event, Said | Answered) or event.text]
+
+    def without(self, text: str, instead: str = "") -> str:
+        """Return a text without what was forgotten; `instead` if nothing else was in it."""
+        spans = sorted({(start, end) for _, start, end in self._found(text)})
+        if not spans:
+            return text
+        kept: list[str] = []
+        place = 0
+        for start, end in spans:
+            kept.append(text[place : max(place, start)])
+            place = max(place, end)
+        left = "".join([*kept, text[place:]])
+        return left if left.strip(" \n\t.,;:!?\"'`-") else instead
+
+    def _near(self, text: str) -> list[_Rule]:
+        if not self._rules or not text:
+            return []
+        about = _roughly_about(text)
+        return [rule for rule in self._rules if rule.may_be_in(about)]
+
+    def _found(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """Yield when something was forgotten that a text holds, and where it stands."""
+        rules = self._near(text)
+        if not rules:
+            return
+        for start, end in _parts(text):
+            part = text[start:end]
+            plain, about = _plain(part), similarity.words(part).about
+            yield from ((rule.at, start, end) for rule in rules if rule.is_this(plain, about))
+        for rule in rules:
+            yield from ((rule.at, start, end) for start, end in rule.places(text))
+
+
+def _parts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines of a text stand, and the sentences in them."""
+    begin = 0
+    for line in text.split("\n"):
+        end = begin + len(line)
+        if line.strip():
+            yield begin, end
+            place = begin
+            for part in sentences.split(line):
+                found = text.find(part, place, end)
+                if found >= 0:
+                    place = found + len(part)
+                    yield found, place
+        begin = end + 1
+
+
+def decision(texts: Iterable[str]) -> dict[str, Any]:
+    """Return what is noted so that texts are not learned again: no word of them can be read back."""
+    salt = secrets.token_hex(8)
+    known = list(dict.fromkeys(text for text in texts if _plain(text)))
+    return {
+        "salt": salt,
+        "hashes": sorted({_hash(salt, _plain(text)) for text in known}),
+        "words": [sorted(_hash(salt, word) for word in similarity.words(text).about) for text in known],
+        "sizes": sorted({len(_plain(text).split(" ")) for text in known}),
+    }
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of a text as they are compared, and where each stands."""
+    for found in _TOKEN.finditer(text):
+        bare = found[0].strip(_EDGES)
+        if bare:
+            start = found.start() + found[0].index(bare)
+            yield bare.lower(), start, start + len(bare)
+
+
+def _plain(text: str) -> str:
+    return " ".join(word for word, _, _ in _tokens(text))
+
+
+def _hash(salt: str, text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), key=salt.encode(), digest_size=_BYTES).hexdigest()
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    return similarity.stem(word.strip("'.:"))
+
+
+def _roughly_about(text: str) -> frozenset[str]:
+    """Return at least the words that a text, or any part of it, is about; far cheaper than telling which those are."""
+    if _HAN.search(text):
+        return similarity.words(text).about
+    return frozenset(map(_stem, set(_WORD.findall(text.lower().replace("’", "'")))))

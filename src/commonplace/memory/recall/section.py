@@ -1,0 +1,303 @@
+"""The section of a prompt that tells an agent what is remembered here: packed under a budget, the same bytes each time.
+
+What goes in: the person's profile, what holds everywhere, this project's entries, skills by name, the names of other
+projects and nothing else of them, and how to use all that. The most useful comes first, as consolidation ranked it;
+what does not fit is left out and said, in the text and in the receipt. A small budget first costs entries, then words
+of guidance, then the section.
+
+Entries are data. Each is one line, its secrets and forgotten words are taken out again, and no text can close the
+section or open a citation. Nothing here depends on the time or on counters.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
+from importlib import resources
+from itertools import accumulate
+from typing import Final
+
+import msgspec
+
+from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
+from commonplace.memory.entries import SECTION_OF, Entry, Section
+from commonplace.memory.files.skills import Skill
+from commonplace.protocol.memory_traces import SECTION_OPENING
+from commonplace.redact import redact
+
+CLOSING: Final = "</commonplace_memory>"
+TOOLS: Final = frozenset({"search", "read", "find"})
+NOTE_TOOL: Final = "add_ad_hoc_note"
+_TAGS: Final = re.compile(
+    r"<(?=[\s/]*(?:commonplace_memory|oai-mem-citation|citation_entries|rollout_ids|thread_ids)\b)", re.IGNORECASE
+)
+_UNSAFE: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+_PLACE: Final = re.compile(r"\$([a-z]+)")
+_HEADING: Final = re.compile(r"^#+ *(.*?):*$")
+_MAX_ENTRY_BYTES: Final = 1_200
+_MAX_PROFILE_BYTES: Final = 800
+_MAX_DESCRIPTION_BYTES: Final = 240
+_MAX_NAME_BYTES: Final = 120
+_SKILLS_SHARE: Final = 0.15
+_NAMES_SHARE: Final = 0.08
+_LOOKED: Final = 4
+_LOOKED_BYTES: Final = 16_384
+"""How much of what is known is looked at to fill a budget: so many times the budget, and at least so much."""
+_GUIDE_SHARE: Final = 0.4
+"""Above this share of the budget, guidance is told briefly so that memory has the room."""
+_SECTIONS: Final[tuple[Section, ...]] = (
+    "User preferences", "Reusable knowledge", "Failures and how to do differently",
+)  # fmt: skip
+
+
+class Left(msgspec.Struct, frozen=True):
+    """What is not in a prompt, and why: `budget`, `other_project`, `forgotten`."""
+
+    id: str
+    reason: str
+
+
+class Prompt(msgspec.Struct):
+    """A section and its receipt (the JSON of `memory prompt`)."""
+
+    text: str
+    tokens: int
+    scope: str | None
+    included: list[str]
+    left_out: list[Left]
+
+
+class Material(msgspec.Struct, kw_only=True):
+    """What a section is made of."""
+
+    root: str
+    """The memory's folder."""
+    scope: str | None
+    """The project's identity; None for somewhere that is no project."""
+    entries: list[Entry] = []
+    """Everything that is known, the most useful first."""
+    lines: dict[str, int] = {}
+    """Where in `MEMORY.md` an entry stands."""
+    profile: str = ""
+    summary: list[str] = []
+    """Lines of a summary that somebody else wrote; they come first."""
+    skills: list[Skill] = []
+    others: list[str] = []
+    """Names of other projects."""
+    tools: Collection[str] = ()
+    clean: Callable[[str], str] = str
+    """Takes secrets and forgotten words out of a text."""
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A line that may go in."""
+
+    id: str
+    heading: str
+    text: str
+
+    @property
+    def size(self) -> int:
+        return len(self.text.encode()) + 1
+
+
+def build(material: Material, budget: int) -> Prompt:
+    """Return the section for a project within a budget of tokens; an empty one if there is nothing to say."""
+    page = _page(material, budget * BYTES_PER_TOKEN)
+    if not (page.lines or page.beyond or material.profile or material.skills or material.others):
+        return Prompt("", 0, material.scope, [], page.left)
+    for guide in ("full", "brief", ""):
+        found = _packed(material, page, guide, budget)
+        if found is not None:
+            return found
+    return Prompt("", 0, material.scope, [], _left_out(material, page, []))
+
+
+def harmless(text: str, most: int = _MAX_ENTRY_BYTES) -> str:
+    """Return a text as one line that cannot end the section, open another or steer a terminal."""
+    flat = " ".join(_UNSAFE.sub(" ", text).split())
+    flat = _TAGS.sub("‹", flat)
+    data = flat.encode()
+    return flat if len(data) <= most else data[: most - 3].decode(errors="ignore").rstrip() + "…"
+
+
+class _Page(msgspec.Struct):
+    """What may go in, the most useful first; what may not; and what is too far down to be looked at."""
+
+    lines: list[_Line] = []
+    left: list[Left] = []
+    beyond: list[str] = []
+
+
+def _page(material: Material, size: int) -> _Page:
+    page = _Page()
+    for line in material.summary:
+        told = _HEADING.sub(r"\1:", harmless(material.clean(line)))
+        if told:
+            page.lines.append(_Line("", _SUMMARY, told))
+    enough = max(_LOOKED_BYTES, _LOOKED * size)
+    for entry in material.entries:
+        if not entry.is_global and entry.scope != material.scope:
+            page.left.append(Left(entry.id, "other_project"))
+            continue
+        if enough <= 0:
+            page.beyond.append(entry.id)
+            continue
+        told = harmless(material.clean(entry.text))
+        if not told.strip(" \"'`.,;:-"):
+            page.left.append(Left(entry.id, "forgotten"))
+            continue
+        place = f"L{material.lines[entry.id]} " if entry.id in material.lines else ""
+        page.lines.append(_Line(entry.id, _heading(entry), f"- {place}{told}"))
+        enough -= page.lines[-1].size
+    return page
+
+
+def _heading(entry: Entry) -> str:
+    where = "everywhere" if entry.is_global else "this project"
+    return f"## {SECTION_OF[entry.kind]}, {where}"
+
+
+_SUMMARY: Final = "## From the summary"
+_ORDER: Final = (
+    _SUMMARY,
+    *(f"## {section}, {where}" for where in ("everywhere", "this project") for section in _SECTIONS),
+)
+
+
+def _packed(material: Material, page: _Page, guide: str, budget: int) -> Prompt | None:
+    """Return the section with some guidance and as many lines as fit; None if other guidance would serve better."""
+    fixed = _Fixed(_opening(material), *_around(material, guide, budget * BYTES_PER_TOKEN))
+    total = len(page.lines) + len(page.beyond)
+    reserve = _missing(material, total)  # for the line that says what was left out
+    room = budget * BYTES_PER_TOKEN - len(fixed.with_lines([], reserve).encode())
+    chosen: list[_Line] = []
+    headings: set[str] = set()
+    for place, line in enumerate(page.lines):
+        cost = line.size + (0 if line.heading in headings else len(line.heading.encode()) + 2)
+        if cost <= room and (line.id or len(chosen) == place):  # a summary is told from its beginning
+            chosen.append(line)
+            headings.add(line.heading)
+            room -= cost
+    is_whole = room >= 0 and len(chosen) == total
+    if guide and not is_whole and approximate_tokens(fixed.guide) > _GUIDE_SHARE * budget:
+        return None
+    while True:
+        if not chosen and (total or not guide):
+            return None
+        text = redact(fixed.with_lines(chosen, _missing(material, total - len(chosen))))
+        tokens = approximate_tokens(text)
+        if tokens <= budget:
+            break
+        if not chosen:
+            return None
+        chosen.pop()
+    included = [line.id for line in chosen if line.id]
+    return Prompt(text, tokens, material.scope, included, _left_out(material, page, chosen))
+
+
+def _left_out(material: Material, page: _Page, chosen: list[_Line]) -> list[Left]:
+    """Return what is not in the section and why, in the order of its usefulness."""
+    inside = {line.id for line in chosen}
+    left = [*page.left, *(Left(line.id, "budget") for line in page.lines if line.id and line.id not in inside)]
+    left += [Left(name, "budget") for name in page.beyond]
+    if sum(not line.id for line in chosen) < sum(not line.id for line in page.lines):
+        left.append(Left("memory_summary.md", "budget"))
+    places = {entry.id: place for place, entry in enumerate(material.entries)}
+    return sorted(left, key=lambda each: places.get(each.id, len(places)))
+
+
+class _Fixed(msgspec.Struct, frozen=True):
+    """What stands around the lines."""
+
+    opening: str
+    before: list[str]
+    after: list[str]
+    guide: str
+
+    def with_lines(self, chosen: list[_Line], missing: list[str] | None = None) -> str:
+        """Return the whole section."""
+        parts = [self.opening, *self.before]
+        for heading in _ORDER:
+            own = [line.text for line in chosen if line.heading == heading]
+            parts += [heading, *own, ""] if own else []
+        parts += [*(missing or []), *self.after]
+        return "\n".join([*parts, self.guide, CLOSING] if self.guide else [*filter(None, parts), CLOSING])
+
+
+def _opening(material: Material) -> str:
+    named = harmless(material.clean(material.scope or ""), _MAX_NAME_BYTES)
+    named = named.replace('"', "'").replace("<", "‹").replace(">", "›")
+    return f'{SECTION_OPENING} project="{named}">' if named else f"{SECTION_OPENING}>"
+
+
+def _around(material: Material, guide: str, size: int) -> tuple[list[str], list[str], str]:
+    """Return what stands before the lines, what stands after them, and the guidance."""
+    if not guide:
+        return [], [], ""
+    profile = harmless(material.clean(material.profile), _MAX_PROFILE_BYTES)
+    before = ["## The user", profile, ""] if profile else []
+    after = _skills(material, int(size * _SKILLS_SHARE)) + _others(material, int(size * _NAMES_SHARE))
+    return before, after, _guide(material, guide).strip("\n")
+
+
+def _missing(material: Material, count: int) -> list[str]:
+    more = "1 more line" if count == 1 else f"{count} more lines"
+    return [f"Left out for lack of room: {more}; {_say(material, 'more')}.", ""] if count else []
+
+
+def _skills(material: Material, size: int) -> list[str]:
+    own = [skill for skill in material.skills if skill.is_for(material.scope)]
+    lines = [
+        f"- {harmless(material.clean(skill.name), _MAX_NAME_BYTES)}: "
+        f"{harmless(material.clean(skill.description), _MAX_DESCRIPTION_BYTES)} "
+        f"(`{harmless(skill.path, 2 * _MAX_NAME_BYTES)}`)"
+        for skill in own
+    ]
+    shown = _fitting(lines, size)
+    more = [f"- {len(own) - len(shown)} more in `skills/`"] if len(own) > len(shown) else []
+    return ["## Skills (open the file when one fits)", *shown, *more, ""] if own else []
+
+
+def _others(material: Material, size: int) -> list[str]:
+    names = [name for each in material.others if (name := harmless(material.clean(each), _MAX_NAME_BYTES))]
+    shown = _fitting(names, size)
+    if not shown:
+        return []
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return ["## Other projects", f"{', '.join(shown)}{more}. {_say(material, 'others')}", ""]
+
+
+def _fitting(texts: list[str], size: int) -> list[str]:
+    """Return the first texts that fit."""
+    taken = list(accumulate(len(text.encode()) + 2 for text in texts))
+    return [text for text, end in zip(texts, taken, strict=True) if end <= size]
+
+
+@cache
+def _texts() -> dict[str, str]:
+    data = resources.files("commonplace.memory.recall").joinpath("guide.toml").read_text("utf-8")
+    return tomllib.loads(data)
+
+
+def _has_tools(tools: Iterable[str]) -> bool:
+    return set(tools) >= TOOLS
+
+
+def _say(material: Material, what: str) -> str:
+    return _texts()[f"{what}_with_{'tools' if _has_tools(material.tools) else 'files'}"]
+
+
+def _guide(material: Material, name: str) -> str:
+    """Return how to use the memory, in many words, few or none; what is filled in is not looked at again."""
+    if not name:
+        return ""
+    root = harmless(material.root, 1_000)
+    note = _texts()["note_with_tools" if NOTE_TOOL in material.tools else "note_with_files"]
+    values = {"root": root, "look": _say(material, "look"), "note": note}
+    values = {key: value.replace("$root", root) for key, value in values.items()}
+    return _PLACE.sub(lambda found: values[found[1]], _texts()[name])

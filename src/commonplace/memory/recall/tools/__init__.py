@@ -1,0 +1,108 @@
+"""The memory tools: `list`, `read` and `search` the workspace exactly, and `add_ad_hoc_note` (spec §1).
+
+    folder = Folder(home / "memories")
+    call(folder, "search", {"queries": ["pytest"]}, View(scope="github.com/acme/shop", project_of=…))
+
+Every call returns a result or raises a `ToolError`, whatever it is given and whatever is in the folder. Errors of the
+system are tool errors too: a damaged file is no reason to end a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from commonplace.memory.recall.tools import failures, file_cache, files, list_files, read_file, search_files
+from commonplace.memory.recall.tools.arguments import (
+    ListArguments,
+    NoteArguments,
+    ReadArguments,
+    SearchArguments,
+    decode,
+)
+from commonplace.memory.recall.tools.definitions import DEFINITIONS, Definition
+from commonplace.memory.recall.tools.results import Entry, Found, Listing, Match, Noted, Reading, Result
+from commonplace.memory.recall.visibility import Beside, Sessions, View, sessions
+from commonplace.memory.workspace.layout import RAW
+
+__all__ = [
+    "DEFINITIONS",
+    "Definition",
+    "Entry",
+    "Folder",
+    "Found",
+    "Listing",
+    "Match",
+    "Noted",
+    "Reading",
+    "Result",
+    "call",
+]
+
+
+class Folder:
+    """The memory folder, and what is kept of it between calls. Safe to use from several threads at once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.keeper = file_cache.Keeper()
+        self._sessions: tuple[files.Stamp, Sessions] | None = None
+
+    def beside(self, root: files.Root) -> Beside:
+        """Return the files that others are judged by, as an open root has them."""
+        before = root.stamp(RAW)
+        known = self._sessions
+        if known is not None and known[0] == before:
+            return Beside(root.text, known[1])
+        found = sessions(root.text(RAW) or "")
+        self._sessions = (before, found) if before is not None and file_cache.is_settled(before) else None
+        return Beside(root.text, found)
+
+
+def call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes, view: View) -> Result:
+    """Call a tool.
+
+    Raises:
+        ToolError: it cannot do what it was asked.
+    """
+    try:
+        return _call(folder, name, arguments, view)
+    except OSError as error:
+        raise failures.io(error) from None
+
+
+def _call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes, view: View) -> Result:
+    match name:
+        case "list":
+            wanted = decode(arguments, ListArguments)
+        case "read":
+            wanted = decode(arguments, ReadArguments)
+        case "search":
+            wanted = decode(arguments, SearchArguments)
+        case "add_ad_hoc_note":
+            from commonplace.memory.recall.tools import add_note  # redaction is slow to load
+
+            return add_note.add(folder.root, decode(arguments, NoteArguments))
+        case _:
+            raise failures.bad_arguments(f"there is no memory tool {failures.quoted(name)}")
+    with files.Root(folder.root) as root:
+        if view.scope is None:
+            beside = Beside(root.text, Sessions())
+        else:
+            view = View(view.scope, cache(partial(_project, view.project_of)))
+            beside = folder.beside(root)
+        if isinstance(wanted, ListArguments):
+            return list_files.listing(root, wanted, view, beside)
+        if isinstance(wanted, ReadArguments):
+            return read_file.read(root, wanted, view, beside)
+        return search_files.search(root, folder.keeper, wanted, view, beside)
+
+
+def _project(project_of: Callable[[str], str | None], cwd: str) -> str | None:
+    """Return whose a folder is; what a file names as its folder may be no path at all."""
+    try:
+        return project_of(cwd)
+    except (OSError, ValueError, RuntimeError):
+        return None

@@ -1,0 +1,52 @@
+"""`list`: the files and folders right below a path, a page at a time (spec §1.3).
+
+A reader who sees one project does not see the files and folders that are wholly for another.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from commonplace.memory.recall.tools import failures, files
+from commonplace.memory.recall.tools.arguments import ListArguments, offset, page
+from commonplace.memory.recall.tools.results import Entry, Listing
+from commonplace.memory.recall.visibility import Beside, View, owner
+
+MAX_RESULTS: Final = 2000
+
+
+def listing(root: files.Root, arguments: ListArguments, view: View, beside: Beside) -> Listing:
+    """List what is below a path.
+
+    Raises:
+        ToolError: the path or the cursor cannot be used.
+    """
+    with root.find(arguments.path) as target:
+        start = offset(arguments.cursor)
+        if target.kind == "missing":
+            raise failures.not_found(arguments.path or "")
+        if target.kind == "link":
+            raise failures.invalid_path(target.path, failures.LINK)
+        found = [entry for entry in _entries(target) if _is_shown(entry, view, beside)]
+    end = page(len(found), start, arguments.max_results, MAX_RESULTS)
+    following = str(end) if end < len(found) else None
+    return Listing(arguments.path, found[start:end], following, following is not None)
+
+
+def _entries(target: files.Target) -> list[Entry]:
+    """Return what a target holds, in the order of the bytes of its names; a file holds itself."""
+    if target.kind == "file":
+        return [Entry(target.path, "file")]
+    if target.kind != "folder":
+        return []
+    if target.error is not None:
+        raise failures.io(target.error)
+    below, folders = files.entries(target.descriptor)
+    prefix = f"{target.path}/" if target.path else ""
+    named = [(entry.name, Entry(prefix + entry.name, "file")) for entry in below]
+    named += [(name, Entry(prefix + name, "directory")) for name in folders]
+    return [entry for _, entry in sorted(named, key=lambda each: each[0])]
+
+
+def _is_shown(entry: Entry, view: View, beside: Beside) -> bool:
+    return view.scope is None or view.shows(owner(view, entry.path, None, beside))

@@ -1,0 +1,62 @@
+"""What the memory tools answer. As JSON, the fields stand in this order and absent ones are null (spec §1.1)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from commonplace.memory.recall.tools.arguments import MatchMode
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A file or folder, by its path from the root."""
+
+    path: str
+    entry_type: Literal["file", "directory"]
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """A page of what is in a folder."""
+
+    path: str | None
+    entries: list[Entry]
+    next_cursor: str | None
+    truncated: bool
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """Lines of a file."""
+
+    path: str
+    start_line_number: int
+    content: str
+    truncated: bool
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A place where what was looked for stands."""
+
+    path: str
+    match_line_number: int
+    content_start_line_number: int
+    content: str
+    matched_queries: list[str]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A page of matches."""
+
+    queries: list[str]
+    match_mode: MatchMode
+    path: str | None
+    matches: list[Match]
+    next_cursor: str | None
+    truncated: bool
+
+
+class Noted(msgspec.Struct, frozen=True):
+    """A note was written."""
+
+
+Result = Listing | Reading | Found | Noted

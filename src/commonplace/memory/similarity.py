@@ -1,0 +1,267 @@
+"""When two lessons mean the same, and when one takes the place of the other.
+
+A lesson is compared by the words that say what it is about. Names of tools and languages of which one is used at a time
+form families: the same wish with another member of the family is not a repetition, it is a change of mind. So are the
+same words denied, and the same frame around another name, path or number.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+_WORD: Final = re.compile(r"[\u3400-\u9fff]|[^\W_][\w'./:@+-]*[\w+]|\w")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_EXACT: Final = re.compile(r"\d|[/._:@]|\w-\w")
+"""Names, paths, versions, numbers: words that stand for one thing only."""
+_CLAUSE: Final = re.compile(r"[,;:!?，；。]|\.\s")
+_SAME: Final = 0.5
+_LIGHT: Final = 0.4
+_NAMED: Final = 1.6
+_MIN_WEIGHT: Final = 1.8
+_SAME_OF_ALL: Final = 0.2
+_TOPIC: Final = 0.5
+_MIN_SHARED: Final = 2
+_FEW: Final = 4
+_REACH: Final = 24
+_REACH_BACK: Final = 18
+"""How far a denial reaches, in characters."""
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What of a lesson is compared."""
+
+    about: frozenset[str]
+    exact: frozenset[str]
+    chosen: dict[str, frozenset[str]]
+    """For each family, the members that are wanted."""
+    denied: frozenset[str]
+    """Words that stand after a denial."""
+    is_denial: bool
+    lower: str
+    concepts: frozenset[str]
+    """Wishes that very many people have."""
+    weight: float = 0.0
+    """How much its words tell."""
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it says that something else held before."""
+        return _reverses(self.lower)
+
+    @property
+    def handles(self) -> list[str]:
+        """What others that are about the same can be found by."""
+        return [*self.about, *self.concepts, *(f"family {name}" for name in self.chosen)]
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = resources.files("commonplace.memory").joinpath("similarity.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """Return a list of the table as one pattern."""
+    return re.compile("|".join(_table()[name]))
+
+
+@cache
+def _dull() -> frozenset[str]:
+    return frozenset(_table()["dull"])
+
+
+@cache
+def _family() -> dict[str, str]:
+    families: dict[str, list[str]] = _table()["families"]
+    return {stem(member): name for name, members in families.items() for member in members}
+
+
+@cache
+def _synonyms() -> dict[str, str]:
+    lines: list[list[str]] = _table()["synonyms"]
+    return {each: line[0] for line in lines for word in line for each in (word, _bare(word))}
+
+
+@cache
+def _concepts() -> dict[str, re.Pattern[str]]:
+    return {name: re.compile("|".join(lines)) for name, lines in _table()["concepts"].items()}
+
+
+def _concepts_in(lower: str) -> frozenset[str]:
+    anchors: dict[str, list[str]] = _table()["anchors"]
+    return frozenset(
+        name
+        for name, each in _concepts().items()
+        if any(anchor in lower for anchor in anchors[name]) and each.search(lower)
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _reverses(lower: str) -> bool:
+    return bool(pattern("reverses").search(lower))
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Return a word without the endings that do not change what it is about, or the word that stands for it."""
+    bare = _bare(word)
+    return _synonyms().get(word) or _synonyms().get(bare) or bare
+
+
+def _bare(word: str) -> str:
+    if _EXACT.search(word) or not word.isascii() or len(word) < 5:
+        return word.removesuffix("s") if len(word) > 3 and word.isascii() and not _EXACT.search(word) else word
+    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s", "en", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            bare = word[: -len(ending)]
+            return bare[:-1] if bare[-1] == bare[-2] and bare[-1] not in "aeiouls" else bare
+    return word
+
+
+@lru_cache(maxsize=16_384)
+def words(text: str) -> Words:
+    """Return what of a text is compared."""
+    lower = text.lower().replace("’", "'")
+    about: set[str] = set()
+    denied: set[str] = set()
+    chosen: dict[str, set[str]] = {}
+    denies = _denials(lower)
+    before = ""
+    for found in _WORD.finditer(lower):
+        word = found[0].strip("'.:")
+        is_han = bool(_HAN.fullmatch(word))
+        token = _synonyms().get(f"{before}{word}", f"{before}{word}") if is_han and before else stem(word)
+        before = word if is_han else ""
+        if (is_han and len(token) < 2) or word in _dull() or not token:
+            continue
+        about.add(token)
+        if any(start <= found.start() < end for start, end in denies):
+            denied.add(token)
+        family = _family().get(token)
+        if family is not None:
+            chosen.setdefault(family, set()).add(token)
+    wanted = {family: frozenset(members - denied) for family, members in chosen.items()}
+    return Words(
+        frozenset(about),
+        frozenset(word for word in about if _EXACT.search(word)),
+        {family: members for family, members in wanted.items() if members},
+        frozenset(denied),
+        bool(denies),
+        lower,
+        _concepts_in(lower),
+        weight(frozenset(about)),
+    )
+
+
+def _denials(lower: str) -> list[tuple[int, int]]:
+    """Return the stretches of a text that are denied: what follows a denial, or stands before one that comes after."""
+    if pattern("twice").search(lower):
+        return []
+    found = [(each.end(), _clause_end(lower, each.end())) for each in pattern("denies").finditer(lower)]
+    return found + [(each.start() - _REACH_BACK, each.start()) for each in pattern("gone_after").finditer(lower)]
+
+
+def _clause_end(lower: str, start: int) -> int:
+    end = _CLAUSE.search(lower, start)
+    return min(start + _REACH, end.start() if end else len(lower))
+
+
+def is_same(one: Words, two: Words) -> bool:
+    """Say whether two lessons teach the same."""
+    if not one.about or not two.about:
+        return False
+    if one.about != two.about and not one.concepts & two.concepts and not _is_near(one, two):
+        return False
+    return not clash(one, two)
+
+
+def _is_near(one: Words, two: Words) -> bool:
+    """Say whether two lessons share most of what they are about."""
+    shared = one.about & two.about
+    if len(shared) < _MIN_SHARED:
+        return False
+    both = weight(shared)
+    least, whole = min(one.weight, two.weight), one.weight + two.weight - both
+    return both >= _MIN_WEIGHT and both / least >= _SAME and both / whole >= _SAME_OF_ALL
+
+
+def weight(words: frozenset[str]) -> float:
+    """Return how much words tell: names much, words that are everywhere little."""
+    return sum(map(_tells, words))
+
+
+@lru_cache(maxsize=65_536)
+def _tells(word: str) -> float:
+    return _NAMED if _EXACT.search(word) else _LIGHT if word in _light() else 1.0
+
+
+@cache
+def _light() -> frozenset[str]:
+    return frozenset(stem(word) for word in _table()["light"])
+
+
+def clash(older: Words, newer: Words) -> bool:
+    """Say whether the newer of two lessons about one thing says otherwise."""
+    shared = older.about & newer.about
+    if _other_member(older, newer):
+        return True
+    rest = shared - older.denied - newer.denied
+    overlap = len(shared) / max(1, min(len(older.about), len(newer.about)))
+    if overlap >= _TOPIC and older.is_denial != newer.is_denial and _turned(older, newer):
+        return True
+    if newer.denied & older.about and _takes_the_place(older, newer) and newer.reverses:
+        return True
+    return len(rest) >= _MIN_SHARED and overlap >= _TOPIC and _substituted(older, newer)
+
+
+def _other_member(older: Words, newer: Words) -> bool:
+    """Say whether both choose, for the same kind of work, another member of one family."""
+    for family, members in newer.chosen.items():
+        before = older.chosen.get(family)
+        if not before or before & members:
+            continue
+        was, now = (_besides(words, family) for words in (older, newer))
+        frame, least = len(was & now), min(len(was), len(now))
+        is_single = family in _table()["single"]
+        named = bool(members & older.denied or before & newer.denied) and (is_single or frame > 0)
+        if named or not least or frame / least >= _TOPIC or ((frame > 1 or is_single) and newer.reverses):
+            return True
+    return False
+
+
+def _besides(words: Words, family: str) -> set[str]:
+    """Return what a lesson is about besides a family."""
+    return {word for word in words.about if _family().get(word) != family}
+
+
+def _turned(older: Words, newer: Words) -> bool:
+    """Say whether what one denies is what the other wants."""
+    denying, wanting = (older, newer) if older.is_denial else (newer, older)
+    turned = denying.denied & wanting.about
+    if (denying.exact - denying.denied) & wanting.exact:
+        return False  # both want the same thing by name
+    return len(turned) >= _MIN_SHARED or bool(turned & denying.exact) or any(word in _family() for word in turned)
+
+
+def _takes_the_place(older: Words, newer: Words) -> bool:
+    """Say whether a reversal denies the very thing that the older lesson wants, by name."""
+    gone = newer.denied & (older.about - older.denied)
+    named = {word for word in gone if word in older.exact or word in _family()}
+    frame = older.about & newer.about
+    return bool(named) or (len(gone) >= 1 and len(frame) > _MIN_SHARED)
+
+
+def _substituted(older: Words, newer: Words) -> bool:
+    """Say whether the same is said of another exact thing: a path, a version, a number, a name."""
+    was, now = older.exact - newer.about, newer.exact - older.about
+    before, after = older.about - newer.about - was, newer.about - older.about - now
+    if before and after and not newer.reverses:
+        return False  # each is about something of its own
+    return bool(was) and bool(now) and len(before | after) <= _FEW

@@ -1,0 +1,1 @@
+"""Projects: which one a folder, a session or a lesson belongs to."""

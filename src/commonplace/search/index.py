@@ -1,0 +1,165 @@
+"""The shelves that search looks at: bringing them up to date, opening them, merging their segments.
+
+What is new is taken in and what is gone is dropped; nothing is built from scratch. Work goes in pieces of a few
+megabytes, each made in memory and stored in one short transaction, so that a search can look in between and a crash
+loses one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import anyio.from_thread
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import CommonplaceError
+from commonplace.search.rank import analysis, merge
+from commonplace.search.rank.analysis import Analyser
+from commonplace.search.rank.build import Builder, Passage
+from commonplace.search.rank.segment import Segment, unpack_facts
+from commonplace.search.rank.segments import Index, Opened
+from commonplace.state import postings
+from commonplace.state.database import Database, Transaction
+from commonplace.state.postings import Packed, Shelf, Stamp
+
+Progress = Callable[[int, int], None]
+_PIECE_DOCUMENTS: Final = 2_000
+_TRIES: Final = 4
+
+
+class Item(msgspec.Struct):
+    """A document to take in: its name, its state, and how to read it."""
+
+    stamp: Stamp
+    read: Callable[[], Iterable[Passage]]
+    place: str = ""
+    kind: str = ""
+
+
+async def take_in(
+    database: Database, root: str, shelf: Shelf, items: list[Item], progress: Progress | None = None
+) -> int:
+    """Take documents in, piece by piece; return how many passages they have."""
+    analyser, passages, done = Analyser(), 0, 0
+    left = iter(items)
+    while True:
+        builder = Builder(analyser)
+        stamps = await anyio.to_thread.run_sync(_fill, builder, left)
+        if not stamps:
+            break
+        packed = _packed(await anyio.to_thread.run_sync(builder.segment))
+        await database.write(lambda tx, packed=packed, stamps=stamps: postings.add(tx, root, shelf, packed, stamps))
+        passages, done = passages + packed.passages, done + len(stamps)
+        if progress is not None:
+            progress(done, len(items))
+        if analyser.is_full():
+            analyser = Analyser()
+        await tidy(database, root, shelf)
+    return passages
+
+
+def _fill(builder: Builder, items: Iterator[Item]) -> list[Stamp]:
+    """Read documents until there are enough for a segment; one that cannot be read is taken in as empty."""
+    stamps: list[Stamp] = []
+    for item in items:
+        builder.add(item.stamp.document, item.place, _readable(item), item.kind)
+        stamps.append(item.stamp)
+        if builder.is_full() or len(stamps) >= _PIECE_DOCUMENTS:
+            break
+    return stamps
+
+
+def _readable(item: Item) -> Iterator[Passage]:
+    try:
+        yield from item.read()
+    except (CommonplaceError, OSError):
+        return
+
+
+def _packed(made: Segment) -> Packed:
+    return Packed(analysis.VERSION, made.passages, made.bits, made.facts, made.buckets)
+
+
+async def tidy(database: Database, root: str, shelf: Shelf) -> None:
+    """Merge segments until there are few, and let what is mostly gone go."""
+    while True:
+        rows = await database.read(lambda tx: postings.sizes(tx, root, shelf))
+        sizes = [(row["segment_id"], row["passages"], _share_gone(row["live"], row["gone"])) for row in rows]
+        chosen = merge.plan(sizes)
+        if not chosen or not await _merge(database, root, shelf, chosen):
+            return
+
+
+def _share_gone(live: int, gone: int) -> float:
+    return gone / max(live + gone, 1)
+
+
+async def _merge(database: Database, root: str, shelf: Shelf, chosen: list[str]) -> bool:
+    opened = await database.read(lambda tx: _open_some(tx, root, shelf, set(chosen)))
+    if len(opened) < len(chosen):
+        return False
+
+    def read(segment_id: str, first: int, last: int) -> dict[int, bytes]:
+        def body(tx: Transaction) -> dict[int, bytes]:
+            return postings.between(tx, segment_id, first, last)
+
+        return anyio.from_thread.run(database.read, body)
+
+    made, moved = await anyio.to_thread.run_sync(merge.merge, opened, read)
+    gone = {each.id: len(each.dropped) for each in opened}
+    return await database.write(lambda tx: postings.replace(tx, root, shelf, _packed(made), moved, gone))
+
+
+def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None) -> list[Opened]:
+    gone = postings.dropped(tx, root, shelf)
+    return [
+        Opened(row["segment_id"], row["bits"], unpack_facts(row["facts"]), gone.get(row["segment_id"], frozenset()))
+        for row in postings.segments(tx, root, shelf, analysis.VERSION)
+        if names is None or row["segment_id"] in names
+    ]
+
+
+class Open(msgspec.Struct):
+    """A shelf as it was at a generation."""
+
+    generation: int
+    index: Index
+
+
+class Shelves:
+    """The shelves of one home, kept open from question to question."""
+
+    def __init__(self, database: Database, root: str) -> None:
+        self._database = database
+        self._root = root
+        self._open: dict[Shelf, Open] = {}
+
+    async def open(self, shelf: Shelf) -> Open:
+        """Return a shelf as it is now."""
+        known = self._open.get(shelf)
+        generation = await self._database.read(lambda tx: postings.generation(tx, self._root, shelf))
+        if known is not None and known.generation == generation:
+            return known
+
+        def load(tx: Transaction) -> tuple[int, list[Opened]]:
+            return postings.generation(tx, self._root, shelf), _open_some(tx, self._root, shelf, None)
+
+        generation, opened = await self._database.read(load)
+        found = Open(generation, Index(opened, known.index if known else None))
+        self._open[shelf] = found
+        return found
+
+    async def ready(self, shelf: Shelf, question: str) -> Open:
+        """Return a shelf as it is now, with the postings of a question's terms at hand."""
+        keys = list(analysis.query_terms(question).values())
+        opened = await self.open(shelf)
+        for _ in range(_TRIES):
+            wanted = opened.index.wants(keys)
+            found = await self._database.read(lambda tx, wanted=wanted: postings.buckets(tx, wanted)) if wanted else {}
+            opened.index.hold(found)
+            if len(found) == len(wanted):
+                break
+            opened = await self.open(shelf)  # somebody merged segments meanwhile
+        return opened

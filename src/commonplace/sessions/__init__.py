@@ -1,0 +1,1 @@
+"""Operations on threads: list, show, fork, roll back, compact, archive, delete, import."""

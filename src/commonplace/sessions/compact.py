@@ -1,0 +1,154 @@
+"""Compacting a thread, as surfaces ask for it: its history shrinks, its ledger keeps everything and says what was kept.
+
+The digest is made from the whole ledger, not only from what the model saw last, so that what an earlier compaction lost
+can come back.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from commonplace.context import compaction
+from commonplace.context.compaction import Compacted, Options
+from commonplace.context.compaction.summaries import Summariser
+from commonplace.context.digest import Retention
+from commonplace.context.digest.ledger_tally import tallied
+from commonplace.context.reconstruct import Window, reconstruct
+from commonplace.protocol.ids import uuid7
+from commonplace.protocol.rollout import OWN_TYPE
+from commonplace.rollout import blobs
+from commonplace.rollout.blobs import BlobStore
+from commonplace.rollout.chain import Ledger
+from commonplace.rollout.checkpoint import Tail
+from commonplace.rollout.recorder import Options as Recording
+from commonplace.rollout.recorder import Recorder
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from commonplace.config import Settings
+
+WINDOW: Final = 272_000
+"""Of a session that does not say how large its model's window is."""
+
+
+class Report(msgspec.Struct):
+    """What a compaction did (the JSON of `sessions compact`)."""
+
+    status: str
+    tokens_before: int
+    tokens_after: int
+    items: list[msgspec.Raw]
+    digest: str
+    score: Retention | None
+    fallback: bool
+    contract: dict[str, bool]
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """How a thread is to be compacted."""
+
+    window: int | None = None
+    target: int | None = None
+    digest_tokens: int | None = None
+    model: str | None = None
+
+    def filled(self, settings: Settings) -> Wish:
+        """Return the wish with the settings for what it leaves open."""
+        target = settings["compaction.target_percent"] if self.target is None else self.target
+        digest = settings["compaction.digest_tokens"] if self.digest_tokens is None else self.digest_tokens
+        return Wish(self.window, target, digest, self.model)
+
+
+class _Read(msgspec.Struct):
+    """A thread as compaction needs it."""
+
+    made: Compacted
+    window: Window
+
+
+@asynccontextmanager
+async def summariser(
+    settings: Settings, wish: Wish, environment: Mapping[str, str]
+) -> AsyncGenerator[Summariser | None]:
+    """Return who writes the summary: the model that was named, or nobody.
+
+    Raises:
+        BadSetting: the model cannot be used.
+    """
+    if wish.model in (None, "embedded"):
+        yield None
+        return
+    from commonplace.agent.summarising import ModelSummariser
+    from commonplace.models import choose, connect, instructions
+
+    choice = choose(settings, wish.model)
+    model = connect(choice, environment)
+    try:
+        yield ModelSummariser(model, choice, instructions(choice.info), choice.info.effort)
+    finally:
+        await model.aclose()
+
+
+async def look(ledger: Ledger, store: BlobStore, wish: Wish, by: Summariser | None = None) -> Report:
+    """Return what compacting a thread would give; nothing is written."""
+    return _report((await _compacted(ledger, store, wish, by)).made)
+
+
+async def write(
+    path: Path, ledger: Ledger, store: BlobStore, wish: Wish, recording: Recording, by: Summariser | None = None
+) -> Report:
+    """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
+    read = await _compacted(ledger, store, wish, by)
+    made = read.made
+    if made.status == "unchanged":
+        return _report(made)
+    async with await Recorder.resume(path, recording) as recorder:
+        recorder.record("compacted", _payload(made, read.window, recording.now()))
+        recorder.record(
+            OWN_TYPE, {"kind": "retention", "score": msgspec.to_builtins(made.score), "fallback": made.fallback}
+        )
+        await recorder.end_turn()
+    return _report(made)
+
+
+def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
+    return {
+        "message": made.message,
+        "replacement_history": [msgspec.json.decode(raw) for raw in made.items],
+        "window_number": window.number + 1,
+        "first_window_id": window.first_id or window.id,
+        "previous_window_id": window.id,
+        "window_id": uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10)),
+        "resume_metadata": {},
+    }
+
+
+async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish, by: Summariser | None) -> _Read:
+    tail = Tail(ledger)
+    found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
+    tally, noted = tallied(ledger)
+    target = compaction.TARGET_PERCENT if wish.target is None else wish.target
+    digest = compaction.DIGEST_TOKENS if wish.digest_tokens is None else wish.digest_tokens
+    options = Options(wish.window or noted or WINDOW, target, digest)
+    return _Read(await compaction.compact(found.history.entries, tally, options, by), found.window)
+
+
+def _report(made: Compacted) -> Report:
+    kept = [msgspec.Raw(raw) for raw in made.items]
+    return Report(
+        made.status,
+        made.tokens_before,
+        made.tokens_after,
+        kept,
+        made.digest,
+        made.score,
+        made.fallback,
+        made.contract,
+    )

@@ -1,0 +1,231 @@
+"""Bringing in other agents' sessions: converted into our home, or (Codex) referred to where they are.
+
+Sources are only read. What is imported is decided by settings (`memory.exclude`), by what a person deleted here, and by
+what earlier imports noted; the ledgers themselves are the truth, the notes only spare reading them again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import msgspec
+
+from commonplace.errors import BadInput, StateError
+from commonplace.importers import codex, sources
+from commonplace.importers.converter import Head
+from commonplace.importers.forks import Origins
+from commonplace.importers.ledger_writer import Place
+from commonplace.importers.run import Import, Noted, Outcome
+from commonplace.projects import assignment, scope
+from commonplace.projects.identity import Repositories
+from commonplace.protocol.ids import wire_time
+from commonplace.rollout import decisions, layout, locks
+from commonplace.state import import_files, usage
+from commonplace.state.database import Transaction
+from commonplace.state.import_files import Imported
+from commonplace.state.threads import Progress
+
+if TYPE_CHECKING:
+    from commonplace.app.book import Book
+
+LOCK = "imports"
+T = TypeVar("T")
+
+
+class Report(msgspec.Struct):
+    """What was imported (the JSON of `sessions import`)."""
+
+    sources: list[Outcome]
+    warnings: list[str]
+
+
+def choose(name: str | None, paths: list[Path], environment: Mapping[str, str]) -> list[tuple[str, Path]]:
+    """Return which sources to import from where: as told, else every usual place that exists.
+
+    Raises:
+        BadInput: a place is missing, or nobody knows what is in it.
+    """
+    if not paths:
+        names = [name] if name else list(sources.NAMES)
+        usual = [(each, place) for each in names if (place := sources.usual(each, environment)) is not None]
+        found = [(each, place) for each, place in usual if place.is_dir()]
+        if not found:
+            looked = ", ".join(str(place) for _, place in usual) or "no usual place"
+            raise BadInput(f"There are no sessions to import (looked at {looked}).", hint="Name a place with --path.")
+        return found
+    chosen: list[tuple[str, Path]] = []
+    for path in paths:
+        place = path.expanduser().absolute()
+        if not place.exists():
+            raise BadInput(f"There is no {path}.", hint="Check the path.")
+        found = name or sources.detect(place)
+        if found is None:
+            raise BadInput(f"{path} holds no sessions that are known.", hint="Say whose they are with --from.")
+        chosen.append((found, place))
+    return chosen
+
+
+async def run(book: Book, chosen: list[tuple[str, Path]], progress: Progress | None = None) -> Report:
+    """Import from each place in turn, one process at a time."""
+    report = Report([], [])
+    with contextlib.ExitStack() as stack:
+        alone = locks.shared(book.home, LOCK, exclusive=True)
+        await anyio.to_thread.run_sync(lambda: stack.enter_context(alone))
+        for name, path in chosen:
+            if name == sources.CODEX:
+                report.sources.append(await _steadily(book, lambda path=path: _refer(book, path, progress)))
+            else:
+                report.sources.append(await _convert(book, name, path, report.warnings, progress))
+        await _steadily(book, lambda: _settle(book))
+    return report
+
+
+async def _steadily(book: Book, action: Callable[[], Awaitable[T]]) -> T:
+    """Do something; if the database fails meanwhile, once more without it."""
+    try:
+        return await action()
+    except StateError as error:
+        await book.degrade(str(error).rstrip("."))
+        return await action()
+
+
+async def _settle(book: Book) -> None:
+    await (await book.index()).refresh(book.home)
+    await assignment.settle(book)
+
+
+async def _convert(book: Book, name: str, path: Path, warnings: list[str], progress: Progress | None) -> Outcome:
+    root = str(book.home.resolve())
+    outcome = Outcome(name, str(path))
+    known = await _steadily(book, lambda: _known(book, root))
+    files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
+    sync = (lambda: None) if book.settings["fsync"] == "never" else os.sync
+    running = Import(outcome, sources.converter(name), _place(book, known), known, sync)
+
+    def note(noted: Noted) -> None:
+        anyio.from_thread.run(_note, book, root, noted)
+
+    stop = threading.Event()
+    await _to_its_end(lambda: running.run(files, note, progress, stop.is_set), stop)
+    warnings.extend(running.warnings)
+    return outcome
+
+
+async def _to_its_end(work: Callable[[], None], stop: threading.Event) -> None:
+    """Work on a thread; somebody who cancels stops it, and what it did until then is noted before anything ends."""
+    ended = threading.Event()
+
+    def inside() -> None:
+        try:
+            work()
+        finally:
+            ended.set()
+
+    try:
+        await anyio.to_thread.run_sync(inside)
+    except anyio.get_cancelled_exc_class():
+        stop.set()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(ended.wait)
+        raise
+
+
+async def _known(book: Book, root: str) -> dict[str, Imported]:
+    """Return what earlier imports noted, without what was left out by settings or decisions: those may have changed."""
+    database = await book.database()
+    await database.write(lambda tx: import_files.forget_left_out(tx, root))
+    return await database.read(lambda tx: import_files.read(tx, root))
+
+
+async def _note(book: Book, root: str, noted: Noted) -> None:
+    """Note what became of some files; without a database they are looked at again next time."""
+    now = int(book.settings.now().timestamp())
+    try:
+        database = await book.database()
+        await database.write(lambda tx: _store(tx, root, noted, now))
+    except StateError as error:
+        book.warn(f"What was imported could not be noted: {error}")
+        return
+    if answers := [each for each in noted.cited if each.places]:
+        from commonplace.memory.recall import usage_counts as citing
+
+        await citing.imported(book, answers, min(row.mtime_ns for row in noted.rows))
+
+
+def _store(tx: Transaction, root: str, noted: Noted, now: int) -> None:
+    import_files.note(tx, root, noted.rows)
+    usage.record_outputs(tx, "cited", (thread for each in noted.cited for thread in each.threads), now=now)
+
+
+def _place(book: Book, known: dict[str, Imported]) -> Place:
+    settings = book.settings
+    origins = Origins()
+    owners: dict[str, str] = {}
+    for row in known.values():
+        if row.thread_id and row.ledger:
+            owners[row.thread_id] = row.path
+            origins.note(row.thread_id, Path(row.ledger), row.first_record, row.first_answer)
+    look = Repositories()
+
+    return Place(
+        home=settings.home,
+        now=settings.now,
+        bound=settings["blob_bytes"],
+        ledgers=_ledgers(settings.home),
+        why_not=_why_not(book, look),
+        owners=owners,
+        project=lambda cwd: look(cwd).identity,
+        origins=origins,
+    )
+
+
+def _ledgers(home: Path) -> dict[str, Path]:
+    """Return the newest file of each thread of a home."""
+    newest: dict[str, tuple[bool, str, Path]] = {}
+    for file in layout.walk(home):
+        named = layout.parse_name(file.path.name)
+        if named is not None:
+            rank = (named.rollout_id != named.thread_id, named.rollout_id, file.path)
+            newest[named.thread_id] = max(newest.get(named.thread_id, rank), rank)
+    return {thread_id: path for thread_id, (_, _, path) in newest.items()}
+
+
+def _why_not(book: Book, look: Repositories) -> Callable[[Head], str | None]:
+    deleted = decisions.tombstones(book.home)
+    patterns: list[str] = book.settings["memory.exclude"]
+
+    def why_not(head: Head) -> str | None:
+        if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):
+            return "deleted"
+        project = (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
+        left_out = scope.excluded(patterns, source=head.source, project=project, cwd=head.cwd, path=head.path)
+        return "excluded" if left_out else None
+
+    return why_not
+
+
+async def _refer(book: Book, path: Path, progress: Progress | None) -> Outcome:
+    """List the sessions of a Codex home (or a part of one) as our own, where they are."""
+    place, home, now = path.resolve(), str(book.home.resolve()), book.settings.now()
+    outcome = Outcome(sources.CODEX, str(path))
+    if not any(place == known or known in place.parents for known in decisions.referred(book.home)):
+        moment = wire_time(now)
+        await anyio.to_thread.run_sync(lambda: decisions.append(book.home, "refer", moment, path=str(place)))
+    database, index = await book.database(), await book.index()
+    await database.write(lambda tx: import_files.forget_left_out(tx, home))
+    await index.refresh(book.home, progress=progress)
+    listed = await index.stamps(book.home)
+    known = await database.read(lambda tx: import_files.read(tx, home))
+    citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
+    files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home))
+    noted = await anyio.to_thread.run_sync(lambda: codex.look(outcome, files, listed, known, citing=citing))
+    await database.write(lambda tx: _store(tx, home, noted, int(now.timestamp())))
+    return outcome

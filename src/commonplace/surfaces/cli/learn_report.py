@@ -1,0 +1,107 @@
+"""What learning came to, for people: what was learned, for which project, and what was left out and why."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from commonplace.memory.entries import GLOBAL
+from commonplace.surfaces.cli.output import one_line, safe
+
+if TYPE_CHECKING:
+    from commonplace.learning.run import Report
+    from commonplace.memory.listing import Listed
+
+REASONS: Final = {
+    "already_learned": "nothing new since they were last read",
+    "archived": "archived",
+    "disabled": "memory is turned off for them",
+    "excluded": "excluded by memory.exclude",
+    "not_a_persons_session": "sub-agents and internal sessions",
+    "polluted": "they read from outside",
+    "too_old": "older than memory.max_rollout_age_days",
+    "too_recent": "still going on (memory.min_rollout_idle_hours)",
+}
+"""What the reasons for not reading a session mean."""
+_SHOWN: Final = 5
+_WIDEST: Final = 110
+_COLOURS: Final = {
+    "preference": "magenta", "rule": "magenta", "verify": "green", "environment": "cyan", "decision": "cyan",
+    "procedure": "green", "fix": "yellow", "failure": "red",
+}  # fmt: skip
+_SHORT: Final = {"preference": "wish", "environment": "fact", "procedure": "steps", "failure": "dead end"}
+
+
+def console() -> Console:
+    """Return where people read: as wide as their terminal, but not wider than eyes like."""
+    width = min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
+    return Console(width=width, highlight=False, soft_wrap=True)
+
+
+def run(report: Report) -> None:
+    """Tell what a run did: what was read, and what the memory became."""
+    read(report)
+    done = report.consolidation
+    if done.status == "succeeded":
+        console().print(f"The memory has {done.added} new entries, {done.changed} changed, {done.removed} are gone.")
+    warnings(report)
+
+
+def read(report: Report) -> None:
+    """Tell what was read and what was not."""
+    screen = console()
+    total = report.extracted + report.no_output + len(report.failed)
+    taught = f"{report.extracted} taught something, {report.no_output} nothing"
+    line = f"{total} session{'' if total == 1 else 's'} read: {taught}" if total else "No session to read"
+    screen.print(Text(line + (f", {len(report.failed)} failed." if report.failed else "."), style="bold"))
+    for job in report.failed:
+        screen.print(Text(f"  failed  {job.thread_id}: {one_line(job.reason, screen.width - 50)}", style="red"))
+    for reason, count in sorted(report.skipped.items()):
+        screen.print(Text(f"  {count} not read: {REASONS.get(reason, reason)}", style="dim"))
+
+
+def warnings(report: Report) -> None:
+    """Tell what a person should know."""
+    screen = console()
+    for warning in report.warnings:
+        screen.print(Text(safe(f"  note: {warning}"), style="yellow"))
+
+
+def memory(entries: Sequence[Listed], *, shown: int | None = _SHOWN) -> None:
+    """Tell what the memory holds, project by project, the most useful first."""
+    screen = console()
+    scopes = list(dict.fromkeys(entry.scope for entry in entries))
+    for scope in sorted(scopes, key=lambda each: (each != GLOBAL, scopes.index(each))):
+        own = [entry for entry in entries if entry.scope == scope]
+        _heading(screen, scope, len(own))
+        for entry in own[:shown]:
+            screen.print(_entry(entry, screen.width))
+        if shown is not None and len(own) > shown:
+            name = "" if scope == GLOBAL else f" --project {scope.rpartition('/')[2]}"
+            screen.print(Text(f"    + {len(own) - shown} more: commonplace memory list{name}", style="dim"))
+
+
+def _heading(screen: Console, scope: str, count: int) -> None:
+    scope = safe(scope)
+    name = "everywhere" if scope == GLOBAL else scope.rpartition("/")[2] or scope
+    title = Text("\n" + name, style="bold")
+    if scope not in (GLOBAL, name):
+        title.append(f"  {scope}", style="dim")
+    title.append(f"  {count}", style="dim")
+    screen.print(title)
+
+
+def _entry(entry: Listed, width: int) -> Text:
+    text = Text("  ")
+    text.append(f"{_SHORT.get(entry.kind, entry.kind):9}", style=_COLOURS[entry.kind])
+    text.append(f"{f'×{entry.support}' if entry.support > 1 else '':4}", style="bold")
+    told = entry.text[1:-1] if entry.text.startswith('"') and entry.text.endswith('"') else entry.text
+    text.append(one_line(told, width - 28))
+    text.append(f"  {entry.id}", style="dim")
+    if entry.pinned:
+        text.append(" pinned", style="dim")
+    return text

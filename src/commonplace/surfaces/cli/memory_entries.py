@@ -1,0 +1,107 @@
+"""`commonplace memory list`, `why` and `history`: what is known, why, and since when."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from commonplace.app.memory import LIMIT
+from commonplace.memory.entries import KINDS
+from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.command import call, json_option
+
+if TYPE_CHECKING:
+    from commonplace.memory.listing import Listed, Why
+
+_WIDTH = 140
+
+
+@click.command("list")
+@click.option("--project", metavar="P", help="Only this project: an identity, its last part, or a folder.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only this kind.")
+@click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="How many at most.")
+@click.option("--cursor", metavar="C", help="Go on where an earlier list ended.")
+@json_option
+def list_(project: str | None, kind: str | None, limit: int, cursor: str | None, as_json: bool) -> None:
+    """Show what was learned, the most useful first."""
+    page = call(lambda memory: memory.list(project=project, kind=kind, limit=limit, cursor=cursor))
+    if as_json:
+        output.print_json(page)
+        return
+    if not page.entries:
+        output.say("Nothing is known here yet. `commonplace learn` reads your sessions.")
+    for scope, found in groupby(sorted(page.entries, key=lambda each: each.project or ""), _title):
+        output.say(f"{scope}")
+        for entry in found:
+            output.say(f"  {_line(entry)}")
+        output.say()
+    if page.next_cursor:
+        output.say(f"More: --cursor {page.next_cursor}")
+
+
+def _title(entry: Listed) -> str:
+    return entry.project or "every project"
+
+
+def _line(entry: Listed) -> str:
+    marks = [f"{entry.support} sessions"] if entry.support > 1 else []
+    marks += ["pinned"] if entry.pinned else []
+    told = f"{entry.id}  {entry.kind:<11} {output.one_line(entry.text, _WIDTH)}"
+    return f"{told}  ({', '.join(marks)})" if marks else told
+
+
+@click.command()
+@click.argument("entry", metavar="ID|TEXT")
+@json_option
+def why(entry: str, as_json: bool) -> None:
+    """Show what an entry rests on: sessions, turns and the words."""
+    found = call(lambda memory: memory.why(entry))
+    if as_json:
+        output.print_json({"entry": found.entry, "chain": found.chain})
+    else:
+        _show(found)
+
+
+def _show(found: Why) -> None:
+    entry = found.entry
+    output.say(f"{entry.text}\n")
+    output.say(f"  {entry.id}, {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}")
+    for place, link in enumerate(found.chain):
+        output.say()
+        if link.thread_id is None:
+            output.say(f"  note {link.path}")
+        else:
+            output.say(f"  session {link.thread_id}, turn {link.turn}")
+            output.say(f"  {link.path or 'its file is not known'}, bytes {link.byte_start}-{link.byte_end}")
+            output.say(f"  {link.summary_file or 'no summary'}")
+        output.say(f"  › {output.one_line(link.quote, _WIDTH)}")
+        if place in found.missing:
+            output.say("  (these words are no longer there)")
+    if found.others:
+        output.say("\nPerhaps you meant:")
+        for other in found.others[:5]:
+            output.say(f"  {_line(other)}")
+
+
+@click.command()
+@click.argument("entry", metavar="[ID]", required=False)
+@json_option
+def history(entry: str | None, as_json: bool) -> None:
+    """Show how the memory changed, or one entry of it."""
+    changes = call(lambda memory: memory.history(entry))
+    if as_json:
+        output.print_json({"changes": changes})
+        return
+    if not changes:
+        output.say("Nothing changed yet.")
+    for change in changes:
+        when = change.time[:16].replace("T", " ")
+        output.say(f"{when}  {change.entry_id}  {change.cause}")
+        for mark, text in (("-", change.before), ("+", change.after)):
+            if text is not None:
+                output.say(f"                  {mark} {output.one_line(text, _WIDTH)}")
+
+
+COMMANDS = (list_, why, history)

@@ -1,0 +1,74 @@
+"""Starting and ending the server: one book for everybody who asks, and work that nobody waits for.
+
+Nothing is opened or read before the first call of a tool, so that a client gets its first answer at once, and so that
+settings or a database that cannot be used become an answer and not the end of the server.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from commonplace.memory.recall.toolbox import Lending, Toolbox, Work
+from commonplace.surfaces.mcp.session import Session
+
+_LAST_SECONDS: Final = 5.0
+"""How long work that nobody waits for may take at the end."""
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How the server was started."""
+
+    project: str | None = None
+    notes: bool = False
+
+
+class House:
+    """What all clients share."""
+
+    def __init__(self, options: Options, lending: Lending, tasks: TaskGroup) -> None:
+        self._options = options
+        self._lending = lending
+        self._tasks = tasks
+
+    def session(self) -> Session:
+        """Return the talk with a new client."""
+        options = self._options
+        return Session(Toolbox(self._lending, self._later, project=options.project, notes=options.notes), warn)
+
+    def _later(self, work: Work) -> None:
+        self._tasks.start_soon(_harmless, work)
+
+
+async def _harmless(work: Work) -> None:
+    """Do work that nobody waits for; if it fails, everything else goes on."""
+    try:
+        await work()
+    except Exception as failed:
+        warn(f"Something on the side failed ({type(failed).__name__}: {failed}).")
+
+
+@asynccontextmanager
+async def house(options: Options) -> AsyncGenerator[House]:
+    """Open what clients share; at the end, what was begun is finished as far as time allows."""
+    lending = Lending(warn)
+    try:
+        async with anyio.create_task_group() as tasks:
+            yield House(options, lending, tasks)
+            tasks.cancel_scope.deadline = anyio.current_time() + _LAST_SECONDS
+    finally:
+        with anyio.CancelScope(shield=True):
+            await lending.close()
+
+
+def warn(text: str) -> None:
+    """Write something to stderr, where clients keep a server's log."""
+    plain = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    sys.stderr.write(f"commonplace: {plain}\n")
+    sys.stderr.flush()
