@@ -18,9 +18,9 @@ from commonplace.learning import learn
 from commonplace.learning.consolidate import merge
 from commonplace.learning.evaluate import cases, files, whole
 from commonplace.learning.evaluate.cases import Case, Expected, Session
-from commonplace.learning.lessons import Lesson
 from commonplace.learning.reading.session_view import read
 from commonplace.memory.entries import Source
+from commonplace.memory.lessons import Lesson
 
 KINDS = ("learned", "merged", "superseded", "scope", "skill", "never")
 THINGS = ("answers", "commits", "branches", "tests", "comments", "imports", "logs", "releases", "migrations", "types")
@@ -51,8 +51,8 @@ async def score(case: Case, folder: Path) -> whole.WholeScore:
     environment = {"COMMONPLACE_HOME": str(folder / "home"), "COMMONPLACE_NOW": NOW.isoformat(), "HOME": str(folder)}
     async with books.open(environment=environment) as book:
         places = tuple(place for place in (folder / "source/codex", folder / "source/claude") if place.is_dir())
-        await learn.learn(book, learn.Plan(paths=places))
-        database, home = await book.database(), str(book.home.resolve())
+        await book.memory.learn(learn.Plan(paths=places))
+        database, home = await book.state.database(), str(book.home.resolve())
         rows = await database.read(lambda tx: tx.query("threads.current", home=home))
     dialogue = sum(read(Path(row["path"])).dialogue_bytes() for row in rows)
     projects = {row["cwd"]: row["project"] for row in rows}

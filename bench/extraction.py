@@ -29,7 +29,6 @@ from commonplace.learning.extract import phase1
 from commonplace.learning.extract.model import ByModel
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider, connect
-from commonplace.sessions import imports
 from commonplace.state import jobs
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -98,8 +97,8 @@ async def _phase(home: Path, source: Path, port: int) -> tuple[float, phase1.Ext
     provider = Provider(api="responses", base_url=f"http://127.0.0.1:{port}/v1")
     choice = Choice("here", provider, "m-1", ModelInfo(window=200_000, max_output=8_000, efforts=("low",)))
     async with books.open(environment=environment) as book:
-        await imports.run(book, [("codex", source / "codex")])
-        database = await book.database()
+        await book.importer.run([("codex", source / "codex")])
+        database = await book.state.database()
         model = connect(choice, {})
         try:
             spending = Budget(database, lambda: int(NOW.timestamp()))

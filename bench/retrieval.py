@@ -28,15 +28,15 @@ from bench.ledger import Table
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.protocol import rollout
-from commonplace.search import hits, index_refresh
-from commonplace.search.index import Shelves
+from commonplace.search import hits, session_index
+from commonplace.search.index import SearchIndex
 from commonplace.search.passages import MONTHS
+from commonplace.search.query import Query
 from commonplace.search.rank import score
 from commonplace.search.rank.build import Builder, Passage
 from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
 from commonplace.search.rank.segment import unpack_facts
 from commonplace.search.rank.segments import Index, Opened
-from commonplace.search.search import Wish
 
 SET: Final = Path(__file__).parent / "retrieval_set"
 _NEIGHBOURS: Final = {"previous": 0.0, "next": 0.0, "previous_but_one": 0.0, "next_but_one": 0.0}
@@ -228,15 +228,15 @@ def _write(home: Path, count: int, seed: int = 7) -> float:
 
 
 async def _build(book: Book) -> dict[str, float]:
-    await (await book.index()).refresh(book.home)
+    await (await book.state.index()).refresh(book.home)
     begun = time.process_time()
-    await index_refresh.sessions(book)
+    await session_index.refresh(book.state)
     return {"seconds": time.process_time() - begun}
 
 
 async def _ask(book: Book) -> dict[str, float]:
     asked = [question.question for question in questions()]
-    opened = Shelves(await book.database(), str(book.home.resolve()))
+    opened = SearchIndex(await book.state.database(), str(book.home.resolve()))
     cold: list[float] = []
     warm: list[float] = []
     whole: list[float] = []
@@ -246,10 +246,10 @@ async def _ask(book: Book) -> dict[str, float]:
             index = (await opened.ready("sessions", question)).index
             score.rank(index, question)
             (warm if turn else cold).append(1000 * (time.perf_counter() - begun))
-    await book.search.sessions(Wish(asked[0]))
+    await book.search.sessions(Query(asked[0]))
     for question in asked:
         begun = time.perf_counter()
-        await book.search.sessions(Wish(question))
+        await book.search.sessions(Query(question))
         whole.append(1000 * (time.perf_counter() - begun))
     warm.sort()
     index = (await opened.open("sessions")).index

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from commonplace.importers import claude_code, ledger_writer
 from commonplace.learning.evaluate import cases, files
 from commonplace.learning.extract.rules import classifier, judge
-from commonplace.learning.reading import injection, sentences, session_view
+from commonplace.learning.reading import exclusions, sentences, session_view
 from commonplace.learning.reading.session_view import Answered, Called, Said, Stopped
 
 HERE = Path(__file__).parent
@@ -48,10 +48,10 @@ def messages() -> list[Row]:
         for line in path.read_text("utf-8").splitlines():
             message = json.loads(line)
             own = sentences.of_text(message["message"])
-            if injection.is_text_work(message["message"]):
+            if exclusions.is_text_work(message["message"]):
                 continue
             for place, sentence in enumerate(own):
-                if not injection.is_unfit(sentence.text):
+                if not exclusions.is_unfit(sentence.text):
                     by_cues = judge.kind_by_cues(sentence, judge.Scene(message["where"]))
                     found = classifier.features(own, place, message["where"], by_cues)
                     rows.append((found, _label(sentence.text, message["labels"])))
@@ -100,10 +100,10 @@ def _session(read: session_view.View, case: cases.Case, number: int) -> list[Row
         elif isinstance(event, Said) and event.voice != "shell":
             asked = "asked" if moment == "answering" and before.rstrip().endswith("?") else moment
             own = sentences.of_text(event.text)
-            if not injection.is_text_work(event.text):
+            if not exclusions.is_text_work(event.text):
                 for place, sentence in enumerate(own):
                     label = _expected(sentence.text, event.text, case, number)
-                    if label is not None and not injection.is_unfit(sentence.text):
+                    if label is not None and not exclusions.is_unfit(sentence.text):
                         by_cues = judge.kind_by_cues(sentence, judge.Scene(asked))
                         rows.append((classifier.features(own, place, asked, by_cues), label))
             moment = "answering"

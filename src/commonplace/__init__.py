@@ -16,8 +16,8 @@ from commonplace.version import __version__
 
 if TYPE_CHECKING:
     from commonplace.agent import events
+    from commonplace.agent.thread import Thread
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
-    from commonplace.app.thread import Thread
     from commonplace.errors import CommonplaceError
     from commonplace.models import scripted
     from commonplace.models.scripted import ScriptedModel
@@ -28,7 +28,7 @@ _PLACES = {
     "Book": "commonplace.app.book",
     "CommonplaceError": "commonplace.errors",
     "ScriptedModel": "commonplace.models.scripted",
-    "Thread": "commonplace.app.thread",
+    "Thread": "commonplace.agent.thread",
     "open": "commonplace.app.book",
 }
 _MODULES = {"events": "commonplace.agent.events", "scripted": "commonplace.models.scripted"}

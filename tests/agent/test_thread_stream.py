@@ -13,8 +13,8 @@ from soundness import kinds, ledger, told_wrongly
 
 import commonplace
 from commonplace.agent import events
+from commonplace.agent.thread import Thread
 from commonplace.app.book import Book
-from commonplace.app.thread import Thread
 from commonplace.errors import BadInput, UnknownThread
 from commonplace.models.base import Request
 from commonplace.models.scripted import Answer, answer, call, say

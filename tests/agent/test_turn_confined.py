@@ -22,8 +22,8 @@ from commonplace.agent import events, sandbox
 from commonplace.agent.outside import Alone
 from commonplace.agent.profile import Approval
 from commonplace.agent.sandbox import Level
+from commonplace.agent.thread import Thread
 from commonplace.app.book import Book
-from commonplace.app.thread import Thread
 from commonplace.models.scripted import answer, call, custom, say
 from commonplace.rollout import decisions
 

@@ -14,9 +14,9 @@ from soundness import Json
 
 import commonplace
 from commonplace.agent import snapshots, undo
+from commonplace.agent.thread import Thread
 from commonplace.agent.undo import Limits, Snapshot
 from commonplace.app.book import Book
-from commonplace.app.thread import Thread
 from commonplace.errors import BadInput
 from commonplace.models.scripted import answer, call, custom, say
 

@@ -20,11 +20,11 @@ import anyio
 import msgspec
 
 from commonplace.agent import events
+from commonplace.agent.thread import Thread
 from commonplace.app import book as books
-from commonplace.app.book import Book
-from commonplace.app.thread import Thread
 from commonplace.models import http, responses
 from commonplace.rollout.recorder import Options, Recorder
+from commonplace.state.home import Home
 
 Json = dict[str, Any]
 IMPORTED = (http, responses)
@@ -68,13 +68,13 @@ def watched(recorder: Recorder) -> None:
 
 
 async def turn(asked: Json) -> None:
-    real = Book.recording
+    real = Home.recording
     disk = Disk(asked)
 
-    def recording(self: Book) -> Options:
+    def recording(self: Home) -> Options:
         return msgspec.structs.replace(real(self), write=disk, fsync="never")
 
-    Book.recording = recording
+    Home.recording = recording
     environment = {"COMMONPLACE_HOME": asked["home"], "PATH": "/usr/bin:/bin", "HOME": asked["cwd"]}
     here = {"api": "responses", "base_url": asked["url"]}
     async with books.open(environment=environment, providers={"here": here}) as book:

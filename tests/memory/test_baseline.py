@@ -135,7 +135,7 @@ class TestCommit:
         )
         write(root, "crlf.md", b"a\r\nb\r\n")
         program = (
-            "import sys, pathlib, datetime; from commonplace.memory import baseline\n"
+            "import sys, pathlib, datetime; from commonplace.memory.workspace import baseline\n"
             "root = pathlib.Path(sys.argv[1]); now = datetime.datetime.fromtimestamp(0, datetime.UTC)\n"
             "baseline.reset(root, 'by settings', now); assert baseline.status(root) == []\n"
             "assert not baseline.ensure(root, now)"

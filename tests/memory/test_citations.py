@@ -287,7 +287,7 @@ class Counter:
     def taught(self) -> None:
         async def inside() -> None:
             async with books.open() as book:
-                database = await book.database()
+                database = await book.state.database()
                 for key in (ONE, TWO):
                     await database.write(lambda tx, key=key: outputs.put(tx, key, 1, Output("a", "b"), now=1))
 
@@ -300,7 +300,7 @@ class Counter:
                     await book.sessions.list()
                 else:
                     await book.sessions.import_(None, [self.place])
-                database = await book.database()
+                database = await book.state.database()
                 found = [await database.read(lambda tx, key=key: outputs.get(tx, key)) for key in (ONE, TWO)]
                 return [int(row["cited"]) for row in found if row is not None]
 

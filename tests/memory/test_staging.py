@@ -260,7 +260,9 @@ class TestCommit:
         assert [layout.FOLDER] == os.listdir(home)
 
 
-STAGE = "import sys, pathlib; from commonplace.memory import staging; staging.stage(pathlib.Path(sys.argv[1]))"
+STAGE = (
+    "import sys, pathlib; from commonplace.memory.workspace import staging; staging.stage(pathlib.Path(sys.argv[1]))"
+)
 
 
 class TestRecover:

@@ -60,7 +60,7 @@ def outputs(variables: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
 
 async def stored(book: Book) -> dict[str, tuple[Any, ...]]:
     """The same of a book that is open."""
-    database = await book.database()
+    database = await book.state.database()
     known = await database.read(lambda tx: tx.query("outputs.ids"))
     ids = [str(row["thread_id"]) for row in known]
     rows = await database.read(lambda tx: [tx.query("outputs.get", thread_id=key)[0] for key in ids])

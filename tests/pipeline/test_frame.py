@@ -12,13 +12,13 @@ from learners import NOW, environment
 
 from commonplace.app import book as books
 from commonplace.app.book import Book
-from commonplace.learning import output_shape, run, select
+from commonplace.learning import run, select
 from commonplace.learning.evaluate import cases, files
 from commonplace.learning.evaluate.cases import Case, Session
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.phase1 import Phase
 from commonplace.learning.reading.session_view import View
-from commonplace.sessions import imports
+from commonplace.memory.files import output_shape
 from commonplace.state import jobs
 from commonplace.state.extraction_jobs import Terms
 from commonplace.state.outputs import Output
@@ -73,8 +73,8 @@ async def learn(
     """Import sessions and run phase 1 over them."""
     for number, each in enumerate(sessions):
         files.write(Case(f"case-{number}", "", [each], cases.Expected()), folder, NOW)
-    await imports.run(book, [("codex", folder / "codex")])
-    phase = Phase(book.settings, await book.database(), extractor, jobs.this_process(), **changes)
+    await book.importer.run([("codex", folder / "codex")])
+    phase = Phase(book.settings, await book.state.database(), extractor, jobs.this_process(), **changes)
     return await phase1.run(phase)
 
 
@@ -145,7 +145,7 @@ async def test_a_session_that_taught_nothing_leaves_no_output(
     variables = environment(tmp_path / "home", database_address)
     async with books.open(environment=variables) as book:
         done = await learn(book, [session()], tmp_path, Scripted(says))
-        database = await book.database()
+        database = await book.state.database()
         left = await database.read(lambda tx: tx.query("outputs.ids"))
 
     assert (1, 0, []) == (done.no_output, done.extracted, list(left))
@@ -158,7 +158,7 @@ async def test_secrets_are_taken_out_of_whatever_an_extractor_says(tmp_path: Pat
     async with books.open(environment=variables) as book:
         said = Output(RAW.replace("tabs", secret), SUMMARY.replace("One", secret), "slug")
         await learn(book, [session()], tmp_path, Scripted(said))
-        database = await book.database()
+        database = await book.state.database()
         (row,) = await database.read(lambda tx: tx.query("outputs.ids"))
         (stored,) = await database.read(lambda tx: tx.query("outputs.get", thread_id=row["thread_id"]))
 
@@ -181,9 +181,9 @@ async def test_what_settings_exclude_is_not_read(tmp_path: Path) -> None:
     extractor = Scripted()
     async with books.open(environment=variables) as book:
         files.write(Case("x", "", [session()], cases.Expected()), tmp_path, NOW)
-        await imports.run(book, [("codex", tmp_path / "codex")])
+        await book.importer.run([("codex", tmp_path / "codex")])
     async with books.open(environment={**variables, "COMMONPLACE_MEMORY_EXCLUDE": "/repo"}) as book:
-        phase = Phase(book.settings, await book.database(), extractor, jobs.this_process())
+        phase = Phase(book.settings, await book.state.database(), extractor, jobs.this_process())
         await phase1.run(phase)
 
     assert [] == extractor.read
@@ -233,7 +233,7 @@ async def test_a_worker_imports_and_learns_in_one_cycle(tmp_path: Path) -> None:
     files.write(Case("x", "", [session()], cases.Expected()), tmp_path, NOW)
     variables = {**environment(tmp_path / "home", "sqlite"), "CODEX_HOME": str(tmp_path / "codex")}
     async with books.open(environment=variables) as book:
-        report = await run.cycle(book)
+        report = await run.cycle(book.state, book.importer)
 
     assert (1, 1) == (report.sources[0].imported, report.extracted + report.no_output)
 
@@ -243,8 +243,8 @@ async def test_a_worker_needs_a_clock_unless_it_runs_once(tmp_path: Path) -> Non
     variables = environment(tmp_path / "home", "sqlite")
     async with books.open(environment=variables) as book:
         with pytest.raises(Exception, match="fixes the clock"):
-            await run.work(book, lambda _: None, once=False)
-        told: list[run.Report] = []
-        await run.work(book, told.append, once=True)
+            await run.work(book.state, book.importer, lambda _: None, once=False)
+        told: list[run.LearningReport] = []
+        await run.work(book.state, book.importer, told.append, once=True)
 
     assert 1 == len(told)

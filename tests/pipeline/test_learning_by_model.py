@@ -19,8 +19,7 @@ from commonplace.app.book import Book
 from commonplace.learning import run as learning
 from commonplace.learning.evaluate import files
 from commonplace.learning.evaluate.cases import Case, Expected, Session
-from commonplace.learning.run import Report, Wish
-from commonplace.sessions import imports
+from commonplace.learning.run import LearningReport, LearningRequest
 from commonplace.state.database import Row
 from model_server import Answer, Body, Call, ModelServer, Refusal, Silence, extraction, first_words
 
@@ -58,9 +57,9 @@ class Around:
         memory = f'[memory]\nextract_model = "here:m-1"\n{settings}\n'
         (self.home / "config.toml").write_text(memory + server.provider(**provider), "utf-8")
 
-    async def learn(self, book: Book, *phases: int) -> Report:
-        await imports.run(book, [("codex", self.sources / "codex")])
-        return await learning.run(book, Wish(phases or (1,)))
+    async def learn(self, book: Book, *phases: int) -> LearningReport:
+        await book.importer.run([("codex", self.sources / "codex")])
+        return await learning.run(book.state, LearningRequest(phases or (1,)))
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ def around(tmp_path: Path, database_address: str) -> Around:
 
 
 async def jobs_of(book: Book) -> list[Row]:
-    database = await book.database()
+    database = await book.state.database()
     rows = await database.read(lambda tx: tx.query("threads.current", home=str(book.home.resolve())))
     keys = [row["thread_id"] for row in rows]
     return await database.read(

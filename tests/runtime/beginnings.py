@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commonplace.agent.thread import Thread
 from commonplace.app import book as books
 from commonplace.app.book import Book
-from commonplace.app.thread import Thread
 from commonplace.models.scripted import ScriptedModel
 from commonplace.state.database import Row
 from exec_driver import wait_for_end
@@ -118,7 +118,7 @@ def wait_for_workers(home: Path) -> None:
 
 async def jobs(book: Book) -> dict[str, str]:
     """Return the state of each job, by its key."""
-    database = await book.database()
+    database = await book.state.database()
     keys = [("memory_consolidate_global", str(book.home.resolve()))]
     keys += [("memory_stage1", thread_id) for thread_id in (SHOP, BLOG)]
     found: list[list[Row]] = await database.read(

@@ -36,7 +36,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
 
 async def indexed(book: Book) -> None:
-    await (await book.index()).refresh(book.home)
+    await (await book.state.index()).refresh(book.home)
 
 
 GATES: dict[str, tuple[dict[str, str], dict[str, Any], bool]] = {
@@ -308,7 +308,7 @@ def test_a_turn_is_taken_for_accepted_once(order: str) -> None:
 async def test_a_worker_gets_the_settings_of_whoever_starts_it(beside: Beside) -> None:
     flags = {"memory.use": False, "memory.max_unused_days": 7, "memory.exclude": ["a", "b"], "fsync": "never"}
     async with books.open(environment=beside.variables({"MY_KEY": "x"}), flags=flags) as book:
-        given = background_process.environment(book)
+        given = background_process.environment(book.state)
 
     assert str(beside.home) == given["COMMONPLACE_HOME"]
     assert {"MY_KEY": "x", "COMMONPLACE_MEMORY_BACKGROUND": "true"}.items() <= given.items()

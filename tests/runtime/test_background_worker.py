@@ -164,15 +164,15 @@ def test_options_that_need_others_say_so(beside: Beside) -> None:
 _RACE = """\
 import sys
 import anyio
-from commonplace.runtime import book as books
-from commonplace.state import starts
+from commonplace.app import book as books
+from commonplace.state import learning_starts
 
 async def main():
     async with books.open() as book:
-        database = await book.database()
+        database = await book.state.database()
         print("ready", flush=True)
         sys.stdin.readline()
-        print(await database.write(lambda tx: starts.begin(tx, "home", now=int(sys.argv[1]))))
+        print(await database.write(lambda tx: learning_starts.begin(tx, "home", now=int(sys.argv[1]))))
 
 anyio.run(main)
 """

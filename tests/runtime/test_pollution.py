@@ -64,7 +64,7 @@ def beside(tmp_path: Path) -> Beside:
 
 
 async def modes(book: Book) -> dict[str, str]:
-    await (await book.index()).refresh(book.home)
+    await (await book.state.index()).refresh(book.home)
     return {row.thread_id: row.memory_mode for row in (await book.sessions.list()).threads}
 
 
@@ -97,7 +97,7 @@ async def test_rows_that_are_made_anew_are_marked_again_unless_a_person_decided_
         await book.memory.set_mode(BLOG, "enabled")
         assert {SHOP: "polluted", BLOG: "enabled"} == await modes(book)
 
-        await (await book.index()).refresh(book.home, rebuild=True)
+        await (await book.state.index()).refresh(book.home, rebuild=True)
         assert {SHOP: "polluted", BLOG: "enabled"} == await modes(book)
 
 
@@ -158,7 +158,7 @@ async def test_where_settings_allow_it_nothing_happens(beside: Beside) -> None:
 
 async def marked(book: Book) -> None:
     """Return when a session is marked, as far as the database knows."""
-    database, home = await book.database(), str(book.home.resolve())
+    database, home = await book.state.database(), str(book.home.resolve())
     while "polluted" not in [
         row["memory_mode"] for row in await database.read(lambda tx: tx.query("threads.current", home=home))
     ]:
@@ -192,7 +192,7 @@ async def test_a_consolidation_is_asked_for_each_time(beside: Beside) -> None:
 
 
 async def watermark(book: Book) -> int:
-    database, key = await book.database(), str(book.home.resolve())
+    database, key = await book.state.database(), str(book.home.resolve())
     rows = await database.read(lambda tx: tx.query("jobs.get", kind="memory_consolidate_global", job_key=key))
     return int(rows[0]["input_watermark"])
 

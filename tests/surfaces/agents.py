@@ -141,7 +141,7 @@ def in_database(body: Callable[[Transaction], T]) -> T:
     """Run a store's function on the home's own database."""
 
     async def inside(book: Book) -> T:
-        return await (await book.database()).write(body)
+        return await (await book.state.database()).write(body)
 
     return with_book(inside)
 

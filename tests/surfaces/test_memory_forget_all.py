@@ -34,7 +34,7 @@ async def learned(book: Book, folder: Path, count: int) -> None:
         files.write(case, folder, datetime.fromisoformat(NOW))
     for name, source in (("codex", "codex"), ("claude", "claude-code")):
         if (folder / name).is_dir():
-            await imports.run(book, imports.choose(source, [folder / name], book.environment))
+            await book.importer.run(imports.choose(source, [folder / name], book.state.environment))
     await book.memory.run()
 
 

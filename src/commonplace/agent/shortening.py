@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from commonplace.agent import beginning, remote, told
-from commonplace.agent.summarising import ModelSummariser
 from commonplace.context import compaction, world_state
 from commonplace.context.compaction import Compacted, Options, placement
+from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.reconstruct import Window
 from commonplace.context.triggers import Trigger
 from commonplace.protocol.ids import uuid7

@@ -5,7 +5,7 @@
 
 The work itself never runs here. Reading sessions and putting a memory together is work for a processor, and threads of
 one Python process share one: a session beside it would stutter, could not end before the piece that is under way, and
-would keep what was imported for it. So a process of its own does it (`runtime.detached`), which outlives a session that
+would keep what was imported for it. So a process of its own does it (`app.background_process`), which outlives a session that
 takes a second as well as one that takes a day. A session therefore holds no leases, and at its end there is nothing to
 give back and nothing to hand over; a look that is under way is waited for, so that a short `exec` starts it, too.
 
@@ -21,18 +21,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from commonplace import config
 from commonplace.agent import events
 from commonplace.errors import BadSetting, DatabaseBusy
 from commonplace.memory.workspace import layout
 from commonplace.models import rate_limit_guard
-from commonplace.models.providers import Choice, choose, connect
+from commonplace.models.providers import Choice, choose, connect, key_environment
 from commonplace.protocol import rollout
+from commonplace.state.home import Home
 
 if TYPE_CHECKING:
     from commonplace.agent.session import Session
-    from commonplace.app.book import Book
     from commonplace.config import Settings
     from commonplace.state.database import Transaction
 
@@ -43,10 +44,11 @@ _EARLY: Final = (events.TurnStarted, events.Warned, events.Retrying)
 
 
 class Background:
-    """Looks, for all sessions of one book, whether there is something to learn."""
+    """Looks, for all sessions of one home, whether there is something to learn."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, home: Home, tasks: TaskGroup) -> None:
+        self._home = home
+        self._tasks = tasks
         self._looked_s: int | None = None
         self._under_way: anyio.Event | None = None
         self._warned: set[str] = set()
@@ -55,17 +57,17 @@ class Background:
 
     def attend(self, session: Session) -> None:
         """Look after each turn of a session that a person begins, if it is a session to learn beside."""
-        if is_attended(self._book.settings, session):
+        if is_attended(self._home.settings, session):
             session.listen(accepted(lambda: self._begin(session)))
 
     def _begin(self, session: Session) -> None:
         from commonplace.state.learning_starts import PAUSE_SECONDS
 
-        now = int(self._book.settings.now().timestamp())
+        now = self._home.now_s()
         if self._under_way is not None or (self._looked_s is not None and abs(now - self._looked_s) < PAUSE_SECONDS):
             return
         self._looked_s, self._under_way = now, anyio.Event()
-        self._book.tasks.start_soon(self._look, session, self._under_way)
+        self._tasks.start_soon(self._look, session, self._under_way)
 
     async def _look(self, session: Session, done: anyio.Event) -> None:
         try:
@@ -75,7 +77,7 @@ class Background:
         except BadSetting as error:
             self._warn(f"Nothing is learned in the background: {error.sentence()}")
         except Exception as error:  # whatever it is, the turn goes on
-            if not self._book.is_degraded:  # that was said
+            if not self._home.is_degraded:  # that was said
                 self._warn(f"Nothing is learned in the background now: {error}")
         finally:
             self._under_way = None
@@ -83,37 +85,37 @@ class Background:
 
     async def look(self, session: Session) -> bool:
         """Start a worker if there is something to learn and it may be learned now; say whether one was started."""
-        book = self._book
-        models = await memory_models(book)
-        database = await book.database()
-        if book.is_degraded:
+        home = self._home
+        models = await memory_models(home)
+        database = await home.database()
+        if home.is_degraded:
             return False
-        now = int(book.settings.now().timestamp())
-        taken = await database.write(lambda tx: _take(tx, book.settings, session.thread_id, now))
+        now = home.now_s()
+        taken = await database.write(lambda tx: _take(tx, home.settings, session.thread_id, now))
         if taken is None and await self._has_news():
-            taken = await database.write(lambda tx: _take(tx, book.settings, session.thread_id, now, has_news=True))
+            taken = await database.write(lambda tx: _take(tx, home.settings, session.thread_id, now, has_news=True))
         if not taken:
             return False
         if any(model.name == session.profile.choice.name for model in models):
-            least = book.settings["memory.min_rate_limit_remaining_percent"]
+            least = home.settings["memory.min_rate_limit_remaining_percent"]
             if not rate_limit_guard.allows(session.limits, least, now=now):
                 return False
         from commonplace.app import background_process
 
         if not background_process.can_start():
             return False
-        self.started.append(await anyio.to_thread.run_sync(background_process.start, book, session.thread_id))
+        self.started.append(await anyio.to_thread.run_sync(background_process.start, home, session.thread_id))
         return True
 
     async def _has_news(self) -> bool:
         """Say whether there are sessions that the index does not know, besides the one that goes on."""
-        book = self._book
-        return (await (await book.index()).differences(book.home))[0] > 1
+        home = self._home
+        return (await (await home.index()).differences(home.path))[0] > 1
 
     def _warn(self, text: str) -> None:
         if text not in self._warned:
             self._warned.add(text)
-            self._book.warn(text)
+            self._home.warn(text)
 
     async def close(self) -> None:
         """Wait for a look that is under way, not for long."""
@@ -148,21 +150,19 @@ def accepted(then: Callable[[], None]) -> Callable[[events.Event], None]:
     return hear
 
 
-async def memory_models(book: Book) -> list[Choice]:
+async def memory_models(home: Home) -> list[Choice]:
     """Return the models that the memory is made by, the embedded ones left out.
 
     Raises:
         BadSetting: one cannot be used.
     """
-    from commonplace.app.thread import environment
-
-    names = {book.settings[key] for key in ("memory.extract_model", "memory.consolidate_model")} - {"embedded"}
-    found = [choose(book.settings, name) for name in sorted(names)]
-    described: Mapping[str, Any] = config.load(book.environment).providers if found else {}
+    names = {home.settings[key] for key in ("memory.extract_model", "memory.consolidate_model")} - {"embedded"}
+    found = [choose(home.settings, name) for name in sorted(names)]
+    described: Mapping[str, Any] = config.load(home.environment).providers if found else {}
     for choice in found:
-        if described.get(choice.name) != book.settings.providers.get(choice.name):  # another process cannot know it
+        if described.get(choice.name) != home.settings.providers.get(choice.name):  # another process cannot know it
             raise BadSetting(f"{choice.name} is described on the command line.", hint="Describe it in config.toml.")
-        await connect(choice, environment(book.environment)).aclose()
+        await connect(choice, key_environment(home.environment)).aclose()
     return found
 
 

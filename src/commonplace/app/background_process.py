@@ -22,10 +22,10 @@ from commonplace.config import HOME_VARIABLE, SETTINGS
 from commonplace.errors import BudgetSpent, CommonplaceError
 from commonplace.memory.workspace import layout
 from commonplace.rollout.private_folders import make_private
+from commonplace.state.home import Home
 
 if TYPE_CHECKING:
-    from commonplace.app.book import Book
-    from commonplace.learning.run import Report
+    from commonplace.learning.run import LearningReport
 
 LOG: Final = "locks/worker.log"
 NICENESS: Final = 10
@@ -41,21 +41,21 @@ def can_start() -> bool:
     return Path(sys.executable or "").name.lower().startswith(("python", "pypy"))
 
 
-def start(book: Book, current: str) -> int:
+def start(home: Home, current: str) -> int:
     """Start the process, and return its id at once (raises OSError).
 
     `current` is the thread that goes on meanwhile.
     """
-    make_private((book.home / LOG).parent)
-    log = os.open(book.home / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    make_private((home.path / LOG).parent)
+    log = os.open(home.path / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         process = subprocess.Popen(  # noqa: S603 (our own program)
             command(current),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=environment(book),
-            cwd=book.home,
+            env=environment(home),
+            cwd=home.path,
             start_new_session=True,
         )
     finally:
@@ -70,15 +70,15 @@ def command(current: str) -> list[str]:
     return [sys.executable, "-P", "-m", "commonplace", "worker", "--once", "--background", "--current", current]
 
 
-def environment(book: Book) -> dict[str, str]:
+def environment(home: Home) -> dict[str, str]:
     """Return the variables of the process."""
     python = {name: text for name, text in os.environ.items() if name.startswith("PYTHON") or name in _INHERITED}
     said = {
-        setting.variable: _text(book.settings[setting.key])
+        setting.variable: _text(home.settings[setting.key])
         for setting in SETTINGS
-        if book.settings.values[setting.key].source == "flag"
+        if home.settings.values[setting.key].source == "flag"
     }
-    return {**python, **book.environment, **said, HOME_VARIABLE: str(book.home)}
+    return {**python, **home.environment, **said, HOME_VARIABLE: str(home.path)}
 
 
 def _text(value: Any) -> str:
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-async def learn(book: Book, current: str | None) -> Report:
+async def learn(home: Home, current: str | None) -> LearningReport:
     """Do what the process is there for, as a background start: limits, pauses and backoff hold, nothing is imported.
 
     Raises:
@@ -97,23 +97,23 @@ async def learn(book: Book, current: str | None) -> Report:
     """
     from commonplace.memory.files import extensions
 
-    root = book.home / layout.FOLDER
+    root = home.path / layout.FOLDER
     await anyio.to_thread.run_sync(layout.ensure, root)
     try:
         await anyio.to_thread.run_sync(extensions.seed, root)
     except (CommonplaceError, OSError) as error:
-        book.warn(f"The instructions for notes were not written: {error}")
+        home.warn(f"The instructions for notes were not written: {error}")
     with anyio.move_on_after(LONGEST_SECONDS):
-        return await _phases(book, current)
+        return await _phases(home, current)
     raise BudgetSpent("Learning took too long.", hint="It goes on with the next session.", limit="run")
 
 
-async def _phases(book: Book, current: str | None) -> Report:
+async def _phases(home: Home, current: str | None) -> LearningReport:
     """Read sessions, then put the memory together, which does not depend on the former."""
     from commonplace.learning import run
 
     try:
-        return await run.run(book, run.Wish(current=current), background=True)
+        return await run.run(home, run.LearningRequest(current=current), background=True)
     except CommonplaceError as error:
-        book.warn(error.sentence())
-    return await run.run(book, run.Wish(phases=(2,)), background=True)
+        home.warn(error.sentence())
+    return await run.run(home, run.LearningRequest(phases=(2,)), background=True)

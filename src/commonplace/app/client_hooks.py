@@ -42,7 +42,7 @@ async def started(told: Told, notes: bool) -> str:
 
     async with books.open() as book:
         tools = ("list", "read", "search", "find", *(("add_ad_hoc_note",) if notes else ()))
-        made = await scoped_prompt.prompt(book, folder=told.cwd, count=True, tools=tools)
+        made = await scoped_prompt.prompt(book.memory_store, folder=told.cwd, count=True, tools=tools)
     return made.text
 
 
@@ -54,5 +54,5 @@ async def ended(told: Told) -> None:
     if told.transcript is None or not told.transcript.is_file():
         return
     async with books.open() as book:
-        chosen = imports.choose("claude-code", [told.transcript], book.environment)
-        await imports.run(book, chosen)
+        chosen = imports.choose("claude-code", [told.transcript], book.state.environment)
+        await book.importer.run(chosen)

@@ -1,4 +1,4 @@
-"""What lies around a session in a home: its memory, told, cited and looked into; the clock; words that may be shown.
+"""The environment of a session in a home: its memory section, citations and tools, the clock, and what may be shown.
 
 Memory never hurts a turn: what fails here is warned about and otherwise as if there were no memory.
 """
@@ -13,46 +13,49 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 import msgspec
+from anyio.abc import TaskGroup
 
 from commonplace.agent.harmless import Prefix
 from commonplace.agent.tools.registry import Call, Context, Definition, Output, Tool, failed
 from commonplace.agent.tools.remembered import Retrieved
+from commonplace.app.memory_lender import MemoryLender
 from commonplace.context.truncate import truncate
 from commonplace.errors import CommonplaceError
-from commonplace.memory.workspace import layout
+from commonplace.memory.store import MemoryStore
 from commonplace.protocol.ids import wire_time
 
 if TYPE_CHECKING:
-    from commonplace.app.book import Book
     from commonplace.memory.recall.toolbox import Toolbox
     from commonplace.protocol.citations import Citation
 
 NAMESPACE: Final = "memories"
 
 
-class Around:
-    """The surroundings of one session."""
+class HomeEnvironment:
+    """The environment of one session in a home."""
 
-    def __init__(self, book: Book, *, memory: bool = True) -> None:
-        self._book = book
-        self._memory = memory and book.settings["memory.use"]
+    def __init__(self, store: MemoryStore, tasks: TaskGroup, *, memory: bool = True) -> None:
+        self._store = store
+        self._home = store.home
+        self._tasks = tasks
+        self._memory = memory and store.home.settings["memory.use"]
         self._clean: Callable[[str], str] | None = None
 
     @property
     def environment(self) -> Mapping[str, str]:
         """The variables of this process."""
-        return self._book.environment
+        return self._home.environment
 
     def now(self) -> datetime:
         """Return the time, as the settings have it."""
-        return self._book.settings.now()
+        return self._home.now()
 
     def monotonic(self) -> float:
         """Return seconds that only grow."""
         return time.monotonic()
 
     def _has_memory(self) -> bool:
-        return self._memory and (self._book.home / layout.FOLDER).is_dir()
+        return self._memory and (self._store.root).is_dir()
 
     async def remembered(self, cwd: Path) -> str:
         """Return the section about what is remembered in a folder."""
@@ -60,50 +63,50 @@ class Around:
             return ""
         from commonplace.memory.recall import scoped_prompt
 
-        tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._book.settings["memory.tools"] else []
+        tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._home.settings["memory.tools"] else []
         try:
-            return (await scoped_prompt.prompt(self._book, folder=cwd, count=True, tools=tools)).text
+            return (await scoped_prompt.prompt(self._store, folder=cwd, count=True, tools=tools)).text
         except (CommonplaceError, OSError) as error:
-            self._book.warn(f"The memory cannot be told: {error}")
+            self._home.warn(f"The memory cannot be told: {error}")
             return ""
 
     async def cited(self, citation: Citation) -> msgspec.Struct | None:
         """Count what an answer cites."""
         from commonplace.memory.recall import usage_counts
 
-        return await usage_counts.cited(self._book, citation)
+        return await usage_counts.cited(self._store, citation)
 
     async def retrieved(self, found: Sequence[Retrieved]) -> None:
         """Count what commands read of the memory: what stands in the files that they opened."""
         from commonplace.memory.recall import receipts, usage_counts
 
-        root = self._book.home / layout.FOLDER
+        root = self._store.root
         read = dict.fromkeys(each.path for each in found if each.use == "read" and each.kind != "raw_memories")
         texts = {path: receipts.read(root, path) for path in read}
         places = [(path, 1, len(text.splitlines())) for path, text in texts.items() if text]
-        await usage_counts.retrieved(self._book, places)
+        await usage_counts.retrieved(self._store, places)
 
     def external(self, thread_id: str) -> None:
         """Have memory let go of a thread that got something from outside, if the settings ask for it."""
-        if self._book.settings["memory.disable_on_external_context"]:
+        if self._home.settings["memory.disable_on_external_context"]:
             self._later(lambda: self._pollute(thread_id))
 
     async def _pollute(self, thread_id: str) -> None:
         """Mark the thread; one that has no row yet is marked by the index, which reads the ledger."""
         from commonplace.state import outputs
 
-        root, now = str(self._book.home.resolve()), int(self._book.settings.now().timestamp())
+        root, now = self._home.key, self._home.now_s()
         try:
-            database = await self._book.database()
+            database = await self._home.database()
             await database.write(lambda tx: outputs.pollute(tx, thread_id, root=root, now=now))
         except (CommonplaceError, OSError) as error:
-            self._book.warn(f"The thread is not marked yet as one that read from outside: {error}")
+            self._home.warn(f"The thread is not marked yet as one that read from outside: {error}")
 
     async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
         """Remember which commands a person allows in a project."""
         from commonplace.rollout import decisions
 
-        home, project, moment = self._book.home, project_of(cwd), wire_time(self._book.settings.now())
+        home, project, moment = self._home.path, project_of(cwd), wire_time(self._home.now())
 
         def write() -> None:
             for prefix in sorted(set(prefixes) - set(decisions.allowed(home, project))):
@@ -113,24 +116,23 @@ class Around:
 
     def tools(self, cwd: Path) -> Sequence[Tool]:
         """Return the tools of the memory, where there is one."""
-        if not self._has_memory() or not self._book.settings["memory.tools"]:
+        if not self._has_memory() or not self._home.settings["memory.tools"]:
             return ()
-        from commonplace.memory.recall import toolbox as tools
+        from commonplace.memory.recall.toolbox import Toolbox, offered
 
-        lending = tools.Lending(self._book.warn, self._book.environment)
-        toolbox = tools.Toolbox(lending, self._later, notes=True)
+        toolbox = Toolbox(MemoryLender(self._home.warn, self._home.environment), self._later, notes=True)
         toolbox.folder = cwd
-        return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in tools.offered()]
+        return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in offered()]
 
     def _later(self, work: Callable[[], Any]) -> None:
-        self._book.tasks.start_soon(work)
+        self._tasks.start_soon(work)
 
     def clean(self, text: str) -> str:
         """Take secrets and forgotten words out of a text."""
         if self._clean is None:
             from commonplace.memory.recall import scoped_prompt
 
-            self._clean = scoped_prompt.cleaner(self._book.home)
+            self._clean = scoped_prompt.cleaner(self._home.path)
         return self._clean(text)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio.to_thread
 import msgspec
@@ -16,16 +16,15 @@ import msgspec
 from commonplace.errors import BadInput
 from commonplace.importers import sources
 from commonplace.importers.run import Outcome
-from commonplace.learning import providers, run, select
-from commonplace.learning.run import Consolidated, Report, Wish
+from commonplace.learning import estimate, providers, run, select
+from commonplace.learning.estimate import Forecast
+from commonplace.learning.run import Consolidated, LearningReport, LearningRequest
 from commonplace.sessions import imports
+from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state.database import Row
 from commonplace.state.extraction_jobs import Terms
+from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
-    from commonplace.learning.estimate import Forecast
 
 
 class Steps(Protocol):
@@ -46,106 +45,107 @@ class Plan(msgspec.Struct, frozen=True):
     dry_run: bool = False
 
 
-Consent = Callable[["Forecast"], Awaitable[bool]]
+Consent = Callable[[Forecast], Awaitable[bool]]
 """Says whether something may cost what it is going to."""
 
 
-def _silently(step: str, done: int, total: int | None) -> None:
+def silent(step: str, done: int, total: int | None) -> None:
+    """Show nothing."""
     del step, done, total
 
 
-async def learn(book: Book, plan: Plan, steps: Steps = _silently, consent: Consent | None = None) -> Report:
+async def learn(
+    home: Home, importer: Importer, plan: Plan, steps: Steps = silent, consent: Consent | None = None
+) -> LearningReport:
     """Learn from everything that is there; `consent` is asked before a model reads more than `memory.ask_tokens`.
 
     Raises:
         BadInput: there is nothing to learn from, or consent was not given; what was taken in stays.
         BadSetting: the settings name a model that cannot be asked.
     """
-    await providers.check(book)
-    chosen = _chosen(book, plan)
+    await providers.check(home)
+    chosen = _chosen(home, plan)
     if plan.dry_run:
-        return await _look(book, plan, chosen)
-    imported = imports.Report([], [])
+        return await _look(home, plan, chosen)
+    imported = ImportReport([], [])
     if chosen:
-        imported = await imports.run(book, chosen, lambda done, total: steps("importing sessions", done, total))
-    wish = Wish(limit=plan.limit, since_s=plan.since_s)
+        imported = await importer.run(chosen, lambda done, total: steps("importing sessions", done, total))
+    request = LearningRequest(limit=plan.limit, since_s=plan.since_s)
     if consent is not None:
-        await _ask(book, plan, consent)
-    count = len(await _eligible(book, plan))
+        await _ask(home, plan, consent)
+    count = len(await _eligible(home, plan))
     steps("reading sessions", 0, count)
-    report = await run.run(book, wish, progress=lambda done: steps("reading sessions", done, max(done, count)))
+    report = await run.run(home, request, progress=lambda done: steps("reading sessions", done, max(done, count)))
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     return report
 
 
-def _chosen(book: Book, plan: Plan) -> list[tuple[str, Path]]:
+def _chosen(home: Home, plan: Plan) -> list[tuple[str, Path]]:
     """Return where to look: as told, else the usual places; our own sessions are enough if there are no others."""
     try:
-        return imports.choose(plan.source, list(plan.paths), book.environment)
+        return imports.choose(plan.source, list(plan.paths), home.environment)
     except BadInput:
-        if plan.paths or plan.source or not (book.home / "sessions").is_dir():
+        if plan.paths or plan.source or not (home.path / "sessions").is_dir():
             raise
         return []
 
 
-async def _eligible(book: Book, plan: Plan) -> list[Row]:
+async def _eligible(home: Home, plan: Plan) -> list[Row]:
     """Return the sessions that are going to be read, as far as is known, the newest first."""
-    terms, wanted, now = _bounds(book, plan)
-    rows = [row for row in await _known(book) if select.why_not(row, terms, wanted, now) is None]
+    terms, wanted, now = _bounds(home, plan)
+    rows = [row for row in await _known(home) if select.why_not(row, terms, wanted, now) is None]
     rows.sort(key=lambda row: row["updated_s"], reverse=True)
     return rows[: plan.limit]
 
 
-async def _ask(book: Book, plan: Plan, consent: Consent) -> None:
+async def _ask(home: Home, plan: Plan, consent: Consent) -> None:
     """Ask whether a model may read what is there (raises BadInput: it may not)."""
-    if providers.model_of(book, EXTRACTION) is None:
+    if providers.model_of(home, EXTRACTION) is None:
         return
-    await (await book.index()).refresh(book.home)
-    told = await _forecast(book, plan)
-    if told is not None and told.tokens > book.settings["memory.ask_tokens"] and not await consent(told):
+    await (await home.index()).refresh(home.path)
+    told = await _forecast(home, plan)
+    if told is not None and told.tokens > home.settings["memory.ask_tokens"] and not await consent(told):
         raise BadInput(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, read fewer with --limit or --since, or raise memory.ask_tokens.",
         )
 
 
-async def _forecast(book: Book, plan: Plan) -> Forecast | None:
+async def _forecast(home: Home, plan: Plan) -> Forecast | None:
     """Return what a model would be asked about sessions that are known; None where none would."""
-    choice, rows = providers.model_of(book, EXTRACTION), await _eligible(book, plan)
+    choice, rows = providers.model_of(home, EXTRACTION), await _eligible(home, plan)
     if choice is None or not rows:
         return None
-    from commonplace.learning import estimate
-
     return await estimate.reading(f"{choice.name}:{choice.slug}", rows)
 
 
-def _bounds(book: Book, plan: Plan) -> tuple[Terms, Callable[[Row], bool], int]:
-    terms = select.terms(book.settings, background=False, max_claims=0, since_s=plan.since_s)
-    return terms, select.wanted(book.settings), int(book.settings.now().timestamp())
+def _bounds(home: Home, plan: Plan) -> tuple[Terms, Callable[[Row], bool], int]:
+    terms = select.terms(home.settings, background=False, max_claims=0, since_s=plan.since_s)
+    return terms, select.wanted(home.settings), home.now_s()
 
 
-def _left_out(book: Book, plan: Plan, rows: list[Row]) -> dict[str, int]:
-    return select.left_out(rows, *_bounds(book, plan))
+def _left_out(home: Home, plan: Plan, rows: list[Row]) -> dict[str, int]:
+    return select.left_out(rows, *_bounds(home, plan))
 
 
-async def _look(book: Book, plan: Plan, chosen: list[tuple[str, Path]]) -> Report:
+async def _look(home: Home, plan: Plan, chosen: list[tuple[str, Path]]) -> LearningReport:
     """Count what would be taken in and read."""
-    report = Report(consolidation=Consolidated("dry_run"))
+    report = LearningReport(consolidation=Consolidated("dry_run"))
     for name, path in chosen:
         count: Callable[[], int] = lambda name=name, path=path: sum(1 for _ in sources.find(name, path))  # noqa: E731
         found = await anyio.to_thread.run_sync(count)
         report.sources.append(Outcome(name, str(path), found=found))
-    if book.home.is_dir() and book.has_index():
-        rows = await _known(book)
-        report.skipped = _left_out(book, plan, rows)
+    if home.path.is_dir() and home.has_index():
+        rows = await _known(home)
+        report.skipped = _left_out(home, plan, rows)
         known = len(rows) - sum(report.skipped.values())
         report.warnings.append(f"{known} session(s) that are known would be read; new ones come on top.")
-        if (told := await _forecast(book, plan)) is not None:
+        if (told := await _forecast(home, plan)) is not None:
             report.warnings.append(f"{told.model} would be sent about {told.tokens:,} tokens for them.")
     return report
 
 
-async def _known(book: Book) -> list[Row]:
-    database = await book.database()
-    home = str(book.home.resolve())
-    return await database.read(lambda tx: tx.query("threads.current", home=home))
+async def _known(home: Home) -> list[Row]:
+    database = await home.database()
+    root = home.key
+    return await database.read(lambda tx: tx.query("threads.current", home=root))

@@ -8,7 +8,7 @@ memory, nothing else stops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import msgspec
@@ -17,19 +17,19 @@ from commonplace.errors import BadInput, StateError
 from commonplace.importers.run import Outcome as Imported
 from commonplace.learning import providers, select
 from commonplace.learning.consolidate import phase2
-from commonplace.learning.consolidate.handbook import titles
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.phase1 import Failed, Progress
 from commonplace.learning.providers import Learners
 from commonplace.memory.entries import GLOBAL
 from commonplace.projects import assignment
+from commonplace.projects.scope import short_names
+from commonplace.search import session_index
 from commonplace.sessions import imports
+from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state import jobs, postings
 from commonplace.state.database import Transaction
+from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION, Outcome, Worker
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
 
 PHASES = (1, 2)
 POLL_SECONDS = 0.2
@@ -47,7 +47,7 @@ class Consolidated(msgspec.Struct):
     removed: int = 0
 
 
-class Wish(msgspec.Struct, frozen=True):
+class LearningRequest(msgspec.Struct, frozen=True):
     """What a person asked for when they asked to learn."""
 
     phases: tuple[int, ...] = PHASES
@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True):
     """A thread that goes on meanwhile and is left alone."""
 
 
-class Report(msgspec.Struct):
+class LearningReport(msgspec.Struct):
     """What a run of learning did (the JSON of `learn` and `memory run`)."""
 
     sources: list[Imported] = []
@@ -72,17 +72,17 @@ class Report(msgspec.Struct):
 
 
 async def run(
-    book: Book, wish: Wish | None = None, *, background: bool = False, progress: Progress | None = None
-) -> Report:
+    home: Home, request: LearningRequest | None = None, *, background: bool = False, progress: Progress | None = None
+) -> LearningReport:
     """Read every session that is eligible, and bring the memory up to date.
 
     Raises:
         BadSetting: the settings name a model that cannot be asked.
     """
-    async with providers.open(book) as who:
-        report = Report()
+    async with providers.open(home) as who:
+        report = LearningReport()
         try:
-            await _run(book, wish or Wish(), who, report, background=background, progress=progress)
+            await _run(home, request or LearningRequest(), who, report, background=background, progress=progress)
         finally:
             cost = who.cost()
             report.cost = {"requests": cost.requests, "tokens": cost.tokens}
@@ -90,48 +90,52 @@ async def run(
 
 
 async def _run(
-    book: Book, wish: Wish, who: Learners, report: Report, *, background: bool, progress: Progress | None
+    home: Home,
+    request: LearningRequest,
+    who: Learners,
+    report: LearningReport,
+    *,
+    background: bool,
+    progress: Progress | None,
 ) -> None:
-    index = await book.index()
-    await index.refresh(book.home)
-    await assignment.settle(book)
-    database = await book.database()
-    terms = select.terms(book.settings, background=False, max_claims=0, since_s=wish.since_s)
-    now = int(book.settings.now().timestamp())
+    index = await home.index()
+    await index.refresh(home.path)
+    await assignment.settle(home)
+    database = await home.database()
+    terms = select.terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
+    now = home.now_s()
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
-    report.skipped = select.left_out(rows, terms, select.wanted(book.settings), now)
+    report.skipped = select.left_out(rows, terms, select.wanted(home.settings), now)
     first = phase1.Phase(
-        book.settings,
+        home.settings,
         database,
         who.extractor,
         jobs.this_process(),
         background=background,
-        current=wish.current,
-        limit=wish.limit,
-        since_s=wish.since_s,
+        current=request.current,
+        limit=request.limit,
+        since_s=request.since_s,
     )
-    if 1 in wish.phases:
+    if 1 in request.phases:
         await _extract(first, report, progress)
-    if 2 in wish.phases:
-        second = phase2.Phase(book.settings, database, who.consolidator, jobs.this_process(), background=background)
+    if 2 in request.phases:
+        second = phase2.Phase(home.settings, database, who.consolidator, jobs.this_process(), background=background)
         await consolidate_now(second, report)
         report.projects = await database.read(lambda tx: _projects(tx, terms.home))
-    await _shelve(book, report)
+    await _shelve(home, report)
 
 
-async def _shelve(book: Book, report: Report) -> None:
+async def _shelve(home: Home, report: LearningReport) -> None:
     """Take what sessions say into search, so that the first question is answered at once."""
-    root, database = str(book.home.resolve()), await book.database()
+    root, database = home.key, await home.database()
     try:
         if await database.read(lambda tx: postings.stale(tx, root) or postings.gone(tx, root)):
-            from commonplace.search import index_refresh
-
-            await index_refresh.sessions(book)
+            await session_index.refresh(home)
     except StateError as error:
         report.warnings.append(f"Search is not up to date: {error.sentence()}")
 
 
-async def _extract(phase: phase1.Phase, report: Report, progress: Progress | None) -> None:
+async def _extract(phase: phase1.Phase, report: LearningReport, progress: Progress | None) -> None:
     """Read until nothing is left; what others are reading comes to an end, or to us if they die."""
     while True:
         done = await phase1.run(phase, progress)
@@ -155,7 +159,7 @@ def _others_read(tx: Transaction, worker: Worker, now: int) -> bool:
     return any(row["kind"] == EXTRACTION and row["pid"] != worker.pid for row in held)
 
 
-async def consolidate_now(phase: phase2.Phase, report: Report) -> None:
+async def consolidate_now(phase: phase2.Phase, report: LearningReport) -> None:
     """Consolidate; a person waits for whoever is at it, because what they asked for may not be part of that."""
     while True:
         done = await phase2.run(phase)
@@ -169,29 +173,29 @@ async def consolidate_now(phase: phase2.Phase, report: Report) -> None:
 def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
     """Count what was learned for each project, the largest first."""
     rows = [(row["scope"], row["n"]) for row in tx.query("entries.scopes", root=home)]
-    names = titles([scope for scope, _ in rows])
+    names = short_names([scope for scope, _ in rows])
     ordered = sorted(rows, key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
     return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]
 
 
-async def cycle(book: Book) -> Report:
+async def cycle(home: Home, importer: Importer) -> LearningReport:
     """Import what is new in the usual places, then learn from it: one turn of a worker."""
     try:
-        chosen = imports.choose(None, [], book.environment)
-        imported = await imports.run(book, chosen)
+        chosen = imports.choose(None, [], home.environment)
+        imported = await importer.run(chosen)
     except BadInput:  # nobody else's sessions are on this machine
-        imported = imports.Report([], [])
-    report = await run(book)
+        imported = ImportReport([], [])
+    report = await run(home)
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     return report
 
 
-async def work(book: Book, tell: Callable[[Report], None], *, once: bool) -> None:
+async def work(home: Home, importer: Importer, tell: Callable[[LearningReport], None], *, once: bool) -> None:
     """Learn again and again until told to stop; once is enough for scripts."""
-    if book.environment.get("COMMONPLACE_NOW") and not once:
+    if home.environment.get("COMMONPLACE_NOW") and not once:
         raise BadInput("COMMONPLACE_NOW fixes the clock, and a worker needs one.", hint="Use worker --once.")
     while True:
-        report = await cycle(book)
+        report = await cycle(home, importer)
         tell(report)
         if once:
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio.to_thread
 import msgspec
@@ -21,10 +21,10 @@ from commonplace.memory.audit import Audit, Finding, shown
 from commonplace.memory.edits import history
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.files import handbook
-from commonplace.memory.listing import Known
-from commonplace.memory.recall import scoped_prompt
+from commonplace.memory.recall import known_entries
 from commonplace.memory.recall.receipts import Shelf
 from commonplace.memory.stale_names import Project
+from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout
 from commonplace.projects.identity import look
 from commonplace.protocol import items
@@ -34,9 +34,6 @@ from commonplace.protocol.rollout import Line
 from commonplace.rollout import reader
 from commonplace.state.database import Row
 
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
-
 _DAY: Final = 86_400
 _MAX_NEAR: Final = 64
 """How many entries that share a word are compared with each other."""
@@ -45,36 +42,36 @@ _MAX_LOOKED: Final = 4_000
 """How many places of ledgers one audit looks at."""
 
 
-async def audit(book: Book) -> Audit:
+async def audit(store: MemoryStore) -> Audit:
     """Return what is wrong with the memory."""
-    known = await scoped_prompt.known(book)
-    rows = await _threads(book)
-    return await anyio.to_thread.run_sync(_audit, book, known, rows)
+    known = await known_entries.known(store)
+    rows = await _threads(store)
+    return await anyio.to_thread.run_sync(_audit, store, known, rows)
 
 
-async def _threads(book: Book) -> list[Row]:
-    if not book.has_index():
+async def _threads(store: MemoryStore) -> list[Row]:
+    if not store.home.has_index():
         return []
-    home = str(book.home.resolve())
+    root = store.home.key
     try:
-        return await (await book.database()).read(lambda tx: tx.query("threads.current", home=home))
+        return await (await store.home.database()).read(lambda tx: tx.query("threads.current", home=root))
     except StateError as error:
-        book.warn(f"Where sessions ran could not be looked up: {error}")
+        store.home.warn(f"Where sessions ran could not be looked up: {error}")
         return []
 
 
-def _audit(book: Book, known: list[Known], rows: list[Row]) -> Audit:
-    root = book.home / layout.FOLDER
+def _audit(store: MemoryStore, known: list[KnownEntry], rows: list[Row]) -> Audit:
+    root = store.root
     entries = [each.entry for each in known]
     shelf = Shelf(root, entries)
     paths = checks.files(root) if root.is_dir() and not root.is_symlink() else []
     unsourced = [*checks.unsourced_entries(entries, paths)]
     unsourced += checks.unsourced_lines(shelf, has_entries=bool(entries))
-    secrets = [*checks.secrets(shelf, paths), *checks.secrets(Shelf(book.home, []), [history.FILE])]
+    secrets = [*checks.secrets(shelf, paths), *checks.secrets(Shelf(store.home.path, []), [history.FILE])]
     return Audit(
         duplicates=list(duplicates(entries)),
         stale=list(_stale(entries, shelf, rows)),
-        unused=list(_unused(book, known)),
+        unused=list(_unused(store, known)),
         secrets=secrets,
         unsourced=unsourced,
         loops=[*_loops(entries, rows), *checks.looping_files(shelf, paths)],
@@ -125,7 +122,7 @@ def _folders(shelf: Shelf, rows: list[Row]) -> dict[str, set[str]]:
     for row in rows:
         found[row["project"]].add(row["cwd"])
     for block in handbook.parse(shelf.text(layout.MEMORY) or "")[0]:
-        cwd = scoped_prompt.cwd_of(block)
+        cwd = known_entries.cwd_of(block)
         if cwd:
             found[block.scope].add(cwd)
     for scope in list(found):
@@ -140,12 +137,12 @@ def _is_of(cwd: str, scope: str) -> bool:
     return place.exists and (place.identity in (None, scope) or scope.startswith("/"))
 
 
-def _unused(book: Book, known: list[Known]) -> Iterator[Finding]:
+def _unused(store: MemoryStore, known: list[KnownEntry]) -> Iterator[Finding]:
     """Yield old entries that nobody asked for; what a person wrote or pinned never ages."""
-    if not book.has_index():
+    if not store.home.has_index():
         return
-    days: int = book.settings["memory.max_unused_days"]
-    cutoff = int(book.settings.now().timestamp()) - days * _DAY
+    days: int = store.home.settings["memory.max_unused_days"]
+    cutoff = store.home.now_s() - days * _DAY
     for each in known:
         entry = each.entry
         by_hand = entry.pinned or any(source.note for source in entry.sources)

@@ -13,11 +13,12 @@ from typing import Final, Literal
 
 import msgspec
 
+from commonplace.projects.scope import GLOBAL
+
 Kind = Literal["preference", "rule", "fix", "verify", "environment", "decision", "procedure", "failure"]
 KINDS: Final[tuple[Kind, ...]] = (
     "preference", "rule", "fix", "verify", "environment", "decision", "procedure", "failure",
 )  # fmt: skip
-GLOBAL: Final = "global"
 Section = Literal["User preferences", "Reusable knowledge", "Failures and how to do differently"]
 SECTION_OF: Final[dict[Kind, Section]] = {
     "preference": "User preferences",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -160,3 +160,17 @@ def _api(row: Provider) -> Any:
     from commonplace.models.anthropic import Messages
 
     return Messages(lambda slug: catalog.known(slug, row.models))
+
+
+def key_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables with the key that Codex's SDKs hand over, where ours is not set."""
+    key = environment.get("CODEX_API_KEY")
+    return {**environment, "OPENAI_API_KEY": key} if key and not environment.get("OPENAI_API_KEY") else environment
+
+
+def key_variables(settings: Settings, choice: Choice) -> tuple[str, ...]:
+    """Return the variables that hold keys, of all providers."""
+    rows = [cast("dict[str, Any]", row) for row in settings.providers.values() if isinstance(row, dict)]
+    named = [row.get("api_key_env") for row in rows]
+    found = [name for name in (*named, choice.provider.api_key_env, "CODEX_API_KEY") if isinstance(name, str)]
+    return tuple(dict.fromkeys(found))

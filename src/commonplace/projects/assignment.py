@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio.to_thread
 
@@ -12,18 +12,16 @@ from commonplace.projects import scope
 from commonplace.projects.identity import Repositories
 from commonplace.projects.scope import Pairing, Settled
 from commonplace.protocol.remotes import remote_identity
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
+from commonplace.state.home import Home
 
 _IDENTITY: Final = re.compile(r"[\w.-]+(?::\d+)?(?:/[\w.~ -]+)+|[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-async def settle(book: Book) -> Settled:
+async def settle(home: Home) -> Settled:
     """Bring the project of every listed thread up to date with the disk and with what other threads noted."""
-    home = str(book.home.resolve())
-    database = await book.database()
-    rows = await database.read(lambda tx: tx.query("threads.places", home=home))
+    root = home.key
+    database = await home.database()
+    rows = await database.read(lambda tx: tx.query("threads.places", home=root))
     pairings = [
         Pairing(row["cwd"], identity_of(row["git_url"]), seen)
         for row in rows
@@ -32,7 +30,7 @@ async def settle(book: Book) -> Settled:
     broad = ("/", str(Path.home()))
     settled = await anyio.to_thread.run_sync(lambda: scope.settle(pairings, Repositories(), broad=broad))
     changes = [
-        {"home": home, "cwd": row["cwd"], "git_url": row["git_url"], "project": _project(settled, row["cwd"], noted)}
+        {"home": root, "cwd": row["cwd"], "git_url": row["git_url"], "project": _project(settled, row["cwd"], noted)}
         for row in rows
         for noted in [identity_of(row["git_url"])]
     ]

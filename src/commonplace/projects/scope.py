@@ -32,6 +32,10 @@ import msgspec
 from commonplace.projects.identity import Place
 from commonplace.protocol.remotes import remote_identity
 
+GLOBAL: Final = "global"
+"""The scope of what is for every project."""
+PLACEHOLDER: Final = re.compile(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
+"""Names that say nothing (spec §5.5, rule 13)."""
 _NOW: Final = 2**62
 """When the disk was looked at: after everything that a thread noted."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -182,3 +186,12 @@ def _is_below(place: str, prefix: str) -> bool:
 def _only_stars(pattern: str) -> str:
     """Take the brackets and question marks of a pattern for themselves."""
     return re.sub(r"[\[?]", lambda found: f"[{found[0]}]", pattern)
+
+
+def short_names(scopes: list[str]) -> dict[str, str]:
+    """Return a short name for each scope; the whole identity where two would have the same."""
+    short = {scope: scope.rstrip("/").rpartition("/")[2] or scope for scope in scopes}
+    short = {scope: scope if PLACEHOLDER.match(name) else name for scope, name in short.items()}
+    taken = list(short.values())
+    names = {scope: name if taken.count(name) == 1 else scope for scope, name in short.items()}
+    return {**names, GLOBAL: "every project"}

@@ -6,7 +6,6 @@ It reads the files themselves, so it needs no index and misses nothing; it ends 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -17,39 +16,37 @@ from commonplace.search import exact_text, hits
 from commonplace.search.exact_text import Needle
 from commonplace.search.hits import Clean, Hit
 from commonplace.search.passages import inherited_turns
+from commonplace.search.query import Query
 from commonplace.state.database import Row
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
-    from commonplace.search.search import Wish
+from commonplace.state.home import Home
 
 
-async def search(book: Book, wish: Wish, clean: Clean, *, ignore_case: bool = False) -> list[Hit]:
+async def search(home: Home, query: Query, clean: Clean, *, ignore_case: bool = False) -> list[Hit]:
     """Return the newest texts that hold what is looked for, word for word."""
-    root = str(book.home.resolve())
-    rows = await (await book.database()).read(lambda tx: tx.query("threads.searched", home=root))
-    needle = Needle(wish.query, ignore_case=ignore_case)
-    return await anyio.to_thread.run_sync(_search, rows, wish, needle, clean, book.home)
+    root = home.key
+    rows = await (await home.database()).read(lambda tx: tx.query("threads.searched", home=root))
+    needle = Needle(query.query, ignore_case=ignore_case)
+    return await anyio.to_thread.run_sync(_search, rows, query, needle, clean, home.path)
 
 
-def _search(rows: list[Row], wish: Wish, needle: Needle, clean: Clean, home: Path) -> list[Hit]:
+def _search(rows: list[Row], query: Query, needle: Needle, clean: Clean, home: Path) -> list[Hit]:
     found: list[Hit] = []
     store = BlobStore(home)
     for row in rows:
-        if wish.scope not in (None, row["project"]) or (wish.since_s or 0) > row["updated_s"]:
+        if query.scope not in (None, row["project"]) or (query.since_s or 0) > row["updated_s"]:
             continue
         path = Path(row["path"])
         stores = store if layout.is_under(row["path"], str(home.resolve())) else None
         try:
             matches = [
-                match for match in exact_text.search(path, needle, stores) if hits.is_new(match.time, wish.since_s)
+                match for match in exact_text.search(path, needle, stores) if hits.is_new(match.time, query.since_s)
             ]
-            newest = matches[::-1][: wish.limit - len(found)]
+            newest = matches[::-1][: query.limit - len(found)]
             if newest:
                 exact_text.number_turns(path, newest, inherited_turns(path))
         except CommonplaceError:
             continue
         found += [hits.of_match(row, match, clean) for match in newest]
-        if len(found) >= wish.limit:
+        if len(found) >= query.limit:
             break
     return found

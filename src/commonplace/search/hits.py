@@ -8,23 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from commonplace.memory import search_documents
-from commonplace.protocol.ids import parse_time, wire_second
+from commonplace.protocol.ids import parse_time
 from commonplace.search import passages
+from commonplace.search.exact_text import Match
 from commonplace.search.passages import Said
 from commonplace.search.rank.score import Ranked
 from commonplace.search.rank.segments import Index
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
-    from commonplace.memory.listing import Known, Link
-    from commonplace.search.exact_text import Match
-    from commonplace.state.database import Row
+from commonplace.state.database import Row
 
 Clean = Callable[[str], str]
 _ENTRY_FIRST: Final = 0.10
@@ -54,7 +49,7 @@ class Hit(msgspec.Struct, kw_only=True):
     line: int | UnsetType | None = UNSET
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class RankedPassage(msgspec.Struct, frozen=True):
     """A passage that answers, before its words are read."""
 
     number: int
@@ -62,25 +57,25 @@ class Chosen(msgspec.Struct, frozen=True):
     covered: float
 
 
-Weighed = tuple[Chosen, Hit]
+ScoredHit = tuple[RankedPassage, Hit]
 """A hit, and how it was found."""
 
 
-def chosen(index: Index, ranked: Ranked, limit: int) -> list[Chosen]:
+def chosen(index: Index, ranked: Ranked, limit: int) -> list[RankedPassage]:
     """Return the best passages; of copies of one message, as forks have them, only the first."""
-    found: list[Chosen] = []
+    found: list[RankedPassage] = []
     seen: dict[int, int] = {}
     for number, points, covered in zip(ranked.passages, ranked.scores, ranked.covered, strict=True):
         text, document = int(index.text[number]), int(index.document_of[number])
         if text and seen.setdefault(text, document) != document:
             continue
-        found.append(Chosen(number, points, covered))
+        found.append(RankedPassage(number, points, covered))
         if len(found) == limit:
             break
     return found
 
 
-def of_sessions(index: Index, found: list[Chosen], rows: Mapping[str, Row], clean: Clean) -> list[Weighed]:
+def of_sessions(index: Index, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean) -> list[ScoredHit]:
     """Read what was said, and what was answered."""
     wanted: dict[str, set[int]] = {}
     replies = {each.number: reply_of(index, each.number) for each in found}
@@ -96,7 +91,7 @@ def of_sessions(index: Index, found: list[Chosen], rows: Mapping[str, Row], clea
 
 def _session(
     index: Index,
-    each: Chosen,
+    each: RankedPassage,
     reply: int | None,
     rows: Mapping[str, Row],
     said: Mapping[str, Mapping[int, Said]],
@@ -140,65 +135,6 @@ def reply_of(index: Index, number: int) -> int | None:
     return last
 
 
-def of_memory(
-    index: Index, found: list[Chosen], rows: Mapping[str, Row], known: Mapping[str, Known], root: Path, clean: Clean
-) -> list[Weighed]:
-    """Read entries and lines of summaries."""
-    hits: list[Weighed] = []
-    for each in found:
-        document = index.document(each.number)
-        if document.kind == search_documents.ENTRY:
-            if document.place in known:
-                hits.append((each, _entry(each, known[document.place], clean)))
-            continue
-        number = int(index.offset[each.number])
-        try:
-            text = search_documents.lines(root / document.id).get(number)
-        except OSError:
-            text = None
-        if text is not None:
-            hits.append((each, _line(each, document.id, number, rows.get(document.place), clean(text))))
-    return hits
-
-
-def _entry(each: Chosen, known: Known, clean: Clean) -> Hit:
-    entry = known.entry
-    source = next(iter(entry.sources), None)
-    return Hit(
-        thread_id=source.thread_id if source else None,
-        item=source.byte_start if source else None,
-        source_id=None,
-        turn=source.turn if source else None,
-        role=None,
-        time=wire_second(entry.last_seen_s),
-        score=round(each.score, 4),
-        text=clean(entry.text),
-        project=None if entry.is_global else entry.scope,
-        kind="entry",
-        entry_id=entry.id,
-        path=None,
-        line=None,
-    )
-
-
-def _line(each: Chosen, path: str, number: int, row: Row | None, text: str) -> Hit:
-    return Hit(
-        thread_id=row["thread_id"] if row is not None else None,
-        item=None,
-        source_id=None,
-        turn=None,
-        role=None,
-        time=row["updated_at"] if row is not None else None,
-        score=round(each.score, 4),
-        text=text,
-        project=row["project"] if row is not None else None,
-        kind="summary",
-        entry_id=None,
-        path=path,
-        line=number,
-    )
-
-
 def is_new(time: str | None, since_s: int | None) -> bool:
     """Say whether something was said after a time; what tells no time is."""
     moment = parse_time(time) if time and since_s is not None else None
@@ -220,24 +156,7 @@ def of_match(row: Row, match: Match, clean: Clean) -> Hit:
     )
 
 
-async def link(book: Book, hit: Hit) -> Link:
-    """Return where a hit's words stand: a line of a ledger, or of a summary of one."""
-    from commonplace.memory.listing import Link
-
-    file = f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else None
-    path = await (await book.index()).find(book.home, hit.thread_id) if hit.thread_id else None
-    return Link(
-        summary_file=file,
-        thread_id=hit.thread_id,
-        path=str(path) if path is not None else None,
-        turn=hit.turn,
-        byte_start=hit.item,
-        byte_end=None if hit.item is None or path is None else passages.line_end(path, hit.item),
-        quote=hit.text,
-    )
-
-
-def merged(*shelves: list[Weighed]) -> list[Hit]:
+def merged(*shelves: list[ScoredHit]) -> list[Hit]:
     """Put the hits of several shelves in one order: by how much of the question each covers, and its own place."""
     valued: list[tuple[float, Hit]] = []
     for found in shelves:

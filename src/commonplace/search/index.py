@@ -1,4 +1,4 @@
-"""The shelves that search looks at: bringing them up to date, opening them, merging their segments.
+"""The search index of a home: adding documents, dropping them, merging segments, and opening a collection for questions.
 
 What is new is taken in and what is gone is dropped; nothing is built from scratch. Work goes in pieces of a few
 megabytes, each made in memory and stored in one short transaction, so that a search can look in between and a crash
@@ -29,7 +29,7 @@ _PIECE_DOCUMENTS: Final = 2_000
 _TRIES: Final = 4
 
 
-class Item(msgspec.Struct):
+class NewDocument(msgspec.Struct):
     """A document to take in: its name, its state, and how to read it."""
 
     stamp: Stamp
@@ -39,7 +39,7 @@ class Item(msgspec.Struct):
 
 
 async def take_in(
-    database: Database, root: str, shelf: Shelf, items: list[Item], progress: Progress | None = None
+    database: Database, root: str, shelf: Shelf, items: list[NewDocument], progress: Progress | None = None
 ) -> int:
     """Take documents in, piece by piece; return how many passages they have."""
     analyser, passages, done = Analyser(), 0, 0
@@ -60,7 +60,7 @@ async def take_in(
     return passages
 
 
-def _fill(builder: Builder, items: Iterator[Item]) -> list[Stamp]:
+def _fill(builder: Builder, items: Iterator[NewDocument]) -> list[Stamp]:
     """Read documents until there are enough for a segment; one that cannot be read is taken in as empty."""
     stamps: list[Stamp] = []
     for item in items:
@@ -71,7 +71,7 @@ def _fill(builder: Builder, items: Iterator[Item]) -> list[Stamp]:
     return stamps
 
 
-def _readable(item: Item) -> Iterator[Passage]:
+def _readable(item: NewDocument) -> Iterator[Passage]:
     try:
         yield from item.read()
     except (CommonplaceError, OSError):
@@ -121,22 +121,22 @@ def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None)
     ]
 
 
-class Open(msgspec.Struct):
+class OpenIndex(msgspec.Struct):
     """A shelf as it was at a generation."""
 
     generation: int
     index: Index
 
 
-class Shelves:
+class SearchIndex:
     """The shelves of one home, kept open from question to question."""
 
     def __init__(self, database: Database, root: str) -> None:
         self._database = database
         self._root = root
-        self._open: dict[Shelf, Open] = {}
+        self._open: dict[Shelf, OpenIndex] = {}
 
-    async def open(self, shelf: Shelf) -> Open:
+    async def open(self, shelf: Shelf) -> OpenIndex:
         """Return a shelf as it is now."""
         known = self._open.get(shelf)
         generation = await self._database.read(lambda tx: postings.generation(tx, self._root, shelf))
@@ -147,11 +147,11 @@ class Shelves:
             return postings.generation(tx, self._root, shelf), _open_some(tx, self._root, shelf, None)
 
         generation, opened = await self._database.read(load)
-        found = Open(generation, Index(opened, known.index if known else None))
+        found = OpenIndex(generation, Index(opened, known.index if known else None))
         self._open[shelf] = found
         return found
 
-    async def ready(self, shelf: Shelf, question: str) -> Open:
+    async def ready(self, shelf: Shelf, question: str) -> OpenIndex:
         """Return a shelf as it is now, with the postings of a question's terms at hand."""
         keys = list(analysis.query_terms(question).values())
         opened = await self.open(shelf)

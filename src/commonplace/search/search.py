@@ -1,236 +1,157 @@
-"""Ranked search, as surfaces ask for it: sessions, memory, or both.
+"""Ranked search: the index of one collection (`sessions` or `memory`) answers a question with its best passages.
 
-Sessions and memory are searched apart, each with its own statistics, and put in one order at the end. What was opened
-stays open, so that a server answers the second question faster than the first.
+An open index stays open, so that a server answers the second question faster than the first. `Search` also reads the
+words of passages in sessions; what the memory holds is read by `memory.recall.find`, which asks both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import anyio
 import anyio.to_thread
-import msgspec
 import numpy as np
 
-from commonplace.errors import BadInput
-from commonplace.memory import listing, search_documents
-from commonplace.memory.entries import GLOBAL
-from commonplace.memory.workspace import layout
-from commonplace.projects import assignment as scopes
+from commonplace.projects import assignment
 from commonplace.redact import redact
-from commonplace.search import hits, index_refresh
-from commonplace.search.hits import Chosen, Hit, Weighed
-from commonplace.search.index import Open, Progress, Shelves
+from commonplace.search import hits, session_index
+from commonplace.search.hits import Clean, RankedPassage, ScoredHit
+from commonplace.search.index import OpenIndex, Progress, SearchIndex
+from commonplace.search.query import Query
 from commonplace.search.rank import score
-from commonplace.search.rank.recipe import LINES, RECIPE, WEIGHTS, Recipe, Weights
-from commonplace.search.rank.segment import Numbers
+from commonplace.search.rank.recipe import LINES, WEIGHTS, Recipe
+from commonplace.search.rank.segment import Document, Numbers
 from commonplace.search.rank.segments import Index
 from commonplace.state import postings
-from commonplace.state.database import Row, Transaction
+from commonplace.state.database import Database, Row, Transaction
+from commonplace.state.home import Home
 from commonplace.state.postings import Shelf
 
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
-    from commonplace.memory.listing import Known
-
-LIMIT: Final = 10
-MOST: Final = 1_000
-_LONGEST: Final = 20_000
-_REMEMBERED: Final = 16_384
-"""Texts of at most so many characters are remembered without their secrets."""
-_PATIENCE_SECONDS: Final = 10.0
-"""How long an agent waits for sessions that are not searched yet; after that it is answered from those that are."""
+Worth = Callable[[Document, Recipe], float]
+"""Returns what a document is worth beside others of its collection before anything is asked, apart from its project."""
+_CACHED_CHARS: Final = 16_384
+"""Texts of at most so many characters are kept without their secrets: what is found once is often found again."""
 _PRIOR_SECONDS: Final = 3_600
 """How long what passages are worth by their age is taken to be the same."""
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """What is asked for."""
-
-    query: str
-    limit: int = LIMIT
-    scope: str | None = None
-    """Only this project (an identity)."""
-    since_s: int | None = None
-    assistant: float | None = None
-    """What an assistant's message counts for beside a person's; None is the usual."""
-    near: str | None = None
-    """The project that the question is asked in: what is of it comes first among equals."""
-    learned: bool = False
-    """Only sessions that memory may use."""
-
-    def check(self) -> None:
-        """Refuse what cannot be asked (raises BadInput)."""
-        if not self.query.strip():
-            raise BadInput("There is nothing to search for.", hint="Give some words.")
-        if len(self.query) > _LONGEST:
-            raise BadInput(f"The question has {len(self.query)} characters.", hint=f"Use at most {_LONGEST}.")
-        if not 1 <= self.limit <= MOST:
-            raise BadInput(f"{self.limit} hits cannot be asked for.", hint=f"Use a limit from 1 to {MOST}.")
-
-
-async def find(book: Book, query: str, *, limit: int = LIMIT, scope: str | None = None) -> list[Hit]:
-    """Return what answers a question best, of memory and sessions, brought up to date first (raises BadInput)."""
-    wish = Wish(query, limit, scope, learned=True)
-    wish.check()
-    with anyio.move_on_after(_PATIENCE_SECONDS):  # what was taken in by then stays, and the next call goes on
-        await book.search.refresh()
-    return await book.search.find(wish)
+def _no_worth(document: Document, recipe: Recipe) -> float:
+    del document, recipe
+    return 0.0
 
 
 class Search:
-    """Search over one book's sessions and memory."""
+    """Ranked search over one home."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self._root = str(book.home.resolve())
-        self._shelves: Shelves | None = None
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._index: SearchIndex | None = None
+        self._indexed: Database | None = None
         self._priors: dict[Shelf, tuple[tuple[object, ...], Numbers]] = {}
-        self._known: dict[str, Known] = {}
 
-    async def __call__(self, query: str, *, limit: int = LIMIT, project: str | None = None) -> list[Hit]:
-        """Return what answers a question best, of memory and sessions, in all projects or one (raises BadInput)."""
-        scope = await listing.scope_of(self._book, project, ()) if project is not None else None
-        wish = Wish(query, limit, scope)
-        wish.check()
-        await self.refresh()
-        return await self.find(wish)
+    async def refresh_sessions(self, progress: Progress | None = None) -> None:
+        """Bring the index of sessions up to date with their files."""
+        if (await (await self._home.index()).refresh(self._home.path, progress=progress)).read:
+            await assignment.settle(self._home)
+        await session_index.refresh(self._home, progress)
 
-    async def refresh(self, progress: Progress | None = None, *, sessions: bool = True, memory: bool = True) -> None:
-        """Bring what is searched up to date."""
-        book = self._book
-        if memory:
-            known = await listing.known(book)
-            self._known = {each.entry.id: each for each in known}
-            await index_refresh.memory(book, known)
-        if sessions:
-            if (await (await book.index()).refresh(book.home, progress=progress)).read:
-                await scopes.settle(book)
-            await index_refresh.sessions(book, progress)
-
-    async def sessions(self, wish: Wish) -> list[Hit]:
+    async def sessions(self, query: Query) -> list[ScoredHit]:
         """Return what was said in sessions that answers a question, the best first (raises BadInput)."""
-        return [hit for _, hit in await self._sessions(wish)]
+        query.check()
+        opened = await self.open("sessions", query)
+        threads = await self.threads(query)
+        mask = None if threads is None else documents_where(opened.index, lambda each: each.id in threads)
+        passages = await self.rank("sessions", opened, query, mask)
+        rows = await self.rows({opened.index.document(each.number).id for each in passages})
+        return await anyio.to_thread.run_sync(hits.of_sessions, opened.index, passages, rows, self.cleaner())
 
-    async def memory(self, wish: Wish) -> list[Hit]:
-        """Return the entries and lines of summaries that answer a question, the best first (raises BadInput)."""
-        return [hit for _, hit in await self._memory(wish, None if wish.scope is None else {wish.scope})]
+    async def open(self, collection: Shelf, query: Query) -> OpenIndex:
+        """Return the index of a collection as it is now, with the postings of the question's terms."""
+        database = await self._home.database()
+        if self._index is None or self._indexed is not database:  # a database that failed was replaced
+            self._index, self._indexed = SearchIndex(database, self._home.key), database
+        return await self._index.ready(collection, query.query)
 
-    async def find(self, wish: Wish) -> list[Hit]:
-        """Return what answers best, of memory and sessions; in a project, only what is its own or for all."""
-        remembered = await self._memory(wish, None if wish.scope is None else {wish.scope, GLOBAL})
-        said = await self._sessions(wish)
-        for _, hit in said:
-            hit.kind = "session"
-        return hits.merged(remembered, said)[: wish.limit]
-
-    async def count(self, found: list[Hit]) -> None:
-        """Count entries and summaries that were given out as retrieved."""
-        from commonplace.memory.recall import usage_counts
-
-        given = [self._known[hit.entry_id].entry for hit in found if isinstance(hit.entry_id, str)]
-        threads = [hit.thread_id for hit in found if hit.kind == "summary" and hit.thread_id]
-        await usage_counts.count(self._book, "retrieved", given, threads)
-
-    async def _sessions(self, wish: Wish) -> list[Weighed]:
-        wish.check()
-        opened = await self._open("sessions", wish)
+    async def rank(
+        self,
+        collection: Shelf,
+        opened: OpenIndex,
+        query: Query,
+        mask: Numbers | None,
+        worth: Worth = _no_worth,
+    ) -> list[RankedPassage]:
+        """Return the best passages of a collection, of those that `mask` allows and that are new enough."""
         index = opened.index
-        threads = await self._threads(wish)
-        mask = None if threads is None else _documents(index, lambda each: each.id in threads)
-        if wish.since_s is not None:
-            newer = index.seconds >= wish.since_s
+        if query.since_s is not None:
+            newer = index.seconds >= query.since_s
             mask = newer if mask is None else mask & newer
-        found = await self._rank("sessions", opened, wish, mask)
-        rows = await self._rows({index.document(each.number).id for each in found})
-        return await anyio.to_thread.run_sync(hits.of_sessions, index, found, rows, self.cleaner())
+        recipe, weights = (LINES, WEIGHTS) if collection == "memory" else query.weights()
+        prior = await self._prior(collection, opened, query.near, recipe, worth)
+        more = query.limit * 2 + 10  # some may be copies of others
 
-    async def _memory(self, wish: Wish, scopes: set[str] | None) -> list[Weighed]:
-        wish.check()
-        opened = await self._open("memory", wish)
-        index = opened.index
-        mask = None
-        if scopes is not None:
-            threads = await self._threads(wish) or set[str]()
-            mask = _documents(index, lambda each: self._is_shown(each.kind, each.place, scopes, threads))
-        if wish.since_s is not None:
-            newer = index.seconds >= wish.since_s
-            mask = newer if mask is None else mask & newer
-        found = await self._rank("memory", opened, wish, mask)
-        rows = await self._rows({index.document(each.number).place for each in found})
-        root, clean = self._book.home / layout.FOLDER, self.cleaner()
-        return await anyio.to_thread.run_sync(hits.of_memory, index, found, rows, self._known, root, clean)
-
-    def _is_shown(self, kind: str, place: str, scopes: Iterable[str], threads: set[str]) -> bool:
-        """Say whether something of the memory is for some scopes: an entry by its own, a summary by its session's."""
-        if kind != search_documents.ENTRY:
-            return place in threads
-        return place in self._known and self._known[place].entry.scope in scopes
-
-    async def _rank(self, shelf: Shelf, opened: Open, wish: Wish, mask: Numbers | None) -> list[Chosen]:
-        index = opened.index
-        recipe, weights = (LINES, WEIGHTS) if shelf == "memory" else weighed(wish)
-        prior = await self._prior(shelf, opened, wish.near, recipe)
-        more = wish.limit * 2 + 10  # some may be copies of others
-
-        def work() -> list[Chosen]:
-            ranked = score.rank(index, wish.query, limit=more, mask=mask, recipe=recipe, weights=weights, prior=prior)
-            return hits.chosen(index, ranked, wish.limit)
+        def work() -> list[RankedPassage]:
+            ranked = score.rank(index, query.query, limit=more, mask=mask, recipe=recipe, weights=weights, prior=prior)
+            return hits.chosen(index, ranked, query.limit)
 
         return await anyio.to_thread.run_sync(work)
 
-    async def _prior(self, shelf: Shelf, opened: Open, near: str | None, recipe: Recipe) -> Numbers:
-        """Return what each passage is worth before anything is asked: by age, by use, and by where the question is."""
-        now = int(self._book.settings.now().timestamp()) // _PRIOR_SECONDS * _PRIOR_SECONDS
+    async def _prior(
+        self, collection: Shelf, opened: OpenIndex, near: str | None, recipe: Recipe, worth: Worth
+    ) -> Numbers:
+        """Return what each passage is worth before anything is asked: by age, by use, and by the question's project."""
+        now = self._home.now_s() // _PRIOR_SECONDS * _PRIOR_SECONDS
         name, index = (opened.generation, now, near), opened.index
-        kept = self._priors.get(shelf)
+        kept = self._priors.get(collection)
         if kept is not None and kept[0] == name:
             return kept[1]
         prior = score.recency(index, now, recipe)
         close: set[str] = set()
         if near is not None:
-            close = await (await self._book.database()).read(
-                lambda tx: postings.chosen(tx, self._root, project=near, learned=False)
+            key = self._home.key
+            close = await (await self._home.database()).read(
+                lambda tx: postings.chosen(tx, key, project=near, learned=False)
             )
-        worth = np.array([self._worth(each.id, each.place, close, recipe) for each in index.documents], np.float32)
-        prior = prior * worth[index.document_of] if len(worth) else prior
-        self._priors[shelf] = name, prior
+        values = np.array(
+            [
+                1.0 + recipe.same_project * (each.id in close or each.place in close) + worth(each, recipe)
+                for each in index.documents
+            ],
+            np.float32,
+        )
+        prior = prior * values[index.document_of] if len(values) else prior
+        self._priors[collection] = name, prior
         return prior
 
-    def _worth(self, document: str, place: str, close: set[str], recipe: Recipe) -> float:
-        worth = 1.0 + recipe.same_project * (document in close or place in close)
-        known = self._known.get(place)
-        if known is not None:
-            used = known.cited * 2 + known.retrieved + known.entry.support - 1
-            worth += recipe.used * min(1.0, used / 10) + recipe.used * known.entry.pinned
-        return worth
-
-    async def _open(self, shelf: Shelf, wish: Wish) -> Open:
-        if self._shelves is None:
-            self._shelves = Shelves(await self._book.database(), self._root)
-        return await self._shelves.ready(shelf, wish.query)
-
-    async def _threads(self, wish: Wish) -> set[str] | None:
+    async def threads(self, query: Query) -> set[str] | None:
         """Return the threads that may be shown; None for all."""
-        if wish.scope is None and not wish.learned:
+        if query.scope is None and not query.learned:
             return None
-        database = await self._book.database()
-        return await database.read(lambda tx: postings.chosen(tx, self._root, project=wish.scope, learned=wish.learned))
+        key = self._home.key
+        database = await self._home.database()
+        return await database.read(lambda tx: postings.chosen(tx, key, project=query.scope, learned=query.learned))
 
-    async def _rows(self, threads: set[str]) -> dict[str, Row]:
+    async def rows(self, threads: set[str]) -> dict[str, Row]:
+        """Return the rows of threads, by their ids."""
+        key = self._home.key
+
         def body(tx: Transaction) -> dict[str, Row]:
-            found = {key: tx.query("threads.by_id", home=self._root, thread_id=key) for key in sorted(threads) if key}
-            return {key: rows[0] for key, rows in found.items() if rows}
+            stored = {
+                thread: tx.query("threads.by_id", home=key, thread_id=thread) for thread in sorted(threads) if thread
+            }
+            return {thread: rows[0] for thread, rows in stored.items() if rows}
 
-        return await (await self._book.database()).read(body)
+        return await (await self._home.database()).read(body)
 
-    def cleaner(self) -> Callable[[str], str]:
-        """Return what takes secrets and forgotten words out of a text."""
-        mask = self._book.mask()
+    def cleaner(self) -> Clean:
+        """Return the function that takes secrets and forgotten words out of a text."""
+        mask = self._home.mask()
         return _clean if mask is None else lambda text: mask(_clean(text))
+
+
+def documents_where(index: Index, wanted: Callable[[Document], bool]) -> Numbers:
+    """Return a mask of the passages whose documents are wanted."""
+    return index.passages_of(place for place, each in enumerate(index.documents) if wanted(each))
 
 
 @lru_cache(1_024)
@@ -239,19 +160,5 @@ def _cleaned(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Take secrets out of a text; what is found is often found again, and looking for secrets takes its time."""
-    return _cleaned(text) if len(text) <= _REMEMBERED else redact(text)
-
-
-def _documents(index: Index, wanted: Callable[[search_documents.Document], bool]) -> Numbers:
-    return index.passages_of(place for place, each in enumerate(index.documents) if wanted(each))
-
-
-def weighed(wish: Wish) -> tuple[Recipe, Weights]:
-    """Return the recipe with the role weight that was asked for."""
-    if wish.assistant is None:
-        return RECIPE, WEIGHTS
-    usual = RECIPE.assistant
-    share = min(1.0, max(0.0, (1 - wish.assistant) / (1 - usual)))
-    recipe = msgspec.structs.replace(RECIPE, assistant=wish.assistant)
-    return recipe, msgspec.structs.replace(WEIGHTS, user=WEIGHTS.user * share)
+    """Take secrets out of a text."""
+    return _cleaned(text) if len(text) <= _CACHED_CHARS else redact(text)

@@ -1,4 +1,4 @@
-"""Compacting a thread, as surfaces ask for it: its history shrinks, its ledger keeps everything and says what was kept.
+"""Compacting a thread: its history shrinks; its ledger keeps everything and records the retention score.
 
 The digest is made from the whole ledger, not only from what the model saw last, so that what an earlier compaction lost
 can come back.
@@ -15,10 +15,12 @@ import msgspec
 
 from commonplace.context import compaction
 from commonplace.context.compaction import Compacted, Options
+from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
 from commonplace.context.digest.ledger_tally import tallied
 from commonplace.context.reconstruct import Window, reconstruct
+from commonplace.models import choose, connect, instructions
 from commonplace.protocol.ids import uuid7
 from commonplace.protocol.rollout import OWN_TYPE
 from commonplace.rollout import blobs
@@ -38,7 +40,7 @@ WINDOW: Final = 272_000
 """Of a session that does not say how large its model's window is."""
 
 
-class Report(msgspec.Struct):
+class CompactionReport(msgspec.Struct):
     """What a compaction did (the JSON of `sessions compact`)."""
 
     status: str
@@ -51,7 +53,7 @@ class Report(msgspec.Struct):
     contract: dict[str, bool]
 
 
-class Wish(msgspec.Struct, frozen=True):
+class CompactionRequest(msgspec.Struct, frozen=True):
     """How a thread is to be compacted."""
 
     window: int | None = None
@@ -59,11 +61,11 @@ class Wish(msgspec.Struct, frozen=True):
     digest_tokens: int | None = None
     model: str | None = None
 
-    def filled(self, settings: Settings) -> Wish:
-        """Return the wish with the settings for what it leaves open."""
+    def filled(self, settings: Settings) -> CompactionRequest:
+        """Return the request with the settings for what it leaves open."""
         target = settings["compaction.target_percent"] if self.target is None else self.target
         digest = settings["compaction.digest_tokens"] if self.digest_tokens is None else self.digest_tokens
-        return Wish(self.window, target, digest, self.model)
+        return CompactionRequest(self.window, target, digest, self.model)
 
 
 class _Read(msgspec.Struct):
@@ -75,20 +77,17 @@ class _Read(msgspec.Struct):
 
 @asynccontextmanager
 async def summariser(
-    settings: Settings, wish: Wish, environment: Mapping[str, str]
+    settings: Settings, request: CompactionRequest, environment: Mapping[str, str]
 ) -> AsyncGenerator[Summariser | None]:
     """Return who writes the summary: the model that was named, or nobody.
 
     Raises:
         BadSetting: the model cannot be used.
     """
-    if wish.model in (None, "embedded"):
+    if request.model in (None, "embedded"):
         yield None
         return
-    from commonplace.agent.summarising import ModelSummariser
-    from commonplace.models import choose, connect, instructions
-
-    choice = choose(settings, wish.model)
+    choice = choose(settings, request.model)
     model = connect(choice, environment)
     try:
         yield ModelSummariser(model, choice, instructions(choice.info), choice.info.effort)
@@ -96,16 +95,23 @@ async def summariser(
         await model.aclose()
 
 
-async def look(ledger: Ledger, store: BlobStore, wish: Wish, by: Summariser | None = None) -> Report:
+async def preview(
+    ledger: Ledger, store: BlobStore, request: CompactionRequest, by: Summariser | None = None
+) -> CompactionReport:
     """Return what compacting a thread would give; nothing is written."""
-    return _report((await _compacted(ledger, store, wish, by)).made)
+    return _report((await _compacted(ledger, store, request, by)).made)
 
 
 async def write(
-    path: Path, ledger: Ledger, store: BlobStore, wish: Wish, recording: Recording, by: Summariser | None = None
-) -> Report:
+    path: Path,
+    ledger: Ledger,
+    store: BlobStore,
+    request: CompactionRequest,
+    recording: Recording,
+    by: Summariser | None = None,
+) -> CompactionReport:
     """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
-    read = await _compacted(ledger, store, wish, by)
+    read = await _compacted(ledger, store, request, by)
     made = read.made
     if made.status == "unchanged":
         return _report(made)
@@ -130,19 +136,19 @@ def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
     }
 
 
-async def _compacted(ledger: Ledger, store: BlobStore, wish: Wish, by: Summariser | None) -> _Read:
+async def _compacted(ledger: Ledger, store: BlobStore, request: CompactionRequest, by: Summariser | None) -> _Read:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
     tally, noted = tallied(ledger)
-    target = compaction.TARGET_PERCENT if wish.target is None else wish.target
-    digest = compaction.DIGEST_TOKENS if wish.digest_tokens is None else wish.digest_tokens
-    options = Options(wish.window or noted or WINDOW, target, digest)
+    target = compaction.TARGET_PERCENT if request.target is None else request.target
+    digest = compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
+    options = Options(request.window or noted or WINDOW, target, digest)
     return _Read(await compaction.compact(found.history.entries, tally, options, by), found.window)
 
 
-def _report(made: Compacted) -> Report:
+def _report(made: Compacted) -> CompactionReport:
     kept = [msgspec.Raw(raw) for raw in made.items]
-    return Report(
+    return CompactionReport(
         made.status,
         made.tokens_before,
         made.tokens_after,

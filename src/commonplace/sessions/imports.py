@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -24,23 +24,22 @@ from commonplace.importers.converter import Head
 from commonplace.importers.forks import Origins
 from commonplace.importers.ledger_writer import Place
 from commonplace.importers.run import Import, Noted, Outcome
+from commonplace.importers.session_citations import Answer
 from commonplace.projects import assignment, scope
 from commonplace.projects.identity import Repositories
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions, layout, locks
 from commonplace.state import import_files, usage
 from commonplace.state.database import Transaction
+from commonplace.state.home import Home
 from commonplace.state.import_files import Imported
 from commonplace.state.threads import Progress
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
 
 LOCK = "imports"
 T = TypeVar("T")
 
 
-class Report(msgspec.Struct):
+class ImportReport(msgspec.Struct):
     """What was imported (the JSON of `sessions import`)."""
 
     sources: list[Outcome]
@@ -73,50 +72,131 @@ def choose(name: str | None, paths: list[Path], environment: Mapping[str, str]) 
     return chosen
 
 
-async def run(book: Book, chosen: list[tuple[str, Path]], progress: Progress | None = None) -> Report:
-    """Import from each place in turn, one process at a time."""
-    report = Report([], [])
-    with contextlib.ExitStack() as stack:
-        alone = locks.shared(book.home, LOCK, exclusive=True)
-        await anyio.to_thread.run_sync(lambda: stack.enter_context(alone))
-        for name, path in chosen:
-            if name == sources.CODEX:
-                report.sources.append(await _steadily(book, lambda path=path: _refer(book, path, progress)))
-            else:
-                report.sources.append(await _convert(book, name, path, report.warnings, progress))
-        await _steadily(book, lambda: _settle(book))
-    return report
+class CountCitations(Protocol):
+    """Counts the entries that imported answers cite by their lines."""
+
+    async def __call__(self, answers: Sequence[Answer], oldest_ns: int) -> None:
+        """Count them; `oldest_ns` is when the oldest of their files was written."""
+        ...
 
 
-async def _steadily(book: Book, action: Callable[[], Awaitable[T]]) -> T:
-    """Do something; if the database fails meanwhile, once more without it."""
-    try:
-        return await action()
-    except StateError as error:
-        await book.degrade(str(error).rstrip("."))
-        return await action()
+class Importer:
+    """Imports other agents' sessions into one home."""
 
+    def __init__(self, home: Home, count_citations: CountCitations) -> None:
+        self._home = home
+        self._count_citations = count_citations
 
-async def _settle(book: Book) -> None:
-    await (await book.index()).refresh(book.home)
-    await assignment.settle(book)
+    async def run(self, chosen: Sequence[tuple[str, Path]], progress: Progress | None = None) -> ImportReport:
+        """Import from each source and place in turn; only one process imports into a home at a time."""
+        report = ImportReport([], [])
+        with contextlib.ExitStack() as stack:
+            alone = locks.shared(self._home.path, LOCK, exclusive=True)
+            await anyio.to_thread.run_sync(lambda: stack.enter_context(alone))
+            for name, path in chosen:
+                if name == sources.CODEX:
+                    report.sources.append(await self._steadily(lambda path=path: self._refer(path, progress)))
+                else:
+                    report.sources.append(await self._convert(name, path, report.warnings, progress))
+            await self._steadily(self._settle)
+        return report
 
+    async def _steadily(self, action: Callable[[], Awaitable[T]]) -> T:
+        """Run an action; if the database fails meanwhile, run it again without the database."""
+        try:
+            return await action()
+        except StateError as error:
+            await self._home.degrade(str(error).rstrip("."))
+            return await action()
 
-async def _convert(book: Book, name: str, path: Path, warnings: list[str], progress: Progress | None) -> Outcome:
-    root = str(book.home.resolve())
-    outcome = Outcome(name, str(path))
-    known = await _steadily(book, lambda: _known(book, root))
-    files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
-    sync = (lambda: None) if book.settings["fsync"] == "never" else os.sync
-    running = Import(outcome, sources.converter(name), _place(book, known), known, sync)
+    async def _settle(self) -> None:
+        await (await self._home.index()).refresh(self._home.path)
+        await assignment.settle(self._home)
 
-    def note(noted: Noted) -> None:
-        anyio.from_thread.run(_note, book, root, noted)
+    async def _convert(self, name: str, path: Path, warnings: list[str], progress: Progress | None) -> Outcome:
+        """Convert the sessions of one source into ledgers of our own."""
+        outcome = Outcome(name, str(path))
+        known = await self._steadily(self._known)
+        files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
+        sync = (lambda: None) if self._home.settings["fsync"] == "never" else os.sync
+        running = Import(outcome, sources.converter(name), self._place(known), known, sync)
 
-    stop = threading.Event()
-    await _to_its_end(lambda: running.run(files, note, progress, stop.is_set), stop)
-    warnings.extend(running.warnings)
-    return outcome
+        def note(noted: Noted) -> None:
+            anyio.from_thread.run(self._note, noted)
+
+        stop = threading.Event()
+        await _to_its_end(lambda: running.run(files, note, progress, stop.is_set), stop)
+        warnings.extend(running.warnings)
+        return outcome
+
+    async def _known(self) -> dict[str, Imported]:
+        """Return what earlier imports noted, but not what settings or decisions left out: those may have changed."""
+        database = await self._home.database()
+        await database.write(lambda tx: import_files.forget_left_out(tx, self._home.key))
+        return await database.read(lambda tx: import_files.read(tx, self._home.key))
+
+    async def _note(self, noted: Noted) -> None:
+        """Note what became of some files; without a database they are read again next time."""
+        try:
+            database = await self._home.database()
+            await database.write(lambda tx: _store(tx, self._home.key, noted, self._home.now_s()))
+        except StateError as error:
+            self._home.warn(f"What was imported could not be noted: {error}")
+            return
+        if answers := [each for each in noted.cited if each.places]:
+            await self._count_citations(answers, min(row.mtime_ns for row in noted.rows))
+
+    def _place(self, known: dict[str, Imported]) -> Place:
+        settings = self._home.settings
+        origins = Origins()
+        owners: dict[str, str] = {}
+        for row in known.values():
+            if row.thread_id and row.ledger:
+                owners[row.thread_id] = row.path
+                origins.note(row.thread_id, Path(row.ledger), row.first_record, row.first_answer)
+        look = Repositories()
+        return Place(
+            home=settings.home,
+            now=settings.now,
+            bound=settings["blob_bytes"],
+            ledgers=_ledgers(settings.home),
+            why_not=self._why_not(look),
+            owners=owners,
+            project=lambda cwd: look(cwd).identity,
+            origins=origins,
+        )
+
+    def _why_not(self, look: Repositories) -> Callable[[Head], str | None]:
+        deleted = decisions.tombstones(self._home.path)
+        patterns: list[str] = self._home.settings["memory.exclude"]
+
+        def why_not(head: Head) -> str | None:
+            if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):
+                return "deleted"
+            project = (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
+            left_out = scope.excluded(patterns, source=head.source, project=project, cwd=head.cwd, path=head.path)
+            return "excluded" if left_out else None
+
+        return why_not
+
+    async def _refer(self, path: Path, progress: Progress | None) -> Outcome:
+        """List the sessions of a Codex home (or a part of one) as our own, where they are."""
+        home, place, now = self._home, path.resolve(), self._home.now()
+        outcome = Outcome(sources.CODEX, str(path))
+        if not any(place == known or known in place.parents for known in decisions.referred(home.path)):
+            await anyio.to_thread.run_sync(
+                lambda: decisions.append(home.path, "refer", wire_time(now), path=str(place))
+            )
+        database, index = await home.database(), await home.index()
+        await database.write(lambda tx: import_files.forget_left_out(tx, home.key))
+        await index.refresh(home.path, progress=progress)
+        listed = await index.stamps(home.path)
+        known = await database.read(lambda tx: import_files.read(tx, home.key))
+        citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
+        files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home.key))
+        noted = await anyio.to_thread.run_sync(lambda: codex.look(outcome, files, listed, known, citing=citing))
+        await database.write(lambda tx: _store(tx, home.key, noted, int(now.timestamp())))
+        return outcome
 
 
 async def _to_its_end(work: Callable[[], None], stop: threading.Event) -> None:
@@ -138,53 +218,9 @@ async def _to_its_end(work: Callable[[], None], stop: threading.Event) -> None:
         raise
 
 
-async def _known(book: Book, root: str) -> dict[str, Imported]:
-    """Return what earlier imports noted, without what was left out by settings or decisions: those may have changed."""
-    database = await book.database()
-    await database.write(lambda tx: import_files.forget_left_out(tx, root))
-    return await database.read(lambda tx: import_files.read(tx, root))
-
-
-async def _note(book: Book, root: str, noted: Noted) -> None:
-    """Note what became of some files; without a database they are looked at again next time."""
-    now = int(book.settings.now().timestamp())
-    try:
-        database = await book.database()
-        await database.write(lambda tx: _store(tx, root, noted, now))
-    except StateError as error:
-        book.warn(f"What was imported could not be noted: {error}")
-        return
-    if answers := [each for each in noted.cited if each.places]:
-        from commonplace.memory.recall import usage_counts as citing
-
-        await citing.imported(book, answers, min(row.mtime_ns for row in noted.rows))
-
-
 def _store(tx: Transaction, root: str, noted: Noted, now: int) -> None:
     import_files.note(tx, root, noted.rows)
     usage.record_outputs(tx, "cited", (thread for each in noted.cited for thread in each.threads), now=now)
-
-
-def _place(book: Book, known: dict[str, Imported]) -> Place:
-    settings = book.settings
-    origins = Origins()
-    owners: dict[str, str] = {}
-    for row in known.values():
-        if row.thread_id and row.ledger:
-            owners[row.thread_id] = row.path
-            origins.note(row.thread_id, Path(row.ledger), row.first_record, row.first_answer)
-    look = Repositories()
-
-    return Place(
-        home=settings.home,
-        now=settings.now,
-        bound=settings["blob_bytes"],
-        ledgers=_ledgers(settings.home),
-        why_not=_why_not(book, look),
-        owners=owners,
-        project=lambda cwd: look(cwd).identity,
-        origins=origins,
-    )
 
 
 def _ledgers(home: Path) -> dict[str, Path]:
@@ -196,36 +232,3 @@ def _ledgers(home: Path) -> dict[str, Path]:
             rank = (named.rollout_id != named.thread_id, named.rollout_id, file.path)
             newest[named.thread_id] = max(newest.get(named.thread_id, rank), rank)
     return {thread_id: path for thread_id, (_, _, path) in newest.items()}
-
-
-def _why_not(book: Book, look: Repositories) -> Callable[[Head], str | None]:
-    deleted = decisions.tombstones(book.home)
-    patterns: list[str] = book.settings["memory.exclude"]
-
-    def why_not(head: Head) -> str | None:
-        if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):
-            return "deleted"
-        project = (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
-        left_out = scope.excluded(patterns, source=head.source, project=project, cwd=head.cwd, path=head.path)
-        return "excluded" if left_out else None
-
-    return why_not
-
-
-async def _refer(book: Book, path: Path, progress: Progress | None) -> Outcome:
-    """List the sessions of a Codex home (or a part of one) as our own, where they are."""
-    place, home, now = path.resolve(), str(book.home.resolve()), book.settings.now()
-    outcome = Outcome(sources.CODEX, str(path))
-    if not any(place == known or known in place.parents for known in decisions.referred(book.home)):
-        moment = wire_time(now)
-        await anyio.to_thread.run_sync(lambda: decisions.append(book.home, "refer", moment, path=str(place)))
-    database, index = await book.database(), await book.index()
-    await database.write(lambda tx: import_files.forget_left_out(tx, home))
-    await index.refresh(book.home, progress=progress)
-    listed = await index.stamps(book.home)
-    known = await database.read(lambda tx: import_files.read(tx, home))
-    citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
-    files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home))
-    noted = await anyio.to_thread.run_sync(lambda: codex.look(outcome, files, listed, known, citing=citing))
-    await database.write(lambda tx: _store(tx, home, noted, int(now.timestamp())))
-    return outcome

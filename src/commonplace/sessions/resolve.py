@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import msgspec
 
 from commonplace.errors import ForeignFile, NotASession, StateError, UnknownThread
 from commonplace.rollout import layout, thread_names
+from commonplace.state.home import Home
 from commonplace.state.threads import ambiguous
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -37,7 +34,7 @@ class Target(msgspec.Struct, frozen=True):
             )
 
 
-async def resolve(book: Book, text: str, home: Path | None = None) -> Target:
+async def resolve(home: Home, text: str, elsewhere: Path | None = None) -> Target:
     """Return the file that a text names, in our home or in another.
 
     Raises:
@@ -50,30 +47,30 @@ async def resolve(book: Book, text: str, home: Path | None = None) -> Target:
             raise UnknownThread(f"There is no file {text}.", hint="Check the path.", thread=text)
         if path.is_dir():
             raise NotASession(f"{text} is a folder.", hint="Name a session file, or give a home with --home.")
-        return _target(book, path.absolute(), layout.home_of(path.absolute()))
-    place = home or book.home
-    found = await _find(book, place, text)
+        return _target(home, path.absolute(), layout.home_of(path.absolute()))
+    place = elsewhere or home.path
+    found = await _find(home, place, text)
     if found is None:
         raise UnknownThread(
             f"No thread in {place} is called {text!r}, and no id begins with it.",
             hint="`commonplace sessions list` shows what there is; --home names another home.",
             thread=text,
         )
-    return _target(book, found, place)
+    return _target(home, found, place)
 
 
-async def _find(book: Book, home: Path, text: str) -> Path | None:
-    if not book.has_index():  # asking for a thread leaves no trace: without an index the files' names must do
-        return await anyio.to_thread.run_sync(_find_by_file_name, home, text)
+async def _find(home: Home, place: Path, text: str) -> Path | None:
+    if not home.has_index():  # asking for a thread leaves no trace: without an index the files' names must do
+        return await anyio.to_thread.run_sync(_find_by_file_name, place, text)
     try:
-        index = await book.index()
-        found = await index.find(home, text)
+        index = await home.index()
+        found = await index.find(place, text)
         if found is None or not found.exists():
-            await index.refresh(home)
-            found = await index.find(home, text)
+            await index.refresh(place)
+            found = await index.find(place, text)
     except StateError as error:
-        book.warn(f"The index is not available: {error}")
-        return await anyio.to_thread.run_sync(_find_by_file_name, home, text)
+        home.warn(f"The index is not available: {error}")
+        return await anyio.to_thread.run_sync(_find_by_file_name, place, text)
     return found
 
 
@@ -92,11 +89,11 @@ def _find_by_file_name(home: Path, text: str) -> Path | None:
     return next((path for _, path in found.values()), None)
 
 
-def _target(book: Book, path: Path, home: Path | None) -> Target:
-    ours = book.home.resolve()
+def _target(home: Home, path: Path, place: Path | None) -> Target:
+    ours = home.path.resolve()
     folders = (ours / layout.SESSIONS, ours / layout.ARCHIVED)
     is_ours = any(folder in path.resolve().parents for folder in folders)
-    return Target(path, book.home if is_ours else home or path.parent, is_ours)
+    return Target(path, home.path if is_ours else place or path.parent, is_ours)
 
 
 def _looks_like_path(text: str) -> bool:

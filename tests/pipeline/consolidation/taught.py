@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from commonplace.learning.lessons import Lesson
 from commonplace.memory.entries import Kind, Source
 from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.lessons import Lesson
 
 DAY = 86_400
 START = 1_760_000_000

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.learning import output_shape
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
+from commonplace.memory.files import output_shape
 from commonplace.rollout.decisions import Decision
 from commonplace.state.outputs import Output
 

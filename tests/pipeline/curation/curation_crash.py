@@ -70,9 +70,9 @@ async def by_model(home: Path) -> None:
         return does(edit({shown[0]: shown[0].replace("- ", "- in short: ", 1)}), done())
 
     async with books.open(environment=environment) as book:
-        await (await book.index()).refresh(book.home)  # the home is a copy: its sessions are found again
-        await assignment.settle(book)
-        database = await book.database()
+        await (await book.state.index()).refresh(book.home)  # the home is a copy: its sessions are found again
+        await assignment.settle(book.state)
+        database = await book.state.database()
         maker = Curator(ScriptedModel(*[rewords] * 99), choice(), now=lambda: NOW)
         phase = phase2.Phase(book.settings, database, maker, jobs.this_process())
         done_ = await phase2.run(phase)

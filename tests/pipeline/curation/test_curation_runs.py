@@ -27,7 +27,6 @@ from commonplace.memory.workspace import baseline
 from commonplace.models.base import Usage
 from commonplace.models.retries import Pace
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, call, say
-from commonplace.sessions import imports
 from commonplace.state import consolidation_jobs, jobs
 from commonplace.state.database import Database, Row
 from commonplace.state.jobs import CONSOLIDATION, Worker
@@ -60,7 +59,7 @@ class Home:
         events = [{"user": words}, {"assistant": "Understood."}]
         told = Session("codex", "/repo", events, days_ago=3 - self._count / 10)
         files.write(Case(f"said-{self._count}", "", [told], Expected()), self.folder / "said", NOW)
-        await imports.run(self.book, [("codex", self.folder / "said" / "codex")])
+        await self.book.importer.run([("codex", self.folder / "said" / "codex")])
         await phase1.run(phase1.Phase(self.book.settings, self.database, Embedded(), jobs.this_process()))
 
     def phase(self, *steps: Step, **options: Any) -> phase2.Phase:
@@ -103,7 +102,7 @@ async def home(tmp_path: Path, database_address: str) -> AsyncIterator[Home]:
     """A memory that a model went over, and one more session that was read since."""
     variables = environment(tmp_path / "home", database_address)
     async with books.open(environment=variables) as book:
-        found = Home(tmp_path, book, await book.database(), variables)
+        found = Home(tmp_path, book, await book.state.database(), variables)
         await found.hears(FIRST)
         assert "succeeded" == (await found.run(nothing(), nothing())).status
         await found.hears(SECOND)

@@ -7,9 +7,9 @@ import re
 import pytest
 from made_sessions import edit, model, ran, session, user
 
-from commonplace.learning import output_shape
 from commonplace.learning.extract import rules
 from commonplace.learning.reading.session_view import Event
+from commonplace.memory.files import output_shape
 
 
 def lesson() -> list[Event]:

@@ -6,11 +6,11 @@ import pytest
 from taught_by_model import choice, says, tabs, text
 
 from commonplace.errors import BudgetSpent, ExtractionFailed, ModelUnavailable
-from commonplace.learning import output_shape
 from commonplace.learning.extract.model import ByModel, WithFallback
 from commonplace.learning.extract.phase1 import LastResort
 from commonplace.learning.extract.rules import Embedded
 from commonplace.learning.reading.session_view import View
+from commonplace.memory.files import output_shape
 from commonplace.models.scripted import ScriptedModel, Step
 from commonplace.state.outputs import Output
 

@@ -15,14 +15,13 @@ from taught_by_model import NOTHING, PREFERENCES, TABS, choice, tabs, text
 
 from commonplace.app import book as books
 from commonplace.errors import ExtractionFailed, NotAuthorised, QuotaExceeded, RateLimited, RequestRefused
-from commonplace.learning import output_shape
 from commonplace.learning.budget import Budget, Unlimited
 from commonplace.learning.evaluate import files
 from commonplace.learning.evaluate.cases import Case, Expected, Session
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.model import ByModel, Settings
 from commonplace.learning.reading.session_view import View
-from commonplace.sessions import imports
+from commonplace.memory.files import output_shape
 from commonplace.state import jobs
 from commonplace.state.outputs import Output
 
@@ -127,8 +126,8 @@ async def test_phase_1_reads_with_a_model_and_tries_again_what_failed(tmp_path: 
         RESPONSES.model(server.base_url, patient()) as connected,
         books.open(environment=variables) as book,
     ):
-        await imports.run(book, [("codex", tmp_path / "codex")])
-        database = await book.database()
+        await book.importer.run([("codex", tmp_path / "codex")])
+        database = await book.state.database()
         reader = ByModel(connected, choice(), spending=Budget(database, lambda: int(NOW.timestamp())))
         phase = phase1.Phase(book.settings, database, reader, jobs.this_process())
         first, second = await phase1.run(phase), await phase1.run(phase)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from made_sessions import session, user
 from taught_by_model import FAILURES, KNOWLEDGE, PREFERENCES, STEPS
 
-from commonplace.learning import output_shape
 from commonplace.learning.extract.model import merge, render
 from commonplace.learning.extract.model.verified import Learned, Task, Told
 from commonplace.learning.extract.rules.findings import Evidence
 from commonplace.learning.reading.session_view import Span
+from commonplace.memory.files import output_shape
 
 
 def said(words: str, at: int = 0, *, section: str = PREFERENCES) -> Learned:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from taught_by_model import fields, raw, summary, text
 
-from commonplace.learning import output_shape
 from commonplace.learning.extract.model import model_answer
+from commonplace.memory.files import output_shape
 from commonplace.state.outputs import Output
 
 OBJECT = text()

@@ -23,10 +23,10 @@ from taught_by_model import (
 )
 
 from commonplace.errors import ContextTooLong, ExtractionFailed, ModelError, RateLimited, RequestRefused, StreamBroken
-from commonplace.learning import output_shape
 from commonplace.learning.budget import Unlimited
 from commonplace.learning.extract.model import ByModel, Settings, extractor, model_answer, prompts
 from commonplace.learning.reading.session_view import View
+from commonplace.memory.files import output_shape
 from commonplace.models.base import Request, Usage
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, think
 from commonplace.state.outputs import Output

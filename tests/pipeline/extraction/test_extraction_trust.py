@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from made_sessions import model, ran, session, user
 from taught_by_model import FAILURES, KNOWLEDGE, PREFERENCES, STEPS, TABS, Sections, raw, summary, tabs
 
-from commonplace.learning import lessons, output_shape
 from commonplace.learning.extract.model import drafts, evidence, render
 from commonplace.learning.extract.model.trust import Judge
 from commonplace.learning.extract.model.verified import Told
 from commonplace.learning.reading.session_view import Called, Span, View
+from commonplace.memory import lessons
+from commonplace.memory.files import output_shape
 from commonplace.memory.files.raw_memories import Input
 from commonplace.state.outputs import Output
 

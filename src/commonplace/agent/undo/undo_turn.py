@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 import msgspec
 
-from commonplace.agent import undo
+from commonplace.agent import undo as snapshots
 from commonplace.agent.undo import Preview, Restored
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.protocol.rollout import OWN_TYPE, Line
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commonplace.agent.session import Session
-    from commonplace.app.book import Book
+    from commonplace.state.home import Home
 
 
 class _Own(msgspec.Struct):
@@ -75,32 +75,30 @@ def _noted(lines: Iterable[Line]) -> Iterator[_Own]:
                     yield own
 
 
-def delete(home: Path, thread_id: str, files: list[Path]) -> None:
+def delete_files(home: Path, thread_id: str, files: list[Path]) -> None:
     """Remove a thread's files and the snapshots that they name; what cannot be dropped goes when it is old.
 
     Raises:
         ThreadBusy, LedgerError: the files cannot be removed; nothing was.
     """
     found: set[str] = set()
-    for path in files if undo.listed(home) else ():
+    for path in files if snapshots.listed(home) else ():
         with contextlib.suppress(CommonplaceError, OSError):
             lines = (record for record in reader.forward(path) if isinstance(record, Line))
             found |= {own.id or own.redo for own in _noted(lines)}
     archive.delete(home, thread_id, files)
     with contextlib.suppress(CommonplaceError, OSError):
-        undo.drop(home, sorted(found))
+        snapshots.drop(home, sorted(found))
 
 
-async def undo_last(book: Book, path: Path, *, redo: bool = False) -> dict[str, Any]:
+async def undo(home: Home, path: Path, *, redo: bool = False) -> dict[str, Any]:
     """Go back one turn, or forward again, and note it in the thread's ledger."""
-    snapshot = await anyio.to_thread.run_sync(_wanted, path, [book.home], redo)
-    async with await Recorder.resume(path, book.sessions.options()) as recorder:
-        done = await _go(book, recorder, snapshot, redo=redo)
-    await book.sessions.touch(path)
-    return done
+    snapshot = await anyio.to_thread.run_sync(_wanted, path, [home.path], redo)
+    async with await Recorder.resume(path, home.recording()) as recorder:
+        return await _go(home, recorder, snapshot, redo=redo)
 
 
-async def undo_open(book: Book, session: Session, *, redo: bool = False) -> dict[str, Any]:
+async def undo_open(home: Home, session: Session, *, redo: bool = False) -> dict[str, Any]:
     """Do so in a thread that is open: its own recorder notes it (raises BadInput: a turn is running)."""
     recorder = session.recorder
     if session.turn is not None:
@@ -108,27 +106,27 @@ async def undo_open(book: Book, session: Session, *, redo: bool = False) -> dict
     if recorder is None or not recorder.path.exists():
         raise _nothing(redo)
     await recorder.flush()
-    snapshot = await anyio.to_thread.run_sync(_wanted, recorder.path, [book.home], redo)
-    return await _go(book, recorder, snapshot, redo=redo)
+    snapshot = await anyio.to_thread.run_sync(_wanted, recorder.path, [home.path], redo)
+    return await _go(home, recorder, snapshot, redo=redo)
 
 
-async def _go(book: Book, recorder: Recorder, snapshot: str, *, redo: bool) -> dict[str, Any]:
-    done = await restore(book, snapshot)
+async def _go(home: Home, recorder: Recorder, snapshot: str, *, redo: bool) -> dict[str, Any]:
+    done = await restore(home, snapshot)
     recorder.record(OWN_TYPE, {"kind": "redo" if redo else "undo", "snapshot": snapshot, "redo": done.redo})
     await recorder.end_turn()
     return {"thread_id": recorder.thread_id, **told(done)}
 
 
-async def restore(book: Book, snapshot: str) -> Restored:
+async def restore(home: Home, snapshot: str) -> Restored:
     """Put a working tree back to a snapshot (raises UndoError)."""
-    now = book.settings.now()
-    return await anyio.to_thread.run_sync(lambda: undo.restore(book.home, snapshot, now))
+    now = home.now()
+    return await anyio.to_thread.run_sync(lambda: snapshots.restore(home.path, snapshot, now))
 
 
-async def preview(book: Book, path: Path, *, redo: bool = False) -> dict[str, Any]:
+async def preview(home: Home, path: Path, *, redo: bool = False) -> dict[str, Any]:
     """Return what going back would change; nothing is changed."""
-    snapshot = await anyio.to_thread.run_sync(_wanted, path, [book.home], redo)
-    found = await anyio.to_thread.run_sync(undo.diff, book.home, snapshot)
+    snapshot = await anyio.to_thread.run_sync(_wanted, path, [home.path], redo)
+    found = await anyio.to_thread.run_sync(snapshots.diff, home.path, snapshot)
     return told(found)
 
 

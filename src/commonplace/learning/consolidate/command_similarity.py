@@ -11,9 +11,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
-from commonplace.learning.lessons import Lesson
 from commonplace.learning.reading import commands
 from commonplace.memory import similarity
+from commonplace.memory.lessons import Lesson
 
 _COMMAND: Final = re.compile(r"`([^`]+)`")
 _RUNNER: Final = re.compile(

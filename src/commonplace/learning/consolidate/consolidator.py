@@ -13,7 +13,6 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning import lessons
 from commonplace.learning.consolidate import (
     bullet_sources,
     handbook,
@@ -27,17 +26,18 @@ from commonplace.learning.consolidate import (
 from commonplace.learning.consolidate.bullet_sources import Learned, Resting
 from commonplace.learning.consolidate.handbook import Known
 from commonplace.learning.consolidate.skills import Skill
-from commonplace.learning.lessons import Lesson
-from commonplace.learning.reading import injection
-from commonplace.memory import similarity
+from commonplace.memory import lessons, similarity
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.files import existing_handbook as kept
 from commonplace.memory.files import validation
 from commonplace.memory.files.raw_memories import Input, stems
+from commonplace.memory.injection import is_injection
+from commonplace.memory.lessons import Lesson
 from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.staging import put
+from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
@@ -136,7 +136,7 @@ def _is_forgotten(lesson: Lesson, forgotten: Forgotten) -> bool:
 def _holds(note: Note, forgotten: Forgotten) -> bool:
     """Say whether a note still counts: it was not forgotten since it was written."""
     when = forgotten.when(note.text)
-    return (when is None or when < note.seconds) and not injection.is_injection(note.text)
+    return (when is None or when < note.seconds) and not is_injection(note.text)
 
 
 def _unchanged(found: list[Lesson], notes: list[Note]) -> list[Lesson]:
@@ -191,7 +191,7 @@ def sessions_of(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
             source = sessions[lesson.thread_id]
             words = _KEYWORDS.search(source.raw_memory)
             keywords = [word.strip() for word in words[1].split(",")] if words else []
-            task = "" if injection.is_injection(lesson.task) else validation.plain(lesson.task)
+            task = "" if is_injection(lesson.task) else validation.plain(lesson.task)
             found[lesson.thread_id] = Known(
                 source,
                 f"{layout.SUMMARIES}/{names[source.thread_id]}.md",
@@ -318,9 +318,9 @@ def _skills(desk: Desk) -> list[Skill]:
         each
         for each in repeated_steps.procedures(desk.inputs, desk.projects)
         if not any(_told(run) in desk.forgotten for run in each.runs)
-        and not any(injection.is_injection(step) for run in each.runs for step in run.steps)
+        and not any(is_injection(step) for run in each.runs for step in run.steps)
     ]
-    made = skills.of_procedures(found, handbook.titles(sorted(set(desk.projects.values()))))
+    made = skills.of_procedures(found, short_names(sorted(set(desk.projects.values()))))
     files = {skill.name: f"{layout.SKILLS}/{skill.name}/SKILL.md" for skill in made}
     return [skill for skill in made if files[skill.name] not in desk.owned or (desk.root / files[skill.name]).is_file()]
 

@@ -7,7 +7,6 @@ tasks are told more briefly. The same entries always give the same bytes.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import Final
 
@@ -15,13 +14,12 @@ import msgspec
 
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Section
 from commonplace.memory.files.raw_memories import Input
+from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 
 _SECTIONS: Final[tuple[Section, ...]] = (
     "User preferences", "Reusable knowledge", "Failures and how to do differently",
 )  # fmt: skip
-PLACEHOLDER: Final = re.compile(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
-"""Names that say nothing (spec §5.5, rule 13)."""
 _KIND_ORDER: Final = {
     "preference": 0, "rule": 1, "verify": 2, "environment": 3, "decision": 4, "procedure": 5, "fix": 6, "failure": 7,
 }  # fmt: skip
@@ -76,19 +74,10 @@ def write(
     order = sorted(
         blocks, key=lambda scope: (scope != GLOBAL, -max(entry.last_seen_s for entry in blocks[scope]), scope)
     )
-    names = titles(order)
+    names = short_names(order)
     return "\n".join(
         _block(scope, names[scope], blocks[scope], known, skills.get(scope, []), brevity) for scope in order
     )
-
-
-def titles(scopes: list[str]) -> dict[str, str]:
-    """Return a short name for each scope; the whole identity where two would have the same."""
-    short = {scope: scope.rstrip("/").rpartition("/")[2] or scope for scope in scopes}
-    short = {scope: scope if PLACEHOLDER.match(name) else name for scope, name in short.items()}
-    taken = list(short.values())
-    names = {scope: name if taken.count(name) == 1 else scope for scope, name in short.items()}
-    return {**names, GLOBAL: "every project"}
 
 
 class _Tasks:

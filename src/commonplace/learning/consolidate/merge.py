@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.consolidate import command_similarity
-from commonplace.learning.lessons import Lesson
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, Entry, Source, entry_id
+from commonplace.memory.lessons import Lesson
 from commonplace.memory.similarity import Words
 
 _ANYWHERE: Final = "*"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from commonplace.learning.consolidate.handbook import Known, rank, titles
+from commonplace.learning.consolidate.handbook import Known, rank
 from commonplace.memory.entries import GLOBAL, Entry
+from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 
 BUDGET: Final = 10_000
@@ -77,7 +78,7 @@ def _profile(entries: list[Entry], known: dict[str, Known]) -> str:
     newest: dict[str, int] = {}
     for each in known.values():
         newest[each.project] = max(newest.get(each.project, 0), each.input.updated_s)
-    names = titles(scopes)
+    names = short_names(scopes)
     order = sorted(scopes, key=lambda scope: (-newest[scope], scope))
     shown = ", ".join(names[scope] for scope in order[:8])
     more = f" and {len(order) - 8} more" if len(order) > 8 else ""
@@ -97,7 +98,7 @@ def _index(entries: list[Entry], known: dict[str, Known], page: _Page) -> tuple[
     for entry in entries:
         by_scope[entry.scope].append(entry)
     days = sorted({wire_second(entry.last_seen_s)[:10] for entry in entries}, reverse=True)[:RECENT_DAYS]
-    names = titles(sorted(by_scope))
+    names = short_names(sorted(by_scope))
     missed: list[Entry] = []
     recent: list[str] = []
     older: list[str] = []

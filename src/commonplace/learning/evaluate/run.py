@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from commonplace.errors import BadInput
 from commonplace.importers import claude_code, ledger_writer
@@ -16,13 +16,12 @@ from commonplace.learning.estimate import Forecast
 from commonplace.learning.evaluate import cases, scoring
 from commonplace.learning.evaluate.cases import Case, Session
 from commonplace.learning.extract.model import ByModel, evaluate, prompts
+from commonplace.learning.extract.phase1 import Extractor
 from commonplace.learning.extract.rules import Embedded
+from commonplace.learning.learn import Consent
+from commonplace.models.providers import choose
+from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
-    from commonplace.learning.extract.phase1 import Extractor
-    from commonplace.learning.learn import Consent
 
 SETS: Final = cases.SETS
 DEFAULT: Final = cases.HALVES
@@ -32,7 +31,7 @@ _PER_SESSION: Final = 1_600
 
 
 async def run(
-    book: Book,
+    home: Home,
     model: str,
     *,
     sets: Sequence[str] = DEFAULT,
@@ -51,18 +50,16 @@ async def run(
     known = [case for name in sets for case in cases.load(name)][:limit]
     if model == providers.EMBEDDED:
         return {**await _scores(Embedded(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
-    from commonplace.models.providers import choose
-
-    choice = choose(book.settings, model)
+    choice = choose(home.settings, model)
     told = Forecast(f"{choice.name}:{choice.slug}", sum(len(case.sessions) for case in known), _tokens(known))
-    if consent is not None and told.tokens > book.settings["memory.ask_tokens"] and not await consent(told):
+    if consent is not None and told.tokens > home.settings["memory.ask_tokens"] and not await consent(told):
         raise BadInput(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, or read fewer with --limit or --set near.",
         )
-    connected = providers.connected(book, choice)
+    connected = providers.connected(home, choice)
     try:
-        budget = await providers.budget(book, EXTRACTION)
+        budget = await providers.budget(home, EXTRACTION)
         scores = await _scores(ByModel(connected, choice, spending=budget), known)
     finally:
         await connected.aclose()

@@ -24,10 +24,11 @@ import msgspec
 
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
-from commonplace.learning import output_shape, select
-from commonplace.learning.reading.session_view import View, read
+from commonplace.learning import select
+from commonplace.learning.reading.session_view import Answered, Said, View, read
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.files import output_shape
 from commonplace.redact import redact
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Transaction
@@ -225,8 +226,23 @@ async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgott
 
 def _read(path: Path, forgotten: Forgotten) -> View:
     view = read(path)
-    forgotten.mask(view)
+    _mask(view, forgotten)
     return view
+
+
+def _mask(view: View, forgotten: Forgotten) -> None:
+    """Take forgotten sentences out of a session before an extractor reads it."""
+    if not forgotten:
+        return
+    for turn in view.turns:
+        for event in turn.events:
+            if isinstance(event, Said | Answered):
+                event.text = forgotten.without(event.text)
+        words = [event for event in turn.events if isinstance(event, Said | Answered)]
+        is_only_talk = len(words) == len(turn.events)
+        if is_only_talk and not any(isinstance(event, Said) and event.text for event in words):
+            turn.events = []  # an answer to nothing would be taken for the beginning of something
+        turn.events = [event for event in turn.events if not isinstance(event, Said | Answered) or event.text]
 
 
 def _clean(found: Output) -> Output:

@@ -6,8 +6,9 @@ import re
 from typing import Final
 
 from commonplace.learning.extract.rules.findings import Evidence, quote
-from commonplace.learning.reading import injection, tables
+from commonplace.learning.reading import tables
 from commonplace.learning.reading.session_view import Called
+from commonplace.memory.injection import is_injection
 
 _ERROR: Final = tables.pattern("error")
 _SUMMARY: Final = tables.pattern("counting")
@@ -28,9 +29,7 @@ _MAX_LINE: Final = 300
 def lines(output: str, count: int = 2) -> str:
     """Return the lines of an output that tell best what went wrong; nothing that tries to steer its reader."""
     found = [line.strip() for line in output.split("\n") if line.strip()]
-    telling = [
-        line for line in found if _ERROR.search(line) and len(line) < _MAX_LINE and not injection.is_injection(line)
-    ]
+    telling = [line for line in found if _ERROR.search(line) and len(line) < _MAX_LINE and not is_injection(line)]
     better = [line for line in telling if not _SUMMARY.search(line)] or telling
     return " | ".join(quote(line, 160) for line in dict.fromkeys(better[-count:]))
 
@@ -38,7 +37,7 @@ def lines(output: str, count: int = 2) -> str:
 def told(output: str, count: int = 2) -> str:
     """Return the lines that tell what went wrong, or else the last one."""
     last = output.strip().rpartition("\n")[2].strip()
-    fit = len(last) < _MAX_LINE and not injection.is_injection(last)
+    fit = len(last) < _MAX_LINE and not is_injection(last)
     return lines(output, count) or (quote(last, 160) if fit else "")
 
 

@@ -16,8 +16,8 @@ import msgspec
 from commonplace.learning.reading import cues as languages
 from commonplace.learning.reading import tables
 from commonplace.learning.reading.cues import Heard
+from commonplace.memory.sentence_split import split
 
-MAX_SENTENCE: Final = 400
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _TAGGED: Final = re.compile(r"<([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,200})?>.*?</\1>", re.DOTALL)
 _RULED: Final = re.compile(r"^[-=_*]{3,} *$.*?(?:^[-=_*]{3,} *$|\Z)", re.DOTALL | re.MULTILINE)
@@ -27,10 +27,6 @@ _QUOTED: Final = re.compile(
 )
 _MIN_QUOTED: Final = 5
 """Fewer words in single quotes are a name or an example."""
-_END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]*\s+(?=[^\s])|(?<=[。！？；])|\n+")
-_ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)|(?:^|[:：;]\s+)\d{1,2})\.$", re.IGNORECASE
-)
 _OUTPUT: Final = tables.pattern("output", r"^\s*", flags=re.NOFLAG)
 _ANNOUNCED: Final = tables.pattern("announced")
 _SPEAKER: Final = re.compile(r"\s*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s*)?<?@?[A-Za-zÀ-ÿ][\w .@-]{0,18}>?:\s+\S")
@@ -131,16 +127,3 @@ def _is_others(line: str, stripped: str, speakers: set[str]) -> bool:
     if line.startswith(("    ", "\t")) and not _BULLET.match(line):
         return True
     return len(speakers) > 1 and bool(_SPEAKER.match(line))
-
-
-def split(line: str) -> list[str]:
-    """Cut a line into sentences."""
-    parts: list[str] = []
-    for piece in _END.split(line):
-        if not piece or not piece.strip():
-            continue
-        if parts and _ABBREVIATION.search(parts[-1]):
-            parts[-1] = f"{parts[-1]} {piece.strip()}"
-        else:
-            parts.append(piece.strip())
-    return [part for part in parts if len(part) <= MAX_SENTENCE]

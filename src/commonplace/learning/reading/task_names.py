@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.learning.extract.rules.findings import Task, quote
-from commonplace.learning.reading import commands, injection, patches, sentences, tables
+from commonplace.learning.reading import commands, exclusions, patches, sentences, tables
 from commonplace.learning.reading.cues import Cue, Heard
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import Called, Said
@@ -40,13 +40,13 @@ _NO_NAME: Final = tables.words("no_name")
 def of(task: Task) -> str:
     """Return the name of a task; empty if nothing tells what it was about."""
     said = next((event for event in task.events if isinstance(event, Said)), None)
-    own = sentences.of_text(said.text) if said is not None and not injection.is_text_work(said.text) else ()
+    own = sentences.of_text(said.text) if said is not None and not exclusions.is_text_work(said.text) else ()
     return next(filter(None, _clauses(own)), "") or _by_work(task)
 
 
 def _clauses(own: tuple[Sentence, ...]) -> Iterator[str]:
     """Yield what may name a task, best first: clauses that ask, then those that tell a problem, then questions."""
-    fit = [each for each in own if not injection.is_unfit(each.text) and not each.heard.any(*_NOT_ASKED)]
+    fit = [each for each in own if not exclusions.is_unfit(each.text) and not each.heard.any(*_NOT_ASKED)]
     for cue in _ASKS:
         for sentence in fit:
             if sentence.heard.says(cue):

@@ -1,11 +1,11 @@
-"""A person's hand on the memory: notes, pins, the history of changes, and beginning anew."""
+"""Notes, pins, the history of changes, and resetting the memory."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 import msgspec
@@ -16,20 +16,20 @@ from commonplace.memory.edits import history, notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.history import Change
 from commonplace.memory.entries import GLOBAL
-from commonplace.memory.listing import Known
+from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout, staging
+from commonplace.projects import lookup
+from commonplace.projects.identity import identify
 from commonplace.protocol.ids import wire_time
 from commonplace.redact import redact
 from commonplace.rollout import decisions
 from commonplace.state import entries as rows
 from commonplace.state import outputs, postings
 from commonplace.state.database import Transaction
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
+from commonplace.state.home import Home
 
 
-class Told(msgspec.Struct, kw_only=True, frozen=True):
+class NoteRequest(msgspec.Struct, kw_only=True, frozen=True):
     """What a person wants noted."""
 
     text: str
@@ -39,7 +39,7 @@ class Told(msgspec.Struct, kw_only=True, frozen=True):
     forget: bool = False
 
 
-async def note(book: Book, told: Told, folder: Path) -> Path:
+async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
     """Write a note of what a person wants remembered, changed or forgotten; return its file.
 
     Without a project it is for the one that `folder` is in, if it is in one.
@@ -47,53 +47,53 @@ async def note(book: Book, told: Told, folder: Path) -> Path:
     Raises:
         BadInput: it says nothing, or names a project that nobody knows.
     """
-    text = " ".join(redact(told.text).split())
+    text = " ".join(redact(request.text).split())
     if not text:
         raise BadInput("The note is empty.", hint="Say what to remember, change or forget.")
-    if told.change is not None and told.forget:
+    if request.change is not None and request.forget:
         raise BadInput("A note either changes something or forgets it.", hint="Leave out --change or --forget.")
-    if told.project is not None and told.everywhere:
+    if request.project is not None and request.everywhere:
         raise BadInput("A note is for one project or for all.", hint="Leave out --project or --global.")
-    found = await listing.known(book)
-    meant = _meant(told.change, found) if told.change is not None else None
-    scope = await _scope(book, told, meant, found, folder)
-    target = redact(_words(meant) if meant is not None else " ".join((told.change or "").split()))
-    action: notes.Action = "forget" if told.forget else "change" if target else "remember"
+    found = await store.known()
+    meant = _meant(request.change, found) if request.change is not None else None
+    scope = await _scope(store, request, meant, found, folder)
+    target = redact(_words(meant) if meant is not None else " ".join((request.change or "").split()))
+    action: notes.Action = "forget" if request.forget else "change" if target else "remember"
     written = notes.text_of(action, text, target=target, scope=scope)
-    return await anyio.to_thread.run_sync(_write, book, written, text)
+    return await anyio.to_thread.run_sync(_write, store, written, text)
 
 
-def _meant(text: str, found: list[Known]) -> Known | None:
+def _meant(text: str, found: list[KnownEntry]) -> KnownEntry | None:
     """Return the entry that is to be changed; a text that none says is taken for itself."""
     matches = listing.named(text, found)
     return listing.one(text, found)[0] if matches else None
 
 
-def _words(known: Known) -> str:
+def _words(known: KnownEntry) -> str:
     """Return how a note names an entry: by the words that taught it last."""
     sources = [source for source in known.entry.sources if source.note or "by the user" in source.how]
     newest = max(sources, key=lambda source: source.updated_s, default=None)
     return newest.quote.removesuffix("…") if newest is not None else known.entry.text
 
 
-async def _scope(book: Book, told: Told, meant: Known | None, found: list[Known], folder: Path) -> str:
-    if told.everywhere:
+async def _scope(
+    store: MemoryStore, request: NoteRequest, meant: KnownEntry | None, found: list[KnownEntry], folder: Path
+) -> str:
+    if request.everywhere:
         return GLOBAL
-    if told.project is not None:
-        return await listing.scope_of(book, told.project, (each.entry.scope for each in found))
+    if request.project is not None:
+        return await lookup.named_scope(store.home, request.project, (each.entry.scope for each in found))
     if meant is not None:
         return meant.entry.scope
-    from commonplace.projects.identity import identify
-
     return await anyio.to_thread.run_sync(identify, folder) or GLOBAL
 
 
-def _write(book: Book, written: str, text: str) -> Path:
-    root = book.home / layout.FOLDER
+def _write(store: MemoryStore, written: str, text: str) -> Path:
+    root = store.root
     _refuse_link(root)
     staging.recover(root)
-    after = Forgotten.of(book.home).within(text) or 0
-    moment = notes.moment(root, book.settings.now(), after=after)
+    after = Forgotten.of(store.home.path).within(text) or 0
+    moment = notes.moment(root, store.home.now(), after=after)
     return root / notes.write(root, notes.name_for(root, moment, text), written)
 
 
@@ -106,38 +106,38 @@ def _refuse_link(root: Path) -> None:
         )
 
 
-async def pin(book: Book, text: str, *, pinned: bool = True) -> dict[str, Any]:
+async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str, Any]:
     """Keep an entry and what it rests on from ageing, or no longer.
 
     Raises:
         BadInput: nothing in memory is meant.
     """
-    found = await listing.known(book)
+    found = await store.known()
     chosen, _ = listing.one(text, found)
     chosen.entry.pinned = pinned
-    moment = wire_time(book.settings.now())
+    moment = wire_time(store.home.now())
     await anyio.to_thread.run_sync(
-        lambda: decisions.append(book.home, "pin", moment, entry_id=chosen.entry.id, is_pinned=pinned)
+        lambda: decisions.append(store.home.path, "pin", moment, entry_id=chosen.entry.id, is_pinned=pinned)
     )
     kept = {source.thread_id for each in found if each.entry.pinned for source in each.entry.sources}
-    home = str(book.home.resolve())
+    root = store.home.key
 
     def body(tx: Transaction) -> None:
-        rows.pin(tx, home, chosen.entry.id, pinned=pinned)
+        rows.pin(tx, root, chosen.entry.id, pinned=pinned)
         for thread_id in sorted({source.thread_id for source in chosen.entry.sources if source.thread_id}):
             outputs.pin(tx, thread_id, pinned=thread_id in kept)
 
-    await (await book.database()).write(body)
+    await (await store.home.database()).write(body)
     return {"id": chosen.entry.id, "pinned": pinned}
 
 
-def changes(book: Book, text: str | None) -> list[Change]:
+def changes(home: Path, text: str | None) -> list[Change]:
     """Return how the memory changed, oldest first; of one entry if one is named by its id or the beginning of it.
 
     Raises:
         BadInput: no entry ever had this id.
     """
-    found = history.read(book.home)
+    found = history.read(home)
     if text is None:
         return found
     chosen = [change for change in found if change.entry_id.startswith(text.strip().lower() or "-")]
@@ -146,43 +146,43 @@ def changes(book: Book, text: str | None) -> list[Change]:
     return chosen
 
 
-async def reset(book: Book) -> dict[str, int]:
+async def reset(store: MemoryStore) -> dict[str, int]:
     """Begin anew: empty the workspace and forget every row about it; modes, pins and what was forgotten stay.
 
     Raises:
         WorkspaceError: the workspace is a link.
     """
-    root, moment = book.home / layout.FOLDER, wire_time(book.settings.now())
+    root, moment = store.root, wire_time(store.home.now())
     _refuse_link(root)
-    held = {each.entry.id: each.entry.text for each in await listing.known(book)}
-    if book.has_index():
-        home = str(book.home.resolve())
+    held = {each.entry.id: each.entry.text for each in await store.known()}
+    if store.home.has_index():
+        key = store.home.key
 
         def body(tx: Transaction) -> None:
             outputs.clear(tx)
-            rows.clear(tx, home)
-            postings.clear(tx, home, "memory")
+            rows.clear(tx, key)
+            postings.clear(tx, key, "memory")
 
-        await (await book.database()).write(body)
+        await (await store.home.database()).write(body)
     files = await anyio.to_thread.run_sync(_empty, root)
-    last = history.current(await anyio.to_thread.run_sync(history.read, book.home))
+    last = history.current(await anyio.to_thread.run_sync(history.read, store.home.path))
     gone = [
         Change(time=moment, entry_id=key, before=text, after=None, cause="reset")
         for key, text in {**held, **last}.items()
     ]
-    await anyio.to_thread.run_sync(history.append, book.home, gone)
-    await scrub(book)
+    await anyio.to_thread.run_sync(history.append, store.home.path, gone)
+    await scrub(store.home)
     return {"removed": len(held), "files": files}
 
 
-async def scrub(book: Book) -> None:
+async def scrub(home: Home) -> None:
     """Let nothing that was deleted be read from the database's files; where others use it, say so and go on."""
-    if not book.has_index():
+    if not home.has_index():
         return
     try:
-        await (await book.database()).scrub()
+        await (await home.database()).scrub()
     except StateError as error:
-        book.warn(f"What was deleted may still be in free space of the database: {error.sentence()}")
+        home.warn(f"What was deleted may still be in free space of the database: {error.sentence()}")
 
 
 def _empty(root: Path) -> int:

@@ -9,42 +9,34 @@ Session ledgers keep what was said, so a note can bring it back.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import anyio.to_thread
 import msgspec
 
-from commonplace.app import doctor
 from commonplace.errors import BadInput, CommonplaceError, WorkspaceError
-from commonplace.learning import lessons, providers, run
-from commonplace.learning.consolidate import consolidation_input, phase2, provenance
-from commonplace.learning.consolidate.consolidator import Embedded
-from commonplace.learning.extract import phase1
-from commonplace.learning.extract.rules import Embedded as Reader
-from commonplace.memory import listing
-from commonplace.memory.edits import edits as hand
-from commonplace.memory.edits import history, manual_edits, notes, removal
+from commonplace.memory import lessons, listing
+from commonplace.memory.edits import edits, history, manual_edits, notes, removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
-from commonplace.memory.files import raw_memories
+from commonplace.memory.entries import Entry
 from commonplace.memory.files.raw_memories import Input
-from commonplace.memory.listing import Known
+from commonplace.memory.restore import restore_outputs
+from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import baseline, layout, staging
 from commonplace.projects import assignment
 from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
 from commonplace.state import entries as mirror
-from commonplace.state import jobs, outputs, postings, usage
+from commonplace.state import outputs, postings, usage
 from commonplace.state.database import Row, Transaction
 from commonplace.state.outputs import Output
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
 
 _QUOTED: Final = re.compile(r'"([^"]{3,})"')
 _ENOUGH: Final = 3
@@ -69,7 +61,7 @@ class _Plan(msgspec.Struct):
     before: set[str]
     """The ids of all entries."""
     meant: list[str]
-    others: list[Known]
+    others: list[KnownEntry]
     outputs: dict[str, Output]
     """By thread, for those that change."""
 
@@ -79,7 +71,23 @@ class _Plan(msgspec.Struct):
         return Forgotten([*decisions.forgotten(home), line])
 
 
-async def forget(book: Book, text: str, *, dry_run: bool = False) -> Forgot:
+class Relearning(Protocol):
+    """What forgetting asks of learning: to read a session again, and to make the memory anew."""
+
+    async def reread(self, path: Path, project: str, forgotten: Forgotten) -> Output | None:
+        """Return what a session teaches without what was forgotten; None where only a model could read it again."""
+        ...
+
+    async def rebuild(self) -> str:
+        """Make the memory's files anew, after whoever is at it; return how that went."""
+        ...
+
+    def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
+        """Make the memory's files anew in a copy of a home; return the entries that they hold then."""
+        ...
+
+
+async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_run: bool = False) -> Forgot:
     """Forget what a text means: an entry by its id or words, else whatever holds the text.
 
     Raises:
@@ -87,36 +95,38 @@ async def forget(book: Book, text: str, *, dry_run: bool = False) -> Forgot:
         WorkspaceError: the memory could not be made anew; what is left to do happens at the next run.
     """
     if not dry_run:
-        await anyio.to_thread.run_sync(_adopt, book)
-    plan = await _plan(book, text, is_looking=dry_run)
+        await anyio.to_thread.run_sync(_adopt, store)
+    plan = await _plan(store, relearning, text, is_looking=dry_run)
     if dry_run:
-        return await _foretell(book, plan)
-    root = book.home / layout.FOLDER
-    old = await anyio.to_thread.run_sync(_stamps, book.home)
-    await anyio.to_thread.run_sync(lambda: decisions.append(book.home, "forget", plan.time, **plan.decision))
-    now = int(book.settings.now().timestamp())
-    database = await book.database()
+        return await _foretell(store, relearning, plan)
+    root = store.root
+    old = await anyio.to_thread.run_sync(_stamps, store.home.path)
+    await anyio.to_thread.run_sync(lambda: decisions.append(store.home.path, "forget", plan.time, **plan.decision))
+    now = store.home.now_s()
+    database = await store.home.database()
 
     def body(tx: Transaction) -> None:
         for thread_id, left in plan.outputs.items():
             outputs.replace(tx, thread_id, left, now=now)
 
     await database.write(body)
-    status = await _consolidate(book)
-    after = {each.entry.id for each in await listing.known(book)}
+    status = await relearning.rebuild()
+    after = {each.entry.id for each in await store.known()}
     removed = sorted({*plan.before, *plan.meant} - after)
-    await anyio.to_thread.run_sync(_rewrite_history, book.home)
-    await database.write(lambda tx: _forget_rows(tx, str(book.home.resolve()), removed))
-    await (await book.index()).retell(book.home)
-    await hand.scrub(book)
+    await anyio.to_thread.run_sync(_rewrite_history, store.home.path)
+    await database.write(lambda tx: _forget_rows(tx, store.home.key, removed))
+    await (await store.home.index()).retell(store.home.path)
+    await edits.scrub(store.home)
     if status not in _DONE:
         raise WorkspaceError(
             f"It is not learned again, but the memory in {root} could not be made anew ({status}).",
             hint="Run `commonplace memory run`; it says what is in the way.",
         )
-    new = await anyio.to_thread.run_sync(_stamps, book.home)
+    new = await anyio.to_thread.run_sync(_stamps, store.home.path)
     files = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
-    return Forgot(removed, [str(book.home / path) for path in files], [each.listed() for each in plan.others])
+    return Forgot(
+        removed, [str(store.home.path / path) for path in files], [listing.listed(each) for each in plan.others]
+    )
 
 
 def _forget_rows(tx: Transaction, root: str, removed: list[str]) -> None:
@@ -126,47 +136,37 @@ def _forget_rows(tx: Transaction, root: str, removed: list[str]) -> None:
     postings.clear(tx, root, "memory")
 
 
-def _adopt(book: Book) -> None:
+def _adopt(store: MemoryStore) -> None:
     """Make notes of what a person changed in the files and no run has seen, so that the decision comes after it."""
-    root = book.home / layout.FOLDER
+    root = store.root
     if not root.is_symlink() and (root / layout.GIT).is_dir():
         staging.recover(root)
-        manual_edits.adopt(book.home, root, book.settings.now())
+        manual_edits.adopt(store.home.path, root, store.home.now())
         for change in baseline.status(root):  # what was said there is in notes now, and must not be noted again
             text = baseline.content(root, change.path)
             if change.letter == "M" and text is not None and manual_edits.is_told(change.path):
                 staging.put(root / change.path, text)
 
 
-async def _consolidate(book: Book) -> str:
-    """Make the memory anew, after whoever is at it; return how that went."""
-    report = run.Report()
-    phase = phase2.Phase(book.settings, await book.database(), Embedded(), jobs.this_process(), background=False)
-    await run.consolidate_now(phase, report)
-    for warning in report.warnings:
-        book.warn(warning)
-    return report.consolidation.status
-
-
 # What is meant
 
 
-async def _plan(book: Book, text: str, *, is_looking: bool) -> _Plan:
-    root = book.home / layout.FOLDER
+async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_looking: bool) -> _Plan:
+    root = store.root
     if root.is_symlink():
         raise WorkspaceError(f"The memory folder {root} is a link.", hint="Replace it by a folder.", path=str(root))
     wanted = " ".join(text.split())
-    if not wanted or not (root.exists() or book.has_index()):
+    if not wanted or not (root.exists() or store.home.has_index()):
         raise _nothing(text)
-    if not is_looking or not book.has_index():
-        await (await book.index()).refresh(book.home)
-        await assignment.settle(book)
-    await doctor.restore_learned(book)
-    database = await book.database()
+    if not is_looking or not store.home.has_index():
+        await (await store.home.index()).refresh(store.home.path)
+        await assignment.settle(store.home)
+    await restore_outputs(store.home)
+    database = await store.home.database()
     taught = await database.read(outputs.everything)
-    found = await listing.known(book)
+    found = await store.known()
     told = await anyio.to_thread.run_sync(notes.read, root)
-    past = await anyio.to_thread.run_sync(history.read, book.home)
+    past = await anyio.to_thread.run_sync(history.read, store.home.path)
     matches = listing.named(wanted, found) if wanted else []
     if len(matches) > 1 and all(each.entry.id.startswith(wanted.lower()) for each in matches):
         listing.one(wanted, found)  # it says why not
@@ -182,13 +182,20 @@ async def _plan(book: Book, text: str, *, is_looking: bool) -> _Plan:
         texts.add(wanted)
     plan = _Plan(
         decision(sorted(texts)),
-        wire_time(_moment(book, told)),
+        wire_time(_moment(store, told)),
         {each.entry.id for each in found},
         [each.entry.id for each in chosen],
         [each for each in matches if each not in chosen],
         {},
     )
-    plan.outputs = await _read_again(book, plan.forgotten(book.home), taught, plan.meant, found)
+    rests_on = {
+        source.thread_id
+        for each in found
+        if each.entry.id in plan.meant
+        for source in each.entry.sources
+        if source.thread_id
+    }
+    plan.outputs = await _read_again(store, relearning, plan.forgotten(store.home.path), taught, rests_on)
     return plan
 
 
@@ -196,18 +203,18 @@ def _nothing(text: str) -> BadInput:
     return BadInput(f"Nothing in memory is called or says {text!r}.", hint="`commonplace memory list` shows it all.")
 
 
-def _moment(book: Book, told: list[notes.Note]) -> datetime:
+def _moment(store: MemoryStore, told: list[notes.Note]) -> datetime:
     """Return the time of the decision: not before any note that it is about."""
     newest = max((note.seconds for note in told), default=0)
-    return max(book.settings.now(), datetime.fromtimestamp(newest, UTC))
+    return max(store.home.now(), datetime.fromtimestamp(newest, UTC))
 
 
-def _all_of(each: Known) -> str:
+def _all_of(each: KnownEntry) -> str:
     return "\n".join(" ".join(text.split()) for text in (each.entry.text, *listing.wordings(each.entry))).lower()
 
 
 def _of_entry(
-    chosen: Known, taught: dict[str, Output], past: list[history.Change], told: list[notes.Note]
+    chosen: KnownEntry, taught: dict[str, Output], past: list[history.Change], told: list[notes.Note]
 ) -> Iterator[str]:
     """Yield every wording of an entry: as it is told, as it was said, and as it was told before.
 
@@ -268,26 +275,24 @@ def _holding(
 
 
 async def _read_again(
-    book: Book, forgotten: Forgotten, taught: dict[str, Output], meant: list[str], found: list[Known]
+    store: MemoryStore, relearning: Relearning, forgotten: Forgotten, taught: dict[str, Output], rests_on: set[str]
 ) -> dict[str, Output]:
     """Return what is left of the sessions that said it: read again without it, or cut where that cannot be.
 
     Forgetting waits for no server and costs nothing, so what a model read is cut.
     """
-    rests_on = {source.thread_id for each in found if each.entry.id in meant for source in each.entry.sources}
     said = {key for key, each in taught.items() if key in rests_on or removal.output(each, forgotten) is not each}
-    home = str(book.home.resolve())
-    rows: list[Row] = await (await book.database()).read(lambda tx: tx.query("threads.current", home=home))
+    root = store.home.key
+    rows: list[Row] = await (await store.home.database()).read(lambda tx: tx.query("threads.current", home=root))
     ledgers = {row["thread_id"]: row for row in rows}
-    extractor = Reader() if book.settings["memory.extract_model"] == providers.EMBEDDED else None
     left: dict[str, Output] = {}
     for key in sorted(said):
         row = ledgers.get(key)
-        try:
-            if row is None or extractor is None:
-                raise BadInput("The session cannot be read again.")
-            again = await phase1.one(extractor, Path(row["path"]), row["project"], forgotten)
-        except (CommonplaceError, OSError):
+        again = None
+        if row is not None:
+            with contextlib.suppress(CommonplaceError, OSError):
+                again = await relearning.reread(Path(row["path"]), row["project"], forgotten)
+        if again is None:
             again = removal.output(taught[key], forgotten)
         if again != taught[key]:
             left[key] = again
@@ -313,59 +318,57 @@ def _contents(root: Path) -> Iterable[tuple[str, bytes]]:
             yield path.as_posix(), place.read_bytes()
 
 
-async def _foretell(book: Book, plan: _Plan) -> Forgot:
+async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> Forgot:
     """Return what would go: the same work, on a copy that is thrown away."""
-    home, now = str(book.home.resolve()), int(book.settings.now().timestamp())
-    database = await book.database()
+    root, now = store.home.key, store.home.now_s()
+    database = await store.home.database()
     rows = await database.read(
         lambda tx: outputs.select(
             tx,
-            home,
-            limit=book.settings["memory.max_raw_memories"],
-            max_unused_days=book.settings["memory.max_unused_days"],
+            root,
+            limit=store.home.settings["memory.max_raw_memories"],
+            max_unused_days=store.home.settings["memory.max_unused_days"],
             now=now,
         )
     )
-    mirrored = await database.read(lambda tx: mirror.mirrored(tx, home))
+    mirrored = await database.read(lambda tx: mirror.mirrored(tx, root))
     left: list[Row] = [
         {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or _output(row))} for row in rows
     ]
     kept = [row for row in left if row["raw_memory"]]
-    return await anyio.to_thread.run_sync(_rehearse, book, plan, kept, mirrored)
+    return await anyio.to_thread.run_sync(_rehearse, store, relearning, plan, kept, mirrored)
 
 
 def _output(row: Row) -> Output:
     return Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"])
 
 
-def _rehearse(book: Book, plan: _Plan, rows: list[Row], mirrored: str | None) -> Forgot:
-    forgotten = plan.forgotten(book.home)
-    old = _stamps(book.home)
+def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: list[Row], mirrored: str | None) -> Forgot:
+    forgotten = plan.forgotten(store.home.path)
+    old = _stamps(store.home.path)
     with tempfile.TemporaryDirectory(prefix="commonplace-forget-") as folder:
-        home = Path(folder)
-        root = home / layout.FOLDER
-        if (book.home / layout.FOLDER).is_dir():
-            shutil.copytree(book.home / layout.FOLDER, root, symlinks=True)
+        copy = Path(folder)
+        root = copy / layout.FOLDER
+        if (store.root).is_dir():
+            shutil.copytree(store.root, root, symlinks=True)
         for name in (history.FILE, decisions.FILE):
-            if (book.home / name).is_file():
-                shutil.copy(book.home / name, home / name)
+            if (store.home.path / name).is_file():
+                shutil.copy(store.home.path / name, copy / name)
         layout.ensure(root)
         if (root / layout.GIT).is_dir():
-            manual_edits.adopt(home, root, book.settings.now())
+            manual_edits.adopt(copy, root, store.home.now())
         removal.workspace(root, forgotten)
-        desk = consolidation_input.of_rows(home, root, rows)
-        desk.forgotten = forgotten
-        desk.is_kept = provenance.is_others(root, mirrored)
-        raw_memories.sync(root, desk.inputs)
-        held = Embedded().consolidate(desk).entries
-        _rewrite_history(home, forgotten)
-        new = _stamps(home)
+        held = relearning.rehearse(copy, rows, mirrored, forgotten)
+        _rewrite_history(copy, forgotten)
+        new = _stamps(copy)
     after = {entry.id for entry in held}
     files = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     removed = sorted({*plan.before, *plan.meant} - after)
     if removed and history.FILE not in files:
         files.append(history.FILE)
-    return Forgot(removed, [str(book.home / path) for path in files], [each.listed() for each in plan.others])
+    return Forgot(
+        removed, [str(store.home.path / path) for path in files], [listing.listed(each) for each in plan.others]
+    )
 
 
 def _rewrite_history(home: Path, forgotten: Forgotten | None = None) -> None:

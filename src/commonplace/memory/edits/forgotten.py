@@ -17,9 +17,8 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.learning.reading import sentences
-from commonplace.learning.reading.session_view import Answered, Said, View
 from commonplace.memory import similarity
+from commonplace.memory.sentence_split import split
 from commonplace.protocol.ids import parse_time
 from commonplace.rollout import decisions
 
@@ -127,20 +126,6 @@ class Forgotten:
         """Say whether it is worth looking whether a text holds something that was forgotten."""
         return bool(self._near(text))
 
-    def mask(self, view: View) -> None:
-        """Take forgotten sentences out of a session before anybody reads it."""
-        if not self:
-            return
-        for turn in view.turns:
-            for event in turn.events:
-                if isinstance(event, Said | Answered):
-                    event.text = self.without(event.text)
-            words = [event for event in turn.events if isinstance(event, Said | Answered)]
-            is_only_talk = len(words) == len(turn.events)
-            if is_only_talk and not any(isinstance(event, Said) and event.text for event in words):
-                turn.events = []  # an answer to nothing would be taken for the beginning of something
-            turn.events = [event for event in turn.events if not isinstance(event, Said | Answered) or event.text]
-
     def without(self, text: str, instead: str = "") -> str:
         """Return a text without what was forgotten; `instead` if nothing else was in it."""
         spans = sorted({(start, end) for _, start, end in self._found(text)})
@@ -181,7 +166,7 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
         if line.strip():
             yield begin, end
             place = begin
-            for part in sentences.split(line):
+            for part in split(line):
                 found = text.find(part, place, end)
                 if found >= 0:
                     place = found + len(part)

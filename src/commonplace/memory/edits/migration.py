@@ -13,29 +13,25 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio.to_thread
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.learning import output_shape
 from commonplace.memory.edits import notes, removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.manual_edits import said_by
 from commonplace.memory.entries import GLOBAL, normal
-from commonplace.memory.files import raw_memories as inputs
-from commonplace.memory.files import validation
+from commonplace.memory.files import output_shape, raw_memories, validation
 from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout, staging
 from commonplace.projects.identity import look
 from commonplace.redact import redact
 from commonplace.state import outputs
 from commonplace.state.database import Transaction
 from commonplace.state.outputs import Output
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
 
 RESOURCES: Final = "extensions/external_agent_import/resources"
 _INSTRUCTIONS: Final = """\
@@ -74,24 +70,24 @@ class _Wish(msgspec.Struct, frozen=True):
     target: str = ""
 
 
-async def migrate(book: Book, folder: Path) -> Migrated:
+async def migrate(store: MemoryStore, folder: Path) -> Migrated:
     """Take over the memory in a folder.
 
     Raises:
         BadInput: there is none.
     """
-    source = await anyio.to_thread.run_sync(_source, folder, book.home)
+    source = await anyio.to_thread.run_sync(_source, folder, store.home.path)
     report = Migrated(str(source))
-    root = book.home / layout.FOLDER
+    root = store.root
     if root.is_symlink():
         raise BadInput(f"The memory folder {root} is a link.", hint="Replace it by a folder.")
-    taught = await anyio.to_thread.run_sync(inputs.read_folder, source)
+    taught = await anyio.to_thread.run_sync(raw_memories.read_folder, source)
     if taught:
-        await (await book.index()).refresh(book.home)
-        await _take_inputs(book, taught, report)
-    known = (await (await book.database()).read(outputs.everything)).values() if book.has_index() else ()
+        await (await store.home.index()).refresh(store.home.path)
+        await _take_inputs(store, taught, report)
+    known = (await (await store.home.database()).read(outputs.everything)).values() if store.home.has_index() else ()
     learned = normal("\n".join(each.raw_memory for each in known))
-    await anyio.to_thread.run_sync(_take_wishes, book, source, learned, report)
+    await anyio.to_thread.run_sync(_take_wishes, store, source, learned, report)
     return report
 
 
@@ -113,10 +109,10 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-async def _take_inputs(book: Book, taught: list[Input], report: Migrated) -> None:
+async def _take_inputs(store: MemoryStore, taught: list[Input], report: Migrated) -> None:
     """Take over what single sessions taught: as rows where we know the session, else as resources."""
-    forgotten = await anyio.to_thread.run_sync(Forgotten.of, book.home)
-    home, now = str(book.home.resolve()), int(book.settings.now().timestamp())
+    forgotten = await anyio.to_thread.run_sync(Forgotten.of, store.home.path)
+    root, now = store.home.key, store.home.now_s()
     unknown: list[Input] = []
 
     def body(tx: Transaction) -> tuple[int, int, list[Input]]:
@@ -124,7 +120,7 @@ async def _take_inputs(book: Book, taught: list[Input], report: Migrated) -> Non
         for one in taught:
             found = Output(redact(one.raw_memory), redact(one.rollout_summary), one.rollout_slug)
             cleaned = removal.output(found, forgotten)
-            known = tx.query("threads.by_id", home=home, thread_id=one.thread_id)
+            known = tx.query("threads.by_id", home=root, thread_id=one.thread_id)
             if not known or output_shape.problem(cleaned) is not None:
                 others.append(one)
             elif cleaned.is_empty or outputs.get(tx, one.thread_id) is not None:
@@ -134,19 +130,19 @@ async def _take_inputs(book: Book, taught: list[Input], report: Migrated) -> Non
                 tx.execute("threads.learned", thread_id=one.thread_id, watermark=one.updated_s)
         return taken, left, others
 
-    taken, left, unknown = await (await book.database()).write(body)
+    taken, left, unknown = await (await store.home.database()).write(body)
     report.inputs += taken
     report.skipped += left
-    await anyio.to_thread.run_sync(_keep_aside, book.home / layout.FOLDER, unknown, forgotten, report)
+    await anyio.to_thread.run_sync(_keep_aside, store.root, unknown, forgotten, report)
 
 
 def _keep_aside(root: Path, unknown: list[Input], forgotten: Forgotten, report: Migrated) -> None:
     """Write what sessions taught that we do not know beside the memory, one folder for each place they ran in."""
-    names = inputs.stems(unknown)
+    names = raw_memories.stems(unknown)
     for one in unknown:
         key = f"{re.sub(r'[^a-z0-9]+', '-', one.cwd.lower()).strip('-')[-40:] or 'unknown'}-{_short(one.cwd)}"
         folder = root / RESOURCES / key
-        text = redact(f"{inputs.summary_text(one)}\n{one.raw_memory}\n")
+        text = redact(f"{raw_memories.summary_text(one)}\n{one.raw_memory}\n")
         text = "\n".join(line for line in text.split("\n") if not validation.is_unfit(line))
         if _put(folder / f"{names[one.thread_id]}.md", forgotten.without(text)):
             report.inputs += 1
@@ -170,11 +166,11 @@ def _put(path: Path, text: str) -> bool:
     return True
 
 
-def _take_wishes(book: Book, source: Path, learned: str, report: Migrated) -> None:
+def _take_wishes(store: MemoryStore, source: Path, learned: str, report: Migrated) -> None:
     """Write a note for each thing that the other memory says and ours does not."""
-    root = book.home / layout.FOLDER
+    root = store.root
     staging.recover(root)
-    forgotten = Forgotten.of(book.home)
+    forgotten = Forgotten.of(store.home.path)
     known = {(note.action, normal(note.text), note.scope) for note in notes.read(root)}
     for wish in _wishes(source):
         text = " ".join(redact(wish.text).split())
@@ -243,4 +239,4 @@ def _modified(path: Path) -> datetime:
 
 
 def _text(path: Path) -> str:
-    return path.read_bytes()[: inputs.MAX_FILE_BYTES].decode("utf-8", "replace")
+    return path.read_bytes()[: raw_memories.MAX_FILE_BYTES].decode("utf-8", "replace")

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from commonplace.learning.reading import injection
 from commonplace.memory.entries import Entry, Source
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.files.handbook import Block, Task
+from commonplace.memory.injection import is_injection
 from commonplace.memory.workspace import baseline, layout
 from commonplace.redact import find
 
@@ -218,7 +218,7 @@ def _unfit(text: str) -> Iterator[str]:
 
 def is_unfit(line: str) -> bool:
     """Say whether a line has a link to follow in it, or an order to whoever reads it."""
-    return bool(_LINK.search(line)) or injection.is_injection(line)
+    return bool(_LINK.search(line)) or is_injection(line)
 
 
 def plain(line: str) -> str:

@@ -1,4 +1,4 @@
-"""Counting what memory was of use: cited by an answer, given out by a tool, told in a prompt.
+"""Counting the use of memory: cited by an answer, retrieved by a tool, injected into a prompt.
 
 Only what exists counts, each thing once for each answer or call; what a citation names and is not there stays in the
 receipt. An entry's use is also that of the sessions that taught it, so that what is used does not age. Counting is
@@ -8,25 +8,22 @@ never worth an error: a database that fails costs the count and a warning.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import msgspec
 
 from commonplace.errors import StateError
+from commonplace.importers.session_citations import Answer
 from commonplace.memory.entries import GLOBAL, Entry
-from commonplace.memory.recall import scoped_prompt
+from commonplace.memory.recall import known_entries
 from commonplace.memory.recall.receipts import Found, Place, Shelf
+from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout
 from commonplace.protocol import citations
 from commonplace.protocol.citations import Citation
 from commonplace.state import outputs, usage
 from commonplace.state.database import Transaction
 from commonplace.state.usage import Use
-
-if TYPE_CHECKING:
-    from commonplace.app.book import Book
-    from commonplace.importers.session_citations import Answer
 
 
 class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,13 +44,13 @@ class Receipt(msgspec.Struct):
     unknown: list[Unknown] = []
 
 
-async def cited(book: Book, said: str | Citation) -> Receipt:
+async def cited(store: MemoryStore, said: str | Citation) -> Receipt:
     """Count what an answer cites, and return what that was."""
     citation = citations.finished(said).citation if isinstance(said, str) else said
     if citation is None:
         return Receipt()
-    known = [each.entry for each in await scoped_prompt.known(book)]
-    shelf = Shelf(book.home / layout.FOLDER, known)
+    known = [each.entry for each in await known_entries.known(store)]
+    shelf = Shelf(store.root, known)
     places = [Place(each.path, each.line_start, each.line_end) for each in citation.entries]
     found = await anyio.to_thread.run_sync(lambda: [shelf.at(place) for place in places])
     missing = [
@@ -61,22 +58,22 @@ async def cited(book: Book, said: str | Citation) -> Receipt:
         for place, each in zip(places, found, strict=True)
         if each.problem is not None
     ]
-    named, strange = await _threads(book, citation.rollout_ids, known, shelf)
+    named, strange = await _threads(store, citation.rollout_ids, known, shelf)
     receipt = _receipt(found, named, [*dict.fromkeys(missing), *strange])
     used = set(receipt.entries)
-    await count(book, "cited", [entry for entry in known if entry.id in used], receipt.threads)
+    await count(store, "cited", [entry for entry in known if entry.id in used], receipt.threads)
     return receipt
 
 
-async def retrieved(book: Book, places: Iterable[tuple[str, int, int]], *, scope: str | None = None) -> Receipt:
+async def retrieved(store: MemoryStore, places: Iterable[tuple[str, int, int]], *, scope: str | None = None) -> Receipt:
     """Count what a tool gave out: what stands at places (path, first and last line), as far as a scope may see it."""
     asked = [Place(*place) for place in dict.fromkeys(places)]
     if not asked:
         return Receipt()
-    known = [each.entry for each in await scoped_prompt.known(book)]
+    known = [each.entry for each in await known_entries.known(store)]
     if scope is not None:
         known = [entry for entry in known if entry.scope in (GLOBAL, scope)]
-    shelf = Shelf(book.home / layout.FOLDER, known)
+    shelf = Shelf(store.root, known)
     found = await anyio.to_thread.run_sync(lambda: [shelf.at(place) for place in asked])
     if scope is not None:  # of other projects' tasks, a reader saw nothing
         ours = {source.thread_id for entry in known for source in entry.sources}
@@ -85,12 +82,12 @@ async def retrieved(book: Book, places: Iterable[tuple[str, int, int]], *, scope
                 each.threads = [thread for thread in each.threads if thread in ours]
     receipt = _receipt(found, [], [])
     used = set(receipt.entries)
-    await count(book, "retrieved", [entry for entry in known if entry.id in used], receipt.threads)
+    await count(store, "retrieved", [entry for entry in known if entry.id in used], receipt.threads)
     return receipt
 
 
 async def count(
-    book: Book, use: Use, used: Iterable[Entry], threads: Iterable[str] = (), *, besides: Iterable[str] = ()
+    store: MemoryStore, use: Use, used: Iterable[Entry], threads: Iterable[str] = (), *, besides: Iterable[str] = ()
 ) -> bool:
     """Count a use of entries, and of the sessions that taught them but for those that are counted already.
 
@@ -101,38 +98,45 @@ async def count(
     taught = (source.thread_id for entry in chosen for source in entry.sources if source.thread_id)
     counted = set(besides)
     sessions = [thread for thread in dict.fromkeys([*threads, *taught]) if thread not in counted]
-    if not (names or sessions) or not book.has_index():
+    if not (names or sessions) or not store.home.has_index():
         return False
-    now = int(book.settings.now().timestamp())
+    now = store.home.now_s()
 
     def body(tx: Transaction) -> None:
         usage.record_entries(tx, use, names, now=now)
         usage.record_outputs(tx, use, sessions, now=now)
 
     try:
-        await (await book.database()).write(body)
+        await (await store.home.database()).write(body)
     except (StateError, OSError) as error:
-        book.warn(f"What memory was used for could not be counted: {error}")
+        store.home.warn(f"What memory was used for could not be counted: {error}")
         return False
     return True
 
 
-async def imported(book: Book, answers: Iterable[Answer], oldest_ns: int) -> None:
-    """Count the entries that imported answers cite by their lines.
+class ImportedCitations:
+    """Counts the entries that imported answers cite by their lines.
 
-    Lines are those of the memory as it was told. So they count only if it did not change since the oldest of the
-    sessions was written; the threads that answers name are counted where they are noted.
+    Lines are those of the memory as the agent saw it. So they count only if the memory did not change since the oldest
+    of the sessions was written; the threads that answers name are counted where they are noted.
     """
-    memory = book.home / layout.FOLDER / layout.MEMORY
-    if not memory.is_file() or memory.stat().st_mtime_ns > oldest_ns:
-        return
-    known = {each.entry.id: each.entry for each in await scoped_prompt.known(book)}
-    shelf = Shelf(book.home / layout.FOLDER, known.values())
-    for answer in answers:
-        places = [Place(*place) for place in answer.places]
-        found = await anyio.to_thread.run_sync(lambda places=places: [shelf.at(place) for place in places])
-        used = [known[name] for name in _receipt(found, [], []).entries]
-        await count(book, "cited", used, besides=answer.threads)
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def __call__(self, answers: Iterable[Answer], oldest_ns: int) -> None:
+        """Count what answers cite; `oldest_ns` is when the oldest of their files was written."""
+        store = self._store
+        memory = store.root / layout.MEMORY
+        if not memory.is_file() or memory.stat().st_mtime_ns > oldest_ns:
+            return
+        known = {each.entry.id: each.entry for each in await known_entries.known(store)}
+        shelf = Shelf(store.root, known.values())
+        for answer in answers:
+            places = [Place(*place) for place in answer.places]
+            found = await anyio.to_thread.run_sync(lambda places=places: [shelf.at(place) for place in places])
+            used = [known[name] for name in _receipt(found, [], []).entries]
+            await count(store, "cited", used, besides=answer.threads)
 
 
 def _receipt(found: list[Found], threads: list[str], unknown: list[Unknown]) -> Receipt:
@@ -141,12 +145,14 @@ def _receipt(found: list[Found], threads: list[str], unknown: list[Unknown]) -> 
     return Receipt(list(entries), list(named), unknown)
 
 
-async def _threads(book: Book, names: list[str], known: list[Entry], shelf: Shelf) -> tuple[list[str], list[Unknown]]:
+async def _threads(
+    store: MemoryStore, names: list[str], known: list[Entry], shelf: Shelf
+) -> tuple[list[str], list[Unknown]]:
     """Return the threads that ids name, and those ids that name none."""
     spelt = {name: citations.thread_of(name) for name in names}
     there = {source.thread_id for entry in known for source in entry.sources}
     wanted = list(dict.fromkeys(thread for thread in spelt.values() if thread is not None and thread not in there))
-    listed = await _listed(book, wanted)
+    listed = await _listed(store, wanted)
     raw = (await anyio.to_thread.run_sync(shelf.text, layout.RAW)) or "" if len(listed) < len(wanted) else ""
     there |= listed | {thread for thread in wanted if f"## Thread `{thread}`\n" in raw}
     unknown = [
@@ -157,21 +163,21 @@ async def _threads(book: Book, names: list[str], known: list[Entry], shelf: Shel
     return list(dict.fromkeys(thread for thread in spelt.values() if thread in there and thread is not None)), unknown
 
 
-async def _listed(book: Book, threads: list[str]) -> set[str]:
+async def _listed(store: MemoryStore, threads: list[str]) -> set[str]:
     """Return those threads that the database knows."""
-    if not threads or not book.has_index():
+    if not threads or not store.home.has_index():
         return set()
-    home = str(book.home.resolve())
+    root = store.home.key
 
     def body(tx: Transaction) -> set[str]:
         return {
             thread
             for thread in threads
-            if outputs.get(tx, thread) is not None or tx.query("threads.by_id", home=home, thread_id=thread)
+            if outputs.get(tx, thread) is not None or tx.query("threads.by_id", home=root, thread_id=thread)
         }
 
     try:
-        return await (await book.database()).read(body)
+        return await (await store.home.database()).read(body)
     except (StateError, OSError) as error:
-        book.warn(f"What an answer cites could not be looked up: {error}")
+        store.home.warn(f"What an answer cites could not be looked up: {error}")
         return set()

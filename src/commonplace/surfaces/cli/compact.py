@@ -13,7 +13,7 @@ from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.command import json_option
 
 if TYPE_CHECKING:
-    from commonplace.sessions.compact import Report
+    from commonplace.sessions.compact import CompactionReport
 
 
 @click.command("compact")
@@ -41,12 +41,12 @@ def command(
 ) -> None:
     """Shrink what the next request of a thread would carry; its record keeps everything."""
 
-    async def inside() -> Report:
-        from commonplace.sessions.compact import Wish
+    async def inside() -> CompactionReport:
+        from commonplace.sessions.compact import CompactionRequest
 
         async with books.open(warn=output.warn) as book:
-            wish = Wish(window, target, digest_tokens, model)
-            return await book.sessions.compact(thread, wish, home, dry_run=dry_run)
+            request = CompactionRequest(window, target, digest_tokens, model)
+            return await book.sessions.compact(thread, request, home, dry_run=dry_run)
 
     report = anyio.run(inside)
     if as_json:
@@ -55,7 +55,7 @@ def command(
         _show(report)
 
 
-def _show(report: Report) -> None:
+def _show(report: CompactionReport) -> None:
     if report.status == "unchanged":
         output.say(f"Nothing to do: {report.tokens_before} tokens are within the target.")
         return

@@ -23,9 +23,8 @@ from rich.text import Text
 
 from commonplace.app import book as books
 from commonplace.app.book import Book
-from commonplace.learning import learn
 from commonplace.learning.evaluate import cases, files
-from commonplace.memory import listing
+from commonplace.learning.learn import Plan
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.listing import Listed
 from commonplace.surfaces.cli import learn_report, output
@@ -62,11 +61,11 @@ async def _tour(folder: Path) -> None:
         screen.print(Text(told, style="dim"))
         begun = time.perf_counter()
         places = tuple(place for place in (folder / "codex", folder / "claude") if place.is_dir())
-        report = await learn.learn(book, learn.Plan(paths=places))
+        report = await book.memory.learn(Plan(paths=places))
         elapsed = time.perf_counter() - begun
         _title(screen, "2", "commonplace learn")
         learn_report.read(report)
-        shown = [each.listed() for each in await listing.known(book)]
+        shown = await book.memory.entries()
         learn_report.memory(shown, shown=4)
         screen.print(Text(f"\n{len(shown)} entries in {elapsed:.1f} s, no model, no network.", style="bold"))
         await _why(screen, book, shown)
@@ -93,7 +92,7 @@ def _title(screen: Console, number: str, text: str) -> None:
 async def _why(screen: Console, book: Book, shown: list[Listed]) -> None:
     """Show the exact words that the best-supported entry rests on."""
     best = max(shown, key=lambda entry: (entry.kind == "preference", entry.support, entry.scope == GLOBAL))
-    found = await listing.why(book, best.id)
+    found = await book.memory.why(best.id)
     _title(screen, "3", f"commonplace memory why {best.id}")
     screen.print(Text(f"  {output.one_line(found.entry.text, screen.width - 4)}", style="magenta"))
     for link in found.chain[:3]:
@@ -111,7 +110,7 @@ async def _history(screen: Console, book: Book) -> None:
     if not gone:
         return
     _title(screen, "4", "What changed its mind: commonplace memory history")
-    known = {each.entry.id: each.entry.text for each in await listing.known(book)}
+    known = {each.id: each.text for each in await book.memory.entries()}
     for change in gone[:3]:
         now = known.get(change.cause.rpartition(" ")[2], "")
         screen.print(Text(f"  was  {output.one_line(change.before or '', screen.width - 8)}", style="dim"))

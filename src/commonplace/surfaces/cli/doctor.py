@@ -6,7 +6,7 @@ import anyio
 import click
 
 from commonplace.app import book as books
-from commonplace.app.doctor import Report, examine
+from commonplace.app.doctor import DoctorReport, examine
 from commonplace.surfaces.cli import output
 
 
@@ -19,9 +19,9 @@ def command(repair: bool, as_json: bool) -> int:
     Exits 1 when something is wrong. Counters and budgets cannot be rebuilt; if they are lost, it says so.
     """
 
-    async def inside() -> Report:
+    async def inside() -> DoctorReport:
         async with books.open(warn=output.warn) as book:
-            return await examine(book, repair=repair)
+            return await examine(book.state, repair=repair)
 
     report = anyio.run(inside)
     if as_json:

@@ -22,8 +22,8 @@ from commonplace.surfaces.cli import output
 
 if TYPE_CHECKING:
     from commonplace.agent import events
+    from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
-    from commonplace.app.thread import Thread
 
 MODES = ("read-only", "workspace-write", "danger-full-access")
 _SUB = ("resume", "fork")
@@ -181,18 +181,16 @@ async def _thread(book: Book, asked: Asked) -> Thread:
         raise BadInput("A session that is gone on with is written to.", hint="Leave --ephemeral out.")
     name = asked.thread or await _newest(book, asked)
     if asked.action == "fork":
-        from commonplace.app import thread
-
-        await thread.check(book, thread.wish(None, asked.wishes))
+        await book.check(**asked.wishes)
         name = (await book.sessions.fork(name)).thread_id
     return await book.resume(name, **asked.wishes)
 
 
 async def _newest(book: Book, asked: Asked) -> str:
     """Return the newest session of ours, in this folder or in any."""
-    from commonplace.sessions import recent
+    from commonplace.sessions import index
 
-    return (await recent.newest(book, None if asked.everywhere else asked.cwd)).thread_id
+    return (await index.newest_thread(book.state, None if asked.everywhere else asked.cwd)).thread_id
 
 
 async def _signals(thread: Thread) -> None:

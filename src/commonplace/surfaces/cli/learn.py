@@ -17,7 +17,7 @@ from commonplace.surfaces.cli.times import since_seconds
 
 if TYPE_CHECKING:
     from commonplace.learning.estimate import Forecast
-    from commonplace.learning.run import Report
+    from commonplace.learning.run import LearningReport
     from commonplace.memory.listing import Listed
 
 _BAR = 24
@@ -84,18 +84,17 @@ def command(
     flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
     line = _Line()
 
-    from commonplace.learning import learn
-    from commonplace.memory import listing
+    from commonplace.learning.learn import Plan
 
     async def ask(told: Forecast) -> bool:
         line.end()
         return await memory_eval.ask(told)
 
-    async def inside() -> tuple[Report, list[Listed], Path]:
+    async def inside() -> tuple[LearningReport, list[Listed], Path]:
         async with books.open(flags=flags, warn=output.warn) as book:
-            plan = learn.Plan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
-            report = await learn.learn(book, plan, line, None if yes else ask)
-            shown = [] if dry_run else [each.listed() for each in await listing.known(book)]
+            plan = Plan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
+            report = await book.memory.learn(plan, line, None if yes else ask)
+            shown = [] if dry_run else await book.memory.entries()
             return report, shown, book.home
 
     report, shown, home = anyio.run(inside)
@@ -108,7 +107,7 @@ def command(
         show(report, shown, home)
 
 
-def _would(report: Report) -> None:
+def _would(report: LearningReport) -> None:
     screen = learn_report.console()
     for source in report.sources:
         output.say(f"{source.source}: {source.found} session file(s) in {source.path}")
@@ -118,12 +117,12 @@ def _would(report: Report) -> None:
     screen.print("Nothing was changed.")
 
 
-def _cost(report: Report) -> str:
+def _cost(report: LearningReport) -> str:
     requests, tokens = report.cost["requests"], report.cost["tokens"]
     return f"Cost: {requests:,} requests, {tokens:,} tokens." if requests else "Cost: nothing, no model was asked."
 
 
-def show(report: Report, shown: list[Listed], home: Path) -> None:
+def show(report: LearningReport, shown: list[Listed], home: Path) -> None:
     """Tell what was learned, what was skipped and why, what it cost, and what to do next."""
     for source in report.sources:
         views.imported_source(source)

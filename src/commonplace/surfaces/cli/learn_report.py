@@ -13,7 +13,7 @@ from commonplace.memory.entries import GLOBAL
 from commonplace.surfaces.cli.output import one_line, safe
 
 if TYPE_CHECKING:
-    from commonplace.learning.run import Report
+    from commonplace.learning.run import LearningReport
     from commonplace.memory.listing import Listed
 
 REASONS: Final = {
@@ -42,7 +42,7 @@ def console() -> Console:
     return Console(width=width, highlight=False, soft_wrap=True)
 
 
-def run(report: Report) -> None:
+def run(report: LearningReport) -> None:
     """Tell what a run did: what was read, and what the memory became."""
     read(report)
     done = report.consolidation
@@ -51,7 +51,7 @@ def run(report: Report) -> None:
     warnings(report)
 
 
-def read(report: Report) -> None:
+def read(report: LearningReport) -> None:
     """Tell what was read and what was not."""
     screen = console()
     total = report.extracted + report.no_output + len(report.failed)
@@ -64,7 +64,7 @@ def read(report: Report) -> None:
         screen.print(Text(f"  {count} not read: {REASONS.get(reason, reason)}", style="dim"))
 
 
-def warnings(report: Report) -> None:
+def warnings(report: LearningReport) -> None:
     """Tell what a person should know."""
     screen = console()
     for warning in report.warnings:

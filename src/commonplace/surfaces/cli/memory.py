@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from commonplace.app.memory import MODES, PHASES, Cost, Status
+from commonplace.app.memory import PHASES
+from commonplace.learning.status import Cost, Status
+from commonplace.memory.edits.mode import MODES
 from commonplace.surfaces.cli import memory_edits, memory_entries, memory_eval, memory_prompt, output, search
 from commonplace.surfaces.cli.command import call, json_option
 

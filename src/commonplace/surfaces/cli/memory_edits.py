@@ -26,9 +26,9 @@ def note(text: str, project: str | None, everywhere: bool, change: str | None, f
 
     It is for the project of the current folder unless said otherwise, and counts from the next `learn` or `memory run`.
     """
-    from commonplace.memory.edits.edits import Told
+    from commonplace.memory.edits.edits import NoteRequest
 
-    told = Told(text=text, project=project, everywhere=everywhere, change=change, forget=forget)
+    told = NoteRequest(text=text, project=project, everywhere=everywhere, change=change, forget=forget)
     path = call(lambda memory: memory.note(told))
     if as_json:
         output.print_json({"path": str(path)})

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commonplace.app.memory import LIMIT
 from commonplace.memory.entries import KINDS
+from commonplace.memory.listing import LIMIT
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.command import call, json_option
 
 if TYPE_CHECKING:
-    from commonplace.memory.listing import Listed, Why
+    from commonplace.memory.listing import Listed
+    from commonplace.memory.why import Why
 
 _WIDTH = 140
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from commonplace.app.book import Book
     from commonplace.memory.recall.tools import Reading
     from commonplace.search.hits import Hit
-    from commonplace.search.search import Wish
+    from commonplace.search.query import Query
 
 LIMIT = 10
 limit_option = click.option("--limit", type=int, default=LIMIT, show_default=True, help="How many at most.")
@@ -78,15 +78,16 @@ def sessions(
         raise click.UsageError("--batch goes with neither --in nor --exact.")
 
     async def inside() -> list[Hit] | int:
+        from commonplace.search.within import Thread
+
         async with books.open(warn=output.warn) as book:
             since_s = since_seconds(since, book.settings.now())
             if batch:
                 return await _batch(book, project, since_s, assistant)
-            wish = await _wish(book, query or "", limit, None if thread else project, since_s, assistant)
+            asked = await _query(book, query or "", limit, None if thread else project, since_s, assistant)
             if thread is not None:
-                found = book.sessions.search_in(thread, wish, exact=exact, ignore_case=ignore_case)
-                return await found
-            return await _search(book, wish, exact=exact, ignore_case=ignore_case)
+                return await book.search.in_thread(Thread(thread), asked, exact=exact, ignore_case=ignore_case)
+            return await _search(book, asked, exact=exact, ignore_case=ignore_case)
 
     found = anyio.run(inside)
     if isinstance(found, int):
@@ -98,36 +99,34 @@ def sessions(
     return 0
 
 
-async def _search(book: Book, wish: Wish, *, exact: bool, ignore_case: bool) -> list[Hit]:
+async def _search(book: Book, query: Query, *, exact: bool, ignore_case: bool) -> list[Hit]:
     progress = output.Progress("reading what is new")
-    wish.check()
+    query.check()
     if exact:
-        from commonplace.search import exact as word_for_word
-
-        await (await book.index()).refresh(book.home, progress=progress)
+        hits = await book.search.exact_sessions(query, ignore_case=ignore_case, progress=progress)
         progress.end()
-        return await word_for_word.search(book, wish, book.search.cleaner(), ignore_case=ignore_case)
+        return hits
     await book.search.refresh(progress, memory=False)
     progress.end()
-    return await book.search.sessions(wish)
+    return await book.search.sessions(query)
 
 
-async def _wish(
+async def _query(
     book: Book, query: str, limit: int, project: str | None, since_s: int | None, assistant: float | None
-) -> Wish:
-    from commonplace.memory import listing
+) -> Query:
+    from commonplace.projects import lookup
     from commonplace.projects.identity import identify
-    from commonplace.search.search import Wish
+    from commonplace.search.query import Query
 
-    scope = await listing.scope_of(book, project, ()) if project is not None else None
+    scope = await lookup.named_scope(book.state, project, ()) if project is not None else None
     near = await anyio.to_thread.run_sync(identify, Path.cwd()) if scope is None else None
-    return Wish(query, limit, scope, since_s, assistant, near)
+    return Query(query, limit, scope, since_s, assistant, near)
 
 
 async def _batch(book: Book, project: str | None, since_s: int | None, assistant: float | None) -> int:
     """Answer each line of stdin by a line; return how the command ends."""
-    from commonplace.memory import listing
-    from commonplace.search.search import Wish
+    from commonplace.projects import lookup
+    from commonplace.search.query import Query
 
     await book.search.refresh(memory=False)
     scopes: dict[str, str] = {}
@@ -140,9 +139,9 @@ async def _batch(book: Book, project: str | None, since_s: int | None, assistant
             asked = _asked.decode(line)
             name = asked.project if asked.project is not None else project
             if name is not None and name not in scopes:
-                scopes[name] = await listing.scope_of(book, name, ())
+                scopes[name] = await lookup.named_scope(book.state, name, ())
             scope = scopes[name] if name is not None else None
-            answer = {"hits": await book.search.sessions(Wish(asked.query, asked.limit, scope, since_s, assistant))}
+            answer = {"hits": await book.search.sessions(Query(asked.query, asked.limit, scope, since_s, assistant))}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             wrong = BadInput(f"A line of the batch is no query: {error}.", hint='Use {"query": "…"}, one per line.')
             answer, failed = _error(wrong), True
@@ -176,14 +175,12 @@ def memory(
 
     async def inside() -> list[Hit]:
         async with books.open(warn=output.warn) as book:
-            wish = await _wish(book, query, limit, project, since_seconds(since, book.settings.now()), None)
-            wish.check()
+            asked = await _query(book, query, limit, project, since_seconds(since, book.settings.now()), None)
+            asked.check()
             if exact:
-                from commonplace.memory.recall import reader
-
-                return await reader.search(book, wish, ignore_case=ignore_case)
+                return await book.search.exact_memory(asked, ignore_case=ignore_case)
             await book.search.refresh(sessions=False)
-            found = await book.search.memory(wish)
+            found = await book.search.memory(asked)
             await book.search.count(found)
             return found
 
@@ -207,10 +204,8 @@ def read(path: str, first: int, lines: int | None, project: str | None, as_json:
     """
 
     async def inside() -> Reading:
-        from commonplace.memory.recall import reader
-
         async with books.open(warn=output.warn) as book:
-            return await reader.read(book, path, first=first, lines=lines, project=project)
+            return await book.memory.read(path, first=first, lines=lines, project=project)
 
     found = anyio.run(inside)
     if as_json:

@@ -9,7 +9,7 @@ import msgspec
 
 from commonplace.importers.run import Outcome
 from commonplace.protocol.rollout import Skipped
-from commonplace.sessions.imports import Report
+from commonplace.sessions.imports import ImportReport
 from commonplace.sessions.inspection import Context, Shown, Verified
 from commonplace.state.threads import Page
 from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say
@@ -77,7 +77,7 @@ def imported_source(source: Outcome) -> None:
     say(f"{source.source}: {source.found} session file(s) in {source.path} ({counts})")
 
 
-def imported(report: Report) -> None:
+def imported(report: ImportReport) -> None:
     """Print what an import did, and what it left out."""
     for source in report.sources:
         say(f"{source.source}: {source.found} session file(s) in {source.path}")

@@ -13,7 +13,7 @@ import click
 
 from commonplace.app import background_process
 from commonplace.app import book as books
-from commonplace.learning import run
+from commonplace.learning.run import LearningReport
 from commonplace.surfaces.cli import learn_report, output
 
 _ENDED = 128 + signal.SIGTERM
@@ -43,7 +43,7 @@ def command(once: bool, background: bool, current: str | None, as_json: bool) ->
     if current is not None and not background:
         raise click.UsageError("--current needs --background.")
 
-    def tell(report: run.Report) -> None:
+    def tell(report: LearningReport) -> None:
         if as_json:
             output.print_json(report)
         elif once or report.extracted or report.failed:
@@ -52,9 +52,9 @@ def command(once: bool, background: bool, current: str | None, as_json: bool) ->
     async def work() -> None:
         async with books.open(warn=output.warn) as book:
             if background:
-                tell(await background_process.learn(book, current))
+                tell(await background_process.learn(book.state, current))
             else:
-                await run.work(book, tell, once=once)
+                await book.memory.work(tell, once=once)
 
     if background:
         with contextlib.suppress(OSError):

@@ -24,7 +24,7 @@ import uvicorn
 from commonplace.errors import BadInput
 from commonplace.surfaces.mcp import http_auth, protocol
 from commonplace.surfaces.mcp.protocol import Fault, Json, Parcel, Refusal, Request
-from commonplace.surfaces.mcp.server import House, Options, house, warn
+from commonplace.surfaces.mcp.server import Options, SharedState, shared_state, warn
 from commonplace.surfaces.mcp.session import Session
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -69,7 +69,7 @@ class Turned(Exception):
 class Endpoint:
     """The one address that messages are sent to (an ASGI application)."""
 
-    def __init__(self, shared: House, port: int, token: str) -> None:
+    def __init__(self, shared: SharedState, port: int, token: str) -> None:
         self._shared = shared
         self._port = port
         self._token = token
@@ -307,7 +307,7 @@ def run(options: Options, port: int) -> None:
         warn(f"Clients must show {shown}")
 
     async def inside() -> None:
-        async with house(options) as shared:
+        async with shared_state(options) as shared:
             await _serve(Endpoint(shared, port, token), listening, ready)
 
     with listening:

@@ -15,7 +15,8 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.memory.recall.toolbox import Lending, Toolbox, Work
+from commonplace.app.memory_lender import MemoryLender
+from commonplace.app.memory_tools import MemoryTools, Work
 from commonplace.surfaces.mcp.session import Session
 
 _LAST_SECONDS: Final = 5.0
@@ -29,18 +30,18 @@ class Options(msgspec.Struct, frozen=True):
     notes: bool = False
 
 
-class House:
+class SharedState:
     """What all clients share."""
 
-    def __init__(self, options: Options, lending: Lending, tasks: TaskGroup) -> None:
+    def __init__(self, options: Options, lender: MemoryLender, tasks: TaskGroup) -> None:
         self._options = options
-        self._lending = lending
+        self._lender = lender
         self._tasks = tasks
 
     def session(self) -> Session:
         """Return the talk with a new client."""
         options = self._options
-        return Session(Toolbox(self._lending, self._later, project=options.project, notes=options.notes), warn)
+        return Session(MemoryTools(self._lender, self._later, project=options.project, notes=options.notes), warn)
 
     def _later(self, work: Work) -> None:
         self._tasks.start_soon(_harmless, work)
@@ -55,16 +56,16 @@ async def _harmless(work: Work) -> None:
 
 
 @asynccontextmanager
-async def house(options: Options) -> AsyncGenerator[House]:
+async def shared_state(options: Options) -> AsyncGenerator[SharedState]:
     """Open what clients share; at the end, what was begun is finished as far as time allows."""
-    lending = Lending(warn)
+    lender = MemoryLender(warn)
     try:
         async with anyio.create_task_group() as tasks:
-            yield House(options, lending, tasks)
+            yield SharedState(options, lender, tasks)
             tasks.cancel_scope.deadline = anyio.current_time() + _LAST_SECONDS
     finally:
         with anyio.CancelScope(shield=True):
-            await lending.close()
+            await lender.close()
 
 
 def warn(text: str) -> None:

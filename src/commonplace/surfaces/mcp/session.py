@@ -16,8 +16,8 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 
+from commonplace.app.memory_tools import MemoryTools
 from commonplace.errors import CommonplaceError
-from commonplace.memory.recall.toolbox import Toolbox
 from commonplace.surfaces.mcp import protocol, rendering
 from commonplace.surfaces.mcp.protocol import Fault, Id, Json, Notice, Parcel, Refusal, Reply, Request
 
@@ -34,8 +34,8 @@ SLOW: Final = frozenset({"tools/call", "resources/read", "tools/list"})
 class Session:
     """What is known about one client, and the answers to it."""
 
-    def __init__(self, toolbox: Toolbox, warn: Callable[[str], None]) -> None:
-        self.toolbox = toolbox
+    def __init__(self, tools: MemoryTools, warn: Callable[[str], None]) -> None:
+        self.tools = tools
         self.version: str | None = None
         self._warn = warn
         self._has_roots = False
@@ -155,7 +155,7 @@ class Session:
     async def list_tools(self, params: Json, _: Send) -> Json:
         """List the tools, all on one page."""
         _one_page(params)
-        return {"tools": [rendering.tool(each) for each in await self.toolbox.definitions()]}
+        return {"tools": [rendering.tool(each) for each in await self.tools.definitions()]}
 
     async def call_tool(self, params: Json, send: Send) -> Json:
         """Call a tool; what it cannot do is part of the result."""
@@ -164,11 +164,11 @@ class Session:
             raise Fault(protocol.INVALID_PARAMS, "A tool is called by its name.")
         if arguments is not None and not isinstance(arguments, dict):
             raise Fault(protocol.INVALID_PARAMS, "The arguments are an object.")
-        if name not in {each.name for each in await self.toolbox.definitions()}:
+        if name not in {each.name for each in await self.tools.definitions()}:
             raise Fault(protocol.INVALID_PARAMS, f"There is no tool called {rendering.any_text(name)}.")
         await self._look_around(send)
         try:
-            return rendering.given(await self.toolbox.call(name, cast("Json", arguments or {})))
+            return rendering.given(await self.tools.call(name, cast("Json", arguments or {})))
         except CommonplaceError as failed:
             return rendering.refused(failed.sentence())
         except OSError as failed:
@@ -190,14 +190,14 @@ class Session:
             raise Fault(code, f"There is no resource {rendering.any_text(uri)}.", {"uri": uri[:1000]})
         await self._look_around(send)
         try:
-            return rendering.contents(await self.toolbox.summary())
+            return rendering.contents(await self.tools.summary())
         except OSError as failed:
             reason = f"The memory cannot be read: {failed.strerror or failed}."
             raise Fault(protocol.INTERNAL_ERROR, reason) from None
 
     async def _look_around(self, send: Send) -> None:
         """Ask a client that has roots for them, once, and again after it said that they changed."""
-        if not self._has_roots or self.toolbox.is_fixed or send is _nowhere:
+        if not self._has_roots or self.tools.is_fixed or send is _nowhere:
             return
         async with self._looking:
             if self._roots_known or self._closed:
@@ -205,7 +205,7 @@ class Session:
             self._roots_known = True
             reply = await self._ask("roots/list", send)
             if reply is not None and not reply.refused:
-                self.toolbox.folder = next(iter(_folders(reply.result)), None)
+                self.tools.folder = next(iter(_folders(reply.result)), None)
 
     async def _ask(self, method: str, send: Send) -> Reply | None:
         """Ask the client something; None if it does not answer in time."""

@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 
 from commonplace.surfaces.mcp import protocol, session
 from commonplace.surfaces.mcp.protocol import Json, Parcel, Refusal, Request
-from commonplace.surfaces.mcp.server import Options, house
+from commonplace.surfaces.mcp.server import Options, shared_state
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """The longest message that is read, in bytes."""
@@ -223,7 +223,7 @@ def run(options: Options) -> None:
 
     async def inside() -> None:
         incoming, outgoing = private_descriptors()
-        async with house(options) as shared:
+        async with shared_state(options) as shared:
             await serve(shared.session(), incoming, outgoing)
 
     anyio.run(inside)

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning import output_shape
+from commonplace.memory.files import output_shape
 from commonplace.state.outputs import Output
 
 MAX_LINE: Final = 4_000

@@ -24,7 +24,7 @@ import msgspec
 
 from commonplace.learning.extract.model.drafts import Reference
 from commonplace.learning.extract.rules.findings import Evidence, quote
-from commonplace.learning.reading import injection, sentences
+from commonplace.learning.reading import exclusions, sentences
 from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Span, View
 
 LEAST: Final = 8
@@ -124,7 +124,7 @@ class Session:
                 continue  # some put an ellipsis where they stop to quote, or an arrow before what came of it
             words = quote(_original(found, wanted))
             return (
-                None if injection.is_unfit(words) else Proof(Evidence(found.at, words, HOW[found.whose]), found.whose)
+                None if exclusions.is_unfit(words) else Proof(Evidence(found.at, words, HOW[found.whose]), found.whose)
             )
         return None
 

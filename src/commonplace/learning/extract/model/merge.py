@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import msgspec
 
-from commonplace.learning import lessons
 from commonplace.learning.consolidate import command_similarity
 from commonplace.learning.extract.model import render
 from commonplace.learning.extract.model.drafts import STEPS
 from commonplace.learning.extract.model.verified import Learned, Task, Told
-from commonplace.learning.lessons import Lesson
-from commonplace.memory import similarity
+from commonplace.memory import lessons, similarity
 from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.lessons import Lesson
 
 
 def merge(slices: list[Told]) -> Told:

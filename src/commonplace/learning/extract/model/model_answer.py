@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from commonplace.learning import output_shape
+from commonplace.memory.files import output_shape
 from commonplace.redact import redact
 from commonplace.state.outputs import Output
 

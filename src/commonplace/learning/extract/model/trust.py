@@ -28,9 +28,10 @@ from commonplace.learning.extract.model.drafts import FAILURES, KNOWLEDGE, PREFE
 from commonplace.learning.extract.model.evidence import Proof
 from commonplace.learning.extract.model.verified import Learned, Task, Told
 from commonplace.learning.extract.rules.findings import quote
-from commonplace.learning.reading import cues, injection, sentences
+from commonplace.learning.reading import cues, exclusions, sentences
 from commonplace.learning.reading.cues import Cue, Heard
 from commonplace.memory import similarity
+from commonplace.memory.sentence_split import MAX_SENTENCE
 
 _MAX_TEXT: Final = 600
 _MAX_NAME: Final = 120
@@ -98,7 +99,7 @@ class Judge:
         """Return a bullet as it may be kept; None if it may not."""
         proofs = [proof for each in bullet.references if (proof := self._session.proof(each)) is not None]
         text = quote(bullet.text, _MAX_TEXT)
-        if injection.is_unfit(text) or not text or (not proofs and bullet.section != STEPS):
+        if exclusions.is_unfit(text) or not text or (not proofs and bullet.section != STEPS):
             return None
         person = [proof for proof in proofs if proof.whose == "person"]
         lead = _lead(bullet)
@@ -158,7 +159,7 @@ class Judge:
         return self._said | _words(self._session.ran)
 
     def _is_sayable(self, text: str) -> bool:
-        return not injection.is_unfit(text) and (not _is_telling(text, _TELLS) or self._is_grounded(text))
+        return not exclusions.is_unfit(text) and (not _is_telling(text, _TELLS) or self._is_grounded(text))
 
     def _is_name(self, slug: str) -> bool:
         """Say whether a slug is made of words: a credential in lower case has no other sign than its letters."""
@@ -194,7 +195,7 @@ def _told_words(text: str, person: list[Proof]) -> str:
 
 def _is_telling(text: str, wanted: tuple[Cue, ...]) -> bool:
     """Say whether a text tells somebody what to do."""
-    parts = sentences.split(text) if len(text) <= sentences.MAX_SENTENCE else [*sentences.split(text), text]
+    parts = sentences.split(text) if len(text) <= MAX_SENTENCE else [*sentences.split(text), text]
     return any(Heard(part, cues.likely(part) or cues.LANGUAGES).any(*wanted) for part in parts)
 
 

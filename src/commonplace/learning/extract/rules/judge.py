@@ -18,7 +18,7 @@ from commonplace.learning.extract.rules import classifier, preferences, statemen
 from commonplace.learning.extract.rules.classifier import Moment
 from commonplace.learning.extract.rules.findings import FAILURES, PREFERENCES, Kind, section_of
 from commonplace.learning.extract.rules.preferences import Where
-from commonplace.learning.reading import injection
+from commonplace.learning.reading import exclusions
 from commonplace.learning.reading.cues import Cue
 from commonplace.learning.reading.sentences import Sentence
 
@@ -90,7 +90,7 @@ ANSWERING: Final = Scene("answering")
 def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> Told | None:
     """Return what a sentence teaches; None for nothing."""
     sentence = own[number]
-    if injection.is_unfit(sentence.text) or sentence.heard.says("retraction"):
+    if exclusions.is_unfit(sentence.text) or sentence.heard.says("retraction"):
         return None
     by_cues = kind_by_cues(sentence, scene)
     heard = classifier.listen(own, number, scene.moment, by_cues)
@@ -116,7 +116,7 @@ def _least(sentence: Sentence, best: Kind, scene: Scene) -> float:
         return SURE_THROUGHOUT
     if best == "failure" and scene.failing:
         return SURE_AFTER_FAILING
-    if injection.is_dictated(sentence.heard) or (best == "failure" and scene.moment == "opening"):
+    if exclusions.is_dictated(sentence.heard) or (best == "failure" and scene.moment == "opening"):
         return SURE_THROUGHOUT  # what is to be written, or what is broken
     return SURE_AGAINST if _speaks_against(sentence, scene.moment) else SURE
 
@@ -135,7 +135,7 @@ def kind_by_cues(sentence: Sentence, scene: Scene) -> Kind | None:
 
 def _speaks_against(sentence: Sentence, moment: Moment) -> bool:
     """Say whether cue words make it unlikely that a sentence lasts: once, others, a request, a bug, a few words."""
-    if sentence.heard.any(*_AGAINST) or not injection.is_meant_to_last(sentence):
+    if sentence.heard.any(*_AGAINST) or not exclusions.is_meant_to_last(sentence):
         return True
     if moment == "opening" and (sentence.first or sentence.heard.says("problem")):
         return True

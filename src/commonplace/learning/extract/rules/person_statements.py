@@ -14,7 +14,7 @@ import msgspec
 from commonplace.learning.extract.rules import classifier, judge, preferences, statements
 from commonplace.learning.extract.rules.findings import PREFERENCES, Evidence, Finding, Kind, Task, quote, section_of
 from commonplace.learning.extract.rules.judge import Scene, Told
-from commonplace.learning.reading import commands, errors, injection, patches, sentences, tables
+from commonplace.learning.reading import commands, errors, exclusions, patches, sentences, tables
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Stopped
 
@@ -90,7 +90,7 @@ def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
         on_text = is_talk
         for event in task.events:
             if isinstance(event, Said) and event.voice != "shell":
-                if injection.is_text_work(event.text):
+                if exclusions.is_text_work(event.text):
                     on_text = True  # what is said from here on is about the text
                 else:
                     scene = Scene(before.moment, programs, before.failing, on_text)
@@ -164,7 +164,7 @@ def _may_stand_by(sentence: Sentence) -> bool:
     heard = sentence.heard
     return not (
         sentence.is_question
-        or injection.is_unfit(sentence.text)
+        or exclusions.is_unfit(sentence.text)
         or heard.any("praise", "once", "transient", "retraction", "others", "unreal", "moving_on")
         or _CONSENT.fullmatch(heard.lower.strip())
     )

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from commonplace.learning.extract.rules.findings import Evidence, Finding, Kind, quote
-from commonplace.learning.reading import injection, sentences, tables
+from commonplace.learning.reading import exclusions, sentences, tables
 from commonplace.learning.reading.cues import Heard
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import Called, Said, Stopped
@@ -43,7 +43,7 @@ _MIN_HAN: Final = 4
 
 def after_stop(said: Said, stopped: Called | Stopped, place: int) -> Finding | None:
     """Return what a person wants instead of what they stopped or refused: all they said about it."""
-    own = [each for each in sentences.of_text(said.text) if not each.is_question and not injection.is_unfit(each.text)]
+    own = [each for each in sentences.of_text(said.text) if not each.is_question and not exclusions.is_unfit(each.text)]
     meant = [each for each in own if not _is_aside(each)]
     text = " ".join(sentence.text for sentence in meant)
     if not meant or len(text) > _MAX_AFTER_STOP or _NO_NOTE.fullmatch(text.strip().lower()):
@@ -94,7 +94,7 @@ def tells_instead(parts: list[Sentence], sentence: Sentence, where: Where) -> bo
         and first.any("blame", "forbid", "mine")
         and not sentence.is_question
         and len(sentence.text.split()) <= _MAX_JOINED
-        and injection.is_meant_to_last(sentence)
+        and exclusions.is_meant_to_last(sentence)
         and not heard.any("praise", "rejection", "moving_on", "transient")
         and not _AT_HAND.search(heard.lower)
     )
@@ -104,7 +104,7 @@ def tells_instead(parts: list[Sentence], sentence: Sentence, where: Where) -> bo
 def kind_of(sentence: Sentence, where: Where) -> Kind | None:
     """Return what kind of wish a sentence tells; None for none."""
     heard = sentence.heard
-    if not _is_sayable(sentence, where) or not injection.is_meant_to_last(sentence) or injection.is_dictated(heard):
+    if not _is_sayable(sentence, where) or not exclusions.is_meant_to_last(sentence) or exclusions.is_dictated(heard):
         return None
     if sentence.is_listed:
         return None if heard.says("transient") else "rule"
@@ -124,7 +124,7 @@ def _is_sayable(sentence: Sentence, where: Where) -> bool:
     text = sentence.text
     if (len(text) < _MIN_CHARS and len(_HAN.findall(text)) < _MIN_HAN) or text.endswith((":", "：")):
         return False
-    if sentence.is_question and not injection.insists(sentence.heard):
+    if sentence.is_question and not exclusions.insists(sentence.heard):
         return where == "answering" and sentence.heard.says("blame")
     return True
 
@@ -145,7 +145,7 @@ def _is_norm(heard: Heard, where: Where) -> bool:
         return False
     if heard.says("request") and not normative and not heard.says("we"):
         return False
-    if injection.is_state(heard) and not heard.any("forbid", "contrast", "scope"):
+    if exclusions.is_state(heard) and not heard.any("forbid", "contrast", "scope"):
         return False
     if where == "opening":
         return normative or is_about_work(heard) or (heard.says("we") and heard.says("scope"))
@@ -155,7 +155,7 @@ def _is_norm(heard: Heard, where: Where) -> bool:
 def _is_wish(heard: Heard, where: Where) -> bool:
     """Say whether a sentence tells what this person wants by default."""
     about_work = is_about_work(heard)
-    if heard.says("transient") or (injection.is_state(heard) and not heard.any("mine", "forbid", "blame")):
+    if heard.says("transient") or (exclusions.is_state(heard) and not heard.any("mine", "forbid", "blame")):
         return False
     if heard.says("praise") and not heard.any("mine", "blame", "command", "contrast"):
         return False

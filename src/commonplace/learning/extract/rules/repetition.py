@@ -15,7 +15,7 @@ import msgspec
 
 from commonplace.learning.extract.rules.findings import Evidence, Finding, Task, quote
 from commonplace.learning.extract.rules.preferences import is_about_work, kind_of
-from commonplace.learning.reading import injection, sentences, tables
+from commonplace.learning.reading import exclusions, sentences, tables
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import Said
 
@@ -49,14 +49,14 @@ def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
 def _asked(task: Task) -> Iterator[_Asked]:
     """Yield the sentences of a task that ask for something about the way of working."""
     for event in task.events:
-        if not isinstance(event, Said) or event.voice != "user" or injection.is_text_work(event.text):
+        if not isinstance(event, Said) or event.voice != "user" or exclusions.is_text_work(event.text):
             continue
         for sentence in sentences.of_text(event.text):
             heard = sentence.heard
             words = frozenset(word.lower().strip(".,") for word in _WORD.findall(sentence.text)) - _COMMON
             if not _MIN_SHARED <= len(words) <= _MAX_WORDS or sentence.is_question or not is_about_work(heard):
                 continue
-            if injection.is_unfit(sentence.text) or heard.any("rejection", "praise", "problem", "others", "unreal"):
+            if exclusions.is_unfit(sentence.text) or heard.any("rejection", "praise", "problem", "others", "unreal"):
                 continue
             if kind_of(sentence, "answering") is None:
                 yield _Asked(sentence, event, words)

@@ -10,7 +10,7 @@ from typing import Final
 
 from commonplace.learning.extract.rules.findings import Evidence, Finding, Kind, Task, quote
 from commonplace.learning.extract.rules.preferences import Where, is_decision, is_fact
-from commonplace.learning.reading import commands, injection, sentences, tables
+from commonplace.learning.reading import commands, exclusions, sentences, tables
 from commonplace.learning.reading.cues import Cue
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import Answered, Said
@@ -73,7 +73,7 @@ def kind_of(sentence: Sentence, where: Where, programs: frozenset[str]) -> Kind 
         return "failure"
     if is_fact(sentence, where):
         return "environment"
-    return "decision" if injection.is_meant_to_last(sentence) and is_decision(sentence.heard) else None
+    return "decision" if exclusions.is_meant_to_last(sentence) and is_decision(sentence.heard) else None
 
 
 def _is_dead_end(sentence: Sentence) -> bool:

@@ -26,8 +26,8 @@ from commonplace.errors import BadInput
 from commonplace.surfaces.cli import output
 
 if TYPE_CHECKING:
+    from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
-    from commonplace.app.thread import Thread
 
 MODES = ("read-only", "workspace-write", "danger-full-access")
 ASKING = ("untrusted", "on-request", "never")
@@ -131,11 +131,10 @@ async def _thread(book: Book, asked: Asked) -> Thread:
     """Open the thread that is talked in."""
     if asked.action == "start":
         return await book.start(**asked.wishes)
-    from commonplace.app import thread
-    from commonplace.sessions import recent
+    from commonplace.sessions import index
 
-    name = asked.thread or (await recent.newest(book, Path(asked.wishes["cwd"]))).thread_id
+    name = asked.thread or (await index.newest_thread(book.state, Path(asked.wishes["cwd"]))).thread_id
     if asked.action == "fork":
-        await thread.check(book, thread.wish(None, asked.wishes))
+        await book.check(**asked.wishes)
         name = (await book.sessions.fork(name)).thread_id
     return await book.resume(name, **asked.wishes)

@@ -149,9 +149,9 @@ async def _resume(talk: Talk, argument: str) -> None:
     if argument:
         await _go_on(talk, argument)
         return
-    from commonplace.sessions import recent
+    from commonplace.sessions import index
 
-    found = await recent.ours(talk.book, Path(talk.wishes["cwd"]), _LISTED + 1)
+    found = await index.own_threads(talk.book.state, Path(talk.wishes["cwd"]), _LISTED + 1)
     rows = [row for row in found if row.thread_id != talk.thread.id][:_LISTED]
     if not rows:
         raise BadInput("There is no other session in this folder.", hint="Give an id: /resume ID.")

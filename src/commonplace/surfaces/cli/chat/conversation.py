@@ -25,8 +25,8 @@ from commonplace.surfaces.cli.chat.questions import Question
 from commonplace.surfaces.cli.chat.screen import Screen
 
 if TYPE_CHECKING:
+    from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
-    from commonplace.app.thread import Thread
 
 _WORKING = "working · Ctrl-C stops it · what you type is told to it"
 _COMPACTING = "shortening the history · Ctrl-C stops it"

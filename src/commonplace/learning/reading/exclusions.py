@@ -12,9 +12,9 @@ from typing import Final
 from commonplace.learning.reading import sentences, tables
 from commonplace.learning.reading.cues import Heard
 from commonplace.learning.reading.sentences import Sentence
+from commonplace.memory.injection import is_injection
 from commonplace.redact import MARK
 
-_INJECTION: Final = tables.pattern("injection")
 _CREDENTIAL: Final = tables.pattern("credential")
 _STATE: Final = tables.pattern("state")
 _OUTLASTS: Final = tables.pattern("outlasts")
@@ -26,11 +26,6 @@ _DICTATED: Final = re.compile(r"[^:]{0,70}: \S")
 def holds_secret(text: str) -> bool:
     """Say whether a text gives a credential away, or one was taken out of it: nothing in it is worth the risk."""
     return MARK in text or bool(_CREDENTIAL.search(text))
-
-
-def is_injection(text: str) -> bool:
-    """Say whether a text tries to steer whoever reads it."""
-    return bool(_INJECTION.search(text))
 
 
 @lru_cache(maxsize=1024)

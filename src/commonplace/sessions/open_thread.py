@@ -1,15 +1,18 @@
-"""Looking at a file of another agent without importing it: converted into a place that is gone afterwards.
+"""Opening a thread for reading, whichever agent wrote its file.
 
-What is shown of it names the file itself, never the place where it was converted.
+Our own ledgers and Codex's files open as they are. A file of another agent is converted into a temporary folder that is
+removed afterwards; what is shown of it names the file itself, never that folder.
 """
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TypeVar
 
+import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
@@ -21,12 +24,17 @@ from commonplace.protocol import rollout
 from commonplace.protocol.rollout import Skipped
 from commonplace.rollout import layout
 from commonplace.rollout.blobs import BlobStore
-from commonplace.rollout.chain import Ledger, open_ledger
+from commonplace.rollout.chain import Ledger, Part, open_ledger, read_head
+from commonplace.rollout.chain_blobs import ChainStore
 from commonplace.rollout.private_folders import make_private
 from commonplace.rollout.sidechains import Sidechain
+from commonplace.sessions.resolve import Target
+from commonplace.state.home import Home
+
+T = TypeVar("T")
 
 
-class Opened(msgspec.Struct):
+class OpenThread(msgspec.Struct):
     """A thread that can be looked at, and where its payloads are."""
 
     ledger: Ledger
@@ -37,8 +45,39 @@ class Opened(msgspec.Struct):
     """Sub-agents, where those of the ledger's own folder are not the ones to show."""
 
 
+async def read_thread(home: Home, target: Target, elsewhere: Path | None, read: Callable[[OpenThread], T]) -> T:
+    """Open a thread in a worker thread, call `read` with it, and return what that returns."""
+
+    def work() -> T:
+        with contextlib.ExitStack() as stack:
+            return read(open_thread(home, target, elsewhere, stack))
+
+    return await anyio.to_thread.run_sync(work)
+
+
+def open_thread(home: Home, target: Target, elsewhere: Path | None, stack: contextlib.ExitStack) -> OpenThread:
+    """Open a thread, converting its file if another agent wrote it; `stack` removes what was made for that.
+
+    Raises:
+        NotASession: the file holds no session.
+        LedgerError: it cannot be read.
+    """
+    source = None if target.is_ours else sources.detect(target.path)
+    if source is not None and source != sources.CODEX:
+        return stack.enter_context(_converted(target.path, source, home.settings))
+    ledger = open_ledger(target.path, [home.path, *([elsewhere] if elsewhere else [])])
+    blobs = BlobStore(home.path if target.is_ours else target.home)
+    return OpenThread(ledger, ChainStore(blobs, ledger), "", [])
+
+
+async def open_head(target: Target) -> Ledger:
+    """Open only a thread's own file, for a thread that is about to go: what it inherits may be gone already."""
+    head, meta = await anyio.to_thread.run_sync(read_head, target.path)
+    return Ledger(target.path, meta, head, (Part(target.path, None),))
+
+
 @contextlib.contextmanager
-def converted(path: Path, source: str, settings: Settings) -> Generator[Opened]:
+def _converted(path: Path, source: str, settings: Settings) -> Generator[OpenThread]:
     """Convert a file for as long as somebody looks at it.
 
     Raises:
@@ -54,7 +93,7 @@ def converted(path: Path, source: str, settings: Settings) -> Generator[Opened]:
         else:
             own, inside = _empty(path, source, skipped, home), []
         chains = [Sidechain(each.head.thread_id, str(path)) for each in inside if each.head.parent is not None]
-        yield Opened(open_ledger(own), BlobStore(home), source, [*chains, *_sub_agents(path, source)])
+        yield OpenThread(open_ledger(own), BlobStore(home), source, [*chains, *_sub_agents(path, source)])
 
 
 def _empty(path: Path, source: str, skipped: list[Skipped], home: Path) -> Path:

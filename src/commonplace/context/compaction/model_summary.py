@@ -9,6 +9,7 @@ import anyio
 
 from commonplace.context.compaction import kept_messages
 from commonplace.context.compaction.summaries import Ask, TooLong
+from commonplace.context.history import History
 from commonplace.errors import ContextTooLong
 from commonplace.models.base import ItemDone, Model, Request
 from commonplace.models.providers import Choice
@@ -35,8 +36,6 @@ class ModelSummariser:
             TooLong: its window does not hold what it was given.
             ModelError, TimeoutError: there is none.
         """
-        from commonplace.context.history import History
-
         history = History()
         history.replace(ask.items)
         wanted = Request(

@@ -1,0 +1,219 @@
+"""A thread with an agent, as the library and the surfaces have it: its turns, and their events as a stream.
+
+    thread = await book.start(cwd=".", model="openai:gpt-5.4")
+    async for event in thread.run("Why is the login test flaky?"):
+        ...
+
+A turn runs in a task of its own, so it goes on while nobody reads; leaving the stream early (`aclosing`) interrupts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from commonplace.agent import events
+from commonplace.agent import input as inputs
+from commonplace.agent.approving import Decision
+from commonplace.agent.input import Input
+from commonplace.agent.profile import Profile
+from commonplace.agent.session import Session
+from commonplace.agent.undo import undo_turn
+from commonplace.context.sections import Mode
+from commonplace.context.usage import TokenInfo
+from commonplace.errors import CommonplaceError
+from commonplace.memory.edits.mode import set_mode
+from commonplace.models.base import Model
+from commonplace.models.providers import choose, connect, key_environment, key_variables
+from commonplace.protocol import citations, items, turns
+from commonplace.rollout import decisions
+from commonplace.sessions import index
+from commonplace.state.home import Home
+
+
+class Thread:
+    """One thread with an agent."""
+
+    def __init__(self, home: Home, session: Session, tasks: TaskGroup) -> None:
+        self._home = home
+        self._tasks = tasks
+        self._closed = False
+        self._next: Profile | None = None
+        self._speaker: Model | None = None
+        """The model of the next turn, where it is another one."""
+        self.session = session
+
+    @property
+    def profile(self) -> Profile:
+        """How the next turn runs."""
+        return self._next or self.session.profile
+
+    @property
+    def usage(self) -> TokenInfo | None:
+        """The tokens that were used; None before the first answer."""
+        return self.session.history.info
+
+    @property
+    def id(self) -> str:
+        """The thread's id."""
+        return self.session.thread_id
+
+    @property
+    def path(self) -> Path | None:
+        """Its file; None if it leaves none."""
+        return self.session.recorder.path if self.session.recorder is not None else None
+
+    def listen(self, listener: Callable[[events.Event], None]) -> Callable[[], None]:
+        """Have every event passed to a function; return what ends that."""
+        return self.session.listen(listener)
+
+    async def turn(self, given: str | Input, *, schema: Mapping[str, Any] | None = None) -> events.End:
+        """Run a turn to its end, in this task; return how it ended.
+
+        Raises:
+            BadInput: a turn is running, or the input cannot be used.
+        """
+        wanted = inputs.text(given, schema=schema) if isinstance(given, str) else given
+        end = await self.session.run(wanted, await self._changed())
+        await self._mirror()
+        return end
+
+    def change(self, *, model: str | None = None, mode: Mode | None = None) -> None:
+        """Take another model, or another way of working, from the next turn on (raises BadSetting)."""
+        profile = self.profile
+        if model is not None:
+            choice = choose(self._home.settings, model)
+            self._speaker = connect(choice, key_environment(self._home.environment))
+            withheld = (*profile.withheld, *key_variables(self._home.settings, choice))
+            profile = msgspec.structs.replace(profile, choice=choice, withheld=tuple(dict.fromkeys(withheld)))
+        self._next = msgspec.structs.replace(profile, mode=mode or profile.mode)
+
+    async def _changed(self) -> Profile | None:
+        """Return the profile that the next turn begins with, if it is another one; its model takes over."""
+        if self._next is None or self.session.turn is not None:
+            return None
+        profile, self._next = self._next, None
+        if self._speaker is not None:
+            before, self.session.model, self._speaker = self.session.model, self._speaker, None
+            await before.aclose()
+        return profile
+
+    async def run(self, given: str | Input, *, schema: Mapping[str, Any] | None = None) -> AsyncGenerator[events.Event]:
+        """Run a turn and yield its events, the last of which tells how it ended.
+
+        Raises:
+            BadInput: a turn is running, or the input cannot be used.
+        """
+        wanted = inputs.text(given, schema=schema) if isinstance(given, str) else given
+        send, receive = anyio.create_memory_object_stream[events.Event](max_buffer_size=float("inf"))
+        failed: list[CommonplaceError] = []
+        running = left = False
+
+        def hear(event: events.Event) -> None:
+            with contextlib.suppress(anyio.BrokenResourceError):  # nobody reads any more; the turn goes to its end
+                send.send_nowait(event)
+
+        async def work() -> None:
+            nonlocal running
+            if left:
+                return
+            running = True
+            stop = self.session.listen(hear)
+            try:
+                await self.turn(wanted)
+            except CommonplaceError as error:
+                failed.append(error)
+            finally:
+                running = False
+                stop()
+                send.close()
+
+        self._tasks.start_soon(work)
+        try:
+            async for event in receive:
+                yield event
+        finally:
+            left = True
+            receive.close()
+            if running:
+                with anyio.CancelScope(shield=True):
+                    await self.session.interrupt()
+        if failed:
+            raise failed[0]
+
+    def steer(self, words: str) -> None:
+        """Say something to the running turn; it is told before the next request (raises BadInput: none is running)."""
+        self.session.steer(inputs.text(words))
+
+    def queue(self, words: str) -> None:
+        """Say something that is answered in a turn of its own, after the present one."""
+        self.session.queue(inputs.text(words))
+
+    async def interrupt(self) -> None:
+        """End the running turn; what was said and done until then is recorded."""
+        await self.session.interrupt()
+
+    async def compact(self) -> events.End:
+        """Shorten what the next request carries; the ledger keeps everything."""
+        return await self.session.compact()
+
+    async def roll_back(self, turns: int = 1) -> None:
+        """Take back the last turns; the ledger keeps them."""
+        await self.session.roll_back(turns)
+
+    def decide(self, request_id: str, decision: Decision) -> None:
+        """Answer a question that the running turn asked (raises BadInput: nobody asks it)."""
+        self.session.decide(request_id, decision)
+
+    async def undo(self, *, redo: bool = False) -> dict[str, Any]:
+        """Put the files back as they were before the last turn that changed some, or forward again.
+
+        Raises:
+            BadInput: a turn is running, or there is nothing to undo.
+            UndoError: the snapshot is gone, or cannot be restored.
+        """
+        return await undo_turn.undo_open(self._home, self.session, redo=redo)
+
+    @property
+    def memory_mode(self) -> str:
+        """Whether memory learns from the thread: `enabled` or `disabled`."""
+        return decisions.modes(self._home.path).get(self.id, self.session.profile.memory_mode)
+
+    async def set_memory(self, mode: str) -> None:
+        """Decide whether memory learns from the thread (raises BadInput)."""
+        if self.session.recorder is not None:
+            await self.session.recorder.persist()
+            await set_mode(self._home, self.id, mode)
+
+    def last_words(self) -> tuple[str, str]:
+        """Return what the person said last, and what the model said to it; empty where the history has none."""
+        answer = ""
+        for entry in reversed(self.session.history.entries):
+            view = entry.view
+            if not isinstance(view, items.Message):
+                continue
+            text = "\n".join(part.text for part in view.content if part.text)
+            if turns.is_boundary(view):
+                return text, answer
+            if view.role == "assistant" and not answer:
+                answer = citations.strip(text)[0]
+        return "", ""
+
+    async def close(self) -> None:
+        """End it: a running turn is interrupted, what it started is ended, everything is written."""
+        if not self._closed:
+            self._closed = True
+            if self._speaker is not None:
+                await self._speaker.aclose()
+            await self.session.close()
+
+    async def _mirror(self) -> None:
+        """Bring the thread's row in the index up to date; if that fails, the next listing finds it."""
+        if self.path is not None:
+            await index.touch(self._home, self.path)

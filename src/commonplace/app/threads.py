@@ -1,0 +1,184 @@
+"""From settings and options to an agent's session: which model, where, what it may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypedDict
+
+import anyio.to_thread
+import msgspec
+from anyio.abc import TaskGroup
+
+from commonplace.agent import opening
+from commonplace.agent.hooks import values as hooks
+from commonplace.agent.profile import Approval, Profile, Sandbox
+from commonplace.agent.servers.values import Config, configured
+from commonplace.agent.session import Session
+from commonplace.app.session_environment import HomeEnvironment, project_of
+from commonplace.config import Settings
+from commonplace.context.sections import Tone
+from commonplace.errors import BadInput, BadSetting
+from commonplace.memory.store import MemoryStore
+from commonplace.models import catalog, instructions
+from commonplace.models.base import Model
+from commonplace.models.providers import Choice, Provider, choose, connect, key_environment, key_variables
+from commonplace.protocol import external_content
+from commonplace.rollout import decisions
+from commonplace.sessions.resolve import resolve
+from commonplace.state.home import Home
+
+
+class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a thread is to run; None leaves it to the settings."""
+
+    cwd: str | Path = "."
+    model: str | None = None
+    speaker: Model | None = None
+    """A model that is there already, such as a `ScriptedModel`; `model` then only names what is known of it."""
+    roots: tuple[str | Path, ...] = ()
+    sandbox: Sandbox | None = None
+    approval: Approval | None = None
+    effort: str | None = None
+    personality: Tone | None = None
+    ephemeral: bool = False
+    memory: bool = True
+    """Tell it what is remembered, and let it look there."""
+    source: Any = "exec"
+    originator: str = "commonplace"
+    base: str | None = None
+    """Base instructions of your own."""
+
+
+class OptionChanges(TypedDict, total=False):
+    """The fields of `ThreadOptions`, as keyword arguments."""
+
+    cwd: str | Path
+    model: str | None
+    speaker: Model | None
+    roots: tuple[str | Path, ...]
+    sandbox: Sandbox | None
+    approval: Approval | None
+    effort: str | None
+    personality: Tone | None
+    ephemeral: bool
+    memory: bool
+    source: Any
+    originator: str
+    base: str | None
+
+
+_SCRIPTED: Final = "scripted:scripted"
+"""The model that a `speaker` without a name stands for."""
+
+
+def options(given: ThreadOptions | None, changes: OptionChanges) -> ThreadOptions:
+    """Return options with some of their fields changed (raises BadInput: there is no such field)."""
+    known = ThreadOptions.__struct_fields__
+    if unknown := [name for name in changes if name not in known]:
+        raise BadInput(f"A thread has no option {unknown[0]!r}.", hint=f"Use {', '.join(known)}.")
+    return msgspec.structs.replace(given or ThreadOptions(), **changes)
+
+
+async def start(store: MemoryStore, tasks: TaskGroup, options: ThreadOptions) -> Session:
+    """Begin a thread."""
+    home = store.home
+    profile, model = _prepared(home, options, None)
+    environment = HomeEnvironment(store, tasks, memory=options.memory)
+    recording = None if options.ephemeral else home.recording()
+    return await opening.start(profile, model, environment, tasks, recording)
+
+
+async def resume(store: MemoryStore, tasks: TaskGroup, name: str, options: ThreadOptions) -> Session:
+    """Go on with a thread of ours."""
+    home = store.home
+    target = await resolve(home, name, None)
+    target.must_be_ours("gone on with")
+    if options.ephemeral:
+        raise BadInput("A thread that is gone on with is written to.", hint="Fork it, or leave `ephemeral` out.")
+    found = await anyio.to_thread.run_sync(opening.look, target.path, [home.path])
+    profile, model = _prepared(home, options, found.base)
+    environment = HomeEnvironment(store, tasks, memory=options.memory)
+    session = await opening.resume(found, profile, model, environment, tasks, home.recording())
+    if any(external_content.source(entry.view) == "unasked" for entry in session.history.entries):
+        environment.external(session.thread_id)
+    return session
+
+
+async def check(home: Home, options: ThreadOptions) -> None:
+    """Say now if a thread could not run like this, before anything is written for it.
+
+    Raises:
+        BadInput, BadSetting: the folder or the model cannot be used.
+    """
+    _, model = _prepared(home, options, None)
+    await model.aclose()
+
+
+def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Profile, Model]:
+    settings = home.settings
+    cwd = Path(options.cwd).expanduser().absolute()
+    if not cwd.is_dir():
+        raise BadInput(f"There is no folder {cwd}.", hint="Give the folder to work in.")
+    choice = _choice(settings, options)
+    model = options.speaker or connect(choice, key_environment(home.environment))
+    at = settings["compaction.at_tokens"]
+    profile = Profile(
+        cwd=cwd,
+        home=home.path,
+        choice=choice,
+        base=options.base or base or instructions(choice.info, options.personality or settings["personality"]),
+        roots=tuple(Path(root).expanduser().absolute() for root in options.roots),
+        approval=options.approval or settings["approval"],
+        sandbox=options.sandbox or settings["sandbox"],
+        effort=options.effort or settings["effort"],
+        personality=options.personality or settings["personality"],
+        source=options.source,
+        originator=options.originator,
+        memory_mode="enabled" if settings["memory.generate"] else "disabled",
+        compact_at=at or None,
+        target_percent=settings["compaction.target_percent"],
+        digest_tokens=settings["compaction.digest_tokens"],
+        remote_compaction=settings["compaction.remote"],
+        timezone=_timezone(home.environment),
+        withheld=key_variables(settings, choice),
+        network=settings["sandbox_network"],
+        allowed=tuple(decisions.allowed(home.path, project_of(cwd))),
+        hooks=hooks.configured(settings.hooks),
+        servers=_servers(home),
+        undo=settings["undo"],
+        web_search=settings["web_search"],
+    )
+    return profile, model
+
+
+def _servers(home: Home) -> tuple[Config, ...]:
+    """Return the servers whose tools may be called (raises BadSetting)."""
+    if not home.settings.mcp_servers:
+        return ()
+    found = configured(home.settings.mcp_servers)
+    for note in found.notes:
+        home.warn(note)
+    return found.servers
+
+
+def _choice(settings: Settings, options: ThreadOptions) -> Choice:
+    if options.speaker is None:
+        return choose(settings, options.model)
+    try:
+        return choose(settings, options.model or _SCRIPTED)
+    except BadSetting:
+        slug = options.model or _SCRIPTED
+        who, _, rest = slug.partition(":")
+        return Choice(who, Provider(api="responses", base_url="http://127.0.0.1/v1"), rest or who, catalog.known(slug))
+
+
+def _timezone(environment: Mapping[str, str]) -> str:
+    """Return the name of the local time zone, as far as the system tells it."""
+    if name := environment.get("TZ", "").lstrip(":"):
+        return name
+    try:
+        target = str(Path("/etc/localtime").readlink())
+    except OSError:
+        return "Etc/UTC"
+    return target.partition("zoneinfo/")[2] or "Etc/UTC"

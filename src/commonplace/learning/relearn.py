@@ -1,0 +1,70 @@
+"""What memory asks of learning: entries from its files, a session read again, the memory made anew.
+
+`app` hands these to `memory`, which knows nothing of learning.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from commonplace.learning import providers, run
+from commonplace.learning.consolidate import consolidation_input, phase2, provenance
+from commonplace.learning.consolidate.consolidator import Desk, Embedded, entries_of
+from commonplace.learning.extract import phase1
+from commonplace.learning.extract.rules import Embedded as RuleExtractor
+from commonplace.memory.edits import notes
+from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.entries import Entry
+from commonplace.memory.files import raw_memories
+from commonplace.memory.workspace import layout
+from commonplace.rollout import decisions
+from commonplace.state import jobs
+from commonplace.state.database import Row
+from commonplace.state.home import Home
+from commonplace.state.outputs import Output
+
+_GROUP: Final = re.compile(r"^task_group: (.+)$", re.MULTILINE)
+
+
+def derive_entries(home: Path) -> list[Entry]:
+    """Return the entries that the memory files of a home hold, as the embedded consolidator makes them."""
+    root = home / layout.FOLDER
+    taught = raw_memories.read(home)
+    groups = {one.thread_id: _GROUP.search(one.raw_memory) for one in taught}
+    projects = {key: group[1].strip() for key, group in groups.items() if group}
+    forgotten, pinned, owned = Forgotten.of(home), decisions.pins(home), decisions.owned(home)
+    return entries_of(Desk(root, taught, projects, notes.read(root), forgotten, pinned, owned))
+
+
+class Relearner:
+    """Learns again after a person asked to forget something."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    async def reread(self, path: Path, project: str, forgotten: Forgotten) -> Output | None:
+        """Return what a session teaches without what was forgotten; None where only a model could read it again."""
+        if self._home.settings["memory.extract_model"] != providers.EMBEDDED:
+            return None
+        return await phase1.one(RuleExtractor(), path, project, forgotten)
+
+    async def rebuild(self) -> str:
+        """Make the memory's files anew, after whoever is at it; return how that went."""
+        database = await self._home.database()
+        phase = phase2.Phase(self._home.settings, database, Embedded(), jobs.this_process(), background=False)
+        report = run.LearningReport()
+        await run.consolidate_now(phase, report)
+        for warning in report.warnings:
+            self._home.warn(warning)
+        return report.consolidation.status
+
+    def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
+        """Make the memory's files anew in a copy of a home; return the entries that they hold then."""
+        root = home / layout.FOLDER
+        desk = consolidation_input.of_rows(home, root, rows)
+        desk.forgotten = forgotten
+        desk.is_kept = provenance.is_others(root, mirrored)
+        raw_memories.sync(root, desk.inputs)
+        return Embedded().consolidate(desk).entries

@@ -1,0 +1,23 @@
+"""Texts that try to steer whoever reads them: such a text is never kept, whoever wrote it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_INJECTION: Final = re.compile(
+    r"ignore (?:all |any )?(?:previous|prior|above|earlier)"
+    r"|disregard (?:the |all )?(?:previous|above)"
+    r"|system prompt"
+    r"|you are now"
+    r"|curl [^|]*\|\s*(?:ba)?sh"
+    r"|wget [^|]*\|\s*(?:ba)?sh"
+    r"|as an ai"
+    r"|</?(?:system|instructions?|assistant|memory)\b",
+    re.IGNORECASE,
+)
+
+
+def is_injection(text: str) -> bool:
+    """Say whether a text tries to steer whoever reads it."""
+    return bool(_INJECTION.search(text))

@@ -1,0 +1,86 @@
+"""The memory of one home: the folder of its files, and its entries with how often each was used.
+
+Rows mirror the files. Where there are no rows (no database yet, or none that can be used), the entries are derived from
+the files; how that is done is learning's knowledge, so the function that does it is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+import msgspec
+
+from commonplace.memory.entries import Entry, Source
+from commonplace.memory.workspace import layout, staging
+from commonplace.state import entries as rows
+from commonplace.state.database import Row
+from commonplace.state.home import Home
+
+DeriveEntries = Callable[[Path], list[Entry]]
+"""Returns the entries that the memory files of a home hold."""
+_SOURCES: Final = msgspec.json.Decoder(list[Source])
+
+
+class KnownEntry(msgspec.Struct):
+    """An entry, and how often it was used."""
+
+    entry: Entry
+    retrieved: int = 0
+    injected: int = 0
+    cited: int = 0
+
+
+class MemoryStore:
+    """The memory of one home. Reading it changes nothing."""
+
+    def __init__(self, home: Home, derive_entries: DeriveEntries) -> None:
+        self.home = home
+        self._derive_entries = derive_entries
+
+    @property
+    def root(self) -> Path:
+        """The folder of the memory's files."""
+        return self.home.path / layout.FOLDER
+
+    async def is_mirrored(self) -> bool:
+        """Say whether rows hold what the files say."""
+        if not self.home.has_index():
+            return False
+        key = self.home.key
+        return await (await self.home.database()).read(lambda tx: rows.mirrored(tx, key)) is not None
+
+    async def known(self) -> list[KnownEntry]:
+        """Return the entries, the most useful first."""
+        if self.home.has_index():
+            key = self.home.key
+            database = await self.home.database()
+            stored = await database.read(
+                lambda tx: None if rows.mirrored(tx, key) is None else rows.everything(tx, key)
+            )
+            if stored is not None:
+                return [_known(row) for row in stored]
+        return [KnownEntry(entry) for entry in await anyio.to_thread.run_sync(self._of_files)]
+
+    def _of_files(self) -> list[Entry]:
+        if not self.root.is_dir() or self.root.is_symlink():
+            return []
+        staging.recover(self.root)
+        return self._derive_entries(self.home.path)
+
+
+def _known(row: Row) -> KnownEntry:
+    entry = Entry(
+        row["entry_id"],
+        row["scope"],
+        row["kind"],
+        row["text"],
+        row["support"],
+        _SOURCES.decode(row["sources"]),
+        row["first_seen_s"],
+        row["last_seen_s"],
+        bool(row["is_pinned"]),
+    )
+    return KnownEntry(entry, row["retrieved"], row["injected"], row["cited"])

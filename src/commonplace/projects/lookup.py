@@ -1,0 +1,93 @@
+"""From a name or a folder to a project's scope: the one way that the command line, prompts and tools go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from commonplace.errors import BadInput, StateError
+from commonplace.projects.identity import identify
+from commonplace.projects.scope import GLOBAL
+from commonplace.protocol.remotes import remote_identity
+from commonplace.state.database import Row
+from commonplace.state.home import Home
+
+_HINT: Final = "`commonplace memory list` shows what there is."
+
+
+async def named_scope(home: Home, text: str, known_scopes: Iterable[str]) -> str:
+    """Return the scope that a text names: an identity, the last part of one, an address, or a folder.
+
+    Raises:
+        BadInput: it names none, or several.
+    """
+    current: list[Row] = []
+    if home.has_index():
+        root = home.key
+        current = await (await home.database()).read(lambda tx: tx.query("threads.current", home=root))
+    scopes = sorted({*known_scopes, *(row["project"] for row in current), GLOBAL} - {""})
+    wanted = text.strip().rstrip("/").lower()
+    same = [scope for scope in scopes if scope.lower() == wanted]
+    short = [scope for scope in scopes if scope.lower().rstrip("/").rpartition("/")[2] == wanted]
+    if same or len(short) == 1:
+        return (same or short)[0]
+    if len(short) > 1:
+        raise BadInput(f"{text!r} names {len(short)} projects: {', '.join(short)}.", hint="Give the whole identity.")
+    place = Path(text).expanduser()
+    if place.is_dir() or text.startswith(("/", "~", ".")):
+        folder = place.absolute()
+        identity = await anyio.to_thread.run_sync(identify, folder)
+        noted = next((row["project"] for row in current if row["cwd"] == str(folder)), None)
+        return identity or noted or str(folder.resolve())
+    identity = remote_identity(text) or (wanted if wanted.count("/") >= 2 else None)
+    if identity is None:
+        names = ", ".join(scope for scope in scopes if scope != GLOBAL)
+        raise BadInput(f"No project is called {text!r}.", hint=f"Known are: {names}." if names else _HINT)
+    return identity
+
+
+async def folder_scope(home: Home, folder: Path, named: str | None, scopes: Collection[str]) -> str:
+    """Return the scope that a project's name means, else that of a folder: as the disk says, as threads noted there.
+
+    Raises:
+        BadInput: no project is called that.
+    """
+    if named is not None:
+        return await named_scope(home, named, scopes)
+    place = folder.expanduser().absolute()
+    identity = await anyio.to_thread.run_sync(identify, place)
+    if identity in scopes:
+        return str(identity)
+    try:
+        noted = await _noted(home, place)
+    except StateError:
+        noted = None
+    if noted is not None and (noted in scopes or identity is None):
+        return noted  # a repository that was renamed since is known by its old name until memory is made anew
+    return identity or str(await anyio.to_thread.run_sync(place.resolve))
+
+
+async def _noted(home: Home, place: Path) -> str | None:
+    """Return the project that threads in a folder belong to, if it is not just the folder."""
+    if not home.has_index():
+        return None
+    root = home.key
+    rows = await (await home.database()).read(lambda tx: tx.query("threads.current", home=root))
+    ways = {str(place), str(place.resolve())}
+    newest = max((row for row in rows if row["cwd"] in ways), key=lambda row: row["updated_s"], default=None)
+    return newest["project"] or None if newest is not None else None
+
+
+async def folder_projects(home: Home) -> dict[str, str]:
+    """Return the project of every folder that a session ran in; nothing if the database cannot be read."""
+    if not home.has_index():
+        return {}
+    key = home.key
+    try:
+        rows = await (await home.database()).read(lambda tx: tx.query("threads.current", home=key))
+    except StateError:
+        return {}
+    return {row["cwd"]: row["project"] for row in rows if row["project"]}

@@ -1,0 +1,50 @@
+"""A question to search: its words, its limits, and whose sessions count."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from commonplace.errors import BadInput
+from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
+
+LIMIT: Final = 10
+"""How many hits a question gets unless told otherwise."""
+MOST: Final = 1_000
+"""How many hits may be asked for."""
+_LONGEST: Final = 20_000
+"""The longest question, in characters."""
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What is asked for."""
+
+    query: str
+    limit: int = LIMIT
+    scope: str | None = None
+    """Only this project (an identity)."""
+    since_s: int | None = None
+    assistant: float | None = None
+    """What an assistant's message counts for beside a person's; None is the usual."""
+    near: str | None = None
+    """The project that the question is asked in: what is of it comes first among equals."""
+    learned: bool = False
+    """Only sessions that memory may use."""
+
+    def weights(self) -> tuple[Recipe, Weights]:
+        """Return the recipe with the role weight that was asked for."""
+        if self.assistant is None:
+            return RECIPE, WEIGHTS
+        share = min(1.0, max(0.0, (1 - self.assistant) / (1 - RECIPE.assistant)))
+        recipe = msgspec.structs.replace(RECIPE, assistant=self.assistant)
+        return recipe, msgspec.structs.replace(WEIGHTS, user=WEIGHTS.user * share)
+
+    def check(self) -> None:
+        """Refuse what cannot be asked (raises BadInput)."""
+        if not self.query.strip():
+            raise BadInput("There is nothing to search for.", hint="Give some words.")
+        if len(self.query) > _LONGEST:
+            raise BadInput(f"The question has {len(self.query)} characters.", hint=f"Use at most {_LONGEST}.")
+        if not 1 <= self.limit <= MOST:
+            raise BadInput(f"{self.limit} hits cannot be asked for.", hint=f"Use a limit from 1 to {MOST}.")

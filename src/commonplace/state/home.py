@@ -1,0 +1,138 @@
+"""One home: its folder, its settings, its clock, its database and its thread index.
+
+Every feature that needs stored state takes a `Home`. Creating one reads nothing; the database opens on first use. Where
+the database cannot be used, `Home` replaces it by one in memory and says so once: listings are then built from the files,
+and sessions go on as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from commonplace.config import Settings
+from commonplace.errors import StateError
+from commonplace.rollout.recorder import Options
+from commonplace.state.sqlite import FILE, SqliteDatabase
+from commonplace.state.threads import Referred, ThreadIndex
+
+if TYPE_CHECKING:
+    from commonplace.state.database import Database
+
+Warn = Callable[[str], None]
+Mask = Callable[[str], str]
+"""Takes forgotten words out of a text."""
+FOREGROUND_SECONDS = 2.0
+"""A command waits this long for another process's lock on the database, then goes on without the database."""
+
+
+class Home:
+    """The folder that everything of ours is kept in, with its settings, clock, database and thread index.
+
+    `referred` names the sessions elsewhere that this home lists as its own; `mask` returns the function that removes
+    forgotten words, or None if nothing was forgotten. Both are asked anew each time, because a person decides them.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        warn: Warn,
+        *,
+        referred: Callable[[], Referred],
+        mask: Callable[[], Mask | None],
+    ) -> None:
+        self.settings = settings
+        self.environment = environment
+        """The variables of this process, or those that the caller gave instead."""
+        self.warn = warn
+        self.mask = mask
+        self.is_degraded = False
+        """The database is one in memory, because the real one cannot be used."""
+        self._referred = referred
+        self._database: Database | None = None
+        self._opening: anyio.Lock | None = None
+
+    @property
+    def path(self) -> Path:
+        """The home's folder."""
+        return self.settings.home
+
+    @property
+    def key(self) -> str:
+        """The name under which rows of this home are stored: its resolved path."""
+        return str(self.path.resolve())
+
+    def now(self) -> datetime:
+        """Return the time, as the settings have it."""
+        return self.settings.now()
+
+    def now_s(self) -> int:
+        """Return the time in whole seconds."""
+        return int(self.settings.now().timestamp())
+
+    def recording(self) -> Options:
+        """Return the options of a recorder in this home."""
+        return Options(self.path, self.settings.now, self.settings["fsync"], self.settings["blob_bytes"])
+
+    def has_index(self) -> bool:
+        """Say whether there is a database already."""
+        return self.settings["database"] != "sqlite" or (self.path / FILE).exists()
+
+    async def database(self) -> Database:
+        """Return the database, opened on first use; one in memory, with a warning, where it cannot be used."""
+        if self._database is not None:
+            return self._database
+        self._opening = self._opening or anyio.Lock()
+        async with self._opening:  # several tasks may ask first
+            if self._database is None:
+                try:
+                    self._database = await self.open_database()
+                    if self._database.read_only:
+                        await self.degrade("it was written by a newer version")
+                except (StateError, OSError) as error:
+                    await self.degrade(str(error).rstrip("."))
+            assert self._database is not None
+            return self._database
+
+    async def open_database(self) -> Database:
+        """Open the database that the settings name (raises StateError, OSError)."""
+        address = self.settings["database"]
+        if address == "sqlite":
+            return await SqliteDatabase.open(self.path / FILE, patience=FOREGROUND_SECONDS)
+        # psycopg is an optional dependency and slow to import.
+        from commonplace.state.postgres import PostgresDatabase
+
+        return await PostgresDatabase.open(address)
+
+    async def degrade(self, reason: str) -> None:
+        """Go on without the database: what it mirrors is read from the files, what only it knows is not known."""
+        self.warn(f"The database is not available ({reason}); reading the files instead.")
+        if self._database is not None:
+            await self._database.close()
+        self._database = await SqliteDatabase.open(None)
+        self.is_degraded = True
+
+    async def index(self) -> ThreadIndex:
+        """Return the thread index."""
+        shuns = self.settings["memory.disable_on_external_context"]
+        return ThreadIndex(await self.database(), self._referred_by, self._mask_of, shuns_external=shuns)
+
+    def _is_own(self, home: Path) -> bool:
+        return home.resolve() == self.path.resolve()
+
+    def _referred_by(self, home: Path) -> Referred | None:
+        return self._referred() if self._is_own(home) else None
+
+    def _mask_of(self, home: Path) -> Mask | None:
+        return self.mask() if self._is_own(home) else None
+
+    async def close(self) -> None:
+        """Close the database."""
+        if self._database is not None:
+            await self._database.close()
+            self._database = None
