@@ -129,10 +129,10 @@ async def test_an_ephemeral_thread_leaves_no_file_under_the_home(tmp_path: Path,
 
 @pytest.mark.parametrize(
     ("wishes", "told"),
-    [({"nothing": 1}, "nothing called"), ({"cwd": "/no/such/folder"}, "There is no folder")],
-    ids=["an unknown wish", "no folder"],
+    [({"nothing": 1}, "has no option"), ({"cwd": "/no/such/folder"}, "There is no folder")],
+    ids=["an unknown option", "no folder"],
 )
-async def test_what_cannot_be_wished_for_is_refused(tmp_path: Path, wishes: dict[str, Any], told: str) -> None:
+async def test_an_option_that_cannot_be_used_is_refused(tmp_path: Path, wishes: dict[str, Any], told: str) -> None:
     async with commonplace.open() as book:
         with pytest.raises(BadInput, match=told):
             await started(book, tmp_path, Model(), **wishes)

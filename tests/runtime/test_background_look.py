@@ -18,6 +18,7 @@ from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.models.base import Limit, RateLimits
 from commonplace.models.scripted import Answer, answer, say
+from commonplace.state import home as homes
 
 Started = list[str]
 
@@ -101,7 +102,7 @@ async def test_a_database_that_cannot_be_used_keeps_it_from_that(beside: Beside,
 async def test_a_locked_database_neither_ends_nor_delays_a_turn_and_is_asked_again_in_the_next(
     beside: Beside, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(books, "FOREGROUND_SECONDS", 0.05)
+    monkeypatch.setattr(homes, "FOREGROUND_SECONDS", 0.05)
     async with beside.open([]) as book:
         await indexed(book)
         thread = await beside.start(book, answer(say("One.")), answer(say("Two.")))

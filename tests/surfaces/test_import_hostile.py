@@ -18,7 +18,7 @@ import agents
 import pytest
 from command import Command
 
-from commonplace.app import book
+from commonplace.state import home as homes
 
 TWO = "0198c0de-0000-7000-8000-000000000002"
 
@@ -285,7 +285,7 @@ def test_an_import_goes_on_without_its_database_and_the_next_one_finds_everythin
     source: str,
     trouble: Callable[[Path], contextlib.AbstractContextManager[None]],
 ) -> None:
-    monkeypatch.setattr(book, "FOREGROUND_SECONDS", 0.05)
+    monkeypatch.setattr(homes, "FOREGROUND_SECONDS", 0.05)
     place = agents.SOURCES[source](tmp_path / "source")
     commonplace.ok("sessions", "list")
     with trouble(home / "state.sqlite"):

@@ -16,6 +16,7 @@ from command import Command
 
 from commonplace.app import book
 from commonplace.state import extraction_jobs, jobs, usage
+from commonplace.state import home as homes
 from commonplace.state.database import Transaction
 from commonplace.state.extraction_jobs import Terms
 from commonplace.state.jobs import Claim, Worker
@@ -221,7 +222,7 @@ def test_doctor_moves_a_damaged_database_away_and_says_what_is_lost(
 def test_a_locked_database_does_not_stop_a_listing(
     commonplace: Command, home: Path, thread: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book, "FOREGROUND_SECONDS", 0.05)
+    monkeypatch.setattr(homes, "FOREGROUND_SECONDS", 0.05)
     commonplace.ok("sessions", "list")
     thread.turn(user("more")).write_home(home)
     other = sqlite3.connect(home / "state.sqlite", isolation_level=None)

@@ -16,7 +16,7 @@ import taught_homes as taught
 from agents import stamps
 from command import Command
 
-from commonplace.app import book
+from commonplace.state import home as homes
 from ledgers import Script, assistant, user
 
 
@@ -157,7 +157,7 @@ def test_every_wording_of_a_thing_goes(commonplace: Command, learned: Path, addr
 def test_a_reader_of_the_database_does_not_stop_forgetting(
     commonplace: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book, "FOREGROUND_SECONDS", 0.05)
+    monkeypatch.setattr(homes, "FOREGROUND_SECONDS", 0.05)
     monkeypatch.setenv("COMMONPLACE_NOW", taught.NOW)
     taught.write(home)
     commonplace.ok("memory", "run")

@@ -13,7 +13,8 @@ import taught_homes as taught
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.learning.evaluate import cases, files
-from commonplace.memory.listing import Listed, Why
+from commonplace.memory.listing import Listed
+from commonplace.memory.why import Why
 from commonplace.sessions import imports
 
 NOW = "2026-11-15T12:00:00+00:00"

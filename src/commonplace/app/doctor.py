@@ -18,9 +18,8 @@ from commonplace.memory.restore import missing_outputs, store_outputs
 from commonplace.projects import assignment
 from commonplace.rollout.blobs import BlobStore
 from commonplace.state import jobs
-from commonplace.state.database import Database
+from commonplace.state.database import SQLITE_FILE, Database
 from commonplace.state.home import Home
-from commonplace.state.sqlite import FILE
 
 
 class Check(msgspec.Struct):
@@ -88,7 +87,7 @@ def _settings(home: Home) -> Check:
 
 async def _database(home: Home, *, repair: bool) -> tuple[Database | None, Check]:
     """Open the database; a file that is none can be moved away, since it only mirrors files."""
-    file = home.path / FILE
+    file = home.path / SQLITE_FILE
     if not home.has_index() and not repair:
         return None, Check("database", ok=True, detail="there is none yet; the first listing makes it")
     note = ""
@@ -114,7 +113,7 @@ async def _database(home: Home, *, repair: bool) -> tuple[Database | None, Check
 
 def _where(home: Home) -> str:
     address = str(home.settings["database"])
-    return str(home.path / FILE) if address == "sqlite" else "postgresql"
+    return str(home.path / SQLITE_FILE) if address == "sqlite" else "postgresql"
 
 
 async def _index(home: Home, *, repair: bool) -> Check:

@@ -28,6 +28,8 @@ import msgspec
 T = TypeVar("T")
 Row = Mapping[str, Any]
 
+SQLITE_FILE: Final = "state.sqlite"
+"""The embedded database of a home."""
 QUERY_FILES: Final = ("threads", "imports", "jobs", "outputs", "entries", "usage", "postings")
 LATEST: Final = 6
 """The newest migration that this program knows."""

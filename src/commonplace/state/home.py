@@ -10,18 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
 from commonplace.config import Settings
 from commonplace.errors import StateError
 from commonplace.rollout.recorder import Options
-from commonplace.state.sqlite import FILE, SqliteDatabase
+from commonplace.state.database import SQLITE_FILE, Database
 from commonplace.state.threads import Referred, ThreadIndex
-
-if TYPE_CHECKING:
-    from commonplace.state.database import Database
 
 Warn = Callable[[str], None]
 Mask = Callable[[str], str]
@@ -81,7 +77,7 @@ class Home:
 
     def has_index(self) -> bool:
         """Say whether there is a database already."""
-        return self.settings["database"] != "sqlite" or (self.path / FILE).exists()
+        return self.settings["database"] != "sqlite" or (self.path / SQLITE_FILE).exists()
 
     async def database(self) -> Database:
         """Return the database, opened on first use; one in memory, with a warning, where it cannot be used."""
@@ -103,7 +99,9 @@ class Home:
         """Open the database that the settings name (raises StateError, OSError)."""
         address = self.settings["database"]
         if address == "sqlite":
-            return await SqliteDatabase.open(self.path / FILE, patience=FOREGROUND_SECONDS)
+            from commonplace.state.sqlite import SqliteDatabase  # imported here as in `degrade`
+
+            return await SqliteDatabase.open(self.path / SQLITE_FILE, patience=FOREGROUND_SECONDS)
         # psycopg is an optional dependency and slow to import.
         from commonplace.state.postgres import PostgresDatabase
 
@@ -114,6 +112,9 @@ class Home:
         self.warn(f"The database is not available ({reason}); reading the files instead.")
         if self._database is not None:
             await self._database.close()
+        # Commands that only read a ledger never open a database, and sqlite3 is a tenth of their start-up.
+        from commonplace.state.sqlite import SqliteDatabase
+
         self._database = await SqliteDatabase.open(None)
         self.is_degraded = True
 

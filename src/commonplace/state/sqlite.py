@@ -22,7 +22,6 @@ from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
 from commonplace.rollout.private_folders import make_private
 from commonplace.state.database import LATEST, Row, T, Transaction, migrations, statements
 
-FILE: Final = "state.sqlite"
 BUSY_SECONDS: Final = 10.0
 """How long a transaction waits for another process."""
 _FIRST_PAUSE: Final = 0.001

@@ -55,7 +55,7 @@ def test_every_weight_can_be_explained_by_what_it_is_for() -> None:
 
 
 def test_the_weights_are_one_feature_per_line_and_small() -> None:
-    data = resources.files("commonplace.learning.extract.rules").joinpath("ear.json").read_bytes()
+    data = resources.files("commonplace.learning.extract.rules").joinpath("classifier.json").read_bytes()
 
     assert len(data) <= LARGEST
     assert len(classifier.weights().words) + 2 == data.count(b"\n")
