@@ -23,6 +23,7 @@ from commonplace.errors import (
     RequestRefused,
 )
 from commonplace.models.retries import asked_wait
+from commonplace.redact import MARK, redact
 
 QUOTED: Final = 400
 """Characters of a server's words that are passed on."""
@@ -74,8 +75,6 @@ class Server(msgspec.Struct, frozen=True):
 
     def quoted(self, words: str) -> str:
         """Return a server's words in a form that may be shown."""
-        from commonplace.redact import MARK, redact
-
         for secret in self.secrets:
             words = words.replace(secret, MARK)
         line = " ".join(redact(words[: QUOTED * 8]).split())

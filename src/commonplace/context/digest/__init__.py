@@ -18,6 +18,7 @@ from commonplace.context.digest import packing
 from commonplace.context.digest import render as text
 from commonplace.context.digest.packing import Material
 from commonplace.context.digest.retention import Retention, score
+from commonplace.context.digest.reuse import chances
 from commonplace.context.digest.tally import Tally
 from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
 
@@ -73,6 +74,4 @@ def material_of(tally: Tally) -> Material:
 
 def chances_of(tally: Tally) -> list[float]:
     """Return the chance of each name to be used again."""
-    from commonplace.context.digest.reuse import chances
-
     return chances(tally).tolist()

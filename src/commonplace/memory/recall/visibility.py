@@ -22,8 +22,9 @@ from typing import Final
 
 import msgspec
 
+from commonplace.memory.edits import notes
 from commonplace.memory.entries import GLOBAL
-from commonplace.memory.files import handbook
+from commonplace.memory.files import handbook, skills
 from commonplace.memory.workspace.layout import DIFF, MEMORY, NOTES, RAW, SKILLS, SUMMARIES, SUMMARY
 
 NOBODY: Final = "\0"
@@ -93,8 +94,6 @@ class Beside:
 
     def skill(self, folder: str) -> str | None:
         """Return the project that a skill is for."""
-        from commonplace.memory.files import skills
-
         if folder not in self._skills:
             path = f"{SKILLS}/{folder}/{skills.FILE}"
             text = self._read(path)
@@ -148,8 +147,6 @@ def owner(view: View, path: str, text: str | None, beside: Beside) -> str | None
         known = beside.sessions.by_file.get("/".join(parts[1:])) if text is None else None
         return known or _of_summary(view, text if text is not None else beside.text(path) or "", beside)
     if path.lower().startswith(f"{NOTES}/") and path.lower().endswith(".md"):
-        from commonplace.memory.edits import notes
-
         told = text if text is not None else beside.text(path)
         note = notes.parse(path, told) if told else None
         return note.scope if note is not None and is_identity(note.scope) else None

@@ -14,7 +14,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from commonplace.memory.recall.tools import failures, file_cache, files, list_files, read_file, search_files
+from commonplace.memory.recall.tools import (
+    add_note,  # redaction is slow to load
+    failures,
+    file_cache,
+    files,
+    list_files,
+    read_file,
+    search_files,
+)
 from commonplace.memory.recall.tools.arguments import (
     ListArguments,
     NoteArguments,
@@ -82,8 +90,6 @@ def _call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes,
         case "search":
             wanted = decode(arguments, SearchArguments)
         case "add_ad_hoc_note":
-            from commonplace.memory.recall.tools import add_note  # redaction is slow to load
-
             return add_note.add(folder.root, decode(arguments, NoteArguments))
         case _:
             raise failures.bad_arguments(f"there is no memory tool {failures.quoted(name)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from commonplace.context.truncate import truncate
 from commonplace.errors import ToolError
 from commonplace.memory.recall.tools import failures, files
 from commonplace.memory.recall.tools.arguments import ReadArguments
@@ -52,8 +53,6 @@ def cut(path: str, text: str, first: int, count: int | None) -> Reading:
         raise ToolError("line_offset_exceeds_file_length", "line_offset exceeds the length of the file")
     stop = None if count is None else _after(text, start, count)
     end = len(text) if stop is None else stop
-    from commonplace.context.truncate import truncate
-
     wanted = text[start:end]
     content = truncate(wanted, BUDGET_TOKENS)
     return Reading(path, first, content, end < len(text) or content != wanted)

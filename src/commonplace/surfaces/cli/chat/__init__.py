@@ -114,12 +114,12 @@ async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
     if book.settings.values["sandbox"].source == "default":  # somebody is there to be asked, so that more may be done
         asked.wishes["sandbox"] = asked.wishes["sandbox"] or "workspace-write"
     thread = await _thread(book, asked)
-    from commonplace.surfaces.cli.chat.conversation import Talk
+    from commonplace.surfaces.cli.chat.conversation import Conversation
     from commonplace.surfaces.cli.chat.screen import Screen
 
     screen = Screen(book.home / "chat_history")
     warnings.to = screen.warn
-    talk = Talk(book, thread, asked.wishes, screen)
+    talk = Conversation(book, thread, asked.wishes, screen)
     try:
         await talk.run()
     finally:

@@ -1,11 +1,11 @@
-"""The commands of a conversation: words that begin with a slash. Each calls the runtime and tells what came of it."""
+"""The commands of a conversation: words that begin with a slash. Each calls one operation and shows what it did."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -15,11 +15,46 @@ from commonplace.surfaces.cli.chat import questions
 from commonplace.version import __version__
 
 if TYPE_CHECKING:
-    from commonplace.surfaces.cli.chat.conversation import Talk
+    from commonplace.agent.thread import Thread
+    from commonplace.app.book import Book
+    from commonplace.surfaces.cli.chat.event_view import Shown
+    from commonplace.surfaces.cli.chat.questions import Question
+    from commonplace.surfaces.cli.chat.screen import Screen
 
 _COMMAND: Final = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _LISTED: Final = 10
 """Sessions that `/resume` offers."""
+
+
+class Talk(Protocol):
+    """The conversation that a command acts on."""
+
+    book: Book
+    thread: Thread
+    wishes: dict[str, Any]
+    screen: Screen
+    shown: Shown
+    is_busy: bool
+
+    def enter(self, text: str) -> None:
+        """Take a line as if the person had typed it."""
+        ...
+
+    def tell(self, words: str, *, later: bool = False) -> None:
+        """Pass words on to the agent."""
+        ...
+
+    def ask(self, question: Question) -> None:
+        """Put a question to the person."""
+        ...
+
+    def compact(self) -> None:
+        """Shorten the thread's history."""
+        ...
+
+    async def go_on_in(self, thread: Thread) -> None:
+        """Leave the present thread for another."""
+        ...
 
 
 class Command(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ _WORKING = "working · Ctrl-C stops it · what you type is told to it"
 _COMPACTING = "shortening the history · Ctrl-C stops it"
 
 
-class Talk:
+class Conversation:
     """One conversation, in one thread at a time."""
 
     def __init__(self, book: Book, thread: Thread, wishes: dict[str, Any], screen: Screen) -> None:
@@ -51,7 +51,7 @@ class Talk:
         self._deaf = thread.listen(self._hear)
 
     async def run(self) -> None:
-        """Talk until the person leaves."""
+        """Conversation until the person leaves."""
         commands.greet(self)
         try:
             async with anyio.create_task_group() as tasks:
@@ -206,7 +206,7 @@ class Talk:
         self.shown.changed()
 
     async def go_on_in(self, thread: Thread) -> None:
-        """Talk in another thread from now on."""
+        """Conversation in another thread from now on."""
         old, self.thread = self.thread, thread
         self._deaf()
         self._deaf = thread.listen(self._hear)
