@@ -20,7 +20,7 @@ from commonplace.learning.evaluate import cases, files, whole
 from commonplace.learning.evaluate.cases import Case, Expected, Session
 from commonplace.learning.reading.session_view import read
 from commonplace.memory.entries import Source
-from commonplace.memory.lessons import Lesson
+from commonplace.memory.lessons import SessionLesson
 
 KINDS = ("learned", "merged", "superseded", "scope", "skill", "never")
 THINGS = ("answers", "commits", "branches", "tests", "comments", "imports", "logs", "releases", "migrations", "types")
@@ -70,7 +70,7 @@ def merging() -> Table:
     return table
 
 
-def _lessons(count: int) -> list[Lesson]:
+def _lessons(count: int) -> list[SessionLesson]:
     """Lessons of forty projects in many words, a third of them said before."""
     source = random.Random(5)
     words = [f"{source.choice(VERBS)}{number}" for number in range(2000)]
@@ -81,13 +81,13 @@ def _lessons(count: int) -> list[Lesson]:
             said.append(f"again: {base}, please")
         else:
             said.append(" ".join([source.choice(VERBS), source.choice(THINGS), *source.sample(words, 7)]))
-    found: list[Lesson] = []
+    found: list[SessionLesson] = []
     for number, text in enumerate(said):
         project = f"example.org/acme/p{number % 40}"
         evidence = Source(text, "said by the user", f"t{number}", 1, 0, 9, number)
         kind = "preference" if number % 2 else "rule"
         found.append(
-            Lesson(kind, text, text, "said by the user", project, f"t{number}", number, 0, "", "", (evidence,))
+            SessionLesson(kind, text, text, "said by the user", project, f"t{number}", number, 0, "", "", (evidence,))
         )
     return found
 

@@ -13,9 +13,10 @@ from commonplace.importers import claude_code, ledger_writer
 from commonplace.learning.evaluate import cases, files, score
 from commonplace.learning.evaluate.cases import Case
 from commonplace.learning.extract import rules
-from commonplace.learning.extract.rules import Detector, render, retractions
+from commonplace.learning.extract.rules import Detector, assemble, retractions
 from commonplace.learning.reading import outcomes, session_view, tasks
 from commonplace.learning.reading.session_view import View
+from commonplace.memory.files import lesson_text
 from commonplace.state.outputs import Output
 
 SETS: Final = ("near", "wide")
@@ -75,7 +76,7 @@ def _alone(seen: View | None, detect: Detector) -> Output:
         return Output("", "")
     found = tasks.cut(seen)
     outcomes.judge(found)
-    return render.write(seen, found, retractions.without(list(detect(found)), found))
+    return lesson_text.output(assemble.session_lessons(seen, found, retractions.without(list(detect(found)), found)))
 
 
 def _views(case: Case) -> list[View | None]:

@@ -187,9 +187,9 @@ async def test_what_was_selected_before_roots_were_told_apart_is_let_go_by_the_n
 ) -> None:
     stop_at(monkeypatch, 2)
     database = await open_at(empty_address)
-    values = {"raw_memory": "x", "rollout_summary": "x", "rollout_slug": None, "is_empty": 0, "now": NOW}
-    await database.write(lambda tx: tx.execute("outputs.put", thread_id="a", source_updated_at=1, **values))
     await database.close()
+    columns = "thread_id, source_updated_at, raw_memory, rollout_summary, generated_at, is_empty, fresh_at"
+    raw(empty_address, f"INSERT INTO outputs ({columns}) VALUES ('a', 1, 'x', 'x', {NOW}, 0, 1)")
     raw(empty_address, "UPDATE outputs SET is_selected = 1, selected_source_updated_at = 1")
     monkeypatch.undo()
     database = await open_at(empty_address)

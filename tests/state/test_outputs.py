@@ -224,7 +224,7 @@ async def test_a_selected_output_comes_with_what_its_thread_says(rows: Rows) -> 
     (found,) = await rows.do(outputs.select, HOME, limit=9, max_unused_days=30, now=NOW)
 
     made: Columns = {"raw_memory": "raw a", "rollout_summary": "summary a", "rollout_slug": "slug", "generated_at": 5}
-    last: Columns = {"is_selected": 0, "selected_source_updated_at": None}
+    last: Columns = {"is_selected": 0, "selected_source_updated_at": None, "lessons": None}
     assert found == {"thread_id": "a", "source_updated_at": NOW - DAY, **made, **last, **place}
 
 

@@ -20,6 +20,9 @@ KINDS: Final[tuple[Kind, ...]] = (
     "preference", "rule", "fix", "verify", "environment", "decision", "procedure", "failure",
 )  # fmt: skip
 Section = Literal["User preferences", "Reusable knowledge", "Failures and how to do differently"]
+SECTIONS: Final[tuple[Section, ...]] = (
+    "User preferences", "Reusable knowledge", "Failures and how to do differently",
+)  # fmt: skip
 SECTION_OF: Final[dict[Kind, Section]] = {
     "preference": "User preferences",
     "rule": "User preferences",

@@ -1,52 +1,139 @@
-"""Lessons: what single sessions taught, read back from their raw memories (spec §5.3), one per bullet.
+"""Lessons: what a session taught, as values from extraction to entry.
 
-Any extractor may have written them. What is not understood is passed over: a bullet without a section, a reference that
-names no turn. The kind is told by the section and by how a bullet begins; a bullet that begins otherwise is taken for
-the plainest kind of its section.
+An extractor returns `SessionLessons`; its JSON is stored in the session's row, and `raw_memory` and `rollout_summary` are
+rendered from it (`memory.files.lesson_text`). Consolidation reads the JSON back. Rows without it were written by an older
+version or by somebody else; their Markdown is parsed by `memory.files.lesson_parser`.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
-from commonplace.memory.entries import Kind, Source
-from commonplace.memory.files.raw_memories import Input
-
-_TASK: Final = re.compile(r"^### Task \d+: (.*)$")
-_REFERENCE: Final = re.compile(
-    r"^- \[(?P<n>\d+)\] turn (?P<turn>\d+), bytes (?P<start>\d+)-(?P<end>\d+), "
-    r'(?P<how>(?:[^:"`]|`[^`]*`)*): "(?P<quote>.*)"$'
-)
-_NUMBERS: Final = re.compile(r"\s*((?:\[\d+\])+)\s*$")
-_PLAINEST: Final[dict[str, Kind]] = {
-    "Preference signals:": "preference",
-    "Reusable knowledge:": "environment",
-    "Failures and how to do differently:": "failure",
-}
-_BEGINS: Final[tuple[tuple[str, str, Kind], ...]] = (
-    ("Preference signals:", "rule stated by the user", "rule"),
-    ("Reusable knowledge:", "verify with ", "verify"),
-    ("Reusable knowledge:", "check named by the user", "verify"),
-    ("Reusable knowledge:", "decided by the user", "decision"),
-    ("Reusable knowledge:", "steps ", "procedure"),
-)
-_SAID: Final = re.compile(r'^(?P<lead>[^"`]{0,60}(?:`[^`]*`)?[^"`]{0,20}): "(?P<quote>.+?)"(?: -> (?P<default>.+))?$')
-_FIX: Final = re.compile(r"^`.+ worked \(exit 0\)$")
+from commonplace.memory.entries import SECTION_OF, SECTIONS, Kind, Source
 
 
-class Lesson(msgspec.Struct, frozen=True):
-    """One thing that one session taught."""
+class Evidence(msgspec.Struct, frozen=True):
+    """Where something was said or done in a session's ledger, and the exact words."""
+
+    turn: int
+    start: int
+    end: int
+    quote: str
+    how: str
+    """`said by the user`, `verified by exit status`, …: how far it can be trusted."""
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that a session taught: what somebody said (`words`), or what commands showed (`shown`)."""
+
+    kind: Kind
+    words: str = ""
+    """What somebody said, in their own words."""
+    lead: str = ""
+    """How the words are known: `said by the user`, `decided by the user`, `said by the user after refusing …`."""
+    default: str = ""
+    """What to do by default because of it."""
+    shown: str = ""
+    """What commands showed, as one sentence."""
+    commands: tuple[str, ...] = ()
+    """The commands that `shown` tells of, in order."""
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The lesson as one line."""
+        if self.shown:
+            return self.shown
+        return f'{self.lead}: "{self.words}"' + (f" -> {self.default}" if self.default else "")
+
+
+class SummaryLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of how a model told a task."""
+
+    section: str
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+class TaskLessons(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One task of a session, how it ended, and what it taught."""
+
+    name: str
+    outcome: str
+    lessons: tuple[Lesson, ...] = ()
+    steps: tuple[str, ...] = ()
+    """The commands that worked, in order."""
+    reason: str = ""
+    """What the outcome rests on."""
+    summary: tuple[SummaryLine, ...] = ()
+    """How a model told the task; a task without it is told by its lessons and steps."""
+
+
+class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one session taught, and what its texts say about the session."""
+
+    tasks: tuple[TaskLessons, ...]
+    project: str = ""
+    cwd: str = ""
+    branch: str = ""
+    started: str = ""
+    source: str = ""
+    reader: str = ""
+    """Who read the session, if that was a model."""
+    title: str = ""
+    context: str = ""
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    slug: str | None = None
+    dialogue_bytes: int = 0
+    spoken_bytes: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it taught nothing."""
+        return not any(task.lessons for task in self.tasks)
+
+    def mapped(self, change: Callable[[str], str]) -> SessionLessons:
+        """Return a copy with every text changed by a function."""
+        return msgspec.convert(_mapped(msgspec.to_builtins(self), change), SessionLessons)
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: each if key == "kind" else _mapped(each, change) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_mapped(each, change) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+_DECODER: Final = msgspec.json.Decoder(SessionLessons)
+
+
+def encode(session: SessionLessons) -> str:
+    """Return the JSON that a row stores."""
+    return msgspec.json.encode(session).decode()
+
+
+def decode(text: str) -> SessionLessons:
+    """Return what a row stores (raises msgspec.DecodeError, msgspec.ValidationError: a newer version wrote it)."""
+    return _DECODER.decode(text)
+
+
+class SessionLesson(msgspec.Struct, frozen=True):
+    """A lesson, and the session and project that taught it."""
 
     kind: Kind
     text: str
-    """The bullet, without the numbers of its references."""
+    """The lesson as one line."""
     words: str
-    """What it says: the person's words, or the commands."""
+    """What it says: the person's words, or what commands showed."""
     lead: str
-    """How it is known: said by the user, after refusing a command, …; empty for what commands showed."""
+    """How the words are known; empty for what commands showed."""
     project: str
     thread_id: str
     updated_s: int
@@ -55,10 +142,12 @@ class Lesson(msgspec.Struct, frozen=True):
     task: str
     outcome: str
     sources: tuple[Source, ...]
+    commands: tuple[str, ...] = ()
+    """The commands that showed it."""
 
     @property
-    def told(self) -> str:
-        """How the memory says it: the words, and how they are known where that is not just that they were said."""
+    def entry_text(self) -> str:
+        """How an entry says it: the words, and how they are known unless somebody just said them."""
         if not self.lead:
             return self.text.removesuffix(" (exit 0)").removesuffix(" (exit 0 here)")
         lead = (
@@ -76,79 +165,31 @@ class Lesson(msgspec.Struct, frozen=True):
         return (self.updated_s, self.thread_id, self.place)
 
 
-class _Parsed(msgspec.Struct):
-    section: str
-    text: str
-    numbers: list[int]
-    task: str
-    outcome: str
+def in_sections(task: TaskLessons) -> list[Lesson]:
+    """Return the lessons of a task in the order in which texts tell them: wishes, knowledge, failures."""
+    return [lesson for section in SECTIONS for lesson in task.lessons if SECTION_OF[lesson.kind] == section]
 
 
-def of_input(source: Input, project: str) -> list[Lesson]:
-    """Return what a session taught, in its order."""
-    bullets, references = _parse(source)
-    found: list[Lesson] = []
-    for place, bullet in enumerate(bullets):
-        said = _SAID.match(bullet.text)
-        found.append(
-            Lesson(
-                _kind(bullet),
-                bullet.text,
-                said["quote"] if said else bullet.text,
-                said["lead"] if said else "",
-                project,
-                source.thread_id,
-                source.updated_s,
-                place,
-                bullet.task,
-                bullet.outcome,
-                tuple(references[number] for number in bullet.numbers if number in references),
-            )
+def session_lessons(session: SessionLessons, *, project: str, thread_id: str, updated_s: int) -> list[SessionLesson]:
+    """Return the lessons of a session, each with the session and project that taught it."""
+    told = [(task, lesson) for task in session.tasks for lesson in in_sections(task)]
+    return [
+        SessionLesson(
+            kind=lesson.kind,
+            text=lesson.text,
+            words=lesson.words or lesson.text,
+            lead=lesson.lead if lesson.words else "",
+            project=project,
+            thread_id=thread_id,
+            updated_s=updated_s,
+            place=place,
+            task=task.name,
+            outcome=task.outcome,
+            sources=tuple(
+                Source(each.quote, each.how, thread_id, each.turn, each.start, each.end, updated_s)
+                for each in lesson.evidence
+            ),
+            commands=lesson.commands,
         )
-    return found
-
-
-def _kind(bullet: _Parsed) -> Kind:
-    for section, begins, kind in _BEGINS:
-        if bullet.section == section and bullet.text.startswith(begins):
-            return kind
-    if bullet.section.startswith("Failures") and _FIX.match(bullet.text):
-        return "fix"
-    return _PLAINEST[bullet.section]
-
-
-def _parse(source: Input) -> tuple[list[_Parsed], dict[int, Source]]:
-    bullets: list[_Parsed] = []
-    references: dict[int, Source] = {}
-    section = task = outcome = ""
-    for line in source.raw_memory.split("\n"):
-        heading = _TASK.match(line)
-        if heading:
-            section, task, outcome = "", heading[1], ""
-        elif line.startswith("task_outcome: "):
-            outcome = line.removeprefix("task_outcome: ")
-        elif line in _PLAINEST or line == "References:":
-            section = line
-        elif line.startswith("- ") and section in _PLAINEST:
-            bullets.append(_bullet(line[2:], section, task, outcome))
-        elif section == "References:" and (found := _REFERENCE.match(line)):
-            references[int(found["n"])] = _reference(found, source)
-    return bullets, references
-
-
-def _bullet(text: str, section: str, task: str, outcome: str) -> _Parsed:
-    tail = _NUMBERS.search(text)
-    numbers = [int(number) for number in re.findall(r"\d+", tail[1])] if tail else []
-    return _Parsed(section, text[: tail.start()] if tail else text, numbers, task, outcome)
-
-
-def _reference(found: re.Match[str], source: Input) -> Source:
-    return Source(
-        found["quote"],
-        found["how"],
-        source.thread_id,
-        int(found["turn"]),
-        int(found["start"]),
-        int(found["end"]),
-        source.updated_s,
-    )
+        for place, (task, lesson) in enumerate(told)
+    ]

@@ -24,6 +24,8 @@ class Output(msgspec.Struct, frozen=True):
     raw_memory: str
     rollout_summary: str
     rollout_slug: str | None = None
+    lessons: str | None = None
+    """What the texts are rendered from, as JSON (`memory.lessons`); None if somebody else wrote them."""
 
     @property
     def is_empty(self) -> bool:
@@ -46,6 +48,7 @@ def put(tx: Transaction, thread_id: str, watermark: int, found: Output, *, now: 
         raw_memory=found.raw_memory,
         rollout_summary=found.rollout_summary,
         rollout_slug=found.rollout_slug,
+        lessons=found.lessons,
         is_empty=int(found.is_empty),
         now=now,
     )
@@ -65,8 +68,12 @@ def replace(tx: Transaction, thread_id: str, found: Output, *, now: int) -> None
 
 def everything(tx: Transaction) -> dict[str, Output]:
     """Return what every thread taught."""
-    rows = tx.query("outputs.all")
-    return {row["thread_id"]: Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"]) for row in rows}
+    return {row["thread_id"]: of_row(row) for row in tx.query("outputs.all")}
+
+
+def of_row(row: Row) -> Output:
+    """Return the output that a row holds."""
+    return Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"], row["lessons"])
 
 
 def select(tx: Transaction, home: str, *, limit: int, max_unused_days: int, now: int) -> list[Row]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 from commonplace.memory.entries import Kind, Source
 from commonplace.memory.files.raw_memories import Input
-from commonplace.memory.lessons import Lesson
+from commonplace.memory.lessons import SessionLesson
 
 DAY = 86_400
 START = 1_760_000_000
@@ -24,13 +25,17 @@ def thread(number: int) -> str:
     return str(uuid.UUID(int=0x01A1_0000_0000_7000_8000_0000_0000_0000 + number))
 
 
-def lesson(words: str, *, kind: Kind = "preference", project: str = "example.org/acme/shop", day: int = 0) -> Lesson:
+def lesson(
+    words: str, *, kind: Kind = "preference", project: str = "example.org/acme/shop", day: int = 0
+) -> SessionLesson:
     """Something that a person said in a session of a day, or that its commands showed."""
     lead = LEADS.get(kind, "") if not words.startswith(("`", "verify", "steps to")) else ""
     text = f'{lead}: "{words}"' if lead else words
     how = "said by the user" if lead else "verified by exit status"
     source = Source(words, how, thread(day), 1, 10, 90, START + day * DAY)
-    return Lesson(kind, text, words, lead, project, thread(day), START + day * DAY, 0, "a task", "success", (source,))
+    ran = tuple(re.findall(r"`([^`]+)`", text)) if not lead else ()
+    when = START + day * DAY
+    return SessionLesson(kind, text, words, lead, project, thread(day), when, 0, "a task", "success", (source,), ran)
 
 
 def taught(number: int, bullets: dict[str, list[str]], *, cwd: str = "/home/dev/shop", dialogue: int = 9000) -> Input:

@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 from made_sessions import session, user
 from taught_by_model import FAILURES, KNOWLEDGE, PREFERENCES, STEPS
 
-from commonplace.learning.extract.model import merge, render
+from commonplace.learning.extract.model import assemble, merge
 from commonplace.learning.extract.model.verified import Learned, Task, Told
 from commonplace.learning.extract.rules.findings import Evidence
-from commonplace.learning.reading.session_view import Span
-from commonplace.memory.files import output_shape
+from commonplace.learning.reading.session_view import Span, View
+from commonplace.memory.files import lesson_text, output_shape
+from commonplace.state.outputs import Output
+
+
+def written(view: View, found: Told, reader: str) -> Output:
+    """What is stored of what a model told."""
+    return lesson_text.output(assemble.session_lessons(view, found, reader))
 
 
 def said(words: str, at: int = 0, *, section: str = PREFERENCES) -> Learned:
@@ -84,7 +90,7 @@ def test_the_head_is_made_anew_and_titles_are_joined() -> None:
     second = told(said("sign commits", 90), name="two", title="Two", context="then this")
     second.keywords = ["b", "c"]
     view = session(user("x"))
-    found = render.write(view, merge.merge([first, second]), "m with prompt 1")
+    found = written(view, merge.merge([first, second]), "m with prompt 1")
 
     assert "\nkeywords: a, b, c\n" in found.raw_memory
     assert (
@@ -121,7 +127,7 @@ SLICES = st.lists(
 @given(SLICES)
 def test_whatever_is_merged_has_the_right_shape_and_says_nothing_new(slices: list[Told]) -> None:
     found = merge.merge(slices)
-    output = render.write(session(user("x")), found, "m with prompt 1")
+    output = written(session(user("x")), found, "m with prompt 1")
 
     assert output_shape.problem(output) is None
     assert {*texts(found)} <= {text for each in slices for text in texts(each)}

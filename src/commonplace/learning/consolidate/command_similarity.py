@@ -13,9 +13,8 @@ from typing import Final
 
 from commonplace.learning.reading import commands
 from commonplace.memory import similarity
-from commonplace.memory.lessons import Lesson
+from commonplace.memory.lessons import SessionLesson
 
-_COMMAND: Final = re.compile(r"`([^`]+)`")
 _RUNNER: Final = re.compile(
     r"^(?:(?:uv|poetry|pdm|rye|hatch|pipenv) run|npx|bunx|pnpm exec|yarn|bundle exec|python3? -m) (?=\S)"
 )
@@ -26,16 +25,16 @@ _SAID_ALIKE: Final = 0.5
 
 
 @lru_cache(maxsize=8192)
-def programs(text: str) -> tuple[str, ...]:
-    """Return the programs of the commands that a lesson names, in order."""
-    return tuple(commands.parse(line).program or line.strip() for line in _COMMAND.findall(text))
+def programs(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the programs of the commands that a lesson tells of, in order."""
+    return tuple(commands.parse(line).program or line.strip() for line in lines)
 
 
-def is_same(one: Lesson, two: Lesson) -> bool:
+def is_same(one: SessionLesson, two: SessionLesson) -> bool:
     """Say whether two lessons that commands showed teach the same."""
     if one.kind != two.kind or one.project != two.project:
         return False
-    first, second = programs(one.text), programs(two.text)
+    first, second = programs(one.commands), programs(two.commands)
     if not first or not second:
         return one.text == two.text
     if one.kind == "verify":
@@ -49,7 +48,6 @@ def is_same(one: Lesson, two: Lesson) -> bool:
     return len(one_said & two_said) / max(1, min(len(one_said), len(two_said))) >= _SAID_ALIKE
 
 
-def completeness(lesson: Lesson) -> tuple[int, int]:
+def completeness(lesson: SessionLesson) -> tuple[int, int]:
     """Return how much of a project a check covers, to tell the best of several."""
-    found = _COMMAND.findall(lesson.text)
-    return commands.completeness(found[-1]) if found else (0, 0)
+    return commands.completeness(lesson.commands[-1]) if lesson.commands else (0, 0)

@@ -32,6 +32,7 @@ def of_rows(home: Path, root: Path, rows: list[Row]) -> Desk:
             raw_memory=row["raw_memory"],
             rollout_summary=row["rollout_summary"],
             rollout_slug=row["rollout_slug"],
+            lessons=row["lessons"],
         )
         for row in rows
     ]
@@ -52,7 +53,8 @@ def fingerprint(home: Path, desk: Desk) -> str:
     """Return what tells whether anything changed that a memory is made of."""
     digest = hashlib.sha256(_VERSION.encode())
     for each in desk.inputs:
-        digest.update(msgspec.json.encode([each, desk.projects.get(each.thread_id)]))
+        told = msgspec.structs.replace(each, lessons=None)  # rows that were restored from files have none
+        digest.update(msgspec.json.encode([told, desk.projects.get(each.thread_id)]))
     digest.update(msgspec.json.encode([desk.notes, sorted(desk.pinned), sorted(desk.owned)]))
     with contextlib.suppress(FileNotFoundError):
         for line in decisions.forgotten(home):

@@ -26,15 +26,15 @@ from commonplace.learning.consolidate import (
 from commonplace.learning.consolidate.bullet_sources import Learned, Resting
 from commonplace.learning.consolidate.handbook import Known
 from commonplace.learning.consolidate.skills import Skill
-from commonplace.memory import lessons, similarity
+from commonplace.memory import similarity
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.files import existing_handbook as kept
-from commonplace.memory.files import validation
+from commonplace.memory.files import lesson_parser, validation
 from commonplace.memory.files.raw_memories import Input, stems
 from commonplace.memory.injection import is_injection
-from commonplace.memory.lessons import Lesson
+from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.staging import put
 from commonplace.projects.scope import short_names
@@ -46,12 +46,10 @@ SHARE: Final = 0.12
 """`MEMORY.md` and the summary together, of the dialogue that was learned from."""
 MIN_PER_SESSION: Final = 600
 _SUMMARY_SHARE: Final = 0.3
-_DIALOGUE: Final = re.compile(r"^Rollout context: .*?([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?", re.MULTILINE)
 _LINKED: Final = re.compile(r"!?\[([^\]]*)\]\(\s*([^)\s]+)[^)]*\)")
 _ADDRESS: Final = re.compile(r"<(https?://[^>\s]+)>")
 _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
 _SKILL_FILE: Final = re.compile(r"skills/([\w./-]+)/SKILL\.md")
-_KEYWORDS: Final = re.compile(r"^keywords: (.+)$", re.MULTILINE)
 
 
 class Desk(msgspec.Struct):
@@ -103,12 +101,12 @@ def entries_of(desk: Desk) -> list[Entry]:
     return sorted(lessons_of(desk)[0].entries, key=handbook.rank)
 
 
-def lessons_of(desk: Desk) -> tuple[merge.Merged, list[Lesson]]:
+def lessons_of(desk: Desk) -> tuple[merge.Merged, list[SessionLesson]]:
     """Return what lessons and notes make, and the lessons of sessions."""
     learned = [
         lesson
         for each in desk.inputs
-        for lesson in lessons.of_input(each, desk.projects.get(each.thread_id) or each.cwd)
+        for lesson in lesson_parser.of_input(each, desk.projects.get(each.thread_id) or each.cwd)
         if not _is_forgotten(lesson, desk.forgotten) and not validation.is_unfit(lesson.text) and _is_somebodys(lesson)
     ]
     noted = [_lesson(note) for note in desk.notes if note.action != "forget" and _holds(note, desk.forgotten)]
@@ -119,7 +117,7 @@ def lessons_of(desk: Desk) -> tuple[merge.Merged, list[Lesson]]:
     return merged, learned
 
 
-def _is_somebodys(lesson: Lesson) -> bool:
+def _is_somebodys(lesson: SessionLesson) -> bool:
     """Say whether somebody is known to have said what a lesson asks for; others' extractors may not tell."""
     if lesson.kind not in ("preference", "rule"):
         return True
@@ -127,7 +125,7 @@ def _is_somebodys(lesson: Lesson) -> bool:
     return any("user" in how.lower() for how in said)
 
 
-def _is_forgotten(lesson: Lesson, forgotten: Forgotten) -> bool:
+def _is_forgotten(lesson: SessionLesson, forgotten: Forgotten) -> bool:
     if not forgotten:
         return False
     return lesson.words in forgotten or any(source.quote in forgotten for source in lesson.sources[:1])
@@ -139,29 +137,29 @@ def _holds(note: Note, forgotten: Forgotten) -> bool:
     return (when is None or when < note.seconds) and not is_injection(note.text)
 
 
-def _unchanged(found: list[Lesson], notes: list[Note]) -> list[Lesson]:
+def _unchanged(found: list[SessionLesson], notes: list[Note]) -> list[SessionLesson]:
     """Return the lessons that no note changed or asked to forget; what means the same as one of those goes with it."""
     gone = [(similarity.words(note.target or note.text), note) for note in notes if note.action != "remember"]
     if not gone:
         return found
-    kept: list[Lesson] = []
+    kept: list[SessionLesson] = []
     for together in merge.clusters(found):
         meant = [note for words, note in gone if any(_may_take(note, each, words) for each in together)]
         kept += [each for each in together if not any(_is_older(each, note) for note in meant)]
     return kept
 
 
-def _may_take(note: Note, lesson: Lesson, words: similarity.Words) -> bool:
+def _may_take(note: Note, lesson: SessionLesson, words: similarity.Words) -> bool:
     return _is_older(lesson, note) and _is_meant(lesson, words, note.target or note.text)
 
 
-def _is_older(lesson: Lesson, note: Note) -> bool:
+def _is_older(lesson: SessionLesson, note: Note) -> bool:
     """Say whether a lesson is one that a note may take away: learned before it, where it holds, and not its own."""
     is_own = lesson.thread_id == note.path
     return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
 
 
-def _is_meant(lesson: Lesson, words: similarity.Words, text: str) -> bool:
+def _is_meant(lesson: SessionLesson, words: similarity.Words, text: str) -> bool:
     """Say whether a note names a lesson: by its words, or by most of them."""
     return text.lower() in lesson.text.lower() or similarity.is_same(similarity.words(lesson.words), words)
 
@@ -172,16 +170,16 @@ def _fitting(text: str) -> str:
     return _SKILL_FILE.sub(r"skills/\1", text.replace("**", "")).strip(" -*")
 
 
-def _lesson(note: Note) -> Lesson:
+def _lesson(note: Note) -> SessionLesson:
     text = _fitting(redact(note.text))
     source = Source(text, "written by the user", None, updated_s=note.seconds, note=note.path)
     scope = note.scope.replace(";", ",")
     kind = "rule" if scope != GLOBAL else "preference"
     said = f'said by the user: "{text}"'
-    return Lesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
+    return SessionLesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
 
 
-def sessions_of(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
+def sessions_of(desk: Desk, learned: list[SessionLesson]) -> dict[str, Known]:
     """Return the sessions that taught something."""
     found: dict[str, Known] = {}
     sessions = {each.thread_id: each for each in desk.inputs}
@@ -189,8 +187,7 @@ def sessions_of(desk: Desk, learned: list[Lesson]) -> dict[str, Known]:
     for lesson in learned:
         if lesson.thread_id not in found:
             source = sessions[lesson.thread_id]
-            words = _KEYWORDS.search(source.raw_memory)
-            keywords = [word.strip() for word in words[1].split(",")] if words else []
+            keywords = list(lesson_parser.session_of(source).keywords)
             task = "" if is_injection(lesson.task) else validation.plain(lesson.task)
             found[lesson.thread_id] = Known(
                 source,
@@ -216,10 +213,10 @@ def budget(inputs: list[Input]) -> Budget:
     """Return how large the memory may be: a share of the dialogue that it was learned from, and enough for a few."""
     whole = spoken = 0
     for each in inputs:
-        found = _DIALOGUE.search(each.rollout_summary)
-        size = int(found[1].replace(",", "")) if found else 8 * len(each.rollout_summary.encode())
+        session = lesson_parser.session_of(each)
+        size = session.dialogue_bytes or 8 * len(each.rollout_summary.encode())
         whole += size
-        spoken += int(found[2].replace(",", "")) if found and found[2] else size
+        spoken += session.spoken_bytes or size
     least = max(MIN_BUDGET, MIN_PER_SESSION * len(inputs))
     return Budget(max(least, int(whole * SHARE)), max(MIN_BUDGET, int(spoken * SHARE)))
 
@@ -239,7 +236,7 @@ def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consoli
     return Consolidated(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
 
 
-def _add(desk: Desk, merged: merge.Merged, learned: list[Lesson]) -> Consolidated:
+def _add(desk: Desk, merged: merge.Merged, learned: list[SessionLesson]) -> Consolidated:
     """Keep the memory that is there, without what nothing supports or holds any more, and add what is new."""
     root = desk.root
     memory = (root / layout.MEMORY).read_text("utf-8", "replace")

@@ -12,14 +12,11 @@ from typing import Final
 
 import msgspec
 
-from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Section
+from commonplace.memory.entries import GLOBAL, SECTION_OF, SECTIONS, Entry
 from commonplace.memory.files.raw_memories import Input
 from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 
-_SECTIONS: Final[tuple[Section, ...]] = (
-    "User preferences", "Reusable knowledge", "Failures and how to do differently",
-)  # fmt: skip
 _KIND_ORDER: Final = {
     "preference": 0, "rule": 1, "verify": 2, "environment": 3, "decision": 4, "procedure": 5, "fix": 6, "failure": 7,
 }  # fmt: skip
@@ -143,7 +140,7 @@ def _block(
 ) -> str:
     tasks = _Tasks(known, brevity)
     parts: list[str] = []
-    for section in _SECTIONS:
+    for section in SECTIONS:
         own = sorted((entry for entry in entries if SECTION_OF[entry.kind] == section), key=rank)
         bullets = [_bullet(entry, tasks) for entry in own]
         if section == "Reusable knowledge":

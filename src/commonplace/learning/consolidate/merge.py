@@ -17,7 +17,7 @@ import msgspec
 from commonplace.learning.consolidate import command_similarity
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, Entry, Source, entry_id
-from commonplace.memory.lessons import Lesson
+from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.similarity import Words
 
 _ANYWHERE: Final = "*"
@@ -29,14 +29,14 @@ class Cluster(msgspec.Struct):
     """Lessons that mean the same."""
 
     number: int
-    lessons: list[Lesson]
+    lessons: list[SessionLesson]
     wordings: list[Words]
     is_said: bool
     """Somebody said it; else commands showed it. What people say may contradict what they said before."""
     replaced_by: Cluster | None = None
 
     @property
-    def last(self) -> Lesson:
+    def last(self) -> SessionLesson:
         """The lesson that was learned last."""
         return self.lessons[-1]
 
@@ -53,7 +53,7 @@ class Merged(msgspec.Struct):
     """What no longer holds, each with what took its place."""
 
 
-def merge(lessons: Iterable[Lesson], is_global: dict[str, str] | None = None) -> Merged:
+def merge(lessons: Iterable[SessionLesson], is_global: dict[str, str] | None = None) -> Merged:
     """Return the entries that lessons make; `is_global` decides the scope of entries that a person decided about."""
     clusters = _Clusters()
     for lesson in sorted(lessons, key=lambda each: each.order):
@@ -67,7 +67,7 @@ def merge(lessons: Iterable[Lesson], is_global: dict[str, str] | None = None) ->
     return Merged([found[each.number] for each in live], replaced)
 
 
-def clusters(lessons: Iterable[Lesson]) -> list[list[Lesson]]:
+def clusters(lessons: Iterable[SessionLesson]) -> list[list[SessionLesson]]:
     """Return lessons that mean the same together."""
     found = _Clusters()
     for lesson in sorted(lessons, key=lambda each: each.order):
@@ -82,7 +82,7 @@ class _Clusters:
         self.all: list[Cluster] = []
         self._by_word: dict[tuple[str, str], list[int]] = defaultdict(list)
 
-    def add(self, lesson: Lesson) -> None:
+    def add(self, lesson: SessionLesson) -> None:
         words = similarity.words(lesson.words)
         near = self.near(lesson, words, least=2 if len(words.handles) > 1 else 1)
         same = next((each for each in near if _is_same(each, lesson, words)), None)
@@ -99,7 +99,7 @@ class _Clusters:
                 if same.number not in listed[-1:]:
                     listed.append(same.number)
 
-    def near(self, lesson: Lesson, words: Words, least: int = 1) -> list[Cluster]:
+    def near(self, lesson: SessionLesson, words: Words, least: int = 1) -> list[Cluster]:
         """Return the clusters that share the most words with a lesson, the nearest first.
 
         A person's wishes are looked for in all their projects; all else in its own.
@@ -119,7 +119,7 @@ class _Clusters:
         return [self.all[number] for number, _ in ranked]
 
 
-def _is_same(cluster: Cluster, lesson: Lesson, words: Words) -> bool:
+def _is_same(cluster: Cluster, lesson: SessionLesson, words: Words) -> bool:
     """Say whether a lesson teaches what a cluster does: by the words that were said, or by the commands that ran."""
     if lesson.lead:
         return any(similarity.is_same(known, words) for known in cluster.wordings)
@@ -135,17 +135,17 @@ def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
         Source(lesson.words, _how(lesson), lesson.thread_id, updated_s=lesson.updated_s) for lesson in cluster.lessons
     ]
     scope = decided.get(name) or _scope(cluster)
-    return Entry(name, scope, told.kind, told.told, len(threads), sources, first.updated_s, last.updated_s)
+    return Entry(name, scope, told.kind, told.entry_text, len(threads), sources, first.updated_s, last.updated_s)
 
 
-def _how(lesson: Lesson) -> str:
+def _how(lesson: SessionLesson) -> str:
     """Return how far a lesson without references can be trusted: by what its bullet says of it."""
     if lesson.lead and "by the user" not in lesson.lead and "user" in lesson.lead.lower():
         return "told to be said by the user"
     return lesson.lead or "learned"
 
 
-def _telling(cluster: Cluster) -> Lesson:
+def _telling(cluster: Cluster) -> SessionLesson:
     """Return the lesson that says it best: the most complete wording or check, and of those the newest."""
     if cluster.last.kind == "verify" and not cluster.is_said:
         return max(cluster.lessons, key=lambda lesson: (command_similarity.completeness(lesson), lesson.order))
@@ -162,14 +162,14 @@ def _scope(cluster: Cluster) -> str:
     return cluster.last.project
 
 
-def is_personal(lesson: Lesson) -> bool:
+def is_personal(lesson: SessionLesson) -> bool:
     """Say whether a lesson may be the person's own: a wish, or a norm that does not name the project at hand."""
     if lesson.kind != "rule":
         return lesson.kind == "preference"
     return not similarity.pattern("of_this_project").search(lesson.words.lower().replace("’", "'"))
 
 
-def is_for_everything(lesson: Lesson) -> bool:
+def is_for_everything(lesson: SessionLesson) -> bool:
     """Say whether a person said that a wish is for all they do, or is about how they are spoken to."""
     lower = lesson.words.lower().replace("’", "'")
     if similarity.pattern("everywhere").search(lower):

@@ -15,10 +15,9 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.reading import commands
+from commonplace.memory.files import lesson_parser
 from commonplace.memory.files.raw_memories import Input
 
-_TASK: Final = re.compile(r"^## Task \d+: (.*)$")
-_STEP: Final = re.compile(r"^- `(.+)` \(exit 0\)$")
 _FEWEST: Final = 3
 _OWN: Final = 2
 """How many steps must be of the procedure's own, neither checks nor bookkeeping."""
@@ -56,15 +55,9 @@ def procedures(inputs: list[Input], projects: dict[str, str]) -> list[Procedure]
 
 
 def _run(source: Input) -> Run:
-    tasks: list[tuple[str, list[str]]] = [("", [])]
-    for line in source.rollout_summary.split("\n"):
-        heading, step = _TASK.match(line), _STEP.match(line)
-        if heading:
-            tasks.append((heading[1], []))
-        elif step and step[1] not in tasks[-1][1]:
-            tasks[-1][1].append(step[1])
-    steps = tuple(step for _, own in tasks for step in own)
-    longest = max(tasks, key=lambda task: len(task[1]))
+    tasks = [(task.name, task.steps) for task in lesson_parser.session_of(source).tasks]
+    steps = tuple(step for _, own in tasks for step in dict.fromkeys(own))
+    longest = max(tasks, key=lambda task: len(task[1]), default=("", ()))
     return Run(source.thread_id, source.updated_s, longest[0], steps)
 
 

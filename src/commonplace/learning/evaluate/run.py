@@ -72,10 +72,10 @@ def _tokens(known: Sequence[Case]) -> int:
 
 
 async def _scores(extractor: Extractor, known: Sequence[Case]) -> dict[str, Any]:
-    return (await evaluate(extractor, known, _ledger)).document()
+    return (await evaluate(extractor, known, ledger_of)).document()
 
 
-def _ledger(session: Session, path: Path, folder: Path) -> Path:
+def ledger_of(session: Session, path: Path, folder: Path) -> Path:
     """Return a session of the gold set as a ledger: Codex's own file, or Claude Code's taken in."""
     if session.agent == "codex":
         return path

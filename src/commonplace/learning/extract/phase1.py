@@ -28,8 +28,7 @@ from commonplace.learning import select
 from commonplace.learning.reading.session_view import Answered, Said, View, read
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.files import output_shape
-from commonplace.redact import redact
+from commonplace.memory.files import lesson_text, output_shape
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Transaction
 from commonplace.state.extraction_jobs import Extraction
@@ -221,7 +220,7 @@ async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgott
     view = await anyio.to_thread.run_sync(_read, path, forgotten)
     view.project = project
     last = extractor.extract_last if is_last and isinstance(extractor, LastResort) else None
-    return removal.output(_clean(await (last or extractor.extract)(view)), forgotten)
+    return removal.output(lesson_text.redacted(await (last or extractor.extract)(view)), forgotten)
 
 
 def _read(path: Path, forgotten: Forgotten) -> View:
@@ -243,11 +242,6 @@ def _mask(view: View, forgotten: Forgotten) -> None:
         if is_only_talk and not any(isinstance(event, Said) and event.text for event in words):
             turn.events = []  # an answer to nothing would be taken for the beginning of something
         turn.events = [event for event in turn.events if not isinstance(event, Said | Answered) or event.text]
-
-
-def _clean(found: Output) -> Output:
-    slug = redact(found.rollout_slug) if found.rollout_slug else None
-    return Output(redact(found.raw_memory), redact(found.rollout_summary), slug)
 
 
 async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:

@@ -52,11 +52,16 @@ def is_configuration(call: Called) -> bool:
     return any(_CONFIGURATION.search(name) for name in files(call))
 
 
+def names(call: Called) -> tuple[str, ...]:
+    """Return the first few files that a call changed."""
+    return tuple(quote(name, 60) for name in files(call)[:3])
+
+
 def told(call: Called) -> str:
     """Return a change in a few words."""
-    names = ", ".join(f"`{quote(name, 60)}`" for name in files(call)[:3]) or "a file"
+    changed = ", ".join(f"`{name}`" for name in names(call)) or "a file"
     lines = "; ".join(quote(line, 100) for line in added(call)[:3])
-    return f"{names} ({lines})" if lines else names
+    return f"{changed} ({lines})" if lines else changed
 
 
 def _edit(call: Called) -> _Edit:

@@ -22,11 +22,13 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.errors import BadInput, CommonplaceError, WorkspaceError
-from commonplace.memory import lessons, listing
+from commonplace.memory import listing
 from commonplace.memory.edits import edits, history, manual_edits, notes, removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.entries import Entry
+from commonplace.memory.files import lesson_parser
 from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.restore import restore_outputs
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import baseline, layout, staging
@@ -228,9 +230,9 @@ def _of_entry(
     for thread_id in {source.thread_id for source in entry.sources if source.thread_id in taught}:
         for lesson in _lessons(thread_id, taught[thread_id]):
             at = {(source.thread_id, source.byte_start, source.quote) for source in lesson.sources[:1]}
-            if (at & places and lesson.kind == entry.kind) or lesson.told == entry.text:
+            if (at & places and lesson.kind == entry.kind) or lesson.entry_text == entry.text:
                 yield from _wordings(lesson.words)
-                yield from _wordings(lesson.told)
+                yield from _wordings(lesson.entry_text)
     files = {source.note for source in entry.sources if source.note}
     yield from (note.target for note in told if note.path in files and note.target)
     gone = {change.entry_id for change in past if change.cause == f"superseded by {entry.id}"}
@@ -246,9 +248,11 @@ def _wordings(text: str) -> Iterator[str]:
         yield from _QUOTED.findall(text)
 
 
-def _lessons(thread_id: str, found: Output) -> list[lessons.Lesson]:
-    source = Input(thread_id, 0, "", "", None, found.raw_memory, found.rollout_summary, found.rollout_slug)
-    return lessons.of_input(source, "")
+def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
+    source = Input(
+        thread_id, 0, "", "", None, found.raw_memory, found.rollout_summary, found.rollout_slug, found.lessons
+    )
+    return lesson_parser.of_input(source, "")
 
 
 def _holding(
@@ -261,7 +265,7 @@ def _holding(
     for thread_id, found in taught.items():
         for lesson in _lessons(thread_id, found):
             if lower in lesson.text.lower():
-                yield from _wordings(lesson.told)
+                yield from _wordings(lesson.entry_text)
                 yield lesson.words
         if lower in f"{found.raw_memory}\n{found.rollout_summary}".lower():
             yield wanted
@@ -333,14 +337,10 @@ async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> 
     )
     mirrored = await database.read(lambda tx: mirror.mirrored(tx, root))
     left: list[Row] = [
-        {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or _output(row))} for row in rows
+        {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or outputs.of_row(row))} for row in rows
     ]
     kept = [row for row in left if row["raw_memory"]]
     return await anyio.to_thread.run_sync(_rehearse, store, relearning, plan, kept, mirrored)
-
-
-def _output(row: Row) -> Output:
-    return Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"])
 
 
 def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: list[Row], mirrored: str | None) -> Forgot:

@@ -14,12 +14,15 @@ from typing import Final
 
 import msgspec
 
+from commonplace.memory import lessons
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
 from commonplace.memory.entries import normal
+from commonplace.memory.files import lesson_text
 from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.staging import put
+from commonplace.state import outputs
 from commonplace.state.database import Row
 from commonplace.state.outputs import Output
 
@@ -44,6 +47,8 @@ def output(found: Output, forgotten: Forgotten) -> Output:
     whole = "\n".join((found.raw_memory, found.rollout_summary, (found.rollout_slug or "").replace("_", " ")))
     if not forgotten or found.is_empty or not forgotten.may_hold(whole):
         return found
+    if found.lessons is not None and (left := _lessons(found.lessons, forgotten)) is not None:
+        return left
     cut = _Cut(forgotten)
     raw, summary = cut.text(found.raw_memory), cut.text(found.rollout_summary)
     raw, summary = cut.names(raw), cut.names(summary)
@@ -54,6 +59,36 @@ def output(found: Output, forgotten: Forgotten) -> Output:
     return found if cleaned == found else cleaned
 
 
+def _lessons(stored: str, forgotten: Forgotten) -> Output | None:
+    """Return lessons without what was forgotten, rendered anew; None if their text still holds some of it."""
+    session = lessons.decode(stored)
+    cut = _Cut(forgotten)
+    tasks = [
+        msgspec.structs.replace(
+            task,
+            lessons=tuple(each for each in task.lessons if not cut.takes(each.text)),
+            steps=tuple(step for step in task.steps if not cut.takes(f"`{step}`")),
+            summary=tuple(each for each in task.summary if not cut.takes(each.text)),
+        )
+        for task in session.tasks
+    ]
+    for task in tasks:
+        for line in (*task.lessons, *task.summary):
+            cut.keep(line.text)
+    session = msgspec.structs.replace(
+        session,
+        tasks=tuple(msgspec.structs.replace(task, name=cut.name(task.name)) for task in tasks),
+        keywords=tuple(word for word in session.keywords if not cut.is_only_theirs(word)),
+        title=forgotten.without(session.title),
+        context=forgotten.without(session.context),
+        description="",
+        slug=None if session.slug and cut.is_told_by(session.slug) else session.slug,
+    )
+    left = lesson_text.output(session)
+    text = f"{left.raw_memory}\n{left.rollout_summary}"
+    return left if left.is_empty or cut.text(text) == text else None
+
+
 def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, Output]]:
     """Return what may be used of rows, and those as they should be: others may have written them meanwhile."""
     if not forgotten:
@@ -61,7 +96,7 @@ def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, O
     kept: list[Row] = []
     cleaned: dict[str, Output] = {}
     for row in found:
-        known = Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"])
+        known = outputs.of_row(row)
         left = output(known, forgotten)
         if left is not known:
             cleaned[row["thread_id"]] = left
@@ -96,6 +131,21 @@ class _Cut:
             return True
         return any(said in self._forgotten for said in _QUOTED.findall(told))
 
+    def takes(self, bullet: str) -> bool:
+        """Say whether a bullet goes, and remember its words if it does."""
+        if not self._is_gone(bullet):
+            return False
+        self._gone.append(normal(bullet))
+        return True
+
+    def keep(self, bullet: str) -> None:
+        """Remember the words of a bullet that stays."""
+        self._kept |= set(normal(bullet).split())
+
+    def name(self, name: str) -> str:
+        """Return a task's name without what is gone."""
+        return _UNNAMED if self._is_part(name) else self._forgotten.without(name, _UNNAMED) or _UNNAMED
+
     def names(self, text: str) -> str:
         return "\n".join(self._name(line) for line in text.split("\n"))
 
@@ -104,7 +154,7 @@ class _Cut:
             return line
         if line.startswith(_KEYWORDS):
             words = line.removeprefix(_KEYWORDS).split(", ")
-            return _KEYWORDS + ", ".join(word for word in words if not self._is_only_theirs(word))
+            return _KEYWORDS + ", ".join(word for word in words if not self.is_only_theirs(word))
         named = _NAMED.match(line)
         if not named:
             return self._forgotten.without(line)
@@ -116,7 +166,7 @@ class _Cut:
             done = _UNNAMED
         return lead + (self._forgotten.without(done, _UNNAMED) or _UNNAMED) + between + best
 
-    def _is_only_theirs(self, keyword: str) -> bool:
+    def is_only_theirs(self, keyword: str) -> bool:
         """Say whether a keyword stands only in what is gone."""
         words = set(normal(keyword).split())
         gone = {word for text in self._gone for word in text.split()}

@@ -65,10 +65,8 @@ class Input(msgspec.Struct, frozen=True):
     raw_memory: str
     rollout_summary: str
     rollout_slug: str | None
-
-
-StoredInput = Input
-"""What it was called when it was only read."""
+    lessons: str | None = None
+    """What the texts are rendered from, as JSON; files do not hold it."""
 
 
 class Synced(msgspec.Struct, frozen=True):

@@ -4,10 +4,10 @@ SELECT * FROM outputs WHERE thread_id = :thread_id
 
 -- name: outputs.put
 -- Store an extraction, unless a newer one is there; usage, pins and selection stay.
-INSERT INTO outputs (thread_id, source_updated_at, raw_memory, rollout_summary, rollout_slug, generated_at, is_empty, fresh_at)
-VALUES (:thread_id, :source_updated_at, :raw_memory, :rollout_summary, :rollout_slug, :now, :is_empty, :source_updated_at)
+INSERT INTO outputs (thread_id, source_updated_at, raw_memory, rollout_summary, rollout_slug, lessons, generated_at, is_empty, fresh_at)
+VALUES (:thread_id, :source_updated_at, :raw_memory, :rollout_summary, :rollout_slug, :lessons, :now, :is_empty, :source_updated_at)
 ON CONFLICT (thread_id) DO UPDATE SET source_updated_at = excluded.source_updated_at, raw_memory = excluded.raw_memory,
-  rollout_summary = excluded.rollout_summary, rollout_slug = excluded.rollout_slug, generated_at = excluded.generated_at,
+  rollout_summary = excluded.rollout_summary, rollout_slug = excluded.rollout_slug, lessons = excluded.lessons, generated_at = excluded.generated_at,
   is_empty = excluded.is_empty,
   fresh_at = CASE WHEN outputs.fresh_at > excluded.fresh_at THEN outputs.fresh_at ELSE excluded.fresh_at END
 WHERE excluded.source_updated_at >= outputs.source_updated_at
@@ -24,6 +24,7 @@ DELETE FROM outputs
 -- The extractions to consolidate: fresh or pinned, of threads that memory may use, the most useful first. A thread
 -- whose file was copied counts once.
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs.rollout_summary, outputs.rollout_slug,
+  outputs.lessons,
   outputs.generated_at, outputs.is_selected, outputs.selected_source_updated_at, threads.path, threads.cwd,
   threads.git_branch, threads.project
 FROM outputs JOIN threads ON threads.home = :home AND threads.path = (
@@ -62,7 +63,7 @@ SELECT thread_id FROM outputs
 
 -- name: outputs.all
 -- What every thread taught.
-SELECT thread_id, raw_memory, rollout_summary, rollout_slug FROM outputs ORDER BY thread_id
+SELECT thread_id, raw_memory, rollout_summary, rollout_slug, lessons FROM outputs ORDER BY thread_id
 
 -- name: outputs.count
 -- How many extractions there are, and how many the last consolidation used.

@@ -110,7 +110,8 @@ CREATE TABLE outputs (
   fresh_at          BIGINT NOT NULL,           -- max(last cited, last retrieved, source updated): what ageing looks at
   is_selected       BIGINT NOT NULL DEFAULT 0, -- part of the last successful consolidation
   selected_source_updated_at BIGINT,           -- the snapshot that was consolidated
-  selected_root     TEXT                       -- the memory root whose last consolidation it is part of
+  selected_root     TEXT,                      -- the memory root whose last consolidation it is part of
+  lessons           TEXT                       -- what the texts are rendered from, as JSON; NULL: somebody else wrote them
 );
 CREATE INDEX outputs_ranked ON outputs
   (is_empty, cited DESC, retrieved DESC, fresh_at DESC, source_updated_at DESC, thread_id DESC);

@@ -22,12 +22,12 @@ from commonplace.context.tokens import approximate_tokens
 from commonplace.errors import ContextTooLong, ExtractionFailed
 from commonplace.learning.budget import Spending, Unlimited
 from commonplace.learning.extract.model import (
+    assemble,
     drafts,
     evidence,
     merge,
     model_answer,
     prompts,
-    render,
     session_text,
     slices,
 )
@@ -37,10 +37,10 @@ from commonplace.learning.extract.model.trust import Judge
 from commonplace.learning.extract.model.verified import Told
 from commonplace.learning.metered_model import Metered
 from commonplace.learning.reading.session_view import Said, View
+from commonplace.memory.files import lesson_text
 from commonplace.models.base import Completed, Event, ItemDone, Model, Request, Stop, TextDelta
 from commonplace.models.providers import Choice
 from commonplace.protocol import items
-from commonplace.redact import redact
 from commonplace.state.outputs import Output
 
 SECONDS: Final = 600.0
@@ -115,9 +115,9 @@ class ByModel:
         return await anyio.to_thread.run_sync(self._written, view, told)
 
     def _written(self, view: View, told: list[Told]) -> Output:
-        found = render.write(view, merge.merge(told), f"{self.name} with prompt {prompts.version()}")
-        slug = redact(found.rollout_slug) if found.rollout_slug else None
-        return Output(redact(found.raw_memory), redact(found.rollout_summary), slug)
+        reader = f"{self.name} with prompt {prompts.version()}"
+        found = assemble.session_lessons(view, merge.merge(told), reader)
+        return lesson_text.redacted(lesson_text.output(found))
 
     def _room(self) -> int:
         """Return how many tokens of a session a request has room for."""

@@ -12,9 +12,9 @@ import msgspec
 from commonplace.errors import CommonplaceError
 from commonplace.learning.extract.phase1 import NOBODYS_FAULT, Extractor
 from commonplace.learning.reading.session_view import View
+from commonplace.memory import lessons
+from commonplace.memory.files import lesson_text
 from commonplace.state.outputs import Output
-
-_CONTEXT = "Rollout context:"
 
 
 class WithFallback:
@@ -43,11 +43,12 @@ class WithFallback:
             why = error.code
         except Exception as error:  # an extractor that breaks must not cost the session
             why = type(error).__name__
-        return _noted(await self._last.extract(view), f"read by {self._last.name} ({self._first.name}: {why})")
+        return _noted(await self._last.extract(view), f"{self._last.name} ({self._first.name}: {why})")
 
 
 def _noted(found: Output, note: str) -> Output:
     """Say in a summary's context line who read the session."""
-    lines = found.rollout_summary.split("\n")
-    noted = [f"{line.removesuffix('.')}, {note}." if line.startswith(_CONTEXT) else line for line in lines]
-    return msgspec.structs.replace(found, rollout_summary="\n".join(noted))
+    if found.lessons is None:
+        return found
+    session = lessons.decode(found.lessons)
+    return lesson_text.output(msgspec.structs.replace(session, reader=note))

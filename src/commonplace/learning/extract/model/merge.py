@@ -10,12 +10,11 @@ from __future__ import annotations
 import msgspec
 
 from commonplace.learning.consolidate import command_similarity
-from commonplace.learning.extract.model import render
+from commonplace.learning.extract.model import assemble
 from commonplace.learning.extract.model.drafts import STEPS
 from commonplace.learning.extract.model.verified import Learned, Task, Told
 from commonplace.memory import lessons, similarity
-from commonplace.memory.files.raw_memories import Input
-from commonplace.memory.lessons import Lesson
+from commonplace.memory.lessons import SessionLesson, SessionLessons, TaskLessons
 
 
 def merge(slices: list[Told]) -> Told:
@@ -55,7 +54,7 @@ class _Kept(msgspec.Struct):
     number: int
     place: int
     learned: Learned
-    lesson: Lesson | None
+    lesson: SessionLesson | None
 
 
 def _once(slices: list[list[list[Learned]]]) -> list[list[list[Learned]]]:
@@ -78,13 +77,12 @@ def _once(slices: list[list[list[Learned]]]) -> list[list[list[Learned]]]:
     ]
 
 
-def _lesson(learned: Learned) -> Lesson | None:
+def _lesson(learned: Learned) -> SessionLesson | None:
     """Return a bullet as consolidation would read it; steps are no lessons."""
     if learned.section == STEPS:
         return None
-    text = render.memory_of(Told(tasks=[Task("t", "success", [learned])]))
-    found = lessons.of_input(Input("", 0, "", "", None, text, "", None), "")
-    return found[0] if found else None
+    task = TaskLessons("", "", (assemble.lesson(learned),))
+    return lessons.session_lessons(SessionLessons(tasks=(task,)), project="", thread_id="", updated_s=0)[0]
 
 
 def _is_same(old: _Kept, new: _Kept) -> bool:

@@ -15,19 +15,20 @@ from typing import Final
 import anyio.to_thread
 
 from commonplace.learning.extract.rules import (
+    assemble,
     checks,
     failures,
     fixes,
     merge,
     person_statements,
     procedures,
-    render,
     repetition,
     retractions,
 )
 from commonplace.learning.extract.rules.findings import Finding, Task
 from commonplace.learning.reading import outcomes, tasks
 from commonplace.learning.reading.session_view import View
+from commonplace.memory.files import lesson_text
 from commonplace.state.outputs import Output
 
 Detector = Callable[[list[Task]], Iterable[Finding]]
@@ -55,7 +56,7 @@ class Embedded:
 def extract(view: View) -> Output:
     """Return what a session taught."""
     found, findings = findings_of(view)
-    return render.write(view, found, findings)
+    return lesson_text.output(assemble.session_lessons(view, found, findings))
 
 
 def findings_of(view: View) -> tuple[list[Task], list[Finding]]:

@@ -31,7 +31,8 @@ def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
         if any(call.command in other.command for key, (other, _) in kept.items() if key != name):
             continue
         evidence = Evidence(call.at, quote(call.command), "verified by exit status")
-        yield Finding("verify", f"verify with `{quote(call.command, 200)}` (exit 0 here)", [evidence], place)
+        line = quote(call.command, 200)
+        yield Finding("verify", [evidence], place, shown=f"verify with `{line}` (exit 0 here)", commands=(line,))
 
 
 def _is_named(call: Called, task: Task) -> bool:

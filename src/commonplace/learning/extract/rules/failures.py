@@ -37,7 +37,8 @@ def of_task(task: Task, place: int) -> Iterator[Finding]:
         line = errors.lines(failed.output, 3)
         if line:
             text = f"`{quote(failed.command, 200)}` failed and was not put right: {line}"
-            yield Finding("failure", text, [errors.evidence(failed, line)], place)
+            ran = (quote(failed.command, 200),)
+            yield Finding("failure", [errors.evidence(failed, line)], place, shown=text, commands=ran)
 
 
 def _says_nothing(call: Called, task: Task) -> bool:

@@ -1,4 +1,4 @@
-"""What a session taught, before it is written down: findings, each with its evidence, and the tasks they belong to."""
+"""What the rules find in a session: findings with their evidence, and the tasks they belong to."""
 
 from __future__ import annotations
 
@@ -7,13 +7,28 @@ from typing import Final, Literal
 import msgspec
 
 from commonplace.learning.reading.session_view import Called, Event, Span
+from commonplace.memory import lessons
+from commonplace.memory.entries import Kind
+from commonplace.memory.files.lesson_text import quote
+from commonplace.memory.lessons import Lesson
 
-Kind = Literal["preference", "rule", "fix", "verify", "environment", "decision", "procedure", "failure"]
 Outcome = Literal["success", "partial", "uncertain", "fail"]
+__all__ = [
+    "FAILURES",
+    "KNOWLEDGE",
+    "PREFERENCES",
+    "Evidence",
+    "Finding",
+    "Kind",
+    "Outcome",
+    "Task",
+    "quote",
+    "section_of",
+]
+
 PREFERENCES: Final[frozenset[Kind]] = frozenset({"preference", "rule"})
 KNOWLEDGE: Final[frozenset[Kind]] = frozenset({"verify", "environment", "decision", "procedure"})
 FAILURES: Final[frozenset[Kind]] = frozenset({"fix", "failure"})
-MAX_QUOTE: Final = 300
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -26,14 +41,40 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct):
-    """One thing worth keeping."""
+    """One thing worth keeping: what somebody said (`words`), or what commands showed (`shown`)."""
 
     kind: Kind
-    text: str
-    """The bullet: near the source's own words."""
     evidence: list[Evidence]
     task: int = 0
     """The place of its task in the list of tasks."""
+    words: str = ""
+    lead: str = ""
+    """How the words are known."""
+    default: str = ""
+    """What to do by default because of it."""
+    shown: str = ""
+    commands: tuple[str, ...] = ()
+    """The commands that `shown` tells of."""
+
+    def lesson(self) -> Lesson:
+        """Return the finding as a lesson."""
+        return Lesson(
+            kind=self.kind,
+            words=self.words,
+            lead=self.lead,
+            default=self.default,
+            shown=self.shown,
+            commands=self.commands,
+            evidence=tuple(
+                lessons.Evidence(each.at.turn, each.at.start, each.at.end, each.quote, each.how)
+                for each in self.evidence
+            ),
+        )
+
+    @property
+    def text(self) -> str:
+        """The finding as one line."""
+        return self.lesson().text
 
 
 class Task(msgspec.Struct):
@@ -55,9 +96,3 @@ class Task(msgspec.Struct):
 def section_of(kind: Kind) -> frozenset[Kind]:
     """Return the kinds that are told in the same section as one."""
     return next(section for section in (PREFERENCES, KNOWLEDGE, FAILURES) if kind in section)
-
-
-def quote(text: str, size: int = MAX_QUOTE) -> str:
-    """Return words on one line, cut at the end if there are many."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= size else flat[: size - 1].rstrip() + "…"

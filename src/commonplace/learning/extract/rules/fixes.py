@@ -207,7 +207,8 @@ def _finding(failed: Called, worked: list[Called], place: int) -> Finding:
     text = f"`{quote(failed.command, 200)}` failed{because}; {how} worked (exit 0)"
     evidence = [errors.evidence(failed, line)]
     evidence += [Evidence(call.at, quote(call.command, 200), "verified by exit status") for call in worked]
-    return Finding("fix", text, evidence, place)
+    ran = tuple(quote(call.command, 200) for call in (failed, *worked))
+    return Finding("fix", evidence, place, shown=text, commands=ran)
 
 
 def _by_change(failed: Called, change: Called, worked: Called, place: int) -> Finding:
@@ -215,6 +216,5 @@ def _by_change(failed: Called, change: Called, worked: Called, place: int) -> Fi
     what = patches.told(change)
     text = f"`{quote(failed.command, 160)}` failed ({line}); after changing {what} it worked (exit 0)"
     evidence = [errors.evidence(failed, line), Evidence(change.at, what, "verified by the next run")]
-    return Finding(
-        "fix", text, [*evidence, Evidence(worked.at, quote(worked.command, 160), "verified by exit status")], place
-    )
+    evidence.append(Evidence(worked.at, quote(worked.command, 160), "verified by exit status"))
+    return Finding("fix", evidence, place, shown=text, commands=(quote(failed.command, 160), *patches.names(change)))

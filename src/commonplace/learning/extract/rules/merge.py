@@ -37,7 +37,8 @@ def once(findings: list[Finding]) -> list[Finding]:
             continue
         known = same.finding
         if finding.kind in PREFERENCES and len(words) > len(same.words):
-            known.text, same.words = finding.text, words
+            known.words, known.lead, known.default = finding.words, finding.lead, finding.default
+            same.words = words
         known.evidence = [*known.evidence, *(each for each in finding.evidence if each not in known.evidence)]
     return [each.finding for each in kept]
 

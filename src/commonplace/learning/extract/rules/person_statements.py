@@ -196,7 +196,7 @@ def _joins(group: _Group, sentence: Sentence, told: Told) -> bool:
 
 def _finding(said: Said, group: _Group, place: int) -> Finding:
     text = " ".join(part.text for part in group.parts)
-    told = f'{_LEADS[group.kind]}: "{quote(text)}"'
-    if group.kind in ("preference", "rule"):
-        told += f" -> {quote(group.parts[0].heard.bare.rstrip('.!。！ '), 200)}"
-    return Finding(group.kind, told, [Evidence(said.at, quote(text), "said by the user")], place)
+    is_wish = group.kind in ("preference", "rule")
+    default = quote(group.parts[0].heard.bare.rstrip(".!。！ "), 200) if is_wish else ""
+    evidence = [Evidence(said.at, quote(text), "said by the user")]
+    return Finding(group.kind, evidence, place, words=quote(text), lead=_LEADS[group.kind], default=default)

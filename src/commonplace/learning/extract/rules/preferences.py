@@ -57,7 +57,7 @@ def after_stop(said: Said, stopped: Called | Stopped, place: int) -> Finding | N
         return None
     what = f"`{quote(stopped.command or stopped.name, 120)}`" if isinstance(stopped, Called) else "the turn"
     how = f"said by the user after {'refusing' if refused else 'stopping'} {what}"
-    return Finding("preference", f'{how}: "{quote(text)}"', [Evidence(said.at, quote(text), how)], place)
+    return Finding("preference", [Evidence(said.at, quote(text), how)], place, words=quote(text), lead=how)
 
 
 def _is_aside(sentence: Sentence) -> bool:

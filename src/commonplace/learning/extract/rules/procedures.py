@@ -63,4 +63,4 @@ def _finding(task: Task, steps: list[Called], place: int) -> Finding:
     lines = [quote(call.command, 160) for call in steps]
     text = f"steps to {quote(task.name, 80)}: " + " -> ".join(f"`{line}`" for line in lines)
     evidence = [Evidence(call.at, line, "verified by exit status") for call, line in zip(steps, lines, strict=True)]
-    return Finding("procedure", text, evidence, place)
+    return Finding("procedure", evidence, place, shown=text, commands=tuple(lines))

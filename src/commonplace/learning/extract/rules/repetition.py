@@ -72,5 +72,6 @@ def _finding(first: _Asked, later: _Asked, place: int) -> Finding:
         Evidence(first.said.at, quote(first.sentence.text), "said by the user"),
         Evidence(later.said.at, quote(later.sentence.text), "said by the user again"),
     ]
-    text = f'asked for again: "{quote(later.sentence.text)}" -> do this by default ({quote(first.sentence.text, 120)})'
-    return Finding("preference", text, evidence, place)
+    default = f"do this by default ({quote(first.sentence.text, 120)})"
+    words = quote(later.sentence.text)
+    return Finding("preference", evidence, place, words=words, lead="asked for again", default=default)

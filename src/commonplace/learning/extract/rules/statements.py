@@ -25,6 +25,7 @@ _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _NO_CHOICE: Final[tuple[Cue, ...]] = (
     "unreal", "others", "rejection", "lasting", "blame", "command", "consent", "mine", "moving_on", "once",
 )  # fmt: skip
+_DECIDED: Final = "decided by the user"
 _SHORT: Final = 5
 _MIN_REASON: Final = 4
 _MIN_DEAD_END: Final = 7
@@ -38,7 +39,7 @@ def choice(said: Said, before: Answered, place: int) -> Finding | None:
     if own[0].heard.says("decision") and not own[0].heard.says("request") and _tail(own[0]) >= _MIN_REASON:
         text = quote(own[0].text)
         evidence = [Evidence(said.at, text, "said by the user")]
-        return Finding("decision", f'decided by the user: "{text}"', evidence, place)
+        return Finding("decision", evidence, place, words=text, lead=_DECIDED)
     short = own[0] if len(own[0].text.split()) <= _SHORT else None
     head = own[0].heard.head.text if short is None else own[0].text
     rest = own[0].text[len(head) :] if short is None else own[1].text if len(own) > 1 else ""
@@ -49,7 +50,8 @@ def choice(said: Said, before: Answered, place: int) -> Finding | None:
     if own[0].heard.says("praise") or (len(own) > 1 and short is not None and own[1].heard.says("request")):
         return None
     text = quote(own[0].text if short is None else f"{own[0].text} {own[1].text}")
-    return Finding("decision", f'decided by the user: "{text}"', [Evidence(said.at, text, "said by the user")], place)
+    evidence = [Evidence(said.at, text, "said by the user")]
+    return Finding("decision", evidence, place, words=text, lead=_DECIDED)
 
 
 def programs_of(task: Task) -> frozenset[str]:

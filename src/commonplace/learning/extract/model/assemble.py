@@ -1,0 +1,44 @@
+"""From what a model told and the checks left to lessons; a bullet's words are read once, here."""
+
+from __future__ import annotations
+
+from commonplace.learning.extract.model.verified import Learned, Task, Told
+from commonplace.learning.extract.rules.findings import Evidence
+from commonplace.learning.reading.session_view import View
+from commonplace.memory import lessons
+from commonplace.memory.files.lesson_parser import lesson_of
+from commonplace.memory.lessons import Lesson, SessionLessons, SummaryLine, TaskLessons
+
+
+def session_lessons(view: View, told: Told, reader: str) -> SessionLessons:
+    """Return what a session taught, as `reader` told it."""
+    return SessionLessons(
+        tasks=tuple(_task(task) for task in told.tasks),
+        project=view.project,
+        cwd=told.cwd or view.cwd,
+        branch=view.branch or "",
+        started=view.started,
+        source=view.source,
+        reader=reader,
+        title=told.title,
+        context=told.context,
+        description=told.description,
+        keywords=tuple(told.keywords),
+        slug=told.slug,
+        dialogue_bytes=view.dialogue_bytes(),
+        spoken_bytes=view.spoken_bytes(),
+    )
+
+
+def _task(task: Task) -> TaskLessons:
+    summary = tuple(SummaryLine(each.section, each.text, _evidence(each.evidence)) for each in task.told)
+    return TaskLessons(task.name, task.outcome, tuple(map(lesson, task.learned)), summary=summary)
+
+
+def lesson(learned: Learned) -> Lesson:
+    """Return a bullet as a lesson."""
+    return lesson_of(learned.section, learned.text, _evidence(learned.evidence))
+
+
+def _evidence(found: tuple[Evidence, ...]) -> tuple[lessons.Evidence, ...]:
+    return tuple(lessons.Evidence(each.at.turn, each.at.start, each.at.end, each.quote, each.how) for each in found)

@@ -1,0 +1,60 @@
+"""From findings to lessons: the tasks that are told, each with its lessons and its steps."""
+
+from __future__ import annotations
+
+from commonplace.learning.extract.rules import keywords
+from commonplace.learning.extract.rules.findings import Finding, Task, quote
+from commonplace.learning.reading import commands, patches
+from commonplace.learning.reading.session_view import Called, View
+from commonplace.memory.files.lesson_text import MAX_STEPS, UNNAMED, flat
+from commonplace.memory.lessons import SessionLessons, TaskLessons
+
+
+def session_lessons(view: View, tasks: list[Task], findings: list[Finding]) -> SessionLessons:
+    """Return what a session taught; without a task if that is nothing."""
+    if not findings:
+        return SessionLessons(tasks=())
+    shown = _told(tasks, findings)
+    told = [task for task, _ in shown]
+    return SessionLessons(
+        tasks=tuple(_task(task, own) for task, own in shown),
+        project=view.project,
+        cwd=view.cwd,
+        branch=view.branch or "",
+        started=view.started,
+        source=view.source,
+        keywords=tuple(keywords.keywords(told, [finding for _, own in shown for finding in own])),
+        slug=keywords.slug(told),
+        dialogue_bytes=view.dialogue_bytes(),
+        spoken_bytes=view.spoken_bytes(),
+    )
+
+
+def _told(tasks: list[Task], findings: list[Finding]) -> list[tuple[Task, list[Finding]]]:
+    """Return the tasks that are told, each with its findings: those that taught something or in which work was done."""
+    told: list[tuple[Task, list[Finding]]] = []
+    for place, task in enumerate(tasks):
+        own = [finding for finding in findings if finding.task == place]
+        if own or any(_is_work(call) for call in task.calls()):
+            told.append((task, own))
+    return told
+
+
+def _is_work(call: Called) -> bool:
+    return not call.is_memory and (patches.is_edit(call) or not commands.is_looking(commands.parse(call.command)))
+
+
+def _task(task: Task, findings: list[Finding]) -> TaskLessons:
+    lessons = tuple(finding.lesson() for finding in findings)
+    return TaskLessons(flat(task.name) or UNNAMED, task.outcome, lessons, _steps(task), task.why)
+
+
+def _steps(task: Task) -> tuple[str, ...]:
+    """Return the commands that worked and changed something; what failed is told where something was learned from it."""
+    steps: list[str] = []
+    for call in task.calls():
+        if call.is_memory or call.refused or not call.command or not call.ok:
+            continue
+        if not commands.is_looking(commands.parse(call.command)) and not commands.takes_back(call.command):
+            steps.append(quote(commands.shown(call.command), 160))
+    return tuple(steps[-MAX_STEPS:])
