@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.protocol import events, items, turns
+from commonplace.protocol import events
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import blobs, chain, layout, reader
 from commonplace.rollout.chain import Ledger, Part, SkipLog
+from commonplace.rollout.fold import LedgerFold
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -82,43 +83,35 @@ def _find_turn(starts: list[_Start], turn: str) -> int | None:
 
 def _turn_starts(ledger: Ledger) -> Iterator[_Start]:
     """Return where each user turn that was not rolled back begins."""
-    starts: list[_Start] = []
-    counter = turns.TurnCounter()
-    opened: _Start | None = None
+    fold = _StartsFold()
     for part, line in chain.forward(ledger, SkipLog()):
-        here = Cut(part, line.offset, line.ordinal)
-        if line.type == "event_msg":
-            event = _event(line)
-            if event is None:
-                continue
-            if event.type in events.TURN_STARTED:
-                counter.started()
-                opened = _Start(here, event.turn_id)
-            elif event.type in events.TURN_COMPLETE or event.type == events.TURN_ABORTED:
-                counter.ended()
-                opened = None
-            elif event.type == events.ROLLED_BACK:
-                counter.rolled_back(event.num_turns)
-                del starts[counter.turns :]
-        elif line.type in ("response_item", "inter_agent_communication") and _is_boundary(line) and counter.boundary():
-            starts.append(opened or _Start(here, None))
-    return iter(starts)
+        fold.here = Cut(part, line.offset, line.ordinal)
+        fold.see(line)
+    return iter(fold.starts)
 
 
-def _event(line: Line) -> events.Event | None:
-    try:
-        return events.event(line.payload)
-    except (msgspec.DecodeError, RecursionError):
-        return None
+class _StartsFold(LedgerFold):
+    here: Cut
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.starts: list[_Start] = []
+        self._opened: _Start | None = None
 
-def _is_boundary(line: Line) -> bool:
-    if line.type == "inter_agent_communication":
-        return True
-    try:
-        return turns.is_boundary(items.view(line.payload))
-    except (msgspec.DecodeError, RecursionError):
-        return False
+    def turn_started(self, line: Line) -> None:
+        self._opened = _Start(self.here, events.event(line.payload).turn_id)
+
+    def turn_ended(self, line: Line, *, aborted: bool) -> None:
+        self._opened = None
+
+    def rolled_back(self, count: int) -> None:
+        del self.starts[self.turn :]
+
+    def see(self, line: Line) -> None:
+        before = self.turn
+        super().see(line)
+        if self.turn > before:
+            self.starts.append(self._opened or _Start(self.here, None))
 
 
 def reference_meta(meta: dict[str, Any], ledger: Ledger, cut: Cut) -> dict[str, Any]:

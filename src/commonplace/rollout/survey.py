@@ -18,13 +18,13 @@ from commonplace.protocol import events, external_content, fragments, items, rol
 from commonplace.protocol.rollout import Line, SessionMeta, Skipped
 from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import is_name
+from commonplace.rollout.fold import LedgerFold, kind_of
 
 PREVIEW_CHARS: Final = 500
 _GLANCE_RECORDS: Final = 200
 _GLANCE_BYTES: Final = 4 * 2**20
 _TOLD_CWD: Final = re.compile(rb'<cwd>([^<]+)</cwd>|Current working directory: ([^<"\\]+)')
 """Files of 2025 say where they were only in the context that the model was told."""
-_KIND: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_]+)"')
 
 
 class Survey(msgspec.Struct):
@@ -51,13 +51,13 @@ class Survey(msgspec.Struct):
     """False after a glance: counts, blobs and what came from outside are not known."""
 
 
-class Surveyor:
+class Surveyor(LedgerFold):
     """Feeds lines into a survey."""
 
     def __init__(self, survey: Survey) -> None:
+        super().__init__(survey.turns)
         self.survey = survey
-        self._counter = turns.TurnCounter()
-        self._counter.turns, self._counter.state = survey.turns, survey.turn_state
+        self.counter.state = survey.turn_state
         self._token_count: msgspec.Raw | None = None
 
     def run(self, records: Iterable[reader.Record]) -> None:
@@ -73,60 +73,49 @@ class Surveyor:
             survey.updated_at = record.timestamp or survey.updated_at
             if record.blob:
                 survey.blobs.update(ref.sha256 for ref in record.blobs() if is_name(ref.sha256))
-            try:
-                self._see(record)
-            except (msgspec.DecodeError, RecursionError):
-                survey.skipped += 1
+            self.see(record)
         self.finish()
 
     def finish(self) -> None:
         """Decode what only its newest value matters of."""
         survey = self.survey
-        survey.turns, survey.turn_state = self._counter.turns, self._counter.state
+        survey.turns, survey.turn_state = self.counter.turns, self.counter.state
         if self._token_count is not None:
             survey.tokens = tokens_of(self._token_count)
             self._token_count = None
 
-    def _see(self, line: Line) -> None:
-        match line.type:
-            case "event_msg":
-                self._event(line.payload)
-            case "response_item":
-                self._item(bytes(line.payload), line.timestamp)
-            case "turn_context":
-                self.survey.model = rollout.turn_context(line).model or self.survey.model
-            case "inter_agent_communication":
-                self._counter.boundary()
-            case "session_meta":
-                meta = rollout.session_meta(line)
-                if meta.id == self.survey.meta.id and meta.memory_mode:
-                    self.survey.memory_mode = meta.memory_mode
-            case rollout.OWN_TYPE:
-                self.survey.title = _title(line.payload) or self.survey.title
-                if external_content.is_note(line.payload):
-                    self.survey.external_at = line.timestamp or ""
-            case _:
-                pass
+    def damaged(self, line: Line) -> None:
+        self.survey.skipped += 1
 
-    def _event(self, payload: msgspec.Raw) -> None:
-        kind = kind_of(payload)
-        if kind == events.TOKEN_COUNT:
-            if b'"total_token_usage"' in bytes(payload):
-                self._token_count = payload
-        else:
-            _count_event(self._counter, kind, payload)
+    def other(self, line: Line) -> None:
+        if line.type == "turn_context":
+            self.survey.model = rollout.turn_context(line).model or self.survey.model
+        elif line.type == "session_meta":
+            meta = rollout.session_meta(line)
+            if meta.id == self.survey.meta.id and meta.memory_mode:
+                self.survey.memory_mode = meta.memory_mode
 
-    def _item(self, raw: bytes, timestamp: str | None) -> None:
+    def note(self, line: Line) -> None:
+        self.survey.title = _title(line.payload) or self.survey.title
+        if external_content.is_note(line.payload):
+            self.survey.external_at = line.timestamp or ""
+
+    def event(self, line: Line, kind: str) -> None:
+        if kind == events.TOKEN_COUNT and b'"total_token_usage"' in bytes(line.payload):
+            self._token_count = line.payload
+
+    def wants_item(self, line: Line) -> bool:
+        """Most items are calls and outputs; a look for the only words a boundary can hold spares decoding them."""
+        raw = bytes(line.payload)
         if _is_external(raw):
-            self.survey.external_at = timestamp or ""
-        # Most items are calls and outputs; a look for the only words a boundary can hold spares decoding them.
-        if b'"user"' not in raw and b"agent_message" not in raw and b"trigger_turn" not in raw:
-            return
-        view = items.view(raw)
-        if turns.is_boundary(view):
-            self._counter.boundary()
-        elif not self.survey.meta.cwd and (found := _TOLD_CWD.search(raw)):
-            self.survey.meta.cwd = msgspec.json.decode(b'"' + (found[1] or found[2]) + b'"')
+            self.survey.external_at = line.timestamp or ""
+        return b'"user"' in raw or b"agent_message" in raw or b"trigger_turn" in raw
+
+    def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:
+        if not turns.is_boundary(view) and not self.survey.meta.cwd:
+            raw = bytes(line.payload)
+            if found := _TOLD_CWD.search(raw):
+                self.survey.meta.cwd = msgspec.json.decode(b'"' + (found[1] or found[2]) + b'"')
         if not self.survey.preview and isinstance(view, items.Message):
             self.survey.preview = fragments.own_words(view)[:PREVIEW_CHARS]
 
@@ -136,29 +125,6 @@ def _is_external(raw: bytes) -> bool:
         return external_content.is_external(kind_of(raw), raw)
     except (msgspec.DecodeError, RecursionError):  # whether the line can be used is not for this to say
         return False
-
-
-def count_turn(counter: turns.TurnCounter, line: Line, view: items.View | None = None) -> None:
-    """Take one line into a count of turns; `view` is its item, where somebody has looked at it already.
-
-    Raises:
-        msgspec.DecodeError: the line is not what it says it is.
-    """
-    if line.type == "event_msg":
-        _count_event(counter, kind_of(line.payload), line.payload)
-    elif line.type == "inter_agent_communication" or (
-        line.type == "response_item" and turns.is_boundary(view or items.view(line.payload))
-    ):
-        counter.boundary()
-
-
-def _count_event(counter: turns.TurnCounter, kind: str, payload: msgspec.Raw) -> None:
-    if kind in events.TURN_STARTED:
-        counter.started()
-    elif kind in events.TURN_COMPLETE or kind == events.TURN_ABORTED:
-        counter.ended()
-    elif kind == events.ROLLED_BACK:
-        counter.rolled_back(events.event(payload).num_turns)
 
 
 class _Note(msgspec.Struct):
@@ -172,14 +138,6 @@ _note = msgspec.json.Decoder(_Note)
 def _title(payload: msgspec.Raw) -> str | None:
     note = _note.decode(payload)
     return note.title if note.kind == "title" else None
-
-
-def kind_of(payload: msgspec.Raw | bytes) -> str:
-    """Return the `type` of a payload, from its first bytes where it stands there."""
-    raw = bytes(payload)
-    if found := _KIND.match(raw, 0, 80):
-        return found[1].decode()
-    return items.kind(raw)
 
 
 def tokens_of(payload: msgspec.Raw) -> int | None:

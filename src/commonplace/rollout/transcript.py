@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.protocol import events, fragments, items, memory_traces, rollout, turns
+from commonplace.protocol import events, fragments, items, memory_traces, rollout
 from commonplace.protocol.rollout import Line, Skipped
-from commonplace.rollout import chain, survey
+from commonplace.rollout import chain
 from commonplace.rollout.chain import Ledger, SkipLog
+from commonplace.rollout.fold import LedgerFold
 
 MAX_TEXT_BYTES: Final = 256 * 2**20
 _ENTRY_COST: Final = 400
@@ -72,18 +73,18 @@ class Transcript(msgspec.Struct):
 
 def tell(ledger: Ledger, log: SkipLog, *, with_items: bool = False) -> Transcript:
     """Read a thread from its first line to its last (raises LedgerError)."""
-    teller = _Teller(log, with_items=with_items)
+    fold = _TranscriptFold(log, with_items=with_items)
     for _, line in chain.forward(ledger, log):
-        teller.see(line)
-    return teller.finish()
+        fold.see(line)
+    return fold.finish()
 
 
-class _Teller:
+class _TranscriptFold(LedgerFold):
     def __init__(self, log: SkipLog, *, with_items: bool) -> None:
+        super().__init__()
         self.log = log
         self.with_items = with_items
         self.found = Transcript()
-        self._counter = turns.TurnCounter()
         self._outcome: dict[str, bool] = {}
         self._answered: dict[str, bool] = {}
         self._call_ids: list[str | None] = []
@@ -94,47 +95,31 @@ class _Teller:
     def see(self, line: Line) -> None:
         self.found.lines += 1
         self.found.ended = line.timestamp or self.found.ended
-        try:
-            if line.type == "response_item":
-                self._item(line)
-            elif line.type == "event_msg":
-                self._event(line)
-            elif line.type == "compacted":
-                rollout.compacted(line)
-                if self._room(_ENTRY_COST):
-                    self.found.compactions.append(CompactionMark(self._counter.turns, line.timestamp))
-            elif line.type == "inter_agent_communication":
-                self._counter.boundary()
-            elif line.type == rollout.OWN_TYPE:
-                self._own(line)
-        except (msgspec.DecodeError, RecursionError):
-            self.log.add(Skipped(line.offset, line.size, "bad_item"))
+        super().see(line)
+
+    def damaged(self, line: Line) -> None:
+        self.log.add(Skipped(line.offset, line.size, "bad_item"))
+
+    def compacted(self, line: Line) -> None:
+        rollout.compacted(line)
+        if self._room(_ENTRY_COST):
+            self.found.compactions.append(CompactionMark(self.turn, line.timestamp))
 
     def finish(self) -> Transcript:
         for call, call_id in zip(self.found.calls, self._call_ids, strict=True):
             if call_id is not None:
                 call.ok = self._outcome.get(call_id, self._answered.get(call_id, False))
-        self.found.turns = self._counter.turns
+        self.found.turns = self.turn
         return self.found
 
-    def _event(self, line: Line) -> None:
-        kind = survey.kind_of(line.payload)
-        if kind in events.TURN_STARTED:
-            self._counter.started()
-        elif kind in events.TURN_COMPLETE or kind == events.TURN_ABORTED:
-            self._counter.ended()
-        elif kind == events.ROLLED_BACK:
-            self._counter.rolled_back(events.event(line.payload).num_turns)
-        elif kind == events.ITEM_COMPLETED:
+    def event(self, line: Line, kind: str) -> None:
+        if kind == events.ITEM_COMPLETED:
             shown = events.event(line.payload).item
             if shown and shown.id and (ok := _shown_outcome(shown)) is not None and self._room(_ENTRY_COST):
                 self._outcome[shown.id] = ok
 
-    def _item(self, line: Line) -> None:
-        view = items.view(line.payload)
+    def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:
         origin = line.source()
-        if turns.is_boundary(view):
-            self._counter.boundary()
         match view:
             case items.Message(role="user"):
                 if (said := fragments.own_words(view)) and self._room(len(said)):
@@ -160,7 +145,7 @@ class _Teller:
         if self.with_items and self._room(line.size):
             item = msgspec.Raw(items.wire(line.payload))
             noted = view.internal_chat_message_metadata_passthrough if isinstance(view, items.Message) else None
-            told = TranscriptItem(self._counter.turns, line.timestamp, line.offset, item)
+            told = TranscriptItem(self.turn, line.timestamp, line.offset, item)
             told.source_id = (origin.id if origin is not None else "") or None
             told.kinds = noted.content_item_kinds if noted is not None else None
             told.from_memory = self._is_recalled(view) or (origin is not None and origin.memory)
@@ -182,7 +167,7 @@ class _Teller:
             case _:
                 return False
 
-    def _own(self, line: Line) -> None:
+    def note(self, line: Line) -> None:
         note = msgspec.json.decode(line.payload, type=dict[str, Any])
         kind = note.get("kind")
         if kind == "retention" and self.found.compactions:

@@ -6,7 +6,6 @@ a line that holds one is decoded and looked at again. Payloads that were spilled
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,10 +15,11 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import CommonplaceError
-from commonplace.protocol import items, turns
+from commonplace.protocol import items
 from commonplace.protocol.rollout import MAX_LINE_BYTES, Line, Skipped
-from commonplace.rollout import reader, survey
+from commonplace.rollout import reader
 from commonplace.rollout.blobs import BlobStore
+from commonplace.rollout.fold import LedgerFold
 
 _CHUNK: Final = 4 * 2**20
 _BEFORE: Final = 120
@@ -207,15 +207,13 @@ def _strings(text: str | bytes) -> list[str]:
 def number_turns(path: Path, matches: list[Match], inherited: int = 0) -> None:
     """Tell of each match in which turn of its thread it stands."""
     wanted = {match.offset: match for match in matches}
-    counter = turns.TurnCounter()
-    counter.turns = inherited
+    fold = LedgerFold(inherited)
     last = max(wanted, default=-1)
     for line in reader.forward(path):
         if isinstance(line, Skipped):
             continue
         if line.offset > last:
             return
-        with contextlib.suppress(msgspec.DecodeError, RecursionError):
-            survey.count_turn(counter, line)
+        fold.see(line)
         if line.offset in wanted:
-            wanted[line.offset].turn = counter.turns
+            wanted[line.offset].turn = fold.turn

@@ -14,10 +14,11 @@ from typing import Final
 import msgspec
 
 from commonplace.errors import CommonplaceError
-from commonplace.protocol import citations, fragments, items, turns
+from commonplace.protocol import citations, fragments, items
 from commonplace.protocol.ids import parse_time
-from commonplace.protocol.rollout import Line, Skipped
-from commonplace.rollout import chain, reader, survey
+from commonplace.protocol.rollout import Line
+from commonplace.rollout import chain, reader
+from commonplace.rollout.fold import LedgerFold, kind_of
 from commonplace.search.rank.build import Passage
 
 MONTHS: Final = (
@@ -42,18 +43,35 @@ def of_session(path: Path, *, dated: bool = False) -> Iterator[Passage]:
     Raises:
         LedgerError, NotASession: the file cannot be read.
     """
-    counter = turns.TurnCounter()
-    counter.turns = inherited_turns(path)
+    fold = _PassageFold(inherited_turns(path), dated=dated)
     for line in reader.forward(path):
-        if isinstance(line, Skipped):
-            continue
-        try:
-            if line.type != "response_item":
-                survey.count_turn(counter, line)
-            elif (passage := _message(counter, line, dated=dated)) is not None:
-                yield passage
-        except (msgspec.DecodeError, RecursionError):
-            continue
+        if isinstance(line, Line):
+            fold.see(line)
+            yield from fold.taken()
+
+
+class _PassageFold(LedgerFold):
+    def __init__(self, turns_before: int, *, dated: bool) -> None:
+        super().__init__(turns_before)
+        self._dated = dated
+        self._passages: list[Passage] = []
+
+    def taken(self) -> list[Passage]:
+        passages, self._passages = self._passages, []
+        return passages
+
+    def wants_item(self, line: Line) -> bool:
+        return kind_of(line.payload) in ("message", "agent_message")
+
+    def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:
+        words = _said(view, line)
+        if words is None:
+            return
+        moment = parse_time(line.timestamp) if line.timestamp else None
+        also = f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}" if moment and self._dated else ""
+        seconds = int(moment.timestamp()) if moment else 0
+        is_user = words.role == "user"
+        self._passages.append(Passage(words.text, line.offset, is_user, words.speaker, also, seconds, self.turn))
 
 
 def inherited_turns(path: Path) -> int:
@@ -62,27 +80,12 @@ def inherited_turns(path: Path) -> int:
         if chain.read_head(path)[1].history_base is None:
             return 0
         ledger = chain.open_ledger(path)
-        found = survey.Survey(ledger.meta)
+        fold = LedgerFold()
         for part in reversed(ledger.parts[1:]):
-            survey.Surveyor(found).run(reader.forward(part.path, end=part.end))
+            fold.run(reader.forward(part.path, end=part.end))
     except CommonplaceError:
         return 0
-    return found.turns
-
-
-def _message(counter: turns.TurnCounter, line: Line, *, dated: bool) -> Passage | None:
-    if survey.kind_of(line.payload) not in ("message", "agent_message"):
-        return None
-    view = items.view(line.payload)
-    survey.count_turn(counter, line, view)
-    said = _said(view, line)
-    if said is None:
-        return None
-    moment = parse_time(line.timestamp) if line.timestamp else None
-    also = f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}" if moment and dated else ""
-    seconds = int(moment.timestamp()) if moment else 0
-    is_user = said.role == "user"
-    return Passage(said.text, line.offset, is_user, said.speaker, also, seconds, counter.turns)
+    return fold.turn
 
 
 def said(line: Line) -> Said | None:

@@ -14,11 +14,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.protocol import commands, events, fragments, items, memory_traces, rollout, turns
+from commonplace.protocol import commands, fragments, items, memory_traces, rollout
 from commonplace.protocol.rollout import Line, Origin
 from commonplace.redact import redact
 from commonplace.rollout import chain, reader
-from commonplace.rollout.survey import kind_of
+from commonplace.rollout.fold import LedgerFold
 from commonplace.rollout.transcript import output_ok
 
 MAX_EVENTS: Final = 20_000
@@ -134,11 +134,12 @@ _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected 
 
 def read(path: Path) -> View:
     """Read a session (raises NotASession, LedgerError)."""
-    return _Reader(chain.open_ledger(path)).run()
+    return _SessionFold(chain.open_ledger(path)).view_of_ledger()
 
 
-class _Reader:
+class _SessionFold(LedgerFold):
     def __init__(self, ledger: chain.Ledger) -> None:
+        super().__init__()
         meta = ledger.meta
         self.ledger = ledger
         self.view = View(
@@ -152,61 +153,38 @@ class _Reader:
             meta.timestamp,
         )
         self.inherited = _inherited_turns(ledger)
-        self.counter = turns.TurnCounter()
         self.current = Turn(self.inherited)
         self.view.turns.append(self.current)
         self.calls: dict[str, Called] = {}
         self.count = 0
 
-    def run(self) -> View:
+    def view_of_ledger(self) -> View:
         for record in reader.forward(self.ledger.path):
-            if not isinstance(record, Line) or self.count >= MAX_EVENTS:
-                continue
-            self.view.updated = record.timestamp or self.view.updated
-            try:
-                self._see(record)
-            except (msgspec.DecodeError, RecursionError):
-                continue
+            if isinstance(record, Line) and self.count < MAX_EVENTS:
+                self.view.updated = record.timestamp or self.view.updated
+                self.see(record)
         _take_out(self.view)
         return self.view
 
-    def _see(self, line: Line) -> None:
-        match line.type:
-            case "response_item":
-                self._item(line)
-            case "event_msg":
-                self._event(line)
-            case "compacted":
-                self._add(Compacted(self._at(line)))
-            case _:
-                pass
+    def compacted(self, line: Line) -> None:
+        self._add(Compacted(self._at(line)))
 
-    def _event(self, line: Line) -> None:
-        kind = kind_of(line.payload)
-        if kind in events.TURN_STARTED:
-            self.counter.started()
-        elif kind in events.TURN_COMPLETE:
-            self.counter.ended()
-        elif kind == events.TURN_ABORTED:
-            self.counter.ended()
+    def turn_ended(self, line: Line, *, aborted: bool) -> None:
+        if aborted:
             self._stopped(line)
-        elif kind == events.ROLLED_BACK:
-            self._take_back(events.event(line.payload).num_turns)
 
-    def _take_back(self, count: int) -> None:
-        self.counter.rolled_back(count)
+    def rolled_back(self, count: int) -> None:
         standing = [turn for turn in self.view.turns if not turn.taken_back and turn.number > self.inherited]
         for turn in standing[len(standing) - count :] if count < len(standing) else standing:
             turn.taken_back = True
         self._begin()
 
     def _begin(self) -> None:
-        self.current = Turn(self.inherited + self.counter.turns)
+        self.current = Turn(self.inherited + self.turn)
         self.view.turns.append(self.current)
 
-    def _item(self, line: Line) -> None:
-        view = items.view(line.payload)
-        if turns.is_boundary(view) and self.counter.boundary():
+    def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:
+        if begins_turn:
             self._begin()
         origin = line.source()
         match view:
@@ -281,16 +259,10 @@ class _Reader:
 
 def _inherited_turns(ledger: chain.Ledger) -> int:
     """Count the turns that a fork has from its parents: they taught when the parents were read."""
-    counter = turns.TurnCounter()
+    fold = LedgerFold()
     for part in reversed(ledger.parts[1:]):
-        for record in reader.forward(part.path, end=part.end):
-            if isinstance(record, Line) and record.type == "response_item":
-                try:
-                    if turns.is_boundary(items.view(record.payload)):
-                        counter.boundary()
-                except (msgspec.DecodeError, RecursionError):
-                    continue
-    return counter.turns
+        fold.run(reader.forward(part.path, end=part.end))
+    return fold.turn
 
 
 class _Action(msgspec.Struct):
