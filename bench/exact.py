@@ -14,13 +14,12 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from bench import measure
 from bench.ledger import Table
-from commonplace.memory.recall.tools import Folder, Found, call, watching
+from commonplace.memory.recall.tools import Folder, Found, call
 from commonplace.memory.recall.visibility import View
 
 FILES: Final = 10_000
@@ -115,11 +114,10 @@ def _rows(root: Path, compiled: Path) -> list[tuple[str, ...]]:
         measure.run(once, environment)
         cold = statistics.median(measure.run(once, environment).seconds for _ in range(TIMES)) if not more else None
         warm = _warm(root, arguments, View())
-        asked = _asked(lambda arguments=arguments: _warm(root, arguments, View()))
         scoped = _warm(root, arguments, View(SHOP, lambda cwd: cwd.removeprefix("/home/dev/")))
         rows.append((
             what, _ms(theirs), _ms(cold), f"{cold / theirs:.1f}" if cold and theirs else "",
-            _ms(warm), _ms(asked), _ms(scoped),
+            _ms(warm), _ms(scoped),
         ))  # fmt: skip
     return rows
 
@@ -146,18 +144,3 @@ def _warm(root: Path, arguments: dict[str, Any], view: View) -> float:
         call(folder, "search", arguments, view)
         taken.append(time.perf_counter() - begun)
     return statistics.median(taken)
-
-
-def _asked(work: Callable[[], float]) -> float:
-    """Measure where the kernel does not tell of changes, so that every file is asked."""
-    known = watching.watch
-    try:
-        watching.watch = _no_watch
-        return work()
-    finally:
-        watching.watch = known
-
-
-def _no_watch(folder: int) -> watching.Watch | None:
-    del folder
-    return None

@@ -82,7 +82,7 @@ class Memory:
         return [listing.listed(each) for each in await self._store.known()]
 
     async def read(self, path: str, *, first: int = 1, lines: int | None = None, project: str | None = None) -> Reading:
-        """Return some lines of a memory file, with other projects' lines blank if a project is named (raises BadInput)."""
+        """Return some lines of a memory file; lines of other projects are blank if one is named (raises BadInput)."""
         from commonplace.memory.recall import reader
 
         return await reader.read(self._store, path, first=first, lines=lines, project=project)

@@ -1,8 +1,8 @@
 """Lessons: what a session taught, as values from extraction to entry.
 
-An extractor returns `SessionLessons`; its JSON is stored in the session's row, and `raw_memory` and `rollout_summary` are
-rendered from it (`memory.files.lesson_text`). Consolidation reads the JSON back. Rows without it were written by an older
-version or by somebody else; their Markdown is parsed by `memory.files.lesson_parser`.
+An extractor returns `SessionLessons`. Its JSON is stored in the session's row; `raw_memory` and `rollout_summary` are
+rendered from it (`memory.files.lesson_text`), and consolidation reads the JSON back. Rows without it come from an older
+version or from somebody else; `memory.files.lesson_parser` parses their Markdown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The search index of a home: adding documents, dropping them, merging segments, and opening a collection for questions.
+"""The search index of a home: add documents, drop them, merge segments, and open a collection for questions.
 
 What is new is taken in and what is gone is dropped; nothing is built from scratch. Work goes in pieces of a few
 megabytes, each made in memory and stored in one short transaction, so that a search can look in between and a crash

@@ -1,8 +1,8 @@
 """One home: its folder, its settings, its clock, its database and its thread index.
 
 Every feature that needs stored state takes a `Home`. Creating one reads nothing; the database opens on first use. Where
-the database cannot be used, `Home` replaces it by one in memory and says so once: listings are then built from the files,
-and sessions go on as before.
+the database cannot be used, `Home` replaces it by one in memory and says so once: listings are then built from the
+files, and sessions go on as before.
 """
 
 from __future__ import annotations

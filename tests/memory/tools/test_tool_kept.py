@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.memory.recall.tools import Folder, Found, call, file_cache, watching
+from commonplace.memory.recall.tools import Folder, Found, call, file_cache
 from commonplace.memory.recall.visibility import View
 
 Change = Callable[[Path], None]
@@ -79,17 +79,6 @@ CHANGES: list[Change] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=[True, False], ids=["watched", "asked"])
-def is_watched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    if not request.param:
-
-        def nothing(folder: int) -> None:
-            del folder
-
-        monkeypatch.setattr(watching, "watch", nothing)
-    return request.param
-
-
 def search(folder: Folder, query: str, **more: Any) -> list[tuple[str, int]]:
     found = call(folder, "search", {"queries": [query], **more}, View())
     assert isinstance(found, Found)
@@ -98,7 +87,7 @@ def search(folder: Folder, query: str, **more: Any) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("before", [1, 2, 4])
-def test_a_change_is_seen_by_the_next_search(root: Path, is_watched: bool, before: int, change: Change) -> None:
+def test_a_change_is_seen_by_the_next_search(root: Path, before: int, change: Change) -> None:
     (root / "sub").mkdir()
     (root / "a.md").write_text("first one!\n")
     (root / "sub" / "b.md").write_text("first too\n")
@@ -113,9 +102,7 @@ def test_a_change_is_seen_by_the_next_search(root: Path, is_watched: bool, befor
             assert search(folder, query, **more) == search(Folder(root), query, **more)
 
 
-def test_a_folder_that_is_old_enough_is_not_read_again(
-    root: Path, is_watched: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_old_enough_is_not_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "a.md").write_text("first\n")
     monkeypatch.setattr(file_cache, "_SETTLED_NS", -(10**12))
     folder = Folder(root)
@@ -125,22 +112,6 @@ def test_a_folder_that_is_old_enough_is_not_read_again(
     for _ in range(3):
         assert search(folder, "first") == [("a.md", 1)]
         assert search(folder, "FIRST", case_sensitive=False) == [("a.md", 1)]
-
-
-def test_a_watch_that_fails_is_no_answer(root: Path) -> None:
-    descriptor = os.open(root, os.O_RDONLY)
-    watch = watching.watch(descriptor)
-    if watch is None:
-        pytest.skip("changes cannot be watched here")
-    watch.add(descriptor)
-    assert watch.is_quiet()
-    (root / "x").touch()
-    assert not watch.is_quiet()
-    assert watch.is_quiet()
-    os.close(descriptor)
-    watch.add(descriptor)
-
-    assert not watch.is_quiet()
 
 
 def test_files_with_two_names_are_asked_each_time(root: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Finding what answers a question, in memory and in sessions.
 
-Both are ranked apart, each with its own statistics, and put in one order at the end. Entries are found by their own words
-and by those that taught them; summaries of single sessions line by line.
+Both are ranked apart, each with its own statistics, and put in one order at the end. Entries are found by their own
+words and by those that taught them; summaries of single sessions line by line.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Finder:
             await self._search.refresh_sessions(progress)
 
     async def find_now(self, query: Query) -> list[Hit]:
-        """Answer an agent: bring the index up to date as far as that goes in a few seconds, then find (raises BadInput)."""
+        """Answer an agent: bring the index up to date for a few seconds at most, then find (raises BadInput)."""
         query.check()
         with anyio.move_on_after(_PATIENCE_SECONDS):  # what was taken in by then stays, and the next call goes on
             await self.refresh()

@@ -1,4 +1,4 @@
-"""The entries that an agent may be given: those of the memory store, or those that another program wrote into MEMORY.md."""
+"""The entries that an agent may be given: those of the memory store, or what another program wrote into MEMORY.md."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class Bench:
             [given.words], path=given.path or None, case_sensitive=False, normalized=True, max_results=_MATCHES
         )
         with files.Root(self._root) as root:
-            found = search_files.search(root, file_cache.Keeper(), wanted, View(), _beside(root))
+            found = search_files.search(root, file_cache.FileCache(), wanted, View(), _beside(root))
         lines = [f"{each.path}:{each.match_line_number}: {each.content[:_MATCH_CHARS]}" for each in found.matches]
         return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
 

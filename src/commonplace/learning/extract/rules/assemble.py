@@ -50,7 +50,7 @@ def _task(task: Task, findings: list[Finding]) -> TaskLessons:
 
 
 def _steps(task: Task) -> tuple[str, ...]:
-    """Return the commands that worked and changed something; what failed is told where something was learned from it."""
+    """Return the commands that worked and changed something; a failure is told where something was learned from it."""
     steps: list[str] = []
     for call in task.calls():
         if call.is_memory or call.refused or not call.command or not call.ok:

@@ -55,7 +55,7 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.keeper = file_cache.Keeper()
+        self.cache = file_cache.FileCache()
         self._sessions: tuple[files.Stamp, Sessions] | None = None
 
     def beside(self, root: files.Root) -> Beside:
@@ -103,7 +103,7 @@ def _call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes,
             return list_files.listing(root, wanted, view, beside)
         if isinstance(wanted, ReadArguments):
             return read_file.read(root, wanted, view, beside)
-        return search_files.search(root, folder.keeper, wanted, view, beside)
+        return search_files.search(root, folder.cache, wanted, view, beside)
 
 
 def _project(project_of: Callable[[str], str | None], cwd: str) -> str | None:

@@ -1,7 +1,7 @@
 """The files of a folder, kept between searches as one text for each way of comparing.
 
-A file is read again when its stamp changed, or when it had changed so shortly before it was read that its stamp may not
-tell (as git does it). From the second search on, the kernel says whether anything changed at all (`watching`).
+A file is read again when its stamp (times, size, identity) changed, or when it had changed so shortly before it was read
+that its stamp may not tell, as git does it.
 
 Files stand in the order of their paths, each followed by a line end, so that nothing that is looked for reaches from
 one into the next. What is not UTF-8, or too large, is passed over. A folder with more than `MAX_KEPT` bytes is not kept
@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from commonplace.errors import ToolError
-from commonplace.memory.recall.tools import files, normalization, watching
+from commonplace.memory.recall.tools import files, normalization
 from commonplace.memory.recall.tools.normalization import Way
 
 MAX_KEPT: Final = 48 * 2**20
@@ -112,18 +112,17 @@ class Kept:
         return {document.path: (document, numbers.get(document.path, -1)) for document in self.documents}
 
 
-class _Shelf(msgspec.Struct):
+class _CachedFolder(msgspec.Struct):
     kept: Kept
     identity: tuple[int, int]
-    watch: watching.Watch | None = None
 
 
-class Keeper:
+class FileCache:
     """Keeps the folders that were searched last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shelves: dict[str, _Shelf] = {}
+        self._folders: dict[str, _CachedFolder] = {}
         self._too_large: set[str] = set()
 
     def documents(self, folder: int, path: str) -> Kept | None:
@@ -133,32 +132,24 @@ class Keeper:
         with self._lock:
             if path in self._too_large:
                 return None
-            shelf = self._shelves.pop(path, None)
-            if shelf is None or shelf.identity != identity:
-                kept, _ = _load(folder, path, None, None)
-                shelf = _Shelf(kept, identity) if kept is not None else None
-            elif shelf.watch is None or not shelf.watch.is_quiet():
-                shelf = _again(shelf, folder, path)
-                if shelf is not None:
-                    shelf.kept.join()
-            if shelf is None:
+            cached = self._folders.pop(path, None)
+            if cached is not None and cached.identity != identity:
+                cached = None
+            kept = _load(folder, path, cached.kept if cached is not None else None)
+            if kept is None:
                 self._too_large.add(path)
                 return None
-            self._make_room(shelf.kept.size)
-            self._shelves[path] = shelf
-            return shelf.kept
+            if cached is not None:
+                kept.join()
+            self._make_room(kept.size)
+            self._folders[path] = _CachedFolder(kept, identity)
+            return kept
 
     def _make_room(self, size: int) -> None:
-        while self._shelves and (
-            len(self._shelves) >= _MAX_FOLDERS or size + sum(one.kept.size for one in self._shelves.values()) > MAX_KEPT
+        while self._folders and (
+            len(self._folders) >= _MAX_FOLDERS or size + sum(one.kept.size for one in self._folders.values()) > MAX_KEPT
         ):
-            del self._shelves[next(iter(self._shelves))]
-
-
-def _again(shelf: _Shelf, folder: int, path: str) -> _Shelf | None:
-    watch = shelf.watch or watching.watch(folder)
-    kept, is_watched = _load(folder, path, shelf.kept, watch)
-    return _Shelf(kept, shelf.identity, watch if is_watched else None) if kept is not None else None
+            del self._folders[next(iter(self._folders))]
 
 
 def stream(root: files.Root, folder: int, path: str) -> Iterator[tuple[str, bytes]]:
@@ -178,17 +169,12 @@ def stream(root: files.Root, folder: int, path: str) -> Iterator[tuple[str, byte
             yield each, data
 
 
-def _load(folder: int, path: str, old: Kept | None, watch: watching.Watch | None) -> tuple[Kept | None, bool]:
-    """Read what changed; also say whether a watch sees every change from now on."""
+def _load(folder: int, path: str, old: Kept | None) -> Kept | None:
+    """Return a folder's files as they are now, of which only what changed is read; None if they are too large."""
     known = old.by_path() if old is not None else {}
     found: list[tuple[Document, int, bytes]] = []
-    total, changed, device = 0, 0, os.fstat(folder).st_dev
-    is_watched, now_ns = watch is not None, time.time_ns()
-    for here, place, listed in files.walk(folder, path):
-        entries = listed
-        if watch is not None:
-            watch.add(here)
-            entries = files.entries(here)[0]  # again: something may have come before the watch began
+    total, changed, now_ns = 0, 0, time.time_ns()
+    for here, place, entries in files.walk(folder, path):
         prefix = f"{place}/" if place else ""
         for entry in entries:
             document, number = known.get(prefix + entry.name, (None, -1))
@@ -198,15 +184,14 @@ def _load(folder: int, path: str, old: Kept | None, watch: watching.Watch | None
                 fresh = _read(here, entry.name, prefix + entry.name, now_ns)
                 if fresh is None:
                     continue
-                document, status, data = fresh
+                document, data = fresh
                 number, changed = -1, changed + 1
-            is_watched = is_watched and status.st_nlink == 1 and status.st_dev == device
             found.append((document, number, data))
             total += document.stamp[2] if document.is_text else 0
             if total > MAX_KEPT:
-                return None, False
+                return None
     if old is not None and not changed and len(found) == len(old.documents):
-        return old, is_watched
+        return old
     found.sort(key=lambda each: each[0].path)
     plain = old.joined(Way()) if old is not None else None
     texts = [
@@ -214,7 +199,7 @@ def _load(folder: int, path: str, old: Kept | None, watch: watching.Watch | None
         for document, number, data in found
         if document.is_text
     ]
-    return Kept([document for document, _, _ in found], texts), is_watched
+    return Kept([document for document, _, _ in found], texts)
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
@@ -224,7 +209,7 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
         return None
 
 
-def _read(folder: int, name: str, path: str, now_ns: int) -> tuple[Document, os.stat_result, bytes] | None:
+def _read(folder: int, name: str, path: str, now_ns: int) -> tuple[Document, bytes] | None:
     """Read a file; None if it is gone or no file."""
     loaded = files.load(folder, name)
     if loaded is None:
@@ -232,8 +217,8 @@ def _read(folder: int, name: str, path: str, now_ns: int) -> tuple[Document, os.
     status, data = loaded
     stamp = files.stamp(status)
     if data is None or not is_utf8(data):
-        return Document(path, stamp, False, is_settled(stamp, now_ns)), status, b""
-    return Document(path, stamp, True, is_settled(stamp, now_ns)), status, data
+        return Document(path, stamp, False, is_settled(stamp, now_ns)), b""
+    return Document(path, stamp, True, is_settled(stamp, now_ns)), data
 
 
 def is_settled(stamp: files.Stamp, now_ns: int | None = None) -> bool:

@@ -51,7 +51,7 @@ class _Question(msgspec.Struct, frozen=True):
 
 
 def search(
-    root: files.Root, keeper: file_cache.Keeper, arguments: SearchArguments, view: View, beside: Beside
+    root: files.Root, cache: file_cache.FileCache, arguments: SearchArguments, view: View, beside: Beside
 ) -> Found:
     """Find texts in files.
 
@@ -74,7 +74,7 @@ def search(
             raise failures.invalid_path(target.path, failures.LINK)
         question = _question(arguments, queries, mode)
         page = _Page(start, clamp(arguments.max_results, MAX_RESULTS))
-        for path, data, compared in _candidates(root, keeper, target, question):
+        for path, data, compared in _candidates(root, cache, target, question):
             page.take(path, data, compared, question, view, beside)
             if page.is_full:
                 break
@@ -98,12 +98,12 @@ def _question(arguments: SearchArguments, queries: list[str], mode: MatchMode) -
 
 
 def _candidates(
-    root: files.Root, keeper: file_cache.Keeper, target: files.Target, question: _Question
+    root: files.Root, cache: file_cache.FileCache, target: files.Target, question: _Question
 ) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield files that may match, by their paths: as they are, and as they are compared."""
     if target.error is not None:
         raise failures.io(target.error)
-    kept = keeper.documents(target.descriptor, target.path) if target.kind == "folder" else None
+    kept = cache.documents(target.descriptor, target.path) if target.kind == "folder" else None
     if kept is not None:
         # No line holds a line end: such a text stands nowhere.
         holding = [set[int]() if b"\n" in text else kept.holding(text, question.way) for text in question.texts]
