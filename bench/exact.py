@@ -57,7 +57,7 @@ def run_all() -> list[Table]:
     if shutil.which("rg") is None:
         title += "; ripgrep is not on this machine"
     return [
-        Table(title, ("what is looked for", "ripgrep", "cold", "times", "warm", "warm, files asked", "scoped"), rows)
+        Table(title, ("what is looked for", "ripgrep", "cold", "times", "warm", "scoped"), rows)
     ]
 
 

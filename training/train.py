@@ -1,4 +1,4 @@
-"""Turn labelled messages into the weights of `learning/extract/rules/classifier` (needs scikit-learn; see README.md)."""
+"""Turn labelled messages into the weights of `learning.extract.rules.classifier` (scikit-learn; see README.md)."""
 
 # pyright: basic
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 The work itself never runs here. Reading sessions and putting a memory together is work for a processor, and threads of
 one Python process share one: a session beside it would stutter, could not end before the piece that is under way, and
-would keep what was imported for it. So a process of its own does it (`app.background_process`), which outlives a session
-that takes a second as well as one that takes a day. A session therefore holds no leases, and at its end there is nothing
+would keep what was imported for it. So a process of its own does it (`background_process`), which outlives a session
+that takes a second as well as one that takes a day. A session holds no leases, and at its end there is nothing
 to give back or to hand over; a look that is under way is waited for, so that a short `exec` starts it, too.
 
 Invariants: the look begins after the first answer has (so that no request waits for it, and the newest limits of the

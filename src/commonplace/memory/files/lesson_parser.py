@@ -1,8 +1,8 @@
 """Parsing raw memories that are there only as Markdown: of an older version, of another program, or after a repair.
 
 Any extractor may have written them. What is not understood is passed over: a bullet without a section, a reference that
-names no turn. The section and the beginning of a bullet tell its kind; a bullet that begins otherwise is of the plainest
-kind of its section.
+names no turn. The section and the beginning of a bullet tell its kind; a bullet that begins otherwise is of the
+plainest kind of its section.
 """
 
 from __future__ import annotations

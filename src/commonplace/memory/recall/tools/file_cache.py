@@ -1,7 +1,7 @@
 """The files of a folder, kept between searches as one text for each way of comparing.
 
-A file is read again when its stamp (times, size, identity) changed, or when it had changed so shortly before it was read
-that its stamp may not tell, as git does it.
+A file is read again when its stamp (times, size, identity) changed, or when it had changed so shortly before it was
+read that its stamp may not tell, as git does it.
 
 Files stand in the order of their paths, each followed by a line end, so that nothing that is looked for reaches from
 one into the next. What is not UTF-8, or too large, is passed over. A folder with more than `MAX_KEPT` bytes is not kept
