@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from bench import measure
+from bench import gold_sets, measure
 from bench.learning import NOW, PROGRAM
 from bench.ledger import Table
 from commonplace.app import book as books
@@ -30,8 +30,8 @@ VERBS = ("keep", "write", "name", "check", "split", "sort", "review", "squash", 
 def gold() -> Table:
     """Score the memory that `learn` makes of several sessions of one person."""
     table = Table("Memories made of several sessions, of 100", ("set", "cases", "score", "precision", *KINDS, "size"))
-    for name in cases.MEMORIES:
-        found = [_scored(case) for case in cases.load(name)]
+    for name in gold_sets.MEMORIES:
+        found = [_scored(case) for case in gold_sets.load(name)]
         counted = sum(each.counted for each in found)
         precision = 1 - sum(len(each.false) for each in found) / counted
         size = sum(each.bytes for each in found) / sum(each.dialogue for each in found)
@@ -95,7 +95,7 @@ def _lessons(count: int) -> list[SessionLesson]:
 def whole_command(folder: Path) -> Table:
     """`learn` on a thousand small sessions, from files to memory, and again with nothing new."""
     table = Table("learn, process start to end", ("what", "sessions", "time", "speed", "peak memory"))
-    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    known = [session for case in cases.bundled() for session in case.sessions if session.source == "cli"]
     source = folder / "source"
     for number in range(1000):
         session = known[number % len(known)]

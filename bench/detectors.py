@@ -8,9 +8,10 @@ from typing import Final
 
 import msgspec
 
+from bench import gold_sets
 from bench.learning import NOW
 from commonplace.importers import claude_code, ledger_writer
-from commonplace.learning.evaluate import cases, files, score
+from commonplace.learning.evaluate import files, score
 from commonplace.learning.evaluate.cases import Case
 from commonplace.learning.extract import rules
 from commonplace.learning.extract.rules import Detector, assemble, retractions
@@ -55,7 +56,7 @@ class Row(msgspec.Struct, frozen=True):
 
 def by_detector(sets: tuple[str, ...] = SETS) -> list[Row]:
     """Return how each detector does alone."""
-    read = [(case, _views(case)) for half in sets for case in cases.load(half)]
+    read = [(case, _views(case)) for half in sets for case in gold_sets.load(half)]
     return [_row(name, detect, read) for name, detect in rules.DETECTORS.items()]
 
 

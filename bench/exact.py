@@ -56,9 +56,7 @@ def run_all() -> list[Table]:
     title = f"{FILES:,} summaries, {size / 1e6:.1f} MB (promised: cold within 5 times ripgrep, warm ahead of it)"
     if shutil.which("rg") is None:
         title += "; ripgrep is not on this machine"
-    return [
-        Table(title, ("what is looked for", "ripgrep", "cold", "times", "warm", "scoped"), rows)
-    ]
+    return [Table(title, ("what is looked for", "ripgrep", "cold", "times", "warm", "scoped"), rows)]
 
 
 def _make(root: Path) -> int:

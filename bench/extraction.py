@@ -116,7 +116,7 @@ def speed(folder: Path) -> Table:
         "Phase 1 by a model that answers at once (promised: 64 sessions in 1.3 s)",
         ("sessions", "events each", "time", "sessions/s", "learned"),
     )
-    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    known = [session for case in cases.bundled() for session in case.sessions if session.source == "cli"]
     with _server() as port:
         for times in (1, 4, 16):
             source, events = folder / f"source{times}", 0
@@ -137,7 +137,7 @@ def command(folder: Path) -> Table:
     table = Table(
         "The whole command `memory run --phase 1`, 64 sessions (promised: 1.3 s)", ("runs", "best", "median", "worst")
     )
-    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    known = [session for case in cases.bundled() for session in case.sessions if session.source == "cli"]
     source = folder / "typed"
     for number in range(COUNT):
         session = known[number % len(known)]

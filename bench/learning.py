@@ -9,7 +9,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import measure
+from bench import gold_sets, measure
 from bench.ledger import Table
 from commonplace.importers import claude_code, ledger_writer
 from commonplace.learning.evaluate import cases, files, score
@@ -28,8 +28,8 @@ def gold() -> Table:
     """Precision and recall on both halves and on the set to tune on, by kind of finding."""
     header = ("set", "cases", "recall", "precision", "leaks", "talkative no-ops", "outcomes", "recall by kind")
     table = Table("The gold set, read by the embedded extractor", header)
-    for half in cases.SETS:
-        known = cases.load(half)
+    for half in gold_sets.SETS:
+        known = gold_sets.load(half)
         result = score.Score([_scored(case) for case in known])
         kinds = sorted({kind for case in result.cases for kind in case.wanted})
         noisy = sum(case.noise for case in result.cases)
@@ -68,7 +68,7 @@ def speed(folder: Path) -> Table:
         "memory run --phase 1, one core, process start to end",
         ("sessions", "events each", "time", "speed", "peak memory"),
     )
-    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    known = [session for case in cases.bundled() for session in case.sessions if session.source == "cli"]
     for count, times in ((1000, 1), (250, 4), (60, 16), (15, 64)):
         source, home = folder / f"source{count}", folder / f"home{count}"
         events = 0

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from bench import gold_sets
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
@@ -70,7 +71,7 @@ def _label(text: str, labels: list[dict[str, str]]) -> str:
 def gold(half: str, only: str = "") -> list[Row]:
     """Return the sentences of a set of the gold set, labelled by what the cases expect."""
     rows: list[Row] = []
-    for case in cases.load(half):
+    for case in gold_sets.load(half):
         if only and not case.id.startswith(tuple(only.split(","))):
             continue
         with tempfile.TemporaryDirectory() as name:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+import gold
 from anchors.codex_driver import Missing, locate, make_home, run_exec
 from anchors.scripted_responses import ScriptedResponses, ScriptError, reply
 from commonplace.app import book as books
 from commonplace.learning import learn
-from commonplace.learning.evaluate import cases, files
+from commonplace.learning.evaluate import files
 
 pytestmark = pytest.mark.anchor
 
@@ -32,7 +33,7 @@ def codex() -> Path:
 
 async def learned(folder: Path) -> Path:
     """Learn from a few sessions; return the workspace."""
-    for case in cases.load("together")[:6]:
+    for case in gold.load("together")[:6]:
         files.write(case, folder / "source", NOW)
     environment = {"COMMONPLACE_HOME": str(folder / "ours"), "COMMONPLACE_NOW": NOW.isoformat(), "HOME": str(folder)}
     async with books.open(environment=environment) as book:

@@ -28,7 +28,7 @@ def environment(home: Path, database: str) -> dict[str, str]:
 
 def many(folder: Path, count: int) -> Path:
     """Write so many Codex sessions, made of the gold set's with names and times of their own; return their home."""
-    known = [session for case in cases.load("near") for session in case.sessions if session.source == "cli"]
+    known = [session for case in cases.bundled() for session in case.sessions if session.source == "cli"]
     for number in range(count):
         session = known[number % len(known)]
         again = Session("codex", session.cwd, session.events, remote=session.remote, days_ago=1 + number / 100)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from command import Command
 
-from commonplace.learning.evaluate import cases, files
+import gold
+from commonplace.learning.evaluate import files
 from pipeline.learners import NOW
 
 CASES = ("m1-006", "m1-017")
@@ -23,7 +24,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     """A few sessions of one person, as their agents left them."""
-    for case in cases.load("together"):
+    for case in gold.load("together"):
         if case.id in CASES:
             files.write(case, tmp_path / "source", NOW)
     return tmp_path / "source" / "codex"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from command import Command
 
-from commonplace.learning.evaluate import cases, files
+import gold
+from commonplace.learning.evaluate import files
 from pipeline.learners import NOW
 
 MODELS_OWN = """# Task Group: potluck, as the model tells it
@@ -48,7 +49,7 @@ Bakes, codes, sings.
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COMMONPLACE_NOW", NOW.isoformat())
-    case = next(case for case in cases.load("together") if case.id == "m1-017")
+    case = next(case for case in gold.load("together") if case.id == "m1-017")
     files.write(case, tmp_path / "source", NOW)
     return tmp_path / "source" / "codex"
 

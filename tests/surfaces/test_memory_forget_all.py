@@ -31,7 +31,7 @@ def wordings(entry: Listed, why: Why) -> list[str]:
 
 
 async def learned(book: Book, folder: Path, count: int) -> None:
-    for case in cases.load("near")[:count]:
+    for case in cases.bundled()[:count]:
         files.write(case, folder, datetime.fromisoformat(NOW))
     for name, source in (("codex", "codex"), ("claude", "claude-code")):
         if (folder / name).is_dir():

@@ -8,7 +8,8 @@ import anyio
 import msgspec
 import pytest
 
-from commonplace.learning.evaluate import cases, files, scoring
+import gold
+from commonplace.learning.evaluate import files, scoring
 from commonplace.learning.evaluate.run import ledger_of
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.rules import Embedded
@@ -66,7 +67,7 @@ def test_json_and_markdown_of_a_session_teach_the_same() -> None:
 @pytest.mark.parametrize("name", ["near", "together"])
 async def test_json_and_markdown_of_labelled_sessions_teach_the_same(name: str, tmp_path: Path) -> None:
     different: list[str] = []
-    for case in cases.load(name)[:60]:
+    for case in gold.load(name)[:60]:
         folder = tmp_path / case.id
         for session, _, path in files.write(case, folder, scoring.NOW):
             place = await anyio.to_thread.run_sync(ledger_of, session, path, folder)

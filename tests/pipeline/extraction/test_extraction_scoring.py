@@ -17,7 +17,7 @@ from commonplace.learning.reading.session_view import View
 from commonplace.models.scripted import ScriptedModel
 from commonplace.state.outputs import Output
 
-CASES = cases.load("near")[:40]
+CASES = cases.bundled()[:40]
 
 
 class Repeating:

@@ -7,17 +7,15 @@ import random
 import re
 import string
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-HALVES: Final = ("near", "far")
-"""Written before any detector."""
-SETS: Final = (*HALVES, "wide")
-MEMORIES: Final = ("together", "apart")
-"""Several sessions of one person each, for what is made of them together; `apart` is held out."""
-HELD_OUT: Final = ("far", "apart")
-"""Kept compressed: nobody who works on the detectors reads them, and no search through the tree prints them."""
+from commonplace.errors import BadInput
+
+BUNDLED: Final = "near"
+"""The set that is installed with the program; the others stand in `bench/gold/` of the repository."""
 _SECRET: Final = re.compile(r"\{\{secret:(\w+)\}\}")
 _ALNUM: Final = string.ascii_letters + string.digits
 
@@ -69,13 +67,28 @@ class Case(msgspec.Struct):
     language: str = "en"
 
 
-def load(half: str) -> list[Case]:
-    """Return the cases of one half; their secrets are new each time the program is, and the same for one case."""
+def bundled() -> list[Case]:
+    """Return the cases of the set that is installed with the program."""
     folder = resources.files("commonplace.learning.evaluate")
-    if half in HELD_OUT:
-        text = gzip.decompress(folder.joinpath(f"{half}.jsonl.gz").read_bytes()).decode("utf-8")
-    else:
-        text = folder.joinpath(f"{half}.jsonl").read_text("utf-8")
+    return _cases(folder.joinpath(f"{BUNDLED}.jsonl.gz").read_bytes())
+
+
+def read(path: Path) -> list[Case]:
+    """Return the cases of a file, one JSON object a line, compressed or not; a case's secrets are always the same.
+
+    Raises:
+        BadInput: there is no such file, or it is no set of cases.
+    """
+    try:
+        return _cases(path.read_bytes())
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.", hint="Name `near`, or a file of cases.") from None
+    except (ValueError, KeyError, TypeError, EOFError) as error:
+        raise BadInput(f"{path} is no set of cases: {error}.", hint="bench/gold/README.md tells the format.") from None
+
+
+def _cases(data: bytes) -> list[Case]:
+    text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8")
     return [_case(line) for line in text.split("\n") if line.strip()]
 
 

@@ -23,8 +23,7 @@ from commonplace.models.providers import choose
 from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION
 
-SETS: Final = cases.SETS
-DEFAULT: Final = cases.HALVES
+DEFAULT: Final = (cases.BUNDLED,)
 _BLOB_BYTES: Final = 65536
 _PER_SESSION: Final = 1_600
 """Tokens of a session of the gold set with its answer, beside the instructions; measured over `near`."""
@@ -41,13 +40,11 @@ async def run(
     """Return the scores of a model, or of `embedded`, on the gold set, and what they cost.
 
     Raises:
-        BadInput: there is no such set, or consent was not given.
+        BadInput: a set cannot be read, or consent was not given.
         BadSetting: there is no such model.
         BudgetSpent: the limits have no room for all of it; what was read counts.
     """
-    if unknown := [name for name in sets if name not in SETS]:
-        raise BadInput(f"There is no gold set {unknown[0]!r}.", hint=f"Use {', '.join(SETS)}.")
-    known = [case for name in sets for case in cases.load(name)][:limit]
+    known = [case for name in sets for case in _set(name)][:limit]
     if model == providers.EMBEDDED:
         return {**await _scores(Embedded(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
     choice = choose(home.settings, model)
@@ -65,6 +62,10 @@ async def run(
         await connected.aclose()
     cost = {"requests": budget.total.requests, "tokens": budget.total.tokens}
     return {**scores, "sets": list(sets), "cost": cost, "prompt": prompts.version()}
+
+
+def _set(name: str) -> list[Case]:
+    return cases.bundled() if name == cases.BUNDLED else cases.read(Path(name))
 
 
 def _tokens(known: Sequence[Case]) -> int:

@@ -14,7 +14,6 @@ from commonplace.surfaces.cli.command import call, json_option
 if TYPE_CHECKING:
     from commonplace.learning.estimate import Forecast
 
-SETS = ("near", "far", "wide")
 _SHOWN = 10
 
 
@@ -28,15 +27,16 @@ async def ask(told: Forecast) -> bool:
 
 @click.command("eval")
 @click.option("--model", default="embedded", show_default=True, help="Who reads: `embedded`, or `provider:model`.")
-@click.option("--set", "sets", multiple=True, type=click.Choice(SETS), help="Which cases. [default: near and far]")
+@click.option("--set", "sets", multiple=True, help="Which cases: `near`, or a file of cases. [default: near]")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many cases.")
 @click.option("--yes", is_flag=True, help="Do not ask before a model reads much.")
 @json_option
 def command(model: str, sets: tuple[str, ...], limit: int | None, yes: bool, as_json: bool) -> None:
-    """Let a model read the bundled gold set, and score what it makes of it.
+    """Let a model read labelled sessions, and score what it makes of them.
 
-    The gold set is a few hundred realistic sessions with labels: what must be learned, what may be, and what may appear
-    nowhere. The embedded reader is scored the same way, so the numbers can be compared.
+    The labels say what must be learned, what may be, and what may appear nowhere. One set, `near`, is installed
+    with the program; more stand in bench/gold/ of the repository. The embedded reader is scored the same way, so the
+    numbers can be compared.
     """
     consent = None if yes else ask
     found = call(lambda memory: memory.evaluate(model, sets=sets, limit=limit, consent=consent))
