@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from rehearsal import BASE, Stage, choice, stage, used
-from soundness import Json, kinds
+from scripted_session import BASE, Stage, choice, stage, used
+from session_invariants import Json, kinds
 
-from commonplace.agent import events
-from commonplace.agent import input as inputs
-from commonplace.agent.input import Input
+from commonplace.agent import events, user_input
+from commonplace.agent.user_input import UserInput
 from commonplace.context.additional import Entry
 from commonplace.errors import BadInput
 from commonplace.models.base import Limit, RateLimits
@@ -61,13 +60,13 @@ async def test_the_first_line_says_how_the_thread_began(tmp_path: Path) -> None:
         assert (here.session.thread_id, here.session.thread_id) == (meta["id"], meta["session_id"])
         assert ("paginated", str(here.cwd), "exec") == (meta["history_mode"], meta["cwd"], meta["source"])
         assert BASE == meta["base_instructions"]["text"]
-        assert here.session.window.id == meta["context_window"]["window_id"]
+        assert here.session.prompt.window.id == meta["context_window"]["window_id"]
 
 
 async def test_a_command_is_kept_with_all_that_it_printed_while_the_model_sees_less(tmp_path: Path) -> None:
     async with stage(tmp_path, answer(call("shell", {"command": "seq 1 20000"}, "c1")), answer(say("Many."))) as here:
         await here.run("Count.")
-        await here.session.flush()
+        await here.session.ledger.flush()
         lines = [line for line in reader.forward(here.path) if isinstance(line, Line)]
         whole = [
             msgspec.json.decode(line.payload)
@@ -248,12 +247,14 @@ async def test_the_persons_own_instructions_come_before_those_of_the_project(tmp
 async def test_what_a_client_knows_is_told_before_the_words_in_the_order_of_its_keys(tmp_path: Path) -> None:
     knows = {"b": Entry("2", "untrusted"), "a": Entry("1", "application")}
     async with stage(tmp_path, answer(say("0.")), answer(say("1.")), answer(say("2."))) as here:
-        await here.run(Input(parts=inputs.text("One.").parts, context=knows))
+        await here.run(UserInput(parts=user_input.text("One.").parts, context=knows))
         assert ["<a>1</a>", "<external_b>2</external_b>", "One."] == here.said()
         assert ["developer", "user", "user"] == [item["role"] for item in here.items()[-3:]]
-        await here.run(Input(parts=inputs.text("Two.").parts, context={**knows, "a": Entry("3", "application")}))
+        await here.run(
+            UserInput(parts=user_input.text("Two.").parts, context={**knows, "a": Entry("3", "application")})
+        )
         assert ["0.", "<a>3</a>", "Two."] == here.said()[3:]
-        await here.run(Input(parts=inputs.text("Three.").parts, context={"b": Entry("2", "untrusted")}))
+        await here.run(UserInput(parts=user_input.text("Three.").parts, context={"b": Entry("2", "untrusted")}))
 
         assert ["1.", "Three."] == here.said()[6:]
 
@@ -261,7 +262,7 @@ async def test_what_a_client_knows_is_told_before_the_words_in_the_order_of_its_
 async def test_context_that_cannot_be_sent_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         with pytest.raises(BadInput):
-            await here.run(Input(parts=inputs.text("One.").parts, context={"a b": Entry("2", "untrusted")}))
+            await here.run(UserInput(parts=user_input.text("One.").parts, context={"a b": Entry("2", "untrusted")}))
 
         assert not here.path.exists()
         assert [] == here.events
@@ -272,7 +273,7 @@ async def test_the_shape_of_the_answer_is_asked_for_in_every_request_of_its_turn
     async with stage(
         tmp_path, answer(call("shell", {"command": "true"}, "c1")), answer(say('{"x": 1}')), answer(say("Free."))
     ) as here:
-        await here.run(inputs.text("Give me x.", schema=schema))
+        await here.run(user_input.text("Give me x.", schema=schema))
         await here.run("Talk.")
         wanted = [request.output_schema for request in here.requests]
 
@@ -287,7 +288,7 @@ async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(
     picture = tmp_path / "one.png"
     picture.write_bytes(png(4, 4))
     async with stage(tmp_path, answer(say("I see.")), choice=choice(modalities=modalities), check=False) as here:
-        await here.run(inputs.text("Look.", [picture]))
+        await here.run(user_input.text("Look.", [picture]))
         parts = [part["type"] for part in here.items()[-1]["content"]]
 
         assert sent == ("input_image" in parts)
@@ -300,8 +301,8 @@ async def test_a_picture_comes_back_after_a_resume(tmp_path: Path) -> None:
     picture = tmp_path / "one.png"
     picture.write_bytes(png(4, 4))
     async with stage(tmp_path, answer(say("I see.")), answer(say("Still."))) as here:
-        here.session.note("event_msg", {"type": "thread_settings_applied"})
-        await here.run(inputs.text("Look.", [picture]))
+        here.session.ledger.note("event_msg", {"type": "thread_settings_applied"})
+        await here.run(user_input.text("Look.", [picture]))
         first = here.requests[0].input
         await here.resume()
         await here.run("And now?")

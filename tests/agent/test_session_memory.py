@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rehearsal import Clock, stage, used
-from soundness import kinds
+from scripted_session import Clock, stage, used
+from session_invariants import kinds
 
 from commonplace.agent import events
-from commonplace.agent.outside import Alone
-from commonplace.agent.tools.remembered import Retrieved
+from commonplace.agent.session_environment import IsolatedEnvironment
+from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.errors import StateError
 from commonplace.models.scripted import answer, call, say
 from commonplace.protocol.citations import Citation
@@ -29,7 +29,7 @@ class Receipt(msgspec.Struct):
     entries: list[str]
 
 
-class Remembering(Alone):
+class Remembering(IsolatedEnvironment):
     """Surroundings that remember, and note what they are asked."""
 
     def __init__(self, broken: Exception | None = None) -> None:
@@ -37,7 +37,7 @@ class Remembering(Alone):
         super().__init__({"PATH": "/usr/bin:/bin"}, clock.now, clock.monotonic)
         self.broken = broken
         self.citations: list[Citation] = []
-        self.read: list[Retrieved] = []
+        self.read: list[MemoryRead] = []
 
     async def remembered(self, cwd: Path) -> str:
         return SECTION
@@ -48,14 +48,16 @@ class Remembering(Alone):
         self.citations.append(citation)
         return Receipt([entry.path for entry in citation.entries])
 
-    async def retrieved(self, found: Sequence[Retrieved]) -> None:
+    async def retrieved(self, found: Sequence[MemoryRead]) -> None:
         if self.broken is not None:
             raise self.broken
         self.read.extend(found)
 
 
 async def test_what_is_remembered_is_told_with_the_first_request_and_not_again(tmp_path: Path) -> None:
-    async with stage(tmp_path, answer(say("1.")), answer(say("2.")), answer(say("3.")), outside=Remembering()) as here:
+    async with stage(
+        tmp_path, answer(say("1.")), answer(say("2.")), answer(say("3.")), environment=Remembering()
+    ) as here:
         await here.run("One.")
         assert 1 == here.texts().count(SECTION)
         await here.run("Two.")
@@ -74,7 +76,7 @@ async def test_what_is_remembered_is_told_again_after_a_compaction(tmp_path: Pat
         answer(say(LONG), call("shell", {"command": "echo 1"}, "c1"), usage=used(95_000)),
         answer(say("The summary.")),
         answer(say("Done.")),
-        outside=Remembering(),
+        environment=Remembering(),
     ) as here:
         await here.run("Work.")
 
@@ -84,7 +86,7 @@ async def test_what_is_remembered_is_told_again_after_a_compaction(tmp_path: Pat
 @pytest.mark.parametrize("piece", [1, 3, 7, 64, 1_000])
 async def test_a_citation_is_seen_by_nobody_is_counted_and_stays_in_the_item(tmp_path: Path, piece: int) -> None:
     outside = Remembering()
-    async with stage(tmp_path, answer(say(CITED), piece=piece), answer(say("Yes.")), outside=outside) as here:
+    async with stage(tmp_path, answer(say(CITED), piece=piece), answer(say("Yes.")), environment=outside) as here:
         end = await here.run("Where is it?")
 
         assert isinstance(end, events.TurnCompleted)
@@ -95,7 +97,7 @@ async def test_a_citation_is_seen_by_nobody_is_counted_and_stays_in_the_item(tmp
         assert "oai-mem" not in shown.text
         assert shown.citation is not None
         assert ["MEMORY.md"] == [entry.path for entry in outside.citations[0].entries]
-        await here.session.flush()
+        await here.session.ledger.flush()
         noted = next(line["payload"] for line in here.lines() if line["payload"].get("kind") == "citation")
         assert {"entries": ["MEMORY.md"]} == noted["receipt"]
         await here.run("Sure?")
@@ -108,7 +110,7 @@ async def test_a_command_that_reads_the_memory_is_counted_when_the_turn_is_over(
     (tmp_path / "home" / "memories").mkdir(parents=True)
     (tmp_path / "home" / "memories" / "MEMORY.md").write_text("Short answers.\n")
     command = {"command": f"cat {tmp_path / 'home' / 'memories' / 'MEMORY.md'}"}
-    async with stage(tmp_path, answer(call("shell", command, "c1")), answer(say("Yes.")), outside=outside) as here:
+    async with stage(tmp_path, answer(call("shell", command, "c1")), answer(say("Yes.")), environment=outside) as here:
         await here.run("What do you know?")
 
         assert [("memory_md", "read", "MEMORY.md")] == [(each.kind, each.use, each.path) for each in outside.read]
@@ -117,7 +119,7 @@ async def test_a_command_that_reads_the_memory_is_counted_when_the_turn_is_over(
 
 async def test_memory_that_cannot_be_counted_costs_a_warning(tmp_path: Path) -> None:
     outside = Remembering(StateError("The database is locked.", hint=""))
-    async with stage(tmp_path, answer(say(CITED)), outside=outside) as here:
+    async with stage(tmp_path, answer(say(CITED)), environment=outside) as here:
         end = await here.run("Where is it?")
 
         assert isinstance(end, events.TurnCompleted)
@@ -130,7 +132,7 @@ async def test_of_an_answer_that_is_interrupted_in_its_citation_nothing_hidden_i
 
     from commonplace.models import base
 
-    async with stage(tmp_path, answer(say(CITED), piece=60), outside=Remembering()) as here:
+    async with stage(tmp_path, answer(say(CITED), piece=60), environment=Remembering()) as here:
         here.model.stalls = base.TextDelta
         async with anyio.create_task_group() as group:
             group.start_soon(here.run, "Where is it?")

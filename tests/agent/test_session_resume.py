@@ -11,12 +11,11 @@ from typing import Any
 import anyio
 import pytest
 from msgspec.structs import replace
-from rehearsal import BASE, Doing, Stage, choice, stage, used
-from soundness import Json, kinds, recorded_wrongly
+from scripted_session import BASE, Doing, Stage, choice, stage, used
+from session_invariants import Json, kinds, recorded_wrongly
 
-from commonplace.agent import events
-from commonplace.agent import input as inputs
-from commonplace.agent.tools.registry import Call, Context
+from commonplace.agent import events, open_session, stored_thread, user_input
+from commonplace.agent.tools.registry import ToolContext, ToolInvocation
 from commonplace.app.book import Book
 from commonplace.errors import BadInput, NotAuthorised, StreamBroken, ThreadBusy
 from commonplace.models import base
@@ -106,7 +105,7 @@ async def compacted_within(here: Stage) -> None:
 async def compacted_by_hand(here: Stage) -> None:
     here.model.add(answer(say(LONG * 4), usage=used(60_000)), answer(say("The summary.")))
     await here.run("Talk.")
-    await here.session.compact()
+    await here.compact()
 
 
 async def about_to_compact(here: Stage) -> None:
@@ -149,7 +148,7 @@ async def rolled_back_a_new_model(here: Stage) -> None:
 
 async def steered(here: Stage) -> None:
     def first(_: Request) -> Answer:
-        here.session.steer(inputs.text("And this."))
+        here.session.steer(user_input.text("And this."))
         return answer(say("One."))
 
     here.model.add(first, answer(say("Two.")))
@@ -175,14 +174,14 @@ async def a_picture(here: Stage) -> None:
     here.model.add(answer(say("I see.")))
     picture = here.home.parent / "one.png"
     picture.write_bytes(png(4, 4, 200_000))
-    await here.run(inputs.text("Look.", [picture]))
+    await here.run(user_input.text("Look.", [picture]))
 
 
 async def full_disk(here: Stage) -> None:
     here.model.add(answer(say("One.")))
     await here.run("First.")
-    assert here.session.recorder is not None
-    appender = here.session.recorder._appender
+    assert here.session.ledger.recorder is not None
+    appender = here.session.ledger.recorder._appender
     real, appender._write = appender._write, _no_room
     await here.run("Second.")
     appender._write = real
@@ -288,13 +287,12 @@ async def test_an_ephemeral_session_rolls_back_too(tmp_path: Path) -> None:
 
 
 async def test_a_thread_that_is_open_cannot_be_opened_twice(tmp_path: Path) -> None:
-    from commonplace.agent import opening
 
     async with stage(tmp_path, answer(say("One."))) as here:
         await here.run("First.")
-        found = opening.look(here.path, [here.home])
+        found = stored_thread.read(here.path, [here.home])
         with pytest.raises(ThreadBusy):
-            await opening.resume(found, here.profile, here.model, here.outside, here.tasks, here.options)
+            await open_session.resume(found, here.profile, here.model, here.environment, here.tasks, here.options)
 
 
 @pytest.mark.parametrize("copy", [False, True], ids=["referring", "copied"])
@@ -324,7 +322,7 @@ async def test_a_fork_goes_on_as_its_parent_would(tmp_path: Path, scene: Scene, 
 
 
 async def test_a_session_without_a_file_leaves_nothing_under_the_home(tmp_path: Path) -> None:
-    async def look(which: Call, _: Context) -> str:
+    async def look(which: ToolInvocation, _: ToolContext) -> str:
         return "seen " * 100_000
 
     async with stage(

@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
-from rehearsal import Model
-from soundness import kinds, ledger, told_wrongly
+from scripted_session import Model
+from session_invariants import kinds, ledger, told_wrongly
 
 import commonplace
 from commonplace.agent import events

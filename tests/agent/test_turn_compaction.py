@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from rehearsal import Doing, Stage, choice, stage, used
-from soundness import Json, kinds
+from scripted_session import Doing, Stage, choice, stage, used
+from session_invariants import Json, kinds
 
 from commonplace.agent import events
-from commonplace.agent.tools.registry import Call, Context
+from commonplace.agent.tools.registry import ToolContext, ToolInvocation
 from commonplace.errors import ModelUnavailable
 from commonplace.models.base import Request
 from commonplace.models.scripted import Answer, answer, call, compaction, say
@@ -120,7 +120,7 @@ async def test_windows_are_numbered_and_linked(tmp_path: Path) -> None:
         *[answer(say(LONG), usage=FULL), answer(say("Second summary.")), answer(say("Done."))],
     ]
     async with stage(tmp_path, *steps) as here:
-        first = here.session.window.id
+        first = here.session.prompt.window.id
         for words in ("A.", "B.", "C.", "D."):
             await here.run(words)
         one, two = of(here, "compacted")
@@ -128,13 +128,13 @@ async def test_windows_are_numbered_and_linked(tmp_path: Path) -> None:
         assert [1, 2] == [one["window_number"], two["window_number"]]
         assert first == one["first_window_id"] == one["previous_window_id"] == two["first_window_id"]
         assert one["window_id"] == two["previous_window_id"] != two["window_id"]
-        assert [2, two["window_id"]] == [here.session.window.number, here.session.window.id]
+        assert [2, two["window_id"]] == [here.session.prompt.window.number, here.session.prompt.window.id]
         await here.resume()
-        assert [2, two["window_id"]] == [here.session.window.number, here.session.window.id]
+        assert [2, two["window_id"]] == [here.session.prompt.window.number, here.session.prompt.window.id]
 
 
 async def test_a_turn_that_compacts_and_then_only_repeats_itself_is_stopped(tmp_path: Path) -> None:
-    async def same(which: Call, _: Context) -> str:
+    async def same(which: ToolInvocation, _: ToolContext) -> str:
         return "the same " * 4_000
 
     def again(request: Request) -> Answer:
@@ -156,7 +156,7 @@ async def test_a_turn_that_compacts_and_then_only_repeats_itself_is_stopped(tmp_
 async def test_a_thread_can_be_compacted_when_somebody_asks(tmp_path: Path) -> None:
     async with stage(tmp_path, answer(say(LONG * 4)), answer(say("The summary.")), answer(say("Yes."))) as here:
         await here.run("Talk.")
-        end = await here.session.compact()
+        end = await here.compact()
         assert isinstance(end, events.TurnCompleted)
         await here.run("And now?")
 
@@ -169,7 +169,7 @@ async def test_what_is_small_already_is_left_as_it_is(tmp_path: Path) -> None:
     async with stage(tmp_path, answer(say("Short."))) as here:
         await here.run("Talk.")
         before = here.session.history.for_prompt()
-        await here.session.compact()
+        await here.compact()
 
         assert before == here.session.history.for_prompt()
         assert [] == of(here, "compacted")

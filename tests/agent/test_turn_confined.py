@@ -11,30 +11,30 @@ from uuid import uuid4
 
 import anyio
 import pytest
-from consenting import answering, warnings
+from consent_doubles import answering, warnings
 from manifests import commit, repository
-from rehearsal import Model, Stage, stage
-from soundness import Json
-from strangers import left
+from scripted_session import Model, Stage, stage
+from server_fixtures import left
+from session_invariants import Json
 
 import commonplace
 from commonplace.agent import events, sandbox
-from commonplace.agent.outside import Alone
 from commonplace.agent.profile import Approval
-from commonplace.agent.sandbox import Level
+from commonplace.agent.sandbox import SandboxSupport, detection
+from commonplace.agent.session_environment import IsolatedEnvironment
 from commonplace.agent.thread import Thread
 from commonplace.app.book import Book
 from commonplace.models.scripted import answer, call, custom, say
 from commonplace.rollout import decisions
 
 REFUSED = ("Read-only file system", "Permission denied", "Operation not permitted")
-NONE = Level(mechanism="none", detail="nothing works here.")
+NONE = SandboxSupport(mechanism="none", detail="nothing works here.")
 
 
 @pytest.fixture
 def confined() -> None:
     """Skip where no command can be confined."""
-    found = sandbox.level()
+    found = sandbox.detect()
     if found.mechanism == "none":
         pytest.skip(found.detail)
 
@@ -188,7 +188,9 @@ async def test_nothing_is_left_of_confined_commands(tmp_path: Path, background: 
 async def test_keys_are_withheld_from_confined_commands(tmp_path: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-1", "MINE": "sk-2", "PLAIN": "seen"}
     steps = [answer(shell("env")), answer(say("So."))]
-    async with stage(tmp_path, *steps, sandbox="read-only", outside=Alone(environment), withheld=("MINE",)) as here:
+    async with stage(
+        tmp_path, *steps, sandbox="read-only", environment=IsolatedEnvironment(environment), withheld=("MINE",)
+    ) as here:
         await here.run("Work.")
 
         assert "PLAIN=seen" in here.outputs()["c1"]
@@ -231,7 +233,7 @@ async def test_the_model_and_the_ledger_are_told_what_may_be_done(
 async def test_where_nothing_can_be_confined_every_command_is_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approval: Approval
 ) -> None:
-    monkeypatch.setattr(sandbox, "level", lambda: NONE)
+    monkeypatch.setattr(detection, "detect", lambda: NONE)
     steps = [answer(shell("ls", 1), shell("echo x > f", 2)), answer(say("So."))]
     async with stage(tmp_path, *steps, sandbox="workspace-write", approval=approval) as here:
         asked = answering(here, "approved")

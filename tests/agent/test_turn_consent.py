@@ -6,11 +6,11 @@ from pathlib import Path
 
 import anyio
 import pytest
-from consenting import answering
-from rehearsal import stage
+from consent_doubles import answering
+from scripted_session import stage
 
-from commonplace.agent import beginning, events
-from commonplace.agent.approving import Decision
+from commonplace.agent import events, turn_context
+from commonplace.agent.approvals.requests import Decision
 from commonplace.errors import BadInput
 from commonplace.models.scripted import answer, call, say
 
@@ -67,7 +67,7 @@ async def test_a_bug_inside_a_turn_fails_the_turn_and_not_the_thread(
 
     async with stage(tmp_path, answer(call("shell", {"command": "echo 1"}, "c1")), answer(say("Still here."))) as here:
         with monkeypatch.context() as patch:
-            patch.setattr(beginning, "step", bug)
+            patch.setattr(turn_context, "step", bug)
             end = await here.run("Work.")
 
         assert isinstance(end, events.TurnFailed)

@@ -22,12 +22,12 @@ import anyio
 import anyio.to_thread
 import pytest
 from dialects import RESPONSES, Said
-from rehearsal import Model, Stage
 from scripted_http import Reply, ScriptedServer, serve
-from soundness import Json, ledger, recorded_wrongly
+from scripted_session import Model, Stage
+from session_invariants import Json, ledger, recorded_wrongly
 
-from commonplace.agent import events, opening
-from commonplace.agent import input as inputs
+from commonplace.agent import events, open_session, stored_thread, user_input
+from commonplace.agent.turn import run_turn
 from commonplace.models.scripted import answer, say
 from commonplace.rollout import layout
 from commonplace.rollout.blobs import BlobStore
@@ -163,7 +163,7 @@ class Crashes:
         await self._goes_on(home, path, asked)
 
     def _sound(self, home: Path, path: Path, asked: Json) -> None:
-        found = opening.look(path, [home])
+        found = stored_thread.read(path, [home])
         verified = inspection.verify(found.ledger, BlobStore(home))
         assert {each.reason for each in verified.skipped} <= {"torn", "not_json"}, (asked, verified)
         assert 0 == verified.blobs.missing + verified.blobs.corrupt
@@ -174,9 +174,9 @@ class Crashes:
         async with anyio.create_task_group() as tasks:
             model = Model(answer(say("On we go.")))
             here = Stage(home.parent, tasks, model)
-            found = opening.look(path, [home])
-            session = await opening.resume(found, here.profile, model, here.outside, tasks, here.options)
-            end = await session.run(inputs.text("Go on."))
+            found = stored_thread.read(path, [home])
+            session = await open_session.resume(found, here.profile, model, here.environment, tasks, here.options)
+            end = await run_turn(session, user_input.text("Go on."))
             await session.close()
             tasks.cancel_scope.cancel()
         assert isinstance(end, events.TurnCompleted), (asked, end)

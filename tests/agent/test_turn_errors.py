@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from dialects import RESPONSES, Said, framed, patient
 from msgspec.structs import replace
-from rehearsal import Doing, Stage, choice, stage, used
 from scripted_http import Reply, serve, whole
-from soundness import kinds, ledger
+from scripted_session import Doing, Stage, choice, stage, used
+from session_invariants import kinds, ledger
 
 from commonplace.agent import events
-from commonplace.agent.tools.registry import Call, Context
+from commonplace.agent.tools.registry import ToolContext, ToolInvocation
 from commonplace.errors import (
     ContextTooLong,
     ModelError,
@@ -197,7 +197,7 @@ ROOM = [0, 1, 500, 2_000, 4_000, 6_000, 7_000, 7_500, 8_000, 8_500, 9_000]
 async def test_a_full_disk_fails_the_turn_and_the_next_one_writes_everything(tmp_path: Path, room: int) -> None:
     disk = Full(room)
 
-    async def look(which: Call, _: Context) -> str:
+    async def look(which: ToolInvocation, _: ToolContext) -> str:
         return "seen " * 100
 
     async with stage(

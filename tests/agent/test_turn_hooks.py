@@ -6,16 +6,15 @@ from pathlib import Path
 
 import anyio
 import pytest
-from consenting import Gate, Listener, answering, warnings
-from rehearsal import Doing, Model, Stage, stage, used
-from soundness import Json
+from consent_doubles import Gate, Listener, answering, warnings
+from scripted_session import Doing, Model, Stage, stage, used
+from session_invariants import Json
 
 import commonplace
-from commonplace.agent import events
-from commonplace.agent import input as inputs
-from commonplace.agent.hooks.points import MOST_REFUSALS
-from commonplace.agent.hooks.values import Hook
-from commonplace.agent.tools.registry import Call, Context
+from commonplace.agent import events, user_input
+from commonplace.agent.hooks.config import HookCommand
+from commonplace.agent.hooks.session_hooks import MOST_REFUSALS
+from commonplace.agent.tools.registry import ToolContext, ToolInvocation
 from commonplace.models.base import Request
 from commonplace.models.scripted import Answer, answer, call, say
 
@@ -70,7 +69,7 @@ async def test_a_session_that_begins_goes_on_or_was_compacted_says_so_once_each(
         await here.run("Three.")
         assert ["startup", "resume"] == hook.field("source")
         assert [("developer", "Be kind."), ("user", "Three.")] == roles(here)[-2:]
-        await here.session.compact()
+        await here.compact()
         await here.run("Four.")
 
         assert ["startup", "resume", "compact"] == hook.field("source")
@@ -149,12 +148,12 @@ def blocks(word: str, hook: Listener) -> tuple[str, ...]:
 
 
 async def test_a_blocked_word_in_between_does_not_end_the_turn_that_works(tmp_path: Path, hook: Listener) -> None:
-    async def steer(_: Call, __: Context) -> str:
-        here.session.steer(inputs.text("secret"))
+    async def steer(_: ToolInvocation, __: ToolContext) -> str:
+        here.session.steer(user_input.text("secret"))
         return "done"
 
     steps = [answer(call("steer", {}, "c1")), answer(say("So."))]
-    hooks = {"user_prompt_submit": (Hook(blocks("secret", hook)),)}
+    hooks = {"user_prompt_submit": (HookCommand(blocks("secret", hook)),)}
     async with stage(tmp_path, *steps, tools=[Doing("steer", steer)], hooks=hooks) as here:
         end = await here.run("Work.")
 
@@ -165,10 +164,10 @@ async def test_a_blocked_word_in_between_does_not_end_the_turn_that_works(tmp_pa
 
 async def test_a_turn_that_was_over_does_not_go_on_for_a_blocked_word(tmp_path: Path, hook: Listener) -> None:
     def first(_: Request) -> Answer:
-        here.session.steer(inputs.text("secret"))
+        here.session.steer(user_input.text("secret"))
         return answer(say("Done."))
 
-    async with stage(tmp_path, first, hooks={"user_prompt_submit": (Hook(blocks("secret", hook)),)}) as here:
+    async with stage(tmp_path, first, hooks={"user_prompt_submit": (HookCommand(blocks("secret", hook)),)}) as here:
         end = await here.run("Work.")
 
         assert isinstance(end, events.TurnCompleted)
@@ -275,7 +274,7 @@ async def test_a_stop_after_a_tool_ends_the_turn_with_its_output_recorded(tmp_pa
 async def test_a_hook_can_refuse_a_compaction_that_a_person_wants(tmp_path: Path, hook: Listener) -> None:
     async with stage(tmp_path, answer(say(LONG)), hooks={"pre_compact": (hook.refuses("not now"),)}) as here:
         await here.run("Talk.")
-        end = await here.session.compact()
+        end = await here.compact()
 
         assert isinstance(end, events.TurnFailed)
         assert "A hook refused to compact: not now" == end.error.message
@@ -305,7 +304,7 @@ async def test_a_turn_that_may_not_end_goes_on_with_the_reason(tmp_path: Path, h
         'grep -q . "$1" && { cat >> "$1"; echo >> "$1"; exit 0; }; cat >> "$1"; echo >> "$1"; echo "a < b" >&2; exit 2'
     )
     hook.log.touch()
-    hooks = {"stop": (Hook(("/bin/sh", "-c", script, "hook", str(hook.log))),)}
+    hooks = {"stop": (HookCommand(("/bin/sh", "-c", script, "hook", str(hook.log))),)}
     async with stage(tmp_path, answer(say("Done.")), answer(say("Really.")), hooks=hooks) as here:
         end = await here.run("Work.")
 
@@ -338,7 +337,7 @@ async def test_what_is_said_while_a_stop_hook_runs_is_answered_in_the_same_turn(
 
         async def speak() -> None:
             await gate.reached()
-            here.session.steer(inputs.text("And that?"))
+            here.session.steer(user_input.text("And that?"))
             await gate.opens()
             await gate.reached()
             await gate.opens()

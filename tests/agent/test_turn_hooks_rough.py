@@ -6,15 +6,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from consenting import Gate, Listener, warnings
-from rehearsal import Doing, stage
-from strangers import left
+from consent_doubles import Gate, Listener, warnings
+from scripted_session import Doing, stage
+from server_fixtures import left
 
-from commonplace.agent import events
-from commonplace.agent import input as inputs
-from commonplace.agent import turn as loop
-from commonplace.agent.hooks.values import MOMENTS, Hook, Moment
-from commonplace.agent.tools.registry import Call, Context
+from commonplace.agent import events, turn_end, user_input
+from commonplace.agent.hooks.config import MOMENTS, HookCommand, Moment
+from commonplace.agent.tools.registry import ToolContext, ToolInvocation
 from commonplace.models.scripted import answer, call, say
 
 LONG = [say("word " * 6_000)] * 6
@@ -51,7 +49,7 @@ async def test_a_compaction_is_interrupted_while_a_hook_hangs(tmp_path: Path, mo
             await here.session.interrupt()
 
         tasks.start_soon(stop)
-        end = await here.session.compact()
+        end = await here.compact()
 
         assert isinstance(end, events.TurnAborted)
         assert [] == left(str(tmp_path / "gate.log"))
@@ -70,7 +68,7 @@ async def test_a_compaction_is_interrupted_while_a_hook_hangs(tmp_path: Path, mo
     ],
 )
 async def test_hooks_that_break_change_nothing_and_are_told_of(tmp_path: Path, script: str, warned: str | None) -> None:
-    hooks = {moment: (Hook(script),) for moment in MOMENTS}
+    hooks = {moment: (HookCommand(script),) for moment in MOMENTS}
     steps = [answer(call("shell", {"command": "echo 1"}, "c1")), answer(say("Done."))]
     async with stage(tmp_path, *steps, hooks=hooks) as here:
         end = await here.run("Work.")
@@ -83,7 +81,7 @@ async def test_hooks_that_break_change_nothing_and_are_told_of(tmp_path: Path, s
 
 async def test_a_hook_that_takes_too_long_is_ended_and_the_turn_goes_on(tmp_path: Path) -> None:
     mark = str(tmp_path / "a-long-time")
-    hook = Hook(("/bin/sh", "-c", "sleep 300; :", mark), timeout=0.1)
+    hook = HookCommand(("/bin/sh", "-c", "sleep 300; :", mark), timeout=0.1)
     async with stage(tmp_path, answer(say("Done.")), hooks={"user_prompt_submit": (hook,)}) as here:
         end = await here.run("Work.")
 
@@ -93,13 +91,13 @@ async def test_a_hook_that_takes_too_long_is_ended_and_the_turn_goes_on(tmp_path
 
 
 async def test_a_program_that_is_not_there_is_told_of(tmp_path: Path) -> None:
-    async with stage(tmp_path, answer(say("Done.")), hooks={"stop": (Hook(("/no/such/program",)),)}) as here:
+    async with stage(tmp_path, answer(say("Done.")), hooks={"stop": (HookCommand(("/no/such/program",)),)}) as here:
         assert isinstance(await here.run("Work."), events.TurnCompleted)
         assert "A stop hook cannot be started" in warnings(here)[0]
 
 
 async def test_flooded_context_is_cut(tmp_path: Path) -> None:
-    flood = Hook("head -c 3000000 /dev/zero | tr '\\0' x")
+    flood = HookCommand("head -c 3000000 /dev/zero | tr '\\0' x")
     async with stage(tmp_path, answer(say("Done.")), hooks={"session_start": (flood,)}) as here:
         await here.run("Work.")
 
@@ -111,14 +109,14 @@ async def test_flooded_context_is_cut(tmp_path: Path) -> None:
 async def test_what_is_left_at_the_end_is_recorded_though_its_hook_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_LONGEST_END", 3.0)
+    monkeypatch.setattr(turn_end, "_LONGEST", 3.0)
 
-    async def steer(_: Call, __: Context) -> str:
-        here.session.steer(inputs.text("late"))
+    async def steer(_: ToolInvocation, __: ToolContext) -> str:
+        here.session.steer(user_input.text("late"))
         return "done"
 
     listener = Listener(tmp_path / "told")
-    hangs = Hook(("/bin/sh", "-c", "grep -q late && sleep 300; :", str(tmp_path / "hang")))
+    hangs = HookCommand(("/bin/sh", "-c", "grep -q late && sleep 300; :", str(tmp_path / "hang")))
     hooks = {"user_prompt_submit": (hangs,), "post_tool_use": (listener.says({"continue": False}),)}
     steps = [answer(call("steer", {}, "c1")), answer(say("Yes."))]
     async with stage(tmp_path, *steps, tools=[Doing("steer", steer)], hooks=hooks) as here:

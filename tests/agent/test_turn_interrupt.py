@@ -7,14 +7,14 @@ from pathlib import Path
 
 import anyio
 import pytest
-from rehearsal import Doing, Stage, stage, used
-from soundness import kinds
+from scripted_session import Doing, Stage, stage, used
+from session_invariants import kinds
 
-from commonplace.agent import events, lines
-from commonplace.agent import input as inputs
+from commonplace.agent import events, ledger_lines, user_input
 from commonplace.agent.session import Session
 from commonplace.agent.tools import processes
-from commonplace.agent.tools.registry import Call, Context
+from commonplace.agent.tools.process_table import group_members
+from commonplace.agent.tools.registry import ToolContext, ToolInvocation
 from commonplace.errors import BadInput
 from commonplace.models import base
 from commonplace.models.scripted import Answer, answer, call, say, think
@@ -65,7 +65,7 @@ def was_aborted(here: Stage, end: events.End) -> None:
     assert kinds(here.lines())[-1] == "turn_aborted"
     last = here.session.history.entries[-1].view
     assert isinstance(last, items.Message)
-    assert lines.ABORTED == last.text()
+    assert ledger_lines.ABORTED == last.text()
     assert 1 == sum(isinstance(event, events.TurnAborted) for event in here.events)
 
 
@@ -89,8 +89,8 @@ async def test_before_the_first_token_nothing_is_said_and_the_request_stays(tmp_
         was_aborted(here, await stop(here, asked.wait))
         await goes_on(here)
 
-        assert ["Work.", lines.ABORTED, "On we go.", "And on."] == [
-            text for text in here.said() if text in ("Work.", lines.ABORTED, "On we go.", "And on.")
+        assert ["Work.", ledger_lines.ABORTED, "On we go.", "And on."] == [
+            text for text in here.said() if text in ("Work.", ledger_lines.ABORTED, "On we go.", "And on.")
         ]
 
 
@@ -136,7 +136,7 @@ async def test_in_a_running_command_its_children_end_and_its_output_is_told(tmp_
         groups: list[int] = []
         real = here.session.processes.start
 
-        def start(launch: processes.Launch) -> processes.Running:
+        def start(launch: processes.Launch) -> processes.RunningCommand:
             running = real(launch)
             groups.append(running.group)
             return running
@@ -144,7 +144,7 @@ async def test_in_a_running_command_its_children_end_and_its_output_is_told(tmp_
         here.session.processes.start = start
         was_aborted(here, await stop(here, lambda: here.until(events.OutputDelta)))
 
-        assert [] == processes.members(groups[0])
+        assert [] == group_members(groups[0])
         shown = next(item for item in here.completed() if isinstance(item, events.CommandExecution))
         assert ("begun\n", "failed") == (shown.output, shown.status)
         await goes_on(here)
@@ -155,7 +155,7 @@ async def test_in_a_running_command_its_children_end_and_its_output_is_told(tmp_
 async def test_while_two_tools_run_and_one_waits_each_gets_an_output(tmp_path: Path, stop: Stop) -> None:
     running = [anyio.Event(), anyio.Event()]
 
-    async def wait(which: Call, _: Context) -> str:
+    async def wait(which: ToolInvocation, _: ToolContext) -> str:
         running[int(which.arguments)].set()
         await anyio.sleep_forever()
         return "never"
@@ -249,7 +249,7 @@ async def test_a_compaction_of_its_own_can_be_interrupted(tmp_path: Path) -> Non
         ends: list[events.End] = []
 
         async def compact() -> None:
-            ends.append(await here.session.compact())
+            ends.append(await here.compact())
 
         async with anyio.create_task_group() as group:
             group.start_soon(compact)
@@ -291,12 +291,11 @@ async def test_what_runs_in_the_background_survives_an_interrupt_and_ends_with_t
     script = {"command": "echo up; exec sleep 300", "background": True}
     async with stage(tmp_path, answer(call("shell", script, "c1")), second) as here:
         await interrupted(here, asked.wait)
-        (number,) = here.session.processes.numbers()
-        running = here.session.processes.find(number)
+        running = here.session.processes.find(1)
 
-        assert [running.group] == processes.members(running.group)
+        assert [running.group] == group_members(running.group)
         await here.resume()
-        assert [] == processes.members(running.group)
+        assert [] == group_members(running.group)
 
 
 async def test_queued_input_is_let_go_by_an_interrupt(tmp_path: Path) -> None:
@@ -310,7 +309,7 @@ async def test_queued_input_is_let_go_by_an_interrupt(tmp_path: Path) -> None:
 
         async def when() -> None:
             await asked.wait()
-            here.session.queue(inputs.text("Later."))
+            here.session.queue(user_input.text("Later."))
 
         was_aborted(here, await interrupted(here, when))
         await goes_on(here)

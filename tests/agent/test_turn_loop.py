@@ -7,12 +7,12 @@ from typing import Any
 
 import anyio
 import pytest
-from rehearsal import Doing, stage, used
-from soundness import Json
+from scripted_session import Doing, stage, used
+from session_invariants import Json
 
 from commonplace.agent import events
-from commonplace.agent.input import Input
-from commonplace.agent.tools.registry import Call, Context, Output
+from commonplace.agent.tools.registry import ToolContext, ToolInvocation, ToolOutput
+from commonplace.agent.user_input import UserInput
 from commonplace.models.scripted import Step, answer, call, custom, say, think
 
 
@@ -37,7 +37,7 @@ async def test_a_turn_goes_on_until_the_model_calls_nothing_more(tmp_path: Path)
 async def test_calls_that_are_safe_beside_others_really_run_beside_them(tmp_path: Path) -> None:
     met = [anyio.Event(), anyio.Event()]
 
-    async def meet(which: Call, _: Context) -> str:
+    async def meet(which: ToolInvocation, _: ToolContext) -> str:
         own = int(which.arguments)
         met[own].set()
         await met[1 - own].wait()
@@ -58,7 +58,7 @@ async def test_outputs_are_recorded_in_the_order_of_the_calls_whatever_order_the
     done = {"0": anyio.Event(), "1": anyio.Event(), "2": anyio.Event()}
     ended: list[str] = []
 
-    async def backwards(which: Call, _: Context) -> str:
+    async def backwards(which: ToolInvocation, _: ToolContext) -> str:
         if which.arguments != "2":
             await done[str(int(which.arguments) + 1)].wait()
         done[which.arguments].set()
@@ -84,7 +84,7 @@ async def test_a_call_that_is_not_safe_beside_others_waits_for_those_before_and_
 ) -> None:
     log: list[str] = []
 
-    async def note(which: Call, _: Context) -> str:
+    async def note(which: ToolInvocation, _: ToolContext) -> str:
         log.append(f"{which.name} {which.arguments} begins")
         for _step in range(5):
             await anyio.lowlevel.checkpoint()
@@ -114,7 +114,7 @@ async def test_a_call_that_is_not_safe_beside_others_waits_for_those_before_and_
 async def test_a_call_begins_while_the_answer_still_streams(tmp_path: Path) -> None:
     began = anyio.Event()
 
-    async def begin(which: Call, _: Context) -> str:
+    async def begin(which: ToolInvocation, _: ToolContext) -> str:
         began.set()
         return "begun"
 
@@ -129,7 +129,7 @@ async def test_a_call_begins_while_the_answer_still_streams(tmp_path: Path) -> N
         assert "begun" == here.outputs()["c1"]
 
 
-async def _breaks(which: Call, _: Context) -> str:
+async def _breaks(which: ToolInvocation, _: ToolContext) -> str:
     raise KeyError("inside the tool")
 
 
@@ -202,7 +202,7 @@ async def test_a_free_text_call_gets_a_free_text_answer(tmp_path: Path) -> None:
 
 
 async def test_a_tool_of_a_namespace_is_offered_and_found_by_both_names(tmp_path: Path) -> None:
-    async def look(which: Call, _: Context) -> str:
+    async def look(which: ToolInvocation, _: ToolContext) -> str:
         return f"{which.namespace}.{which.name} found it"
 
     async with stage(
@@ -219,7 +219,7 @@ async def test_a_tool_of_a_namespace_is_offered_and_found_by_both_names(tmp_path
 
 
 async def test_two_calls_with_the_same_id_in_one_answer_are_both_answered(tmp_path: Path) -> None:
-    async def number(which: Call, _: Context) -> str:
+    async def number(which: ToolInvocation, _: ToolContext) -> str:
         return which.arguments
 
     async with stage(
@@ -252,8 +252,8 @@ async def test_a_plan_is_one_item_that_changes_and_is_completed_with_the_turn(tm
 async def test_pictures_of_a_tool_are_sent_as_pictures_to_a_model_that_sees(tmp_path: Path) -> None:
     url = "data:image/png;base64,AAAA"
 
-    async def show(which: Call, _: Context) -> Output:
-        return Output(content=[{"type": "input_image", "image_url": url}])
+    async def show(which: ToolInvocation, _: ToolContext) -> ToolOutput:
+        return ToolOutput(content=[{"type": "input_image", "image_url": url}])
 
     async with stage(
         tmp_path, answer(call("show", {}, "c1")), answer(say("A picture.")), tools=[Doing("show", show)]
@@ -269,6 +269,6 @@ STEPS: list[Step] = [answer(say("Yes."))]
 
 async def test_a_turn_without_words_says_only_what_the_client_knows(tmp_path: Path) -> None:
     async with stage(tmp_path, *STEPS) as here:
-        end = await here.run(Input())
+        end = await here.run(UserInput())
 
         assert isinstance(end, events.TurnCompleted)

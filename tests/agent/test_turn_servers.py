@@ -10,29 +10,29 @@ from uuid import uuid4
 import anyio
 import msgspec
 import pytest
-from consenting import answering, warnings
-from rehearsal import Model, Stage, stage
-from soundness import Json
-from strangers import FOLDER, PATIENCE, hostile, left
+from consent_doubles import answering, warnings
+from scripted_session import Model, Stage, stage
+from server_fixtures import FOLDER, PATIENCE, hostile, left
+from session_invariants import Json
 
 import commonplace
 from commonplace.agent import events, undo
-from commonplace.agent.outside import Alone
-from commonplace.agent.servers.values import Command, Config
+from commonplace.agent.servers.config import ServerCommand, ServerConfig
+from commonplace.agent.session_environment import IsolatedEnvironment
 from commonplace.models.base import FunctionTool
 from commonplace.models.scripted import answer, call, say
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-secret"}
 
 
-def friend(token: str = "token") -> Config:
+def friend(token: str = "token") -> ServerConfig:
     words = (str(FOLDER / "friendly.py"), "stdio", token)
-    place = Command(sys.executable, words, {"PYTHONPATH": str(FOLDER.parent.parent)})
-    return Config("friend", place, start_seconds=PATIENCE, call_seconds=PATIENCE)
+    place = ServerCommand(sys.executable, words, {"PYTHONPATH": str(FOLDER.parent.parent)})
+    return ServerConfig("friend", place, start_seconds=PATIENCE, call_seconds=PATIENCE)
 
 
-def marked(config: Config, token: str) -> Config:
-    assert isinstance(config.place, Command)
+def marked(config: ServerConfig, token: str) -> ServerConfig:
+    assert isinstance(config.place, ServerCommand)
     args = tuple(token if word == "TOKEN" else word for word in config.place.args)
     return msgspec.structs.replace(config, place=msgspec.structs.replace(config.place, args=args))
 
@@ -54,7 +54,7 @@ async def test_a_servers_tools_are_offered_called_shown_and_noted_as_foreign(tmp
     token = f"token-{uuid4().hex}"
     write = call("write", {"path": "a"}, "c2", namespace="mcp__friend")
     steps = [answer(add(), write), answer(say("42."))]
-    async with stage(tmp_path, *steps, servers=(friend(token),), outside=Alone(ENVIRONMENT)) as here:
+    async with stage(tmp_path, *steps, servers=(friend(token),), environment=IsolatedEnvironment(ENVIRONMENT)) as here:
         end = await here.run("Add.")
 
         assert isinstance(end, events.TurnCompleted)
@@ -88,7 +88,7 @@ async def test_a_tool_that_only_reads_costs_no_snapshot_and_no_question(tmp_path
         tmp_path,
         *steps,
         servers=(friend(),),
-        outside=Alone(ENVIRONMENT),
+        environment=IsolatedEnvironment(ENVIRONMENT),
         sandbox="workspace-write",
         approval="untrusted",
     ) as here:
@@ -105,7 +105,7 @@ async def test_a_refused_call_is_shown_as_declined(tmp_path: Path) -> None:
         tmp_path,
         *steps,
         servers=(friend(),),
-        outside=Alone(ENVIRONMENT),
+        environment=IsolatedEnvironment(ENVIRONMENT),
         sandbox="workspace-write",
         approval="untrusted",
     ) as here:
@@ -134,7 +134,7 @@ async def test_a_server_that_behaves_badly_hurts_no_turn(
     token = f"token-{uuid4().hex}"
     bad = marked(hostile(behaviour, name="bad", call=seconds), token)
     steps = [answer(call("do", {}, "c1", namespace="mcp__bad")), answer(say("So.")), answer(say("Still here."))]
-    async with stage(tmp_path, *steps, servers=(bad,), outside=Alone(ENVIRONMENT)) as here:
+    async with stage(tmp_path, *steps, servers=(bad,), environment=IsolatedEnvironment(ENVIRONMENT)) as here:
         end = await here.run("Work.")
 
         assert isinstance(end, events.TurnCompleted)
@@ -150,7 +150,7 @@ async def test_a_turn_is_interrupted_while_a_server_hangs(tmp_path: Path) -> Non
     bad = marked(hostile("hang-call", name="bad"), token)
     steps = [answer(call("do", {}, "c1", namespace="mcp__bad"))]
     async with (
-        stage(tmp_path, *steps, servers=(bad,), outside=Alone(ENVIRONMENT)) as here,
+        stage(tmp_path, *steps, servers=(bad,), environment=IsolatedEnvironment(ENVIRONMENT)) as here,
         anyio.create_task_group() as tasks,
     ):
 
@@ -168,8 +168,8 @@ async def test_a_turn_is_interrupted_while_a_server_hangs(tmp_path: Path) -> Non
 
 
 async def test_a_server_that_is_required_and_missing_fails_the_turn_clearly(tmp_path: Path) -> None:
-    missing = Config("db", Command("/no/such/program"), required=True)
-    async with stage(tmp_path, servers=(missing,), outside=Alone(ENVIRONMENT)) as here:
+    missing = ServerConfig("db", ServerCommand("/no/such/program"), required=True)
+    async with stage(tmp_path, servers=(missing,), environment=IsolatedEnvironment(ENVIRONMENT)) as here:
         end = await here.run("Work.")
 
         assert isinstance(end, events.TurnFailed)
@@ -178,8 +178,10 @@ async def test_a_server_that_is_required_and_missing_fails_the_turn_clearly(tmp_
 
 
 async def test_a_server_that_is_not_there_is_told_of_and_missed_by_nobody(tmp_path: Path) -> None:
-    missing = Config("db", Command("/no/such/program"))
-    async with stage(tmp_path, answer(say("So.")), servers=(missing,), outside=Alone(ENVIRONMENT)) as here:
+    missing = ServerConfig("db", ServerCommand("/no/such/program"))
+    async with stage(
+        tmp_path, answer(say("So.")), servers=(missing,), environment=IsolatedEnvironment(ENVIRONMENT)
+    ) as here:
         assert isinstance(await here.run("Work."), events.TurnCompleted)
         assert 1 == len(warnings(here))
 
@@ -187,7 +189,10 @@ async def test_a_server_that_is_not_there_is_told_of_and_missed_by_nobody(tmp_pa
 async def test_a_turn_can_be_interrupted_while_a_server_starts(tmp_path: Path) -> None:
     token = f"token-{uuid4().hex}"
     slow = marked(hostile("hang-at-start", name="slow"), token)
-    async with stage(tmp_path, servers=(slow,), outside=Alone(ENVIRONMENT)) as here, anyio.create_task_group() as tasks:
+    async with (
+        stage(tmp_path, servers=(slow,), environment=IsolatedEnvironment(ENVIRONMENT)) as here,
+        anyio.create_task_group() as tasks,
+    ):
 
         def hear(event: events.Event) -> None:
             if isinstance(event, events.TurnStarted):
@@ -200,7 +205,7 @@ async def test_a_turn_can_be_interrupted_while_a_server_starts(tmp_path: Path) -
     assert [] == left(token)
 
 
-class Told(Alone):
+class Told(IsolatedEnvironment):
     """Hears of what comes in from outside."""
 
     def __init__(self) -> None:
@@ -214,7 +219,7 @@ class Told(Alone):
 async def test_the_rest_of_the_program_hears_once_in_a_turn_that_something_came_from_outside(tmp_path: Path) -> None:
     outside = Told()
     steps = [answer(add(1), add(2)), answer(say("42.")), answer(say("Nothing.")), answer(add(3)), answer(say("42."))]
-    async with stage(tmp_path, *steps, servers=(friend(),), outside=outside) as here:
+    async with stage(tmp_path, *steps, servers=(friend(),), environment=outside) as here:
         await here.run("Add.")
         assert [here.session.thread_id] == outside.told
         await here.run("Think.")
@@ -233,7 +238,7 @@ ITEMS: dict[str, Json] = {
 @pytest.mark.parametrize("source", ITEMS)
 async def test_what_else_the_models_server_brings_in_is_noted_as_foreign(tmp_path: Path, source: str) -> None:
     outside = Told()
-    async with stage(tmp_path, answer(ITEMS[source], say("Found.")), outside=outside) as here:
+    async with stage(tmp_path, answer(ITEMS[source], say("Found.")), environment=outside) as here:
         await here.run("Search.")
 
         assert [(source, None)] == foreign(here)

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from rehearsal import Stage, stage
+from scripted_session import Stage, stage
 
-from commonplace.agent.sandbox import level
+from commonplace.agent.sandbox import detect
 from commonplace.models.scripted import answer, call, say
 
 
@@ -56,8 +56,8 @@ async def test_that_skills_are_gone_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sandbox", ["danger-full-access", "read-only"])
 async def test_a_skill_is_read_with_the_shell(tmp_path: Path, sandbox: str) -> None:
-    if sandbox == "read-only" and level().mechanism == "none":
-        pytest.skip(level().detail)
+    if sandbox == "read-only" and detect().mechanism == "none":
+        pytest.skip(detect().detail)
     path = put(tmp_path / "home" / "skills", "deploy", "brings it out")
     steps = [answer(call("shell", {"command": f"cat {path}"}, "c1")), answer(say("I breathe."))]
     async with stage(tmp_path, *steps, sandbox=sandbox) as here:

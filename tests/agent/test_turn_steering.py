@@ -8,12 +8,11 @@ from typing import Any
 
 import anyio
 import pytest
-from rehearsal import Stage, stage, used
-from soundness import kinds
+from scripted_session import Stage, stage, used
+from session_invariants import kinds
 
-from commonplace.agent import events
-from commonplace.agent import input as inputs
-from commonplace.agent.input import Input
+from commonplace.agent import events, user_input
+from commonplace.agent.user_input import UserInput
 from commonplace.context.additional import Entry
 from commonplace.errors import BadInput, RequestRefused
 from commonplace.models.base import Request
@@ -29,7 +28,7 @@ def steering(here: Stage, *words: str, **more: Any) -> Callable[[events.Event], 
     def listen(event: events.Event) -> None:
         if isinstance(event, events.TextDelta) and left:
             before = len(here.requests)
-            here.session.steer(inputs.text(left.pop(0), **more))
+            here.session.steer(user_input.text(left.pop(0), **more))
             assert before == len(here.requests)
 
     return listen
@@ -94,7 +93,7 @@ async def test_after_a_compaction_new_words_are_told_at_once_if_the_model_had_no
 
 async def test_words_that_come_when_the_turn_fails_are_kept(tmp_path: Path) -> None:
     def refused(_: Request) -> RequestRefused:
-        here.session.steer(inputs.text("Not lost."))
+        here.session.steer(user_input.text("Not lost."))
         return RequestRefused("No.", hint="")
 
     async with stage(tmp_path, refused) as here:
@@ -106,19 +105,19 @@ async def test_words_that_come_when_the_turn_fails_are_kept(tmp_path: Path) -> N
         assert ["Work.", "Not lost.", "Again."] == here.said()
 
 
-REFUSED: list[tuple[str, Input, dict[str, Any], str]] = [
-    ("another turn", inputs.text("x"), {"expected": "another"}, "expected_turn_mismatch"),
-    ("no words", Input(), {}, "empty_input"),
-    ("context alone", Input(context={"a": Entry("b", "untrusted")}), {}, "empty_input"),
-    ("another schema", inputs.text("x", schema={"type": "object"}), {}, "active_turn_output_schema_mismatch"),
-    ("another turn, without words", Input(), {"expected": "another"}, "expected_turn_mismatch"),
-    ("no words, another schema", Input(schema={"type": "object"}), {}, "empty_input"),
+REFUSED: list[tuple[str, UserInput, dict[str, Any], str]] = [
+    ("another turn", user_input.text("x"), {"expected": "another"}, "expected_turn_mismatch"),
+    ("no words", UserInput(), {}, "empty_input"),
+    ("context alone", UserInput(context={"a": Entry("b", "untrusted")}), {}, "empty_input"),
+    ("another schema", user_input.text("x", schema={"type": "object"}), {}, "active_turn_output_schema_mismatch"),
+    ("another turn, without words", UserInput(), {"expected": "another"}, "expected_turn_mismatch"),
+    ("no words, another schema", UserInput(schema={"type": "object"}), {}, "empty_input"),
 ]
 
 
 @pytest.mark.parametrize(("given", "more", "reason"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 async def test_words_that_cannot_be_taken_are_refused_with_the_reason_and_change_nothing(
-    tmp_path: Path, given: Input, more: dict[str, Any], reason: str
+    tmp_path: Path, given: UserInput, more: dict[str, Any], reason: str
 ) -> None:
     caught: list[BadInput] = []
 
@@ -130,9 +129,9 @@ async def test_words_that_cannot_be_taken_are_refused_with_the_reason_and_change
         return answer(say("Done."))
 
     async with stage(tmp_path, first) as here:
-        await here.run(Input(parts=inputs.text("Work.").parts, context={"a": Entry("b", "application")}))
+        await here.run(UserInput(parts=user_input.text("Work.").parts, context={"a": Entry("b", "application")}))
         here.model.add(answer(say("Yes.")))
-        await here.run(Input(parts=inputs.text("Again.").parts, context={"a": Entry("b", "application")}))
+        await here.run(UserInput(parts=user_input.text("Again.").parts, context={"a": Entry("b", "application")}))
 
         assert [reason] == [error.data["reason"] for error in caught]
         assert 1 == here.texts().count("<a>b</a>"), "what the session remembers of the context is untouched"
@@ -141,7 +140,7 @@ async def test_words_that_cannot_be_taken_are_refused_with_the_reason_and_change
 async def test_without_a_turn_there_is_nothing_to_steer(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         with pytest.raises(BadInput) as caught:
-            here.session.steer(inputs.text("Hello?"))
+            here.session.steer(user_input.text("Hello?"))
 
         assert "no_active_turn" == caught.value.data["reason"]
 
@@ -152,7 +151,7 @@ async def test_a_turn_that_is_ending_takes_nothing_more(tmp_path: Path) -> None:
     def late(event: events.Event) -> None:
         if isinstance(event, events.TurnCompleted):
             with pytest.raises(BadInput) as error:
-                here.session.steer(inputs.text("Too late."))
+                here.session.steer(user_input.text("Too late."))
             caught.append(error.value)
 
     async with stage(tmp_path, answer(say("Done."))) as here:
@@ -167,13 +166,13 @@ async def test_a_compaction_takes_no_words(tmp_path: Path) -> None:
 
     def summary(_: Request) -> Answer:
         with pytest.raises(BadInput) as error:
-            here.session.steer(inputs.text("Hello?"))
+            here.session.steer(user_input.text("Hello?"))
         caught.append(error.value)
         return answer(say("The summary."))
 
     async with stage(tmp_path, answer(say(LONG * 5)), summary) as here:
         await here.run("Talk.")
-        await here.session.compact()
+        await here.compact()
 
         assert "active_turn_not_steerable" == caught[0].data["reason"]
         assert "Hello?" not in str(here.session.history.for_prompt())
@@ -183,7 +182,7 @@ async def test_a_steer_of_the_same_schema_is_taken(tmp_path: Path) -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     async with stage(tmp_path, answer(say("{}")), answer(say("{}"))) as here:
         here.listeners.append(steering(here, "And?", schema=dict(schema)))
-        await here.run(inputs.text("Work.", schema=schema))
+        await here.run(user_input.text("Work.", schema=schema))
 
         assert "And?" == here.said()[-1]
         assert all(request.output_schema for request in here.requests)
@@ -192,20 +191,20 @@ async def test_a_steer_of_the_same_schema_is_taken(tmp_path: Path) -> None:
 async def test_what_the_client_knows_is_told_before_steered_words_and_not_twice(tmp_path: Path) -> None:
     def first(_: Request) -> Answer:
         knows = {"page": Entry("two", "untrusted"), "mode": Entry("fast", "application")}
-        here.session.steer(Input(parts=inputs.text("Look.").parts, context=knows))
+        here.session.steer(UserInput(parts=user_input.text("Look.").parts, context=knows))
         return answer(say("Done."))
 
     async with stage(tmp_path, first, answer(say("Yes."))) as here:
         given = {"mode": Entry("fast", "application")}
-        await here.run(Input(parts=inputs.text("Work.").parts, context=given))
+        await here.run(UserInput(parts=user_input.text("Work.").parts, context=given))
 
         assert ["<mode>fast</mode>", "Work.", "Done.", "<external_page>two</external_page>", "Look."] == here.said()
 
 
 async def test_queued_words_are_a_turn_of_their_own(tmp_path: Path) -> None:
     def first(_: Request) -> Answer:
-        here.session.queue(inputs.text("Then this."))
-        here.session.queue(inputs.text("And this."))
+        here.session.queue(user_input.text("Then this."))
+        here.session.queue(user_input.text("And this."))
         return answer(say("One."))
 
     async with stage(tmp_path, first, answer(say("Two.")), answer(say("Three."))) as here:
@@ -227,7 +226,7 @@ async def test_a_second_turn_is_refused_while_one_runs(tmp_path: Path) -> None:
     async with stage(tmp_path, first) as here, anyio.create_task_group() as group:
         group.start_soon(here.run, "Work.")
         await asked.wait()
-        for refused in (lambda: here.run("Also."), here.session.compact, lambda: here.session.roll_back(1)):
+        for refused in (lambda: here.run("Also."), here.compact, lambda: here.session.roll_back(1)):
             with pytest.raises(BadInput):
                 await refused()
         go.set()

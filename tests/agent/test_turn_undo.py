@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from consenting import warnings
+from consent_doubles import warnings
 from manifests import commit, git_state, manifest, put, repository
-from rehearsal import Model, stage
-from soundness import Json
+from scripted_session import Model, stage
+from session_invariants import Json
 
 import commonplace
-from commonplace.agent import snapshots, undo
+from commonplace.agent import turn_snapshots, undo
 from commonplace.agent.thread import Thread
-from commonplace.agent.undo import Limits, Snapshot
+from commonplace.agent.undo import Snapshot, SnapshotLimits
 from commonplace.app.book import Book
 from commonplace.errors import BadInput
 from commonplace.models.scripted import answer, call, custom, say
@@ -167,7 +167,7 @@ async def test_one_snapshot_is_taken_per_turn_before_the_first_change(tmp_path: 
 async def test_a_folder_that_is_too_large_is_warned_about_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = undo.take
 
-    def take(home: Path, tree: Path, now: Any, *, limits: Limits) -> Snapshot:
+    def take(home: Path, tree: Path, now: Any, *, limits: SnapshotLimits) -> Snapshot:
         return real(home, tree, now, limits=msgspec.structs.replace(limits, files=1))
 
     monkeypatch.setattr(undo, "take", take)
@@ -184,7 +184,7 @@ async def test_a_folder_that_is_too_large_is_warned_about_once(tmp_path: Path, m
 
         assert 2 == len(warnings(here)), "a new session says so, too, and does not try"
         assert 1 == kept(here.path)
-        assert (here.home / snapshots._FILE).exists()
+        assert (here.home / turn_snapshots.TOO_LARGE).exists()
 
 
 async def test_a_snapshot_that_fails_stops_no_turn(tmp_path: Path) -> None:

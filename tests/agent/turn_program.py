@@ -80,8 +80,8 @@ async def turn(asked: Json) -> None:
     async with books.open(environment=environment, providers={"here": here}) as book:
         wishes: Json = {"cwd": asked["cwd"], "model": "here:m-1", "sandbox": "danger-full-access", "base": "Scripted."}
         thread = await (book.resume(asked["thread"], **wishes) if asked["thread"] else book.start(**wishes))
-        assert thread.session.recorder is not None
-        watched(thread.session.recorder)
+        assert thread.session.ledger.recorder is not None
+        watched(thread.session.ledger.recorder)
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             book.tasks.start_soon(interrupts, thread, signals)
             thread.listen(Striking(asked))

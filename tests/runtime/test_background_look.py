@@ -12,7 +12,7 @@ import pytest
 from beginnings import Beside
 
 from commonplace.agent import events
-from commonplace.agent.input import Input
+from commonplace.agent.user_input import UserInput
 from commonplace.app import background, background_process
 from commonplace.app import book as books
 from commonplace.app.book import Book
@@ -259,7 +259,7 @@ async def test_input_without_words_and_a_compaction_begin_nothing(beside: Beside
     async with beside.open() as book:
         await indexed(book)
         thread = await beside.start(book, *[answer(say("Done."))] * 2)
-        await thread.turn(Input())
+        await thread.turn(UserInput())
         await thread.compact()
 
     assert [] == started

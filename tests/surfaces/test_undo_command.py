@@ -104,4 +104,4 @@ def test_doctor_says_how_commands_are_confined(commonplace: Command) -> None:
     from commonplace.agent import sandbox
 
     (check,) = [each for each in commonplace.ok("doctor")["checks"] if each["name"] == "sandbox"]
-    assert {"name": "sandbox", "ok": True, "detail": sandbox.level().detail} == check
+    assert {"name": "sandbox", "ok": True, "detail": sandbox.detect().detail} == check

@@ -18,17 +18,17 @@ from commonplace.protocol.citations import Citation
 Status = Literal["in_progress", "completed", "failed", "declined"]
 
 
-class _Item(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
+class _SessionItem(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
     id: str
 
 
-class UserMessage(_Item, frozen=True, tag="user_message"):
+class UserMessage(_SessionItem, frozen=True, tag="user_message"):
     """What a person said; `content` are the parts as they are sent."""
 
     content: list[dict[str, Any]]
 
 
-class AgentMessage(_Item, frozen=True, tag="agent_message"):
+class AgentMessage(_SessionItem, frozen=True, tag="agent_message"):
     """What the model said, without its hidden receipt."""
 
     text: str
@@ -36,14 +36,14 @@ class AgentMessage(_Item, frozen=True, tag="agent_message"):
     citation: Citation | None = None
 
 
-class Reasoning(_Item, frozen=True, tag="reasoning"):
+class Reasoning(_SessionItem, frozen=True, tag="reasoning"):
     """What the model thought, as far as it shows it."""
 
     summary: list[str] = []
     text: list[str] = []
 
 
-class CommandExecution(_Item, frozen=True, tag="command_execution"):
+class CommandExecution(_SessionItem, frozen=True, tag="command_execution"):
     """A command line."""
 
     command: tuple[str, ...]
@@ -64,14 +64,14 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     to: str | None = None
 
 
-class FileChange(_Item, frozen=True, tag="file_change"):
+class FileChange(_SessionItem, frozen=True, tag="file_change"):
     """Changes to files."""
 
     changes: tuple[Change, ...]
     status: Status = "in_progress"
 
 
-class ToolCall(_Item, frozen=True, tag="tool_call"):
+class ToolCall(_SessionItem, frozen=True, tag="tool_call"):
     """Any other tool."""
 
     tool: str
@@ -80,7 +80,7 @@ class ToolCall(_Item, frozen=True, tag="tool_call"):
     status: Status = "in_progress"
 
 
-class McpToolCall(_Item, frozen=True, tag="mcp_tool_call"):
+class McpToolCall(_SessionItem, frozen=True, tag="mcp_tool_call"):
     """A tool of a configured server."""
 
     server: str
@@ -91,7 +91,7 @@ class McpToolCall(_Item, frozen=True, tag="mcp_tool_call"):
     status: Status = "in_progress"
 
 
-class WebSearch(_Item, frozen=True, tag="web_search"):
+class WebSearch(_SessionItem, frozen=True, tag="web_search"):
     """A search that the model's server ran."""
 
     query: str
@@ -105,13 +105,13 @@ class Step(msgspec.Struct, frozen=True):
     status: Literal["pending", "in_progress", "completed"]
 
 
-class Plan(_Item, frozen=True, tag="plan"):
+class Plan(_SessionItem, frozen=True, tag="plan"):
     """The steps of the work."""
 
     steps: tuple[Step, ...]
 
 
-class ContextCompaction(_Item, frozen=True, tag="context_compaction"):
+class ContextCompaction(_SessionItem, frozen=True, tag="context_compaction"):
     """The history was shortened; 0 tokens afterwards while it goes on."""
 
     before: int = 0
@@ -133,40 +133,40 @@ Item = (
 )
 
 
-class _Event(msgspec.Struct, frozen=True, tag_field="event", kw_only=True):
+class _SessionEvent(msgspec.Struct, frozen=True, tag_field="event", kw_only=True):
     turn_id: str
 
 
-class TurnStarted(_Event, frozen=True, tag="turn_started"):
+class TurnStarted(_SessionEvent, frozen=True, tag="turn_started"):
     """A turn began."""
 
 
-class ItemStarted(_Event, frozen=True, tag="item_started"):
+class ItemStarted(_SessionEvent, frozen=True, tag="item_started"):
     """An item began."""
 
     item: Item
 
 
-class ItemUpdated(_Event, frozen=True, tag="item_updated"):
+class ItemUpdated(_SessionEvent, frozen=True, tag="item_updated"):
     """An item that goes on has changed: a plan, so far."""
 
     item: Item
 
 
-class ItemCompleted(_Event, frozen=True, tag="item_completed"):
+class ItemCompleted(_SessionEvent, frozen=True, tag="item_completed"):
     """An item is as it will stay."""
 
     item: Item
 
 
-class TextDelta(_Event, frozen=True, tag="text_delta"):
+class TextDelta(_SessionEvent, frozen=True, tag="text_delta"):
     """More of a message, as a person sees it."""
 
     item_id: str
     text: str
 
 
-class ReasoningDelta(_Event, frozen=True, tag="reasoning_delta"):
+class ReasoningDelta(_SessionEvent, frozen=True, tag="reasoning_delta"):
     """More of the reasoning."""
 
     item_id: str
@@ -174,21 +174,21 @@ class ReasoningDelta(_Event, frozen=True, tag="reasoning_delta"):
     summary: bool = True
 
 
-class OutputDelta(_Event, frozen=True, tag="output_delta"):
+class OutputDelta(_SessionEvent, frozen=True, tag="output_delta"):
     """More of what a command prints."""
 
     item_id: str
     text: str
 
 
-class TokenCount(_Event, frozen=True, tag="token_count"):
+class TokenCount(_SessionEvent, frozen=True, tag="token_count"):
     """What was used so far."""
 
     info: TokenInfo | None
     limits: tuple[Limit, ...] = ()
 
 
-class Retrying(_Event, frozen=True, tag="retrying"):
+class Retrying(_SessionEvent, frozen=True, tag="retrying"):
     """A request failed and is sent again."""
 
     attempt: int
@@ -196,21 +196,19 @@ class Retrying(_Event, frozen=True, tag="retrying"):
     reason: str
 
 
-class Warned(_Event, frozen=True, tag="warned"):
+class Warned(_SessionEvent, frozen=True, tag="warned"):
     """Something that a person should know and that stops nothing."""
 
     message: str
 
 
-class Asked(_Event, frozen=True, tag="asked"):
+class Asked(_SessionEvent, frozen=True, tag="asked"):
     """Somebody must allow something; answer with `Session.decide`."""
 
     request_id: str
     kind: Literal["run", "change", "call"]
     thread_id: str = ""
     """Whose question it is."""
-    agent: str | None = None
-    """The name of a child, as a path from the session that tells it; None for its own questions."""
     command: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     cwd: str = ""
@@ -235,7 +233,7 @@ class Problem(msgspec.Struct, frozen=True):
         return f"{self.message} {self.hint}".strip()
 
 
-class TurnCompleted(_Event, frozen=True, tag="turn_completed"):
+class TurnCompleted(_SessionEvent, frozen=True, tag="turn_completed"):
     """A turn came to its end."""
 
     message: str | None
@@ -243,14 +241,14 @@ class TurnCompleted(_Event, frozen=True, tag="turn_completed"):
     info: TokenInfo | None = None
 
 
-class TurnFailed(_Event, frozen=True, tag="turn_failed"):
+class TurnFailed(_SessionEvent, frozen=True, tag="turn_failed"):
     """A turn ended in an error; the thread can go on."""
 
     error: Problem
     info: TokenInfo | None = None
 
 
-class TurnAborted(_Event, frozen=True, tag="turn_aborted"):
+class TurnAborted(_SessionEvent, frozen=True, tag="turn_aborted"):
     """A turn was stopped."""
 
     reason: Literal["interrupted", "replaced", "budget_limited"] = "interrupted"

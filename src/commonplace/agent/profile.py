@@ -1,4 +1,4 @@
-"""What a thread runs with: where, by which model, what it may do. A value; a turn may begin with another one."""
+"""The settings of a session: where it works, with which model, what it may do. A value; each turn may have its own."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from commonplace.agent.hooks.values import Hooks
+from commonplace.agent.hooks.config import Hooks
+from commonplace.agent.sandbox.policy import SandboxMode
 from commonplace.context.sections import Mode, Tone
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.context.window_limits import Window
 from commonplace.models.providers import Choice
+from commonplace.models.retries import Pace
 
 if TYPE_CHECKING:
-    from commonplace.agent.servers.values import Config
+    from commonplace.agent.servers.config import ServerConfig
 
 Approval = Literal["untrusted", "on-request", "never"]
-Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+Sandbox = SandboxMode
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a thread."""
+    """The settings of one session, or of one turn of it."""
 
     cwd: Path
     home: Path
@@ -35,9 +37,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False
     """Commands in the sandbox may use the network."""
     allowed: tuple[tuple[str, ...], ...] = ()
-    """The first words of commands that a person allowed for good."""
+    """The prefixes of commands that a person always allows in this project."""
     web_search: Literal["disabled", "cached", "live"] = "disabled"
-    """Whether the model's server may search the web, and whether in what it has stored or in the web as it is."""
+    """Whether the model's server may search the web: not, in its own cache, or live."""
     effort: str | None = None
     summary: str | None = "auto"
     verbosity: str | None = None
@@ -53,24 +55,26 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     remote_compaction: bool = False
     policy: Policy = OUTPUT_POLICY
     hooks: Hooks = {}
-    servers: tuple[Config, ...] = ()
+    servers: tuple[ServerConfig, ...] = ()
     """The servers whose tools may be called."""
     undo: bool = True
-    """Keep the working tree before each turn that changes it."""
+    """Take a snapshot of the working tree before a turn changes it."""
     timezone: str = "Etc/UTC"
     bare: bool = False
-    """The model is told its instructions and its input, and nothing else: no surroundings, no standing instructions of
-    a person or a project, no skills."""
+    """The model is told its base instructions and its input, and nothing else: no section about its environment, no
+    standing instructions of a person or a project, no skills."""
     withheld: tuple[str, ...] = ()
-    """Variables that commands do not inherit: the names of the keys."""
+    """Variables that commands do not inherit: those that hold keys."""
+    pace: Pace = Pace()
+    """How long the loop waits before it asks again for an answer that broke off."""
 
     @property
     def window(self) -> Window:
-        """The window of its model."""
+        """The window of the model."""
         info = self.choice.info
         return Window(info.window, info.max_window)
 
     @property
     def effective_effort(self) -> str | None:
-        """How hard the model is to think: as asked for, else as its catalogue says."""
+        """The reasoning effort: as set, else the default of the model."""
         return self.effort or self.choice.info.effort

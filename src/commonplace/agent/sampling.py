@@ -1,68 +1,67 @@
 """One request and its answer: what is sent, what streams back, what is recorded of it.
 
 An item is recorded when the model has finished it, and a tool call begins at that moment, while the answer still
-streams. Of an answer that is cut off by an interrupt, the words that were said so far are recorded as a message; of one
-that breaks off, they are shown and not recorded, since the answer is asked for again.
+streams. When an interrupt cuts an answer off, its words so far are recorded as a message. When an answer breaks off,
+its words so far are shown and not recorded, since the answer is asked for again.
 """
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from commonplace.agent import events
-from commonplace.agent.calls import Calls
 from commonplace.agent.profile import Profile
-from commonplace.agent.tools.registry import Definition
+from commonplace.agent.session import Session
+from commonplace.agent.tool_calls import ToolCalls
+from commonplace.agent.tools.registry import ToolDefinition
+from commonplace.agent.turn_state import TurnState
 from commonplace.context.usage import Usage
 from commonplace.models import base
 from commonplace.models.base import CustomTool, FunctionTool, OutputSchema, Request
 from commonplace.protocol import citations, external_content, items
 
-if TYPE_CHECKING:
-    from commonplace.agent.current import Turn
-    from commonplace.agent.session import Session
-
 
 class Sampled(msgspec.Struct):
-    """What came of a request."""
+    """The outcome of a request."""
 
     follow_up: bool = False
     """The model is not done: it called tools, or its server says that the turn goes on."""
     answered: bool = False
-    """Something of an answer was given; the model's own repetition ends there."""
+    """Part of an answer arrived; from then on the loop repeats a failed request, not the model's client."""
 
 
-async def sample(session: Session, turn: Turn, sampled: Sampled) -> None:
-    """Send one request and take in its answer, tools included; `sampled` tells how far that got, whatever happens.
+async def sample(session: Session, turn: TurnState, sampled: Sampled) -> None:
+    """Send one request and process its answer, tool calls included; `sampled` says how far that got, even on an error.
 
     Raises:
         ModelError: there is no answer, or no more of it.
         WriteFailed: the ledger cannot be written.
     """
-    answer = _Answer(session, turn, sampled)
+    answer = _AnswerReader(session, turn, sampled)
     broken = False
     try:
-        wanted = request(session, turn)
-        async with Calls(session, turn) as calls, aclosing(session.model.stream(wanted)) as stream:
+        stream = session.model.stream(request(session, turn))
+        async with ToolCalls(session, turn) as calls, aclosing(stream):
             async for event in stream:
-                answer.take(event, calls)
+                answer.process(event, calls)
     except Exception:
         broken = True
         raise
     finally:
-        answer.cut_off(stands=not broken)
+        answer.finish_open_items(record=not broken)
         if sampled.answered:
-            session.note("event_msg", _counted(session))
-            session.tell(events.TokenCount(turn_id=turn.id, info=session.history.info, limits=session.limits))
-    await session.flush()
+            usage = session.usage
+            session.ledger.note("event_msg", usage.line())
+            session.ledger.publish(events.TokenCount(turn_id=turn.id, info=usage.info, limits=usage.limits))
+    await session.ledger.flush()
 
 
-def request(session: Session, turn: Turn) -> Request:
+def request(session: Session, turn: TurnState) -> Request:
     """Return the next request of a turn."""
-    profile = session.profile
+    profile = turn.profile
     info = profile.choice.info
     schema = turn.given.schema
     return Request(
@@ -78,7 +77,7 @@ def request(session: Session, turn: Turn) -> Request:
     )
 
 
-def offered(definition: Definition) -> base.Tool:
+def offered(definition: ToolDefinition) -> base.Tool:
     """Return a tool as a request offers it."""
     if definition.kind == "custom":
         return CustomTool(definition.name, definition.description)
@@ -93,28 +92,24 @@ def hosted(profile: Profile) -> tuple[base.Tool, ...]:
     return (base.HostedTool(msgspec.json.encode(search)),)
 
 
-def _counted(session: Session) -> dict[str, Any]:
-    from commonplace.agent import lines
+class _AnswerReader:
+    """Processes the events of one answer."""
 
-    return lines.token_count(session.history.info, session.limits)
-
-
-class _Answer:
-    """Takes in the events of one answer."""
-
-    def __init__(self, session: Session, turn: Turn, sampled: Sampled) -> None:
+    def __init__(self, session: Session, turn: TurnState, sampled: Sampled) -> None:
         self._session = session
         self._turn = turn
         self._sampled = sampled
-        self._counted = False
-        """The server said what the answer took."""
-        self._shown = citations.Streams()
+        self._ledger = session.ledger
+        self._is_counted = False
+        """Whether the server said how many tokens the answer took."""
+        self._visible = citations.Streams()
+        """Takes the hidden citations out of the text while it streams."""
         self._open: dict[str, tuple[events.AgentMessage | events.Reasoning, list[str]]] = {}
-        """What streams: each as it began, and the pieces that came so far."""
+        """The items that stream: each as it began, and the pieces that came so far."""
 
-    def take(self, event: base.Event, calls: Calls) -> None:
-        """Take in one event."""
-        session, turn = self._session, self._turn
+    def process(self, event: base.Event, calls: ToolCalls) -> None:
+        """Process one event."""
+        session, turn, ledger = self._session, self._turn, self._ledger
         if not isinstance(event, base.Retrying | base.RateLimits):
             self._sampled.answered = True
         match event:
@@ -122,18 +117,18 @@ class _Answer:
                 retrying = events.Retrying(
                     turn_id=turn.id, attempt=event.attempt, limit=event.limit, reason=event.reason
                 )
-                session.tell(retrying)
+                ledger.publish(retrying)
             case base.RateLimits():
-                session.limits = event.limits
+                session.usage.update_limits(event.limits)
             case base.ItemAdded():
                 self._added(event)
             case base.TextDelta():
                 self._begin(events.AgentMessage(id=event.id, text="")).append(event.text)
-                self._say(event.id, self._shown.delta(event.id, event.text))
+                self._show_text(event.id, self._visible.delta(event.id, event.text))
             case base.ReasoningDelta():
                 self._begin(events.Reasoning(id=event.id)).append(event.text)
                 delta = events.ReasoningDelta(turn_id=turn.id, item_id=event.id, text=event.text, summary=event.summary)
-                session.tell(delta)
+                ledger.publish(delta)
             case base.ItemDone():
                 self._done(event.item, calls)
             case base.Usage():
@@ -144,11 +139,11 @@ class _Answer:
                     reasoning_output_tokens=event.reasoning,
                     total_tokens=event.total,
                 )
-                session.history.record_usage(usage, session.profile.window.effective)
-                self._counted = True
+                session.usage.count(usage, turn.profile)
+                self._is_counted = True
             case base.Completed():
-                if not self._counted:
-                    session.estimate()
+                if not self._is_counted:
+                    session.usage.count_by_estimate(turn.profile)
                 paused = event.stop == "paused" or event.end_turn is False
                 self._sampled.follow_up = bool(len(calls)) or paused
 
@@ -160,74 +155,76 @@ class _Answer:
             self._begin(events.Reasoning(id=event.id))
 
     def _begin(self, item: events.AgentMessage | events.Reasoning) -> list[str]:
-        """Tell that an item began, once; return where its pieces are kept."""
+        """Publish that an item began, once; return the list of its pieces."""
         if item.id not in self._open:
             self._open[item.id] = (item, [])
-            self._session.tell(events.ItemStarted(turn_id=self._turn.id, item=item))
+            self._ledger.publish(events.ItemStarted(turn_id=self._turn.id, item=item))
         return self._open[item.id][1]
 
-    def _say(self, item_id: str, text: str) -> None:
+    def _show_text(self, item_id: str, text: str) -> None:
         if not text:
             return
         if self._turn.first_token is None:
-            self._turn.first_token = self._session.outside.monotonic()
-        self._session.tell(events.TextDelta(turn_id=self._turn.id, item_id=item_id, text=text))
+            self._turn.note_first_token(self._session.environment.monotonic())
+        self._ledger.publish(events.TextDelta(turn_id=self._turn.id, item_id=item_id, text=text))
 
-    def _done(self, raw: bytes, calls: Calls) -> None:
-        session = self._session
-        entry = session.record(raw)
+    def _done(self, raw: bytes, calls: ToolCalls) -> None:
+        entry = self._ledger.record(raw)
         if entry is None:
             return
         view = entry.view
         if not isinstance(view, items.FunctionCall) and (source := external_content.source(view)) is not None:
-            session.external(source)  # of calls, whoever runs them knows
+            self._session.note_external(source)  # for calls, `ToolCalls` notes it
         match view:
             case items.Message(role="assistant"):
-                self._said(view)
+                self._message(view)
             case items.Reasoning():
                 self._open.pop(view.id or "", None)
-                session.show(reasoning(view, raw))
+                self._ledger.complete(reasoning(view, raw))
             case items.WebSearchCall():
-                session.show(web_search(view))
+                self._ledger.complete(web_search(view))
             case _:
                 calls.start(raw)
 
-    def _said(self, view: items.Message) -> None:
+    def _message(self, view: items.Message) -> None:
         item_id = view.id or ""
         self._open.pop(item_id, None)
-        self._say(item_id, self._shown.done(item_id))
-        said = citations.finished("".join(part.text or "" for part in view.content))
-        if said.citation is not None:
-            self._turn.cited.append(said.citation)
-        self._turn.message = said.last_message or self._turn.message
-        self._session.show(events.AgentMessage(id=item_id, text=said.visible, phase=view.phase, citation=said.citation))
+        self._show_text(item_id, self._visible.done(item_id))
+        message = citations.finished("".join(part.text or "" for part in view.content))
+        if message.citation is not None:
+            self._turn.add_citation(message.citation)
+        if message.last_message:
+            self._turn.note_message(message.last_message)
+        self._ledger.complete(
+            events.AgentMessage(id=item_id, text=message.visible, phase=view.phase, citation=message.citation)
+        )
 
-    def cut_off(self, *, stands: bool) -> None:
-        """End what is not finished, since nobody will finish it; if it `stands`, the words that were said are recorded.
+    def finish_open_items(self, *, record: bool) -> None:
+        """Complete the items that the model did not finish; with `record` their words also go into the history.
 
-        If not, they are shown as they were heard, and the model says it all again.
+        Without it they are only shown, since the model says it all again.
         """
         for item_id, (item, pieces) in self._open.items():
             text = "".join(pieces)
             if isinstance(item, events.Reasoning):
-                self._session.show(events.Reasoning(id=item_id, summary=[text] if text else []))
+                self._ledger.complete(events.Reasoning(id=item_id, summary=[text] if text else []))
                 continue
-            self._say(item_id, self._shown.done(item_id))
-            if stands and text.strip():
+            self._show_text(item_id, self._visible.done(item_id))
+            if record and text.strip():
                 content = [{"type": "output_text", "text": text}]
                 named = {"id": item_id} if item_id else {}
-                self._session.record({"type": "message", **named, "role": "assistant", "content": content})
-            self._session.show(msgspec.structs.replace(item, text=citations.strip(text)[0]))
+                self._ledger.record({"type": "message", **named, "role": "assistant", "content": content})
+            self._ledger.complete(msgspec.structs.replace(item, text=citations.strip(text)[0]))
         self._open.clear()
 
 
-class _Thought(msgspec.Struct):
+class _ReasoningContent(msgspec.Struct):
     content: list[items.Content] | None = None
 
 
 def reasoning(view: items.Reasoning, raw: bytes) -> events.Reasoning:
     """Return what a person sees of a model's reasoning."""
-    shown = msgspec.json.decode(raw, type=_Thought).content or []
+    shown = msgspec.json.decode(raw, type=_ReasoningContent).content or []
     return events.Reasoning(
         id=view.id or "",
         summary=[part.text for part in view.summary if part.text],
@@ -238,8 +235,8 @@ def reasoning(view: items.Reasoning, raw: bytes) -> events.Reasoning:
 def web_search(view: items.WebSearchCall) -> events.WebSearch:
     """Return what a person sees of a search."""
     try:
-        found = msgspec.json.decode(view.action, type=dict[str, Any] | None) if view.action else None
+        action = msgspec.json.decode(view.action, type=dict[str, Any] | None) if view.action else None
     except msgspec.DecodeError:
-        found = None
-    query = found.get("query") if found else None
-    return events.WebSearch(id=view.id or "", query=query if isinstance(query, str) else "", action=found)
+        action = None
+    query = action.get("query") if action else None
+    return events.WebSearch(id=view.id or "", query=query if isinstance(query, str) else "", action=action)

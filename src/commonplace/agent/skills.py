@@ -1,8 +1,8 @@
-"""Skills of the person and of the project: folders with a `SKILL.md`, told by name and description, opened on demand.
+"""Skills of the person and of the project: folders with a `SKILL.md` that the model is offered by name and description.
 
-The person's stand in `home/skills`, a project's in the folders that agents know, from the project's root down to the
-working directory; what stands nearer wins over what has the same name further away. Only the first lines of a file are
-read to offer it. The list is bounded, and says how many were left out.
+The person's skills are in `home/skills`, a project's in the folders of known agents, from the project's root down to
+the working directory; of two skills with one name the nearer wins. Only the first bytes of a file are read to offer it.
+The list is bounded, and says how many skills were left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from commonplace.memory.files import skills as files
 
 PROJECT_FOLDERS: Final = (".agents/skills", ".codex/skills", ".claude/skills", ".commonplace/skills")
 MOST: Final = 100
+"""How many skills are offered."""
 _HEAD_BYTES: Final = 8_192
 _DESCRIPTION: Final = 300
 _HOW: Final = (
@@ -30,7 +31,7 @@ _HOW: Final = (
 _NONE: Final = "There are no skills any more."
 
 
-class Skill(msgspec.Struct, frozen=True):
+class OfferedSkill(msgspec.Struct, frozen=True):
     """A skill that is offered."""
 
     name: str
@@ -38,13 +39,13 @@ class Skill(msgspec.Struct, frozen=True):
     path: str
 
 
-def find(home: Path, cwd: Path) -> list[Skill]:
-    """Return the skills that are at hand in a folder, by their names."""
-    found: dict[str, Skill] = {}
+def find(home: Path, cwd: Path) -> list[OfferedSkill]:
+    """Return the skills for a working folder, sorted by name."""
+    by_name: dict[str, OfferedSkill] = {}
     for folder in _folders(home, cwd):
         for skill in _in(folder):
-            found[skill.name] = skill
-    return [found[name] for name in sorted(found)]
+            by_name[skill.name] = skill
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _folders(home: Path, cwd: Path) -> Iterable[Path]:
@@ -54,7 +55,7 @@ def _folders(home: Path, cwd: Path) -> Iterable[Path]:
             yield place / name
 
 
-def _in(folder: Path) -> Iterable[Skill]:
+def _in(folder: Path) -> Iterable[OfferedSkill]:
     try:
         names = sorted(place.name for place in folder.iterdir())
     except OSError:
@@ -64,19 +65,19 @@ def _in(folder: Path) -> Iterable[Skill]:
         head = regular_files.read(path, _HEAD_BYTES)
         if isinstance(head, regular_files.Refused):
             continue
-        said = files.of_text(f"{name}/{files.FILE}", head.data.decode("utf-8", "replace"))
-        yield Skill(said.name[:100], said.description[:_DESCRIPTION], str(path))
+        skill = files.of_text(f"{name}/{files.FILE}", head.data.decode("utf-8", "replace"))
+        yield OfferedSkill(skill.name[:100], skill.description[:_DESCRIPTION], str(path))
 
 
-def section(found: Sequence[Skill]) -> Standing:
-    """Return the skills as a section of the world."""
-    lines = [f"- {skill.name}: {skill.description} (file: {skill.path})" for skill in found[:MOST]]
-    if len(found) > MOST:
-        lines.append(f"- … and {len(found) - MOST} more")
+def section(offered: Sequence[OfferedSkill]) -> Standing:
+    """Return the skills as a section of the prompt."""
+    lines = [f"- {skill.name}: {skill.description} (file: {skill.path})" for skill in offered[:MOST]]
+    if len(offered) > MOST:
+        lines.append(f"- … and {len(offered) - MOST} more")
     body = "\n".join([_HOW, *lines]) if lines else ""
     text = f"<skills_instructions>\n{body or _NONE}\n</skills_instructions>"
-    told = Injected("developer", text, "host_skills.instructions")
+    injected = Injected("developer", text, "host_skills.instructions")
     remembered = {"body": body} if body else None
     return Standing(
-        name=Name("host_skills", "skills"), remembered=remembered, text=told if lines else None, ending=told
+        name=Name("host_skills", "skills"), remembered=remembered, text=injected if lines else None, ending=injected
     )

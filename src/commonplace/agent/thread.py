@@ -18,13 +18,13 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.agent import events
-from commonplace.agent import input as inputs
-from commonplace.agent.approving import Decision
-from commonplace.agent.input import Input
+from commonplace.agent import events, user_input
+from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
+from commonplace.agent.turn import run_compaction, run_turn
 from commonplace.agent.undo import undo_turn
+from commonplace.agent.user_input import UserInput
 from commonplace.context.sections import Mode
 from commonplace.context.usage import TokenInfo
 from commonplace.errors import CommonplaceError
@@ -67,20 +67,20 @@ class Thread:
     @property
     def path(self) -> Path | None:
         """Its file; None if it leaves none."""
-        return self.session.recorder.path if self.session.recorder is not None else None
+        return self.session.ledger.path
 
     def listen(self, listener: Callable[[events.Event], None]) -> Callable[[], None]:
         """Have every event passed to a function; return what ends that."""
         return self.session.listen(listener)
 
-    async def turn(self, given: str | Input, *, schema: Mapping[str, Any] | None = None) -> events.End:
+    async def turn(self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None) -> events.End:
         """Run a turn to its end, in this task; return how it ended.
 
         Raises:
             BadInput: a turn is running, or the input cannot be used.
         """
-        wanted = inputs.text(given, schema=schema) if isinstance(given, str) else given
-        end = await self.session.run(wanted, await self._changed())
+        wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
+        end = await run_turn(self.session, wanted, await self._changed())
         await self._mirror()
         return end
 
@@ -100,17 +100,19 @@ class Thread:
             return None
         profile, self._next = self._next, None
         if self._speaker is not None:
-            before, self.session.model, self._speaker = self.session.model, self._speaker, None
-            await before.aclose()
+            speaker, self._speaker = self._speaker, None
+            await self.session.change_model(speaker)
         return profile
 
-    async def run(self, given: str | Input, *, schema: Mapping[str, Any] | None = None) -> AsyncGenerator[events.Event]:
+    async def run(
+        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[events.Event]:
         """Run a turn and yield its events, the last of which tells how it ended.
 
         Raises:
             BadInput: a turn is running, or the input cannot be used.
         """
-        wanted = inputs.text(given, schema=schema) if isinstance(given, str) else given
+        wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
         send, receive = anyio.create_memory_object_stream[events.Event](max_buffer_size=float("inf"))
         failed: list[CommonplaceError] = []
         running = left = False
@@ -149,11 +151,11 @@ class Thread:
 
     def steer(self, words: str) -> None:
         """Say something to the running turn; it is told before the next request (raises BadInput: none is running)."""
-        self.session.steer(inputs.text(words))
+        self.session.steer(user_input.text(words))
 
     def queue(self, words: str) -> None:
         """Say something that is answered in a turn of its own, after the present one."""
-        self.session.queue(inputs.text(words))
+        self.session.queue(user_input.text(words))
 
     async def interrupt(self) -> None:
         """End the running turn; what was said and done until then is recorded."""
@@ -161,7 +163,7 @@ class Thread:
 
     async def compact(self) -> events.End:
         """Shorten what the next request carries; the ledger keeps everything."""
-        return await self.session.compact()
+        return await run_compaction(self.session)
 
     async def roll_back(self, turns: int = 1) -> None:
         """Take back the last turns; the ledger keeps them."""
@@ -187,8 +189,8 @@ class Thread:
 
     async def set_memory(self, mode: str) -> None:
         """Decide whether memory learns from the thread (raises BadInput)."""
-        if self.session.recorder is not None:
-            await self.session.recorder.persist()
+        if self.path is not None:
+            await self.session.ledger.persist()
             await set_mode(self._home, self.id, mode)
 
     def last_words(self) -> tuple[str, str]:

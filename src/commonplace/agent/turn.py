@@ -1,182 +1,123 @@
 """The loop: compact if it is time → ask the model → run its tools → again, until it has nothing more to do.
 
-    run            a turn from its first line to its last, whatever happens in between
-    _loop          the loop itself
-    _answered      one answer, with what is done when the server fails in the middle or the window is full
+    run_turn         a turn from its first line to its last, whatever happens in between
+    _loop            the loop itself
+    _answer          one answer, asked for again when it breaks off, or after compacting when the window is full
 
-Everything that is recorded goes through `Session`. An interrupt cancels the turn's scope wherever it is; what was said
-and done until then is recorded before the turn ends.
+Everything is recorded through `session.ledger`. An interrupt cancels the turn's scope wherever it is; what was said and
+done until then is recorded before the turn ends (`turn_end`). A turn that began is ended by exactly one of completed,
+failed and aborted, in the ledger and for listeners, whatever happens inside it.
 """
 
 from __future__ import annotations
 
-import secrets
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
-import anyio
-
-from commonplace.agent import beginning, compacting, events, lines
-from commonplace.agent.hooks.values import Answer
-from commonplace.agent.lines import Timing
+from commonplace.agent import events, ledger_lines, turn_context, turn_end
+from commonplace.agent.compaction import schedule
+from commonplace.agent.profile import Profile
 from commonplace.agent.sampling import Sampled, sample
+from commonplace.agent.session import Session
+from commonplace.agent.session_environment import new_id
+from commonplace.agent.turn_state import TurnState
+from commonplace.agent.user_input import UserInput
 from commonplace.context import triggers
-from commonplace.errors import CommonplaceError, ContextTooLong, ModelError, WriteFailed
-from commonplace.protocol.ids import uuid7
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from commonplace.agent.current import Turn
-    from commonplace.agent.input import Input
-    from commonplace.agent.session import Session
+from commonplace.errors import CommonplaceError, ContextTooLong, ModelError
 
 STREAM_RETRIES: Final = 5
-"""How often an answer that broke off in the middle is asked for again."""
-_LONGEST_END: Final = 10.0
-"""Seconds that the end of a turn may take."""
-_LATE: Final = events.Problem("write_failed", "The end of the turn could not be written in time.", "Resume the thread.")
+"""How often an answer that broke off in the middle is asked for again, as Codex does."""
 
 
-async def run(session: Session, turn: Turn) -> events.End:
-    """Run a turn to its end and tell how that was."""
-    return await _run(session, turn, _loop)
+async def run_turn(session: Session, given: UserInput, profile: Profile | None = None) -> events.End:
+    """Run a turn, and then those that were queued meanwhile; return how the last one ended.
+
+    Raises:
+        BadInput: a turn is running, or the input cannot be used.
+    """
+    with session.turns.occupied("Steer it, queue the input, or interrupt it first."):
+        end = await _run_to_end(session, session.start_turn(given, profile), _loop)
+        while not isinstance(end, events.TurnAborted) and (queued := session.turns.next_input()) is not None:
+            end = await _run_to_end(session, session.start_turn(queued), _loop)
+        return end
 
 
-async def run_compaction(session: Session, turn: Turn) -> events.End:
-    """Shorten the history, as a turn that does nothing else."""
-    return await _run(session, turn, lambda session, turn: compacting.compact(session, turn, triggers.MANUAL))
+async def run_compaction(session: Session) -> events.End:
+    """Shorten the history, as a turn that does nothing else (raises BadInput: a turn is running)."""
+    with session.turns.occupied("Wait for its end, or interrupt it."):
+        turn = session.turns.start_compaction(new_id(session.environment.now()), session.profile)
+        return await _run_to_end(session, turn, lambda session, turn: schedule.compact(session, turn, triggers.MANUAL))
 
 
-async def _run(session: Session, turn: Turn, body: Callable[[Session, Turn], Awaitable[object]]) -> events.End:
-    session.turn = turn
-    began, clock = session.outside.now(), session.outside.monotonic()
-    problem: events.Problem | None = None
-    end: events.End = events.TurnFailed(turn_id=turn.id, error=_LATE)
-    window = session.profile.window.effective
-    try:
-        session.note("event_msg", lines.started(turn.id, began, window, session.profile.mode))
-        session.tell(events.TurnStarted(turn_id=turn.id))
-        with turn.scope:
-            await body(session, turn)
-    except CommonplaceError as error:
-        problem = events.Problem(error.code, error.message, error.hint)
-    except Exception as error:  # a bug must not take the thread with it
-        problem = events.Problem("internal", f"The turn failed: {type(error).__name__}: {error}", "Please report it.")
-        if isinstance(error, AssertionError):  # what must never be is not to be overlooked
-            raise
-    except BaseException:  # the task around it was cancelled
-        turn.interrupted = True
-        raise
-    finally:
-        first = None if turn.first_token is None else turn.first_token - clock
-        timing = Timing(began, session.outside.now(), session.outside.monotonic() - clock, first)
-        try:
-            with anyio.CancelScope(shield=True):
-                with anyio.move_on_after(_LONGEST_END):
-                    end = await _end(session, turn, problem, timing)
-                session.tell(end)
-                with anyio.move_on_after(_LONGEST_END):
-                    await session.count(turn)
-        finally:
-            session.turn = None
-    return end
-
-
-async def _loop(session: Session, turn: Turn) -> None:
-    await compacting.before_turn(session, turn)
-    await beginning.begin(session, turn)
-    taken = turn.stopped is None and await _take(session, turn.context, turn.given)
-    await _persist(session)
-    while taken and turn.stopped is None:
-        answer = await _answered(session, turn)
+async def _loop(session: Session, turn: TurnState) -> None:
+    await schedule.before_turn(session, turn)
+    await turn_context.begin(session, turn)
+    accepted = turn.stopped is None and await turn_context.take_input(session, turn, turn.context, turn.given)
+    await session.ledger.persist()
+    while accepted and turn.stopped is None:
+        answer = await _answer(session, turn)
         if turn.stopped is not None:
             return
-        goes_on = answer.follow_up or (not turn.pending and await session.hooks.goes_on(turn))
-        if not goes_on and not turn.pending:  # something may have been said while hooks were asked
+        goes_on = answer.follow_up or (not turn.steered_inputs and await session.hooks.keep_going(turn))
+        if not goes_on and not turn.steered_inputs:  # input may have come while hooks were asked
             return
-        compacted = await compacting.between(session, turn)
-        while turn.pending and not (compacted and answer.follow_up):  # first the model goes on where it was
-            goes_on = await _take(session, *turn.pending.popleft()) or goes_on
+        compacted = await schedule.between_requests(session, turn)
+        while turn.steered_inputs and not (compacted and answer.follow_up):  # first the model goes on where it was
+            goes_on = await turn_context.take_input(session, turn, *turn.next_steered()) or goes_on
         if not goes_on:  # hooks refused all that was said meanwhile
             return
-        beginning.step(session, turn)
+        turn_context.step(session, turn)
 
 
-async def _take(
-    session: Session, context: Sequence[Mapping[str, Any]], given: Input, *, wait: float | None = None
-) -> bool:
-    """Record what a person said, and before it what their client knows; say whether the model is to answer.
-
-    Hooks that are asked for longer than one can `wait` change nothing.
-    """
-    accepted, answer = True, Answer()
-    if given.parts:
-        with anyio.move_on_after(wait):
-            accepted, answer = await session.hooks.prompt(given)
-    for item in context:
-        session.record(dict(item))
-    if given.parts and accepted:
-        now = int(session.outside.now().timestamp() * 1000)
-        item_id = f"msg_{uuid7(now, secrets.token_bytes(10))}"
-        session.record(given.message(item_id))
-        session.show(events.UserMessage(id=item_id, content=[*given.parts]))
-    session.hooks.added(answer)
-    return accepted
-
-
-async def _persist(session: Session) -> None:
-    if session.recorder is not None:
-        await session.recorder.persist()
-
-
-async def _answered(session: Session, turn: Turn) -> Sampled:
-    """Return an answer: of one that breaks off, the rest; of one that the window has no room for, after compacting."""
+async def _answer(session: Session, turn: TurnState) -> Sampled:
+    """Return an answer; one that broke off is asked for again, one that had no room after compacting."""
     attempt = 0
     while True:
         sampled = Sampled()
         try:
             await sample(session, turn, sampled)
         except ContextTooLong:
-            if turn.compacted_for_room:
+            if not turn.compact_for_room():
                 raise
-            turn.compacted_for_room = True
-            session.note_refusal()
-            await compacting.compact(session, turn, triggers.Trigger("context_limit", "mid_turn", injects=True))
+            session.usage.note_refusal(turn.profile)
+            await schedule.compact(session, turn, triggers.Trigger("context_limit", "mid_turn", injects=True))
         except ModelError as error:
             attempt += 1
             if not (error.retryable and sampled.answered) or attempt > STREAM_RETRIES:
                 raise
             retry = events.Retrying(turn_id=turn.id, attempt=attempt, limit=STREAM_RETRIES, reason=error.message)
-            session.tell(retry)
-            await session.pause(attempt, error)
+            session.ledger.publish(retry)
+            pace = turn.profile.pace
+            await pace.sleep(pace.delay(attempt) if error.retry_after is None else error.retry_after)
         else:
-            turn.compacted_for_room = False
+            turn.note_answer()
             return sampled
 
 
-async def _end(session: Session, turn: Turn, problem: events.Problem | None, timing: Timing) -> events.End:
-    """Record how a turn ended, as safely as the settings ask for."""
-    turn.ending = True
-    if turn.plan is not None:
-        session.show(turn.plan)
-    while turn.pending and not turn.interrupted:
-        await _take(session, *turn.pending.popleft(), wait=_LONGEST_END / 2 / (len(turn.pending) + 1))
-    info = session.history.info
-    end: events.End
-    if turn.scope.cancelled_caught or turn.interrupted:
-        marker = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": lines.ABORTED}]}
-        session.record(marker)
-        end = events.TurnAborted(turn_id=turn.id, info=info)
-    elif problem is not None:
-        end = events.TurnFailed(turn_id=turn.id, error=problem, info=info)
-    else:
-        end = events.TurnCompleted(turn_id=turn.id, message=turn.message, info=info)
-    session.note("event_msg", lines.ended(end, timing))
-    session.previous_model = session.profile.choice.slug
+async def _run_to_end(
+    session: Session, turn: TurnState, body: Callable[[Session, TurnState], Awaitable[object]]
+) -> events.End:
+    """Run a turn's body between the line and event of its start and those of its end."""
+    began, clock = session.environment.now(), session.environment.monotonic()
+    problem: events.Problem | None = None
     try:
-        if session.recorder is not None:
-            await session.recorder.end_turn()
-    except WriteFailed as error:
-        failure = events.Problem(error.code, error.message, error.hint)
-        end = events.TurnFailed(turn_id=turn.id, error=failure, info=info)
+        window = turn.profile.window.effective
+        session.ledger.note("event_msg", ledger_lines.turn_started(turn.id, began, window, turn.profile.mode))
+        session.ledger.publish(events.TurnStarted(turn_id=turn.id))
+        with turn.scope:
+            await body(session, turn)
+    except CommonplaceError as error:
+        problem = events.Problem(error.code, error.message, error.hint)
+    except Exception as error:  # a bug must not take the thread with it
+        problem = events.Problem("internal", f"The turn failed: {type(error).__name__}: {error}", "Please report it.")
+        if isinstance(error, AssertionError):  # a broken invariant must not be overlooked
+            raise
+    except BaseException:  # the task around it was cancelled
+        turn.mark_cancelled()
+        raise
+    finally:
+        try:
+            end = await turn_end.finish(session, turn, problem, began, clock)
+        finally:
+            session.turns.finish()
     return end

@@ -98,7 +98,7 @@ class Background:
             return False
         if any(model.name == session.profile.choice.name for model in models):
             least = home.settings["memory.min_rate_limit_remaining_percent"]
-            if not rate_limit_guard.allows(session.limits, least, now=now):
+            if not rate_limit_guard.allows(session.usage.limits, least, now=now):
                 return False
         from commonplace.app import background_process
 
@@ -130,7 +130,7 @@ def is_attended(settings: Settings, session: Session) -> bool:
     Whether the session itself is learned from, or told what is remembered, is another question.
     """
     is_root = not rollout.source_name(session.profile.source).startswith(("subagent:", "internal:"))
-    return bool(settings["memory.background"]) and session.recorder is not None and is_root
+    return bool(settings["memory.background"]) and session.ledger.path is not None and is_root
 
 
 def accepted(then: Callable[[], None]) -> Callable[[events.Event], None]:

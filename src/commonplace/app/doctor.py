@@ -68,7 +68,7 @@ def _home_folder(home: Path, *, repair: bool) -> Check:
 
 async def _sandbox() -> Check:
     """Say how commands are confined here; where they cannot be, a person is asked, and nothing is wrong."""
-    level = await anyio.to_thread.run_sync(sandbox.level)
+    level = await anyio.to_thread.run_sync(sandbox.detect)
     return Check("sandbox", ok=True, detail=level.detail)
 
 

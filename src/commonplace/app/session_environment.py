@@ -15,9 +15,9 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.agent.harmless import Prefix
-from commonplace.agent.tools.registry import Call, Context, Definition, Output, Tool, failed
-from commonplace.agent.tools.remembered import Retrieved
+from commonplace.agent.approvals.harmless_commands import Prefix
+from commonplace.agent.tools.memory_reads import MemoryRead
+from commonplace.agent.tools.registry import Tool, ToolContext, ToolDefinition, ToolInvocation, ToolOutput, failed
 from commonplace.app.memory_lender import MemoryLender
 from commonplace.context.truncate import truncate
 from commonplace.errors import CommonplaceError
@@ -42,7 +42,7 @@ class HomeEnvironment:
         self._clean: Callable[[str], str] | None = None
 
     @property
-    def environment(self) -> Mapping[str, str]:
+    def variables(self) -> Mapping[str, str]:
         """The variables of this process."""
         return self._home.environment
 
@@ -76,7 +76,7 @@ class HomeEnvironment:
 
         return await usage_counts.cited(self._store, citation)
 
-    async def retrieved(self, found: Sequence[Retrieved]) -> None:
+    async def retrieved(self, found: Sequence[MemoryRead]) -> None:
         """Count what commands read of the memory: what stands in the files that they opened."""
         from commonplace.memory.recall import receipts, usage_counts
 
@@ -155,13 +155,13 @@ class MemoryTool:
     def __init__(self, toolbox: Toolbox, name: str, description: str, schema: Mapping[str, Any]) -> None:
         self._toolbox = toolbox
         self.mutates = name == "add_ad_hoc_note"
-        self.definition = Definition(name, "function", description, dict(schema), NAMESPACE)
+        self.definition = ToolDefinition(name, "function", description, dict(schema), NAMESPACE)
 
-    async def run(self, call: Call, context: Context) -> Output:
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Look into the memory."""
         try:
             arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
         except msgspec.DecodeError as error:
             return failed(f"The arguments are no JSON object: {error}")
         result = await self._toolbox.call(self.definition.name, arguments)
-        return Output(content=truncate(msgspec.json.encode(result).decode(), context.policy))
+        return ToolOutput(content=truncate(msgspec.json.encode(result).decode(), context.policy))

@@ -10,10 +10,10 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.agent import opening
-from commonplace.agent.hooks import values as hooks
+from commonplace.agent import open_session, stored_thread
+from commonplace.agent.hooks import config as hooks
 from commonplace.agent.profile import Approval, Profile, Sandbox
-from commonplace.agent.servers.values import Config, configured
+from commonplace.agent.servers.config import ServerConfig, configured
 from commonplace.agent.session import Session
 from commonplace.app.session_environment import HomeEnvironment, project_of
 from commonplace.config import Settings
@@ -86,7 +86,7 @@ async def start(store: MemoryStore, tasks: TaskGroup, options: ThreadOptions) ->
     profile, model = _prepared(home, options, None)
     environment = HomeEnvironment(store, tasks, memory=options.memory)
     recording = None if options.ephemeral else home.recording()
-    return await opening.start(profile, model, environment, tasks, recording)
+    return await open_session.start(profile, model, environment, tasks, recording)
 
 
 async def resume(store: MemoryStore, tasks: TaskGroup, name: str, options: ThreadOptions) -> Session:
@@ -96,10 +96,10 @@ async def resume(store: MemoryStore, tasks: TaskGroup, name: str, options: Threa
     target.must_be_ours("gone on with")
     if options.ephemeral:
         raise BadInput("A thread that is gone on with is written to.", hint="Fork it, or leave `ephemeral` out.")
-    found = await anyio.to_thread.run_sync(opening.look, target.path, [home.path])
+    found = await anyio.to_thread.run_sync(stored_thread.read, target.path, [home.path])
     profile, model = _prepared(home, options, found.base)
     environment = HomeEnvironment(store, tasks, memory=options.memory)
-    session = await opening.resume(found, profile, model, environment, tasks, home.recording())
+    session = await open_session.resume(found, profile, model, environment, tasks, home.recording())
     if any(external_content.source(entry.view) == "unasked" for entry in session.history.entries):
         environment.external(session.thread_id)
     return session
@@ -152,7 +152,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
     return profile, model
 
 
-def _servers(home: Home) -> tuple[Config, ...]:
+def _servers(home: Home) -> tuple[ServerConfig, ...]:
     """Return the servers whose tools may be called (raises BadSetting)."""
     if not home.settings.mcp_servers:
         return ()

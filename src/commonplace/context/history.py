@@ -144,6 +144,10 @@ class History:
         self.info = (self.info or TokenInfo()).with_response(usage, window)
         return self.info
 
+    def restore_usage(self, info: TokenInfo | None) -> None:
+        """Put back the counts that a ledger tells."""
+        self.info = info
+
     def mark_full(self, window: int) -> TokenInfo:
         """Note that the server refused a request because the window is full."""
         self.info = (self.info or TokenInfo()).full(window)

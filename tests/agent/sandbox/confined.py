@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import msgspec
 
-from commonplace.agent.sandbox import Level, Policy, confine
-from commonplace.agent.tools.processes import Launch, Processes, Running
+from commonplace.agent.sandbox import SandboxPolicy, SandboxSupport, confine
+from commonplace.agent.tools.processes import Launch, Processes, RunningCommand
 
 PYTHON = str(Path(sys.executable).resolve())
 
@@ -19,7 +19,7 @@ PYTHON = str(Path(sys.executable).resolve())
 class Box:
     """Runs scripts confined, in a project with one folder `src` and one file in it."""
 
-    def __init__(self, level: Level, policy: Policy, processes: Processes, outside: Path) -> None:
+    def __init__(self, level: SandboxSupport, policy: SandboxPolicy, processes: Processes, outside: Path) -> None:
         self.level = level
         self.policy = policy
         self.processes = processes
@@ -28,7 +28,7 @@ class Box:
         self.outside = outside
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(outside), "GIT_CONFIG_NOSYSTEM": "1"}
 
-    def start(self, *command: str, background: bool = False, **changed: Any) -> Running:
+    def start(self, *command: str, background: bool = False, **changed: Any) -> RunningCommand:
         """Start a command in the project's folder, perhaps under a changed policy."""
         launch = Launch(command, self.folder, self.environment, background)
         return self.processes.start(confine(launch, msgspec.structs.replace(self.policy, **changed), self.level))
@@ -41,9 +41,9 @@ class Box:
         """Run a Python script; return its code and what it printed."""
         return await self.finish(self.start(PYTHON, "-I", "-S", "-c", script, *map(str, words), **changed))
 
-    async def finish(self, running: Running) -> tuple[int, str]:
+    async def finish(self, running: RunningCommand) -> tuple[int, str]:
         """Wait for a command."""
         with anyio.fail_after(60):
             await running.ended.wait()
         assert running.code is not None
-        return running.code, running.printed.text()
+        return running.code, running.output.text()

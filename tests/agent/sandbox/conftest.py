@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 from confined import Box
 
-from commonplace.agent.sandbox import Level, Policy, levels
+from commonplace.agent.sandbox import SandboxPolicy, SandboxSupport, detection
 from commonplace.agent.tools.processes import Processes
 
 
-def level_of(way: levels.Way) -> Level:
+def level_of(way: detection.Way) -> SandboxSupport:
     """Return the level of a way, or skip the test."""
-    found = levels.best((way,))
+    found = detection.best_support((way,))
     if found.mechanism == "none":
         pytest.skip(f"{way} cannot confine commands on this machine: {found.detail}")
     return found
 
 
-@pytest.fixture(params=levels.WAYS)
-def level(request: pytest.FixtureRequest) -> Level:
+@pytest.fixture(params=detection.WAYS)
+def level(request: pytest.FixtureRequest) -> SandboxSupport:
     """Every way to confine commands: bubblewrap, namespaces and Landlock, Landlock alone."""
     return level_of(request.param)
 
 
 @pytest.fixture(params=["bubblewrap", "namespaces"])
-def mounting(request: pytest.FixtureRequest) -> Level:
+def mounting(request: pytest.FixtureRequest) -> SandboxSupport:
     """The ways that have namespaces."""
     return level_of(request.param)
 
@@ -42,12 +42,14 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def policy(tmp_path: Path, home: Path) -> Policy:
+def policy(tmp_path: Path, home: Path) -> SandboxPolicy:
     """A project whose folder can be written, and nothing else: tests themselves live among temporary files."""
     project = tmp_path / "project"
     (project / "src").mkdir(parents=True)
     (project / "src" / "file").write_text("a line\n")
-    return Policy(mode="workspace-write", cwd=project, protected=(home, home / "memories"), exclude_slash_tmp=True)
+    return SandboxPolicy(
+        mode="workspace-write", cwd=project, protected=(home, home / "memories"), exclude_slash_tmp=True
+    )
 
 
 @pytest.fixture
@@ -57,10 +59,10 @@ async def processes() -> AsyncIterator[Processes]:
 
 
 @pytest.fixture
-def box(level: Level, policy: Policy, processes: Processes, outside: Path) -> Box:
+def box(level: SandboxSupport, policy: SandboxPolicy, processes: Processes, outside: Path) -> Box:
     return Box(level, policy, processes, outside)
 
 
 @pytest.fixture
-def mounted_box(mounting: Level, policy: Policy, processes: Processes, outside: Path) -> Box:
+def mounted_box(mounting: SandboxSupport, policy: SandboxPolicy, processes: Processes, outside: Path) -> Box:
     return Box(mounting, policy, processes, outside)

@@ -13,9 +13,10 @@ import anyio
 import pytest
 from confined import PYTHON, Box
 
-from commonplace.agent.sandbox import Level, Policy, confine
+from commonplace.agent.sandbox import SandboxPolicy, SandboxSupport, confine
 from commonplace.agent.tools import processes as processes_module
-from commonplace.agent.tools.processes import Launch, members
+from commonplace.agent.tools.process_table import group_members
+from commonplace.agent.tools.processes import Launch
 
 pytestmark = pytest.mark.anyio
 
@@ -163,7 +164,7 @@ async def test_what_a_command_leaves_behind_ends_with_it(box: Box) -> None:
 
     code, _ = await box.finish(running)
 
-    assert (2, []) == (code, members(running.group))
+    assert (2, []) == (code, group_members(running.group))
 
 
 async def test_in_the_background_it_goes_on_as_long_as_something_may_print(box: Box) -> None:
@@ -179,7 +180,7 @@ async def test_in_the_background_too_what_cannot_print_ends_with_the_command(box
     running = box.start("/bin/bash", "-c", "sleep 600 < /dev/null > /dev/null 2>&1 & exit 6", background=True)
 
     assert (6, "") == await box.finish(running)
-    assert [] == members(running.group)
+    assert [] == group_members(running.group)
 
 
 async def test_a_process_in_the_background_is_written_to(box: Box) -> None:
@@ -208,7 +209,7 @@ async def test_a_command_that_is_asked_to_end_can_end_in_its_own_way(box: Box) -
 
     await running.end()
 
-    assert (8, "ready\ntidied after 15\n") == (running.code, running.printed.text())
+    assert (8, "ready\ntidied after 15\n") == (running.code, running.output.text())
 
 
 async def test_an_interrupt_reaches_the_command(box: Box) -> None:
@@ -231,10 +232,10 @@ async def test_a_command_that_will_not_end_is_killed_with_all_its_children(
 
     await running.end()
 
-    assert (137, []) == (running.code, members(running.group))
+    assert (137, []) == (running.code, group_members(running.group))
 
 
-def test_a_command_ends_when_this_process_is_killed(level: Level, policy: Policy) -> None:
+def test_a_command_ends_when_this_process_is_killed(level: SandboxSupport, policy: SandboxPolicy) -> None:
     """Everything that the command started holds the output: its end shows that nothing is left."""
     way = "bubblewrap" if level.bwrap else "namespaces" if level.spaces else "landlock"
     script = "setsid sleep 600 & sleep 600 & echo ready; wait"
@@ -249,7 +250,7 @@ def test_a_command_ends_when_this_process_is_killed(level: Level, policy: Policy
         assert b"" == process.stdout.read()
 
 
-def test_full_access_changes_nothing(level: Level, policy: Policy) -> None:
+def test_full_access_changes_nothing(level: SandboxSupport, policy: SandboxPolicy) -> None:
     launch = Launch((PYTHON, "-c", "pass"), policy.cwd, {})
 
-    assert launch is confine(launch, Policy(mode="danger-full-access", cwd=policy.cwd), level)
+    assert launch is confine(launch, SandboxPolicy(mode="danger-full-access", cwd=policy.cwd), level)

@@ -8,36 +8,35 @@ from typing import Any
 import pytest
 
 from commonplace.agent.sandbox import (
-    MODES,
-    Level,
-    Policy,
+    SandboxPolicy,
+    SandboxSupport,
     confine,
-    levels,
-    of_session,
+    detect,
+    detection,
+    filesystem_profile,
     permissions,
-    profile,
+    session_policy,
     unmet,
     wire,
 )
-from commonplace.agent.sandbox import level as level_here
 from commonplace.agent.tools.processes import Launch
 from commonplace.context import filesystem
 from commonplace.errors import ToolError
 
 CWD = Path("/repo/demo")
-NONE = Level(mechanism="none", detail="there is nothing.")
-GOOD = Level(mechanism="bubblewrap", network_off=True, spaces=True)
-LEAKY = Level(mechanism="bubblewrap", spaces=True, detail="sockets can be reached.")
+NONE = SandboxSupport(mechanism="none", detail="there is nothing.")
+GOOD = SandboxSupport(mechanism="bubblewrap", network_off=True, spaces=True)
+LEAKY = SandboxSupport(mechanism="bubblewrap", spaces=True, detail="sockets can be reached.")
 
 
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        (Policy(mode="danger-full-access", cwd=CWD), {"type": "danger-full-access"}),
-        (Policy(mode="read-only", cwd=CWD), {"type": "read-only"}),
-        (Policy(mode="read-only", cwd=CWD, network=True), {"type": "read-only", "network_access": True}),
+        (SandboxPolicy(mode="danger-full-access", cwd=CWD), {"type": "danger-full-access"}),
+        (SandboxPolicy(mode="read-only", cwd=CWD), {"type": "read-only"}),
+        (SandboxPolicy(mode="read-only", cwd=CWD, network=True), {"type": "read-only", "network_access": True}),
         (
-            Policy(mode="workspace-write", cwd=CWD),
+            SandboxPolicy(mode="workspace-write", cwd=CWD),
             {
                 "type": "workspace-write",
                 "network_access": False,
@@ -46,7 +45,9 @@ LEAKY = Level(mechanism="bubblewrap", spaces=True, detail="sockets can be reache
             },
         ),
         (
-            Policy(mode="workspace-write", cwd=CWD, roots=(Path("/more"),), network=True, exclude_slash_tmp=True),
+            SandboxPolicy(
+                mode="workspace-write", cwd=CWD, roots=(Path("/more"),), network=True, exclude_slash_tmp=True
+            ),
             {
                 "type": "workspace-write",
                 "writable_roots": ["/more"],
@@ -57,16 +58,16 @@ LEAKY = Level(mechanism="bubblewrap", spaces=True, detail="sockets can be reache
         ),
     ],
 )
-def test_a_policy_on_the_wire(policy: Policy, expected: dict[str, Any]) -> None:
+def test_a_policy_on_the_wire(policy: SandboxPolicy, expected: dict[str, Any]) -> None:
     assert expected == wire(policy)
 
 
 def test_the_environment_tells_what_can_be_read_and_written() -> None:
-    policy = of_session(
+    policy = session_policy(
         "workspace-write", CWD, home=Path("/home/me/c"), environment={"TMPDIR": "/t"}, roots=(Path("/m"),)
     )
 
-    told = filesystem.element([str(CWD)], profile(policy))
+    told = filesystem.element([str(CWD)], filesystem_profile(policy))
 
     assert '<permission_profile type="managed"><file_system type="restricted">' in told
     for access, what in [
@@ -82,12 +83,12 @@ def test_the_environment_tells_what_can_be_read_and_written() -> None:
 
 
 def test_full_access_is_told_as_no_guard_at_all() -> None:
-    assert filesystem.Profile("disabled") == profile(Policy(mode="danger-full-access", cwd=CWD))
+    assert filesystem.Profile("disabled") == filesystem_profile(SandboxPolicy(mode="danger-full-access", cwd=CWD))
 
 
 @pytest.mark.parametrize(("name", "expected"), [("", None), ("relative", None), ("/t", Path("/t"))])
 def test_a_temporary_folder_is_taken_from_the_environment(name: str, expected: Path | None) -> None:
-    policy = of_session("workspace-write", CWD, home=Path("/h"), environment={"TMPDIR": name} if name else {})
+    policy = session_policy("workspace-write", CWD, home=Path("/h"), environment={"TMPDIR": name} if name else {})
 
     assert expected == policy.tmpdir
 
@@ -104,9 +105,9 @@ def test_a_temporary_folder_is_taken_from_the_environment(name: str, expected: P
     ],
 )
 def test_what_cannot_be_confined_has_to_be_asked_for_and_is_never_wrapped(
-    mode: Any, network: bool, level: Level, why: str | None
+    mode: Any, network: bool, level: SandboxSupport, why: str | None
 ) -> None:
-    policy = Policy(mode=mode, cwd=CWD, network=network)
+    policy = SandboxPolicy(mode=mode, cwd=CWD, network=network)
 
     told = unmet(policy, level)
 
@@ -117,11 +118,13 @@ def test_what_cannot_be_confined_has_to_be_asked_for_and_is_never_wrapped(
         assert "only run with approval" in caught.value.sentence()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["read-only", "workspace-write", "danger-full-access"])
 @pytest.mark.parametrize("network", [True, False])
-@pytest.mark.parametrize("level", [GOOD, NONE, Level(mechanism="landlock", network_off=True, landlock=6)])
-def test_the_model_is_told_the_mode_the_folders_and_the_network(mode: Any, network: bool, level: Level) -> None:
-    told = permissions(Policy(mode=mode, cwd=CWD, network=network), level)
+@pytest.mark.parametrize("level", [GOOD, NONE, SandboxSupport(mechanism="landlock", network_off=True, landlock=6)])
+def test_the_model_is_told_the_mode_the_folders_and_the_network(
+    mode: Any, network: bool, level: SandboxSupport
+) -> None:
+    told = permissions(SandboxPolicy(mode=mode, cwd=CWD, network=network), level)
 
     assert f"`{mode}`" in told
     assert (mode == "workspace-write") == ("- /repo/demo\n- /tmp" in told)
@@ -134,19 +137,19 @@ def test_the_model_is_told_the_mode_the_folders_and_the_network(mode: Any, netwo
 @pytest.fixture
 def fresh() -> Any:
     """Nothing is known of this machine, before and after."""
-    levels.best.cache_clear()
+    detection.best_support.cache_clear()
     yield
-    levels.best.cache_clear()
+    detection.best_support.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh")
 class TestWhatWorksHere:
     def test_the_first_way_that_works_is_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(levels, "_bwrap", lambda: "/usr/bin/bwrap")
-        monkeypatch.setattr(levels, "landlock_version", lambda: 7)
-        monkeypatch.setattr(levels, "tried", lambda _: None)  # pyright: ignore
+        monkeypatch.setattr(detection, "_bwrap", lambda: "/usr/bin/bwrap")
+        monkeypatch.setattr(detection, "landlock_version", lambda: 7)
+        monkeypatch.setattr(detection, "problem_with", lambda _: None)  # pyright: ignore
 
-        found = level_here()
+        found = detect()
 
         assert ("bubblewrap", True) == (found.mechanism, found.network_off)
 
@@ -154,26 +157,26 @@ class TestWhatWorksHere:
     def test_landlock_alone_must_guard_signals(
         self, monkeypatch: pytest.MonkeyPatch, version: int, expected: str
     ) -> None:
-        monkeypatch.setattr(levels, "_bwrap", lambda: None)
-        monkeypatch.setattr(levels, "landlock_version", lambda: version)
-        monkeypatch.setattr(levels, "tried", lambda found: "no namespaces" if found.spaces else None)  # pyright: ignore
+        monkeypatch.setattr(detection, "_bwrap", lambda: None)
+        monkeypatch.setattr(detection, "landlock_version", lambda: version)
+        monkeypatch.setattr(detection, "problem_with", lambda found: "no namespaces" if found.spaces else None)  # pyright: ignore
 
-        assert expected == level_here().mechanism
+        assert expected == detect().mechanism
 
     def test_without_a_filter_the_network_cannot_be_turned_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(levels, "_bwrap", lambda: "/usr/bin/bwrap")
-        monkeypatch.setattr(levels, "tried", lambda found: "filter" if found.filtered else None)  # pyright: ignore
+        monkeypatch.setattr(detection, "_bwrap", lambda: "/usr/bin/bwrap")
+        monkeypatch.setattr(detection, "problem_with", lambda found: "filter" if found.filtered else None)  # pyright: ignore
 
-        found = level_here()
+        found = detect()
 
         assert ("bubblewrap", False) == (found.mechanism, found.network_off)
         assert "cannot be kept from sockets" in found.detail
 
     def test_where_nothing_works_the_reasons_are_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(levels, "_bwrap", lambda: None)
-        monkeypatch.setattr(levels, "landlock_version", lambda: 0)
+        monkeypatch.setattr(detection, "_bwrap", lambda: None)
+        monkeypatch.setattr(detection, "landlock_version", lambda: 0)
 
-        found = level_here()
+        found = detect()
 
         assert "none" == found.mechanism
         assert "bubblewrap is not installed; the kernel has no Landlock" in found.detail
@@ -181,12 +184,12 @@ class TestWhatWorksHere:
     def test_other_systems_have_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.platform", "darwin")
 
-        assert "none" == level_here().mechanism
+        assert "none" == detect().mechanism
 
     def test_a_way_that_lets_a_command_write_does_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(levels, "confine", lambda launch, *_: launch)  # pyright: ignore
+        monkeypatch.setattr(detection, "confine", lambda launch, *_: launch)  # pyright: ignore
 
-        assert "a command could write all the same" == levels.tried(GOOD)
+        assert "a command could write all the same" == detection.problem_with(GOOD)
 
     def test_a_program_that_fails_is_told_in_its_own_words(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -194,7 +197,7 @@ class TestWhatWorksHere:
         program = tmp_path / "bwrap"
         program.write_text("#!/bin/sh\necho 'bwrap: no permission' >&2\nexit 1\n")
         program.chmod(0o755)
-        monkeypatch.setattr(levels, "_bwrap", lambda: str(program))
-        monkeypatch.setattr(levels, "landlock_version", lambda: 0)
+        monkeypatch.setattr(detection, "_bwrap", lambda: str(program))
+        monkeypatch.setattr(detection, "landlock_version", lambda: 0)
 
-        assert "bubblewrap: bwrap: no permission" in level_here().detail
+        assert "bubblewrap: bwrap: no permission" in detect().detail

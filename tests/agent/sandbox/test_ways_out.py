@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from confined import Box
 
-from commonplace.agent.sandbox import Level, Policy
+from commonplace.agent.sandbox import SandboxPolicy, SandboxSupport
 from commonplace.agent.tools.processes import Processes
 
 pytestmark = pytest.mark.anyio
@@ -327,7 +327,7 @@ async def test_settings_of_the_kernel_stay(box: Box, landlocked: bool) -> None:
 
 
 async def test_this_program_cannot_be_changed_by_what_it_confines(
-    level: Level, policy: Policy, processes: Processes, outside: Path, monkeypatch: pytest.MonkeyPatch
+    level: SandboxSupport, policy: SandboxPolicy, processes: Processes, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = policy.cwd / "src" / "venv"
     own.mkdir()

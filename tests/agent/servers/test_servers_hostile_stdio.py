@@ -7,10 +7,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from strangers import PATIENCE, detail, hostile, left, opened, told
+from server_fixtures import PATIENCE, detail, hostile, left, opened, told
 
 from commonplace.agent.servers import pool
-from commonplace.agent.servers.offered import MOST_BYTES, MOST_TOOLS
+from commonplace.agent.servers.tool_list import MOST_BYTES, MOST_TOOLS
 
 GOOD = hostile("arguments", name="good")
 
@@ -42,7 +42,7 @@ async def test_a_server_that_cannot_be_started_is_a_warning_and_others_go_on(
 async def test_a_command_that_does_not_exist_is_a_warning(tmp_path: Path) -> None:
     async with opened(tmp_path, hostile("ok", name="bad"), GOOD) as here:
         server = here.servers._servers[0]  # pyright: ignore[reportPrivateUsage]
-        server.config = pool.Config("bad", pool.Command("no-such-program-anywhere"))
+        server.config = pool.ServerConfig("bad", pool.ServerCommand("no-such-program-anywhere"))
 
         assert {"mcp__good__do", "mcp__good__ok"} == {*await here.offered()}
         assert ["The MCP server bad cannot be used: it cannot be started: No such file or directory."] == here.warnings
@@ -75,7 +75,6 @@ async def test_a_call_that_goes_wrong_gives_an_error_and_others_go_on(
         assert not output.ok
         assert reason in told(output)
         assert len(told(output)) < 5000
-        assert ("bad", "do", True) == (detail(output).server, detail(output).tool, detail(output).external)
         assert told(output) == detail(output).error
         assert detail(output).result is None
         assert "fine" == told(await here.call("mcp__good__ok"))

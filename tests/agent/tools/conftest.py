@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from commonplace.agent.tools import processes as processes_module
-from commonplace.agent.tools.patch import ApplyPatch
+from commonplace.agent.tools.patch.tool import ApplyPatch
 from commonplace.agent.tools.processes import Processes
-from commonplace.agent.tools.registry import Call, Context, Output, Registry
+from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.agent.tools.shell import Process, Shell
 
-Run = Callable[..., Awaitable[Output]]
+Run = Callable[..., Awaitable[ToolOutput]]
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def surrounded(folder: Path, home: Path) -> Callable[..., Context]:
+def surrounded(folder: Path, home: Path) -> Callable[..., ToolContext]:
     """Make the context of a call."""
 
-    def make(**more: Any) -> Context:
-        return Context(cwd=folder, home=home, **more)
+    def make(**more: Any) -> ToolContext:
+        return ToolContext(cwd=folder, home=home, **more)
 
     return make
 
@@ -47,13 +47,15 @@ async def processes() -> AsyncIterator[Processes]:
 
 
 @pytest.fixture
-def run(processes: Processes, surrounded: Callable[..., Context]) -> Run:
+def run(processes: Processes, surrounded: Callable[..., ToolContext]) -> Run:
     """Call the shell, its processes or the patch tool, as a session does."""
     registry = Registry([Shell(processes), Process(processes), ApplyPatch()])
 
-    async def call(name: str, arguments: Any, **more: Any) -> Output:
+    async def call(name: str, arguments: Any, **more: Any) -> ToolOutput:
         custom = name == "apply_patch"
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        return await registry.run(Call("call_1", name, text, "custom" if custom else "function"), surrounded(**more))
+        return await registry.run(
+            ToolInvocation("call_1", name, text, "custom" if custom else "function"), surrounded(**more)
+        )
 
     return call

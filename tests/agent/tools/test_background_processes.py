@@ -14,12 +14,13 @@ import anyio.lowlevel
 import pytest
 
 from commonplace.agent.tools import processes as running
-from commonplace.agent.tools.processes import Launch, Processes, Running, members
-from commonplace.agent.tools.registry import Call, Context, Output, Registry
+from commonplace.agent.tools.process_table import group_members
+from commonplace.agent.tools.processes import Launch, Processes, RunningCommand
+from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.agent.tools.shell import Shell
 from commonplace.errors import ToolError
 
-Run = Callable[..., Awaitable[Output]]
+Run = Callable[..., Awaitable[ToolOutput]]
 LONG = 60_000
 """As long as it takes; what is waited for comes at once."""
 
@@ -86,7 +87,7 @@ async def test_a_process_is_ended_with_all_its_children(run: Run, processes: Pro
 
     output = await run("process", {"id": 1, "end": True})
 
-    assert [] == members(group)
+    assert [] == group_members(group)
     assert output.process is None
 
 
@@ -108,7 +109,7 @@ async def test_what_the_leader_leaves_goes_on_while_it_holds_the_output(run: Run
 
     assert 1 == started.process
     left = processes.find(1)
-    while len(members(left.group)) != 1:  # until the leader has ended
+    while len(group_members(left.group)) != 1:  # until the leader has ended
         await anyio.lowlevel.checkpoint()
     assert not left.ended.is_set()
 
@@ -129,7 +130,7 @@ async def test_leaving_the_session_ends_everything(folder: Path) -> None:
             await started.settled(0)
             groups.append(started.group)
 
-    assert [[], [], []] == [members(group) for group in groups]
+    assert [[], [], []] == [group_members(group) for group in groups]
 
 
 async def test_a_session_that_ended_starts_nothing(folder: Path) -> None:
@@ -176,10 +177,10 @@ async def test_a_process_that_takes_no_input_is_told_of(run: Run) -> None:
 async def test_what_left_the_group_and_holds_the_output_is_not_waited_for(run: Run) -> None:
     script = "import os, time\nif os.fork() == 0:\n os.setsid()\n print(os.getpid(), flush=True)\n time.sleep(1000)"
     started = await run("shell", {"command": ["python3", "-c", script], "background": True})
-    heard = started.whole.text() if started.whole is not None else ""
+    heard = started.command_output.text() if started.command_output is not None else ""
     while not heard.strip():
         more = await run("process", {"id": 1, "wait_ms": LONG})
-        heard = more.whole.text() if more.whole is not None else ""
+        heard = more.command_output.text() if more.command_output is not None else ""
 
     try:
         output = await run("process", {"id": 1, "end": True})
@@ -209,7 +210,7 @@ async def test_input_that_nobody_reads_does_not_hold_the_call(run: Run) -> None:
 
 async def test_a_process_that_ends_while_it_is_written_to_is_told_of(run: Run, processes: Processes) -> None:
     await run("shell", {"command": "sleep 1000", "background": True})
-    outputs: list[Output] = []
+    outputs: list[ToolOutput] = []
 
     async def write() -> None:
         outputs.append(await run("process", {"id": 1, "input": "x" * 1_000_000, "wait_ms": LONG}))
@@ -229,7 +230,7 @@ class Watched(Processes):
         super().__init__()
         self._groups = groups
 
-    def start(self, launch: Launch) -> Running:
+    def start(self, launch: Launch) -> RunningCommand:
         started = super().start(launch)
         self._groups.append(started.group)
         return started
@@ -237,16 +238,16 @@ class Watched(Processes):
 
 @pytest.mark.parametrize("how", ["call", "task", "session"])
 async def test_cancelling_after_any_number_of_steps_leaves_no_process(
-    how: str, surrounded: Callable[..., Context]
+    how: str, surrounded: Callable[..., ToolContext]
 ) -> None:
     command = json.dumps({"command": "sleep 1000 & sleep 1000 & echo up; wait"})
     groups: list[int] = []
 
-    async def session(context: Context, scopes: dict[str, anyio.CancelScope]) -> None:
+    async def session(context: ToolContext, scopes: dict[str, anyio.CancelScope]) -> None:
         with scopes["session"]:
             async with Watched(groups) as processes:
                 with scopes["task"]:
-                    await Registry([Shell(processes)]).run(Call("1", "shell", command), context)
+                    await Registry([Shell(processes)]).run(ToolInvocation("1", "shell", command), context)
 
     for steps in range(25):
         context = surrounded()
@@ -257,5 +258,5 @@ async def test_cancelling_after_any_number_of_steps_leaves_no_process(
                 await anyio.lowlevel.checkpoint()
             scopes[how].cancel()
 
-    assert [] == [group for group in groups if members(group)]
+    assert [] == [group for group in groups if group_members(group)]
     assert groups

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patches import apply_patch
 
-from commonplace.agent.tools.patch import Changed, Changes, apply, files
-from commonplace.agent.tools.registry import Action, Output
+from commonplace.agent.tools.patch import files
+from commonplace.agent.tools.registry import Action, ToolOutput
 from commonplace.errors import ToolError
 
-Run = Callable[..., Awaitable[Output]]
+Run = Callable[..., Awaitable[ToolOutput]]
 Tree = dict[str, tuple[int, bytes | str | None]]
 
 
@@ -58,8 +59,6 @@ async def test_a_patch_adds_updates_moves_and_deletes(run: Run, folder: Path) ->
         == output.content
     )
     assert output.ok
-    assert isinstance(output.detail, Changes)
-    assert Changed("b.txt", "update", None, 2, 1) == output.detail.files[1]
     assert ["b.txt", "bin", "bin/run.sh", "deep", "deep/er", "deep/er/a.txt"] == list(tree(folder))
     assert (0o750, b"#!/bin/sh\nnew\n") == tree(folder)["bin/run.sh"]
     assert b"one\nzwei\ndrei\n" == (folder / "b.txt").read_bytes()
@@ -93,7 +92,7 @@ async def test_a_patch_adds_updates_moves_and_deletes(run: Run, folder: Path) ->
 async def test_a_patch_that_is_refused_changes_nothing(
     run: Run, folder: Path, tmp_path: Path, lines: list[str], said: str
 ) -> None:
-    outside = tmp_path / "outside"
+    outside = tmp_path / "environment"
     outside.mkdir()
     (outside / "secret.txt").write_text("secret\n")
     (folder / "a.txt").write_text("a\n")
@@ -112,13 +111,13 @@ async def test_a_patch_that_is_refused_changes_nothing(
 
 
 async def test_a_patch_is_taken_as_a_function_call_too(run: Run, folder: Path) -> None:
-    from commonplace.agent.tools.patch import ApplyPatch
-    from commonplace.agent.tools.registry import Call, Context, Registry
+    from commonplace.agent.tools.patch.tool import ApplyPatch
+    from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation
 
     for text in ('{"input": "%s"}', '{"patch": "%s"}'):
         escaped = patch("*** Add File: a.txt", "+x").replace("\n", "\\n")
-        call = Call("1", "apply_patch", text % escaped)
-        output = await Registry([ApplyPatch()]).run(call, Context(cwd=folder, home=folder))
+        call = ToolInvocation("1", "apply_patch", text % escaped)
+        output = await Registry([ApplyPatch()]).run(call, ToolContext(cwd=folder, home=folder))
         assert output.ok
         (folder / "a.txt").unlink()
 
@@ -128,9 +127,9 @@ def test_a_path_may_be_absolute_inside_an_allowed_folder(folder: Path, tmp_path:
     other.mkdir()
     (tmp_path / "alias").symlink_to(folder)
 
-    apply(patch(f"*** Add File: {folder}/a", "+a"), folder)
-    apply(patch(f"*** Add File: {other}/b", "+b"), folder, [other])
-    apply(patch(f"*** Add File: {tmp_path}/alias/c", "+c", f"*** Add File: {folder}/d", "+d"), tmp_path / "alias")
+    apply_patch(patch(f"*** Add File: {folder}/a", "+a"), folder)
+    apply_patch(patch(f"*** Add File: {other}/b", "+b"), folder, [other])
+    apply_patch(patch(f"*** Add File: {tmp_path}/alias/c", "+c", f"*** Add File: {folder}/d", "+d"), tmp_path / "alias")
 
     assert (["a", "c", "d"], ["b"]) == (sorted(os.listdir(folder)), os.listdir(other))
 
@@ -138,7 +137,7 @@ def test_a_path_may_be_absolute_inside_an_allowed_folder(folder: Path, tmp_path:
 def test_operations_work_on_what_earlier_ones_leave(folder: Path) -> None:
     (folder / "a").write_text("1\n2\n")
 
-    apply(
+    apply_patch(
         patch(
             *("*** Update File: a", "-1", "+one"),
             *("*** Update File: a", "-one", "+ONE"),
@@ -155,7 +154,7 @@ def test_operations_work_on_what_earlier_ones_leave(folder: Path) -> None:
 def test_bytes_that_are_no_text_stay(folder: Path) -> None:
     (folder / "a").write_bytes(b"\xff\xfe\nold\n\x00\xc3\n")
 
-    apply(patch("*** Update File: a", "-old", "+new"), folder)
+    apply_patch(patch("*** Update File: a", "-old", "+new"), folder)
 
     assert b"\xff\xfe\nnew\n\x00\xc3\n" == (folder / "a").read_bytes()
 
@@ -195,7 +194,7 @@ def test_a_failure_at_any_point_puts_everything_back(
 
     reason = None
     try:
-        apply(text, folder)
+        apply_patch(text, folder)
     except ToolError as error:
         reason = error.message
     if reason is not None:
@@ -207,11 +206,11 @@ def test_a_failure_at_any_point_puts_everything_back(
 
 
 def test_a_file_that_changes_meanwhile_is_not_overwritten(folder: Path) -> None:
-    from commonplace.agent.tools.patch import parse, plan
+    from commonplace.agent.tools.patch.tool import parse, plan_patch
 
     (folder / "a").write_text("a\n")
     (folder / "b").write_text("b\n")
-    planned = plan(parse(patch("*** Update File: a", "-a", "+A", "*** Update File: b", "-b", "+B")), folder)
+    planned = plan_patch(parse(patch("*** Update File: a", "-a", "+A", "*** Update File: b", "-b", "+B")), folder)
     (folder / "b").write_text("by somebody else\n")
 
     with pytest.raises(ToolError, match="changed while it was being patched"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commonplace.agent.tools.patch import change
-from commonplace.agent.tools.patch.match import Lines
-from commonplace.agent.tools.patch.parse import Add, Delete, Hunk, Update, parse
+from commonplace.agent.tools.patch.match import LineIndex
+from commonplace.agent.tools.patch.parse import AddFile, DeleteFile, Hunk, UpdateFile, parse
 from commonplace.errors import ToolError
 
 
@@ -16,8 +16,8 @@ def patch(*lines: str) -> str:
 
 def updated(text: str, *lines: str) -> str:
     (operation,) = parse(patch("*** Update File: f", *lines))
-    assert isinstance(operation, Update)
-    return change.updated("f", text, operation.hunks)
+    assert isinstance(operation, UpdateFile)
+    return change.updated_text("f", text, operation.hunks)
 
 
 def test_every_operation_is_read() -> None:
@@ -39,9 +39,9 @@ def test_every_operation_is_read() -> None:
     )
 
     assert [
-        Add("new/a.txt", ("first", "")),
-        Delete("old.txt"),
-        Update(
+        AddFile("new/a.txt", ("first", "")),
+        DeleteFile("old.txt"),
+        UpdateFile(
             "b.txt",
             "c.txt",
             (
@@ -65,7 +65,7 @@ def test_every_operation_is_read() -> None:
     ],
 )
 def test_what_stands_around_a_patch_is_left_aside(text: str) -> None:
-    assert [Delete("a")] == parse(text)
+    assert [DeleteFile("a")] == parse(text)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_a_hunk_that_does_not_fit_names_itself_and_the_nearest_lines(lines: list
     ],
 )
 def test_lines_are_found_at_their_first_place(there: str, sought: str, start: int, place: int | None) -> None:
-    assert place == Lines(list(there)).find(list(sought), start)
+    assert place == LineIndex(list(there)).find(list(sought), start)
 
 
 def test_a_hunk_of_a_thousand_equal_lines_is_soon_found_missing() -> None:
-    there = Lines(["x"] * 200_000)
+    there = LineIndex(["x"] * 200_000)
 
     assert there.find([*["x"] * 1_000, "y"], 0) is None

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from patches import apply_patch
 
-from commonplace.agent.tools.patch import apply
-from commonplace.agent.tools.patch.match import Lines
+from commonplace.agent.tools.patch.match import LineIndex
 from commonplace.errors import ToolError
 
 _line = st.text(
@@ -22,7 +22,7 @@ _end = st.sampled_from(["\n", "\r\n"])
 
 def between(old: list[str], new: list[str]) -> list[str]:
     """Write a patch from some lines to others: each change with as much around it as makes its place the only one."""
-    there = Lines(old)
+    there = LineIndex(old)
     lines: list[str] = []
     done = 0
     for tag, first, last, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -58,7 +58,7 @@ def test_the_patch_between_two_texts_makes_one_of_the_other(
     with tempfile.TemporaryDirectory() as name:
         file = Path(name, "f")
         file.write_bytes(before.encode())
-        apply("\n".join(["*** Begin Patch", "*** Update File: f", *changes, "*** End Patch"]), Path(name))
+        apply_patch("\n".join(["*** Begin Patch", "*** Update File: f", *changes, "*** End Patch"]), Path(name))
         assert after.encode() == file.read_bytes()
 
 
@@ -78,7 +78,7 @@ def test_a_patch_is_applied_or_changes_nothing(lines: list[str]) -> None:
         (root / "b").write_bytes(b"two\r\none\r\n")
         before = {path: path.read_bytes() for path in root.rglob("*")}
         try:
-            apply("\n".join(["*** Begin Patch", *lines, "*** End Patch"]), root)
+            apply_patch("\n".join(["*** Begin Patch", *lines, "*** End Patch"]), root)
         except ToolError:
             assert before == {path: path.read_bytes() for path in root.rglob("*")}
         assert not list(root.rglob("*part"))

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from commonplace.agent.tools.recall import Recall
-from commonplace.agent.tools.registry import Call, Context, Output, Registry
+from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.context.truncate import Policy
 from commonplace.rollout.blobs import BlobStore, spill
 from ledgers import TIME, Script, assistant, function_call, function_output, user
 
-Surrounded = Callable[..., Context]
+Surrounded = Callable[..., ToolContext]
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def ledger(home: Path) -> Path:
     )
 
 
-async def _recall(context: Context, clean: Callable[[str], str] | None = None, **arguments: Any) -> Output:
+async def _recall(context: ToolContext, clean: Callable[[str], str] | None = None, **arguments: Any) -> ToolOutput:
     tool = Recall(clean) if clean else Recall()
-    return await Registry([tool]).run(Call("1", "recall", json.dumps(arguments)), context)
+    return await Registry([tool]).run(ToolInvocation("1", "recall", json.dumps(arguments)), context)
 
 
 async def test_what_was_said_before_a_compaction_is_found_by_its_words(surrounded: Surrounded, ledger: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 import pictures
 from commonplace.agent.tools.image import ViewImage
-from commonplace.agent.tools.patch import ApplyPatch
+from commonplace.agent.tools.patch.tool import ApplyPatch
 from commonplace.agent.tools.processes import Processes
-from commonplace.agent.tools.registry import Call, Context, Registry, item
+from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, output_item
 from commonplace.agent.tools.shell import Process, Shell
 
 DATA = Path(__file__).parents[2] / "data"
@@ -36,16 +36,16 @@ def recorded() -> list[Pair]:
 
 @pytest.mark.parametrize("pair", recorded(), ids=lambda pair: pair[0]["name"])
 async def test_a_recorded_call_is_answered_in_kind(
-    pair: Pair, processes: Processes, surrounded: Callable[..., Context], folder: Path
+    pair: Pair, processes: Processes, surrounded: Callable[..., ToolContext], folder: Path
 ) -> None:
     made, answered = pair
     (folder / "dot.png").write_bytes(pictures.png(1, 1))
     registry = Registry([Shell(processes), Process(processes), ApplyPatch(), ViewImage()])
     kind = "custom" if made["type"] == "custom_tool_call" else "function"
     said = str(made.get("arguments", made.get("input"))).replace("/repo/demo", str(folder))
-    call = Call(made["call_id"], made["name"], said, kind)
+    call = ToolInvocation(made["call_id"], made["name"], said, kind)
 
-    ours = item(call, await registry.run(call, surrounded()))
+    ours = output_item(call, await registry.run(call, surrounded()))
 
     assert (answered["type"], answered["call_id"]) == (ours["type"], ours["call_id"])
     assert type(answered["output"]) is type(ours["output"])

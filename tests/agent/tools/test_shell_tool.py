@@ -12,22 +12,24 @@ from typing import Any
 import anyio
 import pytest
 
-from commonplace.agent.tools import surroundings
-from commonplace.agent.tools.patch import ApplyPatch
-from commonplace.agent.tools.printed import Printed
-from commonplace.agent.tools.processes import Processes, members
-from commonplace.agent.tools.registry import Action, Call, Context, Output, Registry
-from commonplace.agent.tools.remembered import Retrieved
+from commonplace.agent.tools import shell_environment
+from commonplace.agent.tools.command_output import CommandOutput
+from commonplace.agent.tools.memory_reads import MemoryRead
+from commonplace.agent.tools.patch.tool import ApplyPatch
+from commonplace.agent.tools.process_table import group_members
+from commonplace.agent.tools.processes import Processes
+from commonplace.agent.tools.registry import Action, Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.agent.tools.shell import Shell, patch_in
 from commonplace.context.truncate import Policy
+from commonplace.errors import ToolError
 from commonplace.protocol import commands
 
-Run = Callable[..., Awaitable[Output]]
+Run = Callable[..., Awaitable[ToolOutput]]
 
 
 def gone(group: int) -> bool:
     """Whether a process group has no living member."""
-    return members(group) == []
+    return group_members(group) == []
 
 
 @pytest.mark.parametrize(
@@ -46,8 +48,8 @@ async def test_a_command_tells_code_time_and_output(run: Run, name: str, argumen
 
     assert "Exit code: 3\nWall time: 2.3 seconds\nOutput:\nhi\noops\n" == output.content
     assert (False, 3) == (output.ok, output.exit_code)
-    assert output.whole is not None
-    assert "hi\noops\n" == output.whole.text()
+    assert output.command_output is not None
+    assert "hi\noops\n" == output.command_output.text()
     assert commands.Ended(3, "hi\noops\n") == commands.ended(str(output.content))
 
 
@@ -147,9 +149,9 @@ PATCH = "*** Begin Patch\n*** Add File: a\n+$x\n*** End Patch"
     ],
 )
 async def test_a_patch_that_is_given_to_the_shell_is_applied(
-    processes: Processes, surrounded: Callable[..., Context], folder: Path, command: Any
+    processes: Processes, surrounded: Callable[..., ToolContext], folder: Path, command: Any
 ) -> None:
-    call = Call("1", "shell", json.dumps({"command": command}))
+    call = ToolInvocation("1", "shell", json.dumps({"command": command}))
 
     output = await Registry([Shell(processes, patch=ApplyPatch())]).run(call, surrounded())
 
@@ -171,8 +173,8 @@ def test_only_a_patch_and_nothing_else_is_taken_from_the_shell(command: Any) -> 
 async def test_what_takes_too_long_is_ended_with_all_its_children(run: Run, script: str) -> None:
     output = await run("shell", {"command": f"echo $$; {script}", "timeout_ms": 1000})
 
-    assert output.whole is not None
-    assert gone(int(output.whole.text().split()[0]))
+    assert output.command_output is not None
+    assert gone(int(output.command_output.text().split()[0]))
     assert (False, 124) == (output.ok, output.exit_code)
     assert str(output.content).endswith("[ended after 1 seconds, with all its children; it took too long]")
 
@@ -180,8 +182,8 @@ async def test_what_takes_too_long_is_ended_with_all_its_children(run: Run, scri
 async def test_what_a_command_leaves_behind_is_ended_and_told(run: Run) -> None:
     output = await run("shell", {"command": "echo $$; sleep 1000 >/dev/null 2>&1 & sleep 1000 & true"})
 
-    assert output.whole is not None
-    assert gone(int(output.whole.text().split()[0]))
+    assert output.command_output is not None
+    assert gone(int(output.command_output.text().split()[0]))
     assert output.ok
     assert "[2 processes that it left behind were ended; use `background` to keep them]" in str(output.content)
 
@@ -194,7 +196,7 @@ async def test_a_command_that_is_killed_has_the_code_that_shells_tell(run: Run) 
 
 @pytest.mark.parametrize("how", ["call", "task", "session"])
 async def test_cancelling_leaves_no_process_in_the_group(
-    how: str, surrounded: Callable[..., Context], folder: Path
+    how: str, surrounded: Callable[..., ToolContext], folder: Path
 ) -> None:
     groups: list[int] = []
     around = anyio.CancelScope()
@@ -206,7 +208,7 @@ async def test_cancelling_leaves_no_process_in_the_group(
 
     context.emit = emit
     command = "(trap '' TERM INT; sleep 1000) & trap '' TERM; echo $$; sleep 1000 & wait; wait"
-    outputs: list[Output] = []
+    outputs: list[ToolOutput] = []
     if how == "session":
         with around:
             async with Processes() as processes:
@@ -215,26 +217,26 @@ async def test_cancelling_leaves_no_process_in_the_group(
         async with Processes() as processes:
             with around:
                 outputs.append(await _call(processes, command, context))
-            assert () == processes.numbers()
+            with pytest.raises(ToolError, match="there is no process"):
+                processes.find(1)
             assert gone(groups[0])
 
     assert gone(groups[0])
     if how == "call":
-        assert outputs[0].interrupted
         assert outputs[0].content == f"aborted; it had printed:\n{groups[0]}\n"
 
 
-async def _call(processes: Processes, command: str, context: Context) -> Output:
+async def _call(processes: Processes, command: str, context: ToolContext) -> ToolOutput:
     text = f'{{"command": "{command}"}}'
-    return await Registry([Shell(processes)]).run(Call("1", "shell", text), context)
+    return await Registry([Shell(processes)]).run(ToolInvocation("1", "shell", text), context)
 
 
 async def test_a_long_output_is_cut_for_the_model_and_whole_for_the_ledger(run: Run) -> None:
     output = await run("shell", {"command": "seq 1 20000"}, policy=Policy("tokens", 100))
 
     whole = "".join(f"{number}\n" for number in range(1, 20001))
-    assert output.whole is not None
-    assert whole == output.whole.text()
+    assert output.command_output is not None
+    assert whole == output.command_output.text()
     assert "Total output lines: 20000\nOutput:\n1\n2\n" in str(output.content)
     assert "…27124 tokens truncated…" in str(output.content)
     assert len(str(output.content)) < 600
@@ -280,11 +282,10 @@ async def test_who_refuses_a_command_is_told_what_it_is(run: Run, folder: Path) 
     ],
 )
 def test_variables_that_look_like_secrets_are_withheld(name: str, secret: bool) -> None:
-    made = surroundings.of_command({name: "value"})
+    made = shell_environment.command_variables({name: "value"})
 
     assert secret == (name not in made)
-    assert "value" == surroundings.of_command({name: "value"}, allowed=[name])[name]
-    assert name not in surroundings.of_command({name: "value"}, withheld=[name])
+    assert name not in shell_environment.command_variables({name: "value"}, withheld=[name])
 
 
 async def test_a_command_sees_no_secret(run: Run) -> None:
@@ -299,11 +300,11 @@ async def test_a_command_sees_no_secret(run: Run) -> None:
 async def test_reading_memory_with_the_shell_counts(run: Run, home: Path) -> None:
     output = await run("shell", {"command": f"cat {home}/memories/MEMORY.md"})
 
-    assert (Retrieved("memory_md", "read", "MEMORY.md"),) == output.retrieved
+    assert (MemoryRead("memory_md", "read", "MEMORY.md"),) == output.memory_reads
 
 
 async def test_many_commands_at_once_keep_apart(run: Run) -> None:
-    outputs: dict[int, Output] = {}
+    outputs: dict[int, ToolOutput] = {}
 
     async def one(number: int) -> None:
         outputs[number] = await run("shell", {"command": f"seq {number * 1000} {number * 1000 + 999}"})
@@ -313,13 +314,13 @@ async def test_many_commands_at_once_keep_apart(run: Run) -> None:
             tasks.start_soon(one, number)
 
     for number, output in outputs.items():
-        assert output.whole is not None
-        assert [str(number * 1000 + each) for each in range(1000)] == output.whole.text().split()
+        assert output.command_output is not None
+        assert [str(number * 1000 + each) for each in range(1000)] == output.command_output.text().split()
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_a_system_without_process_descriptors_works_too(
-    surrounded: Callable[..., Context], monkeypatch: pytest.MonkeyPatch, cancelled: bool
+    surrounded: Callable[..., ToolContext], monkeypatch: pytest.MonkeyPatch, cancelled: bool
 ) -> None:
     monkeypatch.delattr(os, "pidfd_open")
     context = surrounded()
@@ -329,17 +330,17 @@ async def test_a_system_without_process_descriptors_works_too(
     async with Processes() as processes:
         output = await _call(processes, "echo $$; cat /dev/zero > /dev/null" if cancelled else "echo $$", context)
 
-    assert cancelled == output.interrupted
+    assert cancelled == str(output.content).startswith("aborted")
     assert cancelled or output.ok
-    assert output.whole is not None
-    assert gone(int(output.whole.text()))
+    assert output.command_output is not None
+    assert gone(int(output.command_output.text()))
 
 
 async def test_output_for_which_there_is_no_room_is_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: Printed, text: str) -> None:
+    def full(_: CommandOutput, text: str) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(Printed, "add", full)
+    monkeypatch.setattr(CommandOutput, "add", full)
 
     output = await run("shell", {"command": "echo lost"})
 

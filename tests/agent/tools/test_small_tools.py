@@ -15,14 +15,14 @@ import pytest
 import pictures
 from commonplace.agent.tools import image
 from commonplace.agent.tools.image import ViewImage
-from commonplace.agent.tools.plan import Plan, Step, UpdatePlan
-from commonplace.agent.tools.registry import Call, Context, Output, Registry
+from commonplace.agent.tools.plan import PlanStep, PlanUpdate, UpdatePlan
+from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
 
-Surrounded = Callable[..., Context]
+Surrounded = Callable[..., ToolContext]
 
 
-async def _call(name: str, arguments: Any, context: Context) -> Output:
-    return await Registry([UpdatePlan(), ViewImage()]).run(Call("1", name, json.dumps(arguments)), context)
+async def _call(name: str, arguments: Any, context: ToolContext) -> ToolOutput:
+    return await Registry([UpdatePlan(), ViewImage()]).run(ToolInvocation("1", name, json.dumps(arguments)), context)
 
 
 def _steps(*statuses: str) -> list[dict[str, str]]:
@@ -36,9 +36,9 @@ async def test_a_plan_is_handed_on(statuses: list[str], surrounded: Surrounded) 
     output = await _call("update_plan", {"plan": _steps(*statuses), "explanation": "why"}, surrounded())
 
     assert output.ok
-    assert isinstance(output.detail, Plan)
+    assert isinstance(output.detail, PlanUpdate)
     assert ("why", statuses) == (output.detail.explanation, [each.status for each in output.detail.plan])
-    assert not statuses or isinstance(output.detail.plan[0], Step)
+    assert not statuses or isinstance(output.detail.plan[0], PlanStep)
 
 
 @pytest.mark.parametrize(

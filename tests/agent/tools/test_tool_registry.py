@@ -12,14 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.agent.tools import arguments
-from commonplace.agent.tools.patch import ApplyPatch
-from commonplace.agent.tools.plan import Plan, UpdatePlan
+from commonplace.agent.tools.patch.tool import ApplyPatch
+from commonplace.agent.tools.plan import PlanUpdate, UpdatePlan
 from commonplace.agent.tools.processes import Processes
-from commonplace.agent.tools.registry import Call, Context, Definition, Output, Registry, item
+from commonplace.agent.tools.registry import (
+    Registry,
+    ToolContext,
+    ToolDefinition,
+    ToolInvocation,
+    ToolOutput,
+    output_item,
+)
 from commonplace.agent.tools.shell import Process, Shell, ShellArguments
 from commonplace.errors import ToolError
 
-Surrounded = Callable[..., Context]
+Surrounded = Callable[..., ToolContext]
 
 
 class Odd:
@@ -28,15 +35,15 @@ class Odd:
     aliases = ("strange",)
     parallel = True
     mutates = False
-    definition = Definition("odd", "function", "Odd.", {"type": "object"})
+    definition = ToolDefinition("odd", "function", "Odd.", {"type": "object"})
 
     def __init__(self, failure: Exception | None = None) -> None:
         self._failure = failure
 
-    async def run(self, call: Call, context: Context) -> Output:
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         if self._failure is not None:
             raise self._failure
-        return Output(content=call.arguments)
+        return ToolOutput(content=call.arguments)
 
 
 @pytest.mark.parametrize(
@@ -57,11 +64,11 @@ class Odd:
 async def test_a_call_that_cannot_be_understood_is_answered(
     name: str, text: str, said: str, surrounded: Surrounded
 ) -> None:
-    output = await Registry([UpdatePlan()]).run(Call("1", name, text), surrounded())
+    output = await Registry([UpdatePlan()]).run(ToolInvocation("1", name, text), surrounded())
 
     assert not output.ok
     assert said in str(output.content)
-    msgspec.json.encode(item(Call("1", "x", ""), output))
+    msgspec.json.encode(output_item(ToolInvocation("1", "x", ""), output))
 
 
 @pytest.mark.parametrize(
@@ -73,13 +80,13 @@ async def test_a_call_that_cannot_be_understood_is_answered(
     ],
 )
 async def test_a_tool_that_fails_is_an_answer_too(failure: Exception, said: str, surrounded: Surrounded) -> None:
-    output = await Registry([Odd(failure)]).run(Call("1", "odd", "{}"), surrounded())
+    output = await Registry([Odd(failure)]).run(ToolInvocation("1", "odd", "{}"), surrounded())
 
     assert (False, said) == (output.ok, output.content)
 
 
 async def test_a_tool_answers_to_its_other_names(surrounded: Surrounded) -> None:
-    output = await Registry([Odd()]).run(Call("1", "strange", "hello"), surrounded())
+    output = await Registry([Odd()]).run(ToolInvocation("1", "strange", "hello"), surrounded())
 
     assert "hello" == output.content
 
@@ -99,11 +106,10 @@ def test_definitions_keep_their_order_and_their_bytes() -> None:
     assert ["shell", "process", "apply_patch", "update_plan"] == [each.name for each in first]
     assert msgspec.json.encode(first) == msgspec.json.encode(made().definitions())
     assert ["function", "function", "custom", "function"] == [each.kind for each in first]
-    assert {"function"} == {each.kind for each in made().definitions(custom=False)}
 
 
 def test_a_schema_stands_in_one_piece() -> None:
-    made = arguments.schema(Plan)
+    made = arguments.schema(PlanUpdate)
 
     assert b"$ref" not in msgspec.json.encode(made)
     steps = made["properties"]["plan"]["items"]
@@ -129,7 +135,7 @@ _json = st.recursive(
 def test_any_text_is_arguments_or_a_reason(text: str) -> None:
     reasons: list[ToolError] = []
     try:
-        arguments.decode(text, Plan)
+        arguments.decode(text, PlanUpdate)
     except ToolError as error:
         reasons.append(error)
 
@@ -138,26 +144,26 @@ def test_any_text_is_arguments_or_a_reason(text: str) -> None:
 
 async def test_cancelling_a_call_ends_it_alone(surrounded: Surrounded) -> None:
     class Waits(Odd):
-        async def run(self, call: Call, context: Context) -> Output:
+        async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
             context.scope.cancel()
             await anyio.sleep_forever()
             raise AssertionError
 
-    output = await Registry([Waits()]).run(Call("1", "odd", "{}"), surrounded())
+    output = await Registry([Waits()]).run(ToolInvocation("1", "odd", "{}"), surrounded())
 
-    assert (False, True, "aborted") == (output.ok, output.interrupted, output.content)
+    assert (False, "aborted") == (output.ok, output.content)
 
 
 async def test_cancelling_the_task_around_a_call_goes_on_to_the_caller(surrounded: Surrounded) -> None:
     class Waits(Odd):
-        async def run(self, call: Call, context: Context) -> Output:
+        async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
             outer.cancel()
             await anyio.sleep_forever()
             raise AssertionError
 
     answered: list[Any] = []
     with anyio.CancelScope() as outer:
-        answered.append(await Registry([Waits()]).run(Call("1", "odd", "{}"), surrounded()))
+        answered.append(await Registry([Waits()]).run(ToolInvocation("1", "odd", "{}"), surrounded()))
 
     assert outer.cancelled_caught
     assert [] == answered
@@ -166,7 +172,7 @@ async def test_cancelling_the_task_around_a_call_goes_on_to_the_caller(surrounde
 async def test_time_is_told_by_the_clock_that_was_given(surrounded: Surrounded) -> None:
     times = iter([10.0, 12.5])
 
-    output = await Registry([Odd()]).run(Call("1", "odd", "{}"), surrounded(now=lambda: next(times)))
+    output = await Registry([Odd()]).run(ToolInvocation("1", "odd", "{}"), surrounded(now=lambda: next(times)))
 
     assert 2.5 == output.seconds
 
@@ -175,6 +181,6 @@ async def test_time_is_told_by_the_clock_that_was_given(surrounded: Surrounded) 
     ("kind", "expected"), [("function", "function_call_output"), ("custom", "custom_tool_call_output")]
 )
 def test_an_answer_is_an_item_of_the_kind_of_its_call(kind: Any, expected: str) -> None:
-    made = item(Call("c7", "odd", "", kind), Output(content="done"))
+    made = output_item(ToolInvocation("c7", "odd", "", kind), ToolOutput(content="done"))
 
     assert {"type": expected, "call_id": "c7", "output": "done"} == made

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pygit2
 
+from commonplace.agent.undo import Pruned, SnapshotLimits
+from commonplace.agent.undo.retention import sweep
+from commonplace.agent.undo.snapshots import stores
+
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 Manifest = dict[bytes, tuple[int, bytes]]
 
@@ -71,3 +75,15 @@ def put(root: Path, name: str, data: str | bytes = b"", mode: int = 0o644) -> Pa
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     path.chmod(mode)
     return path
+
+
+def prune(home: Path, now: datetime, limits: SnapshotLimits | None = None) -> Pruned:
+    """Bring all stores of a home within their bounds."""
+    gone: list[str] = []
+    freed = 0
+    for store in stores(home):
+        with store.lock(exclusive=True):
+            one = sweep(store, now, limits or SnapshotLimits(), thorough=True)
+        gone += one.snapshots
+        freed += one.bytes
+    return Pruned(tuple(gone), freed)

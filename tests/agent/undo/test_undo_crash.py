@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from manifests import NOW, Manifest, manifest, put
+from manifests import NOW, Manifest, manifest, prune, put
 
 from commonplace.agent import undo
 
@@ -20,7 +20,7 @@ import os, signal, sys
 from datetime import timedelta
 from pathlib import Path
 from commonplace.agent import undo
-from manifests import NOW
+from manifests import NOW, SnapshotLimits, prune
 import pygit2
 what, home, root, snapshot, left = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
 steps = 0
@@ -38,7 +38,7 @@ if what == "take":
 elif what == "restore":
     undo.restore(home, snapshot, later)
 else:
-    undo.prune(home, later, limits=undo.Limits(snapshots=2))
+    prune(home, later, SnapshotLimits(snapshots=2))
 print(steps)
 """
 
@@ -129,7 +129,7 @@ def _kill_prune(place: Path, left: int) -> bool:
     undo.take(home, root, NOW + timedelta(hours=2))
     undo.restore(home, snapshot.id, NOW + timedelta(hours=2))
     assert manifest(root) == before
-    undo.prune(home, NOW + timedelta(hours=2))
+    prune(home, NOW + timedelta(hours=2))
     _all_whole(home)
     return is_killed
 

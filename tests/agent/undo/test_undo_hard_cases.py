@@ -71,7 +71,7 @@ def test_names_that_are_not_text_come_back(home: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_through_a_link_that_was_swapped_in(home: Path, tmp_path: Path) -> None:
-    root, outside = tmp_path / "tree", tmp_path / "outside"
+    root, outside = tmp_path / "tree", tmp_path / "environment"
     put(root, "folder/file.txt", "mine")
     put(root, "folder/deep/file.txt", "mine")
     put(outside, "file.txt", "theirs")
@@ -88,7 +88,7 @@ def test_nothing_is_written_through_a_link_that_was_swapped_in(home: Path, tmp_p
 
 
 def test_a_link_out_of_the_tree_is_kept_as_a_link(home: Path, tmp_path: Path) -> None:
-    root, outside = tmp_path / "tree", tmp_path / "outside"
+    root, outside = tmp_path / "tree", tmp_path / "environment"
     put(outside, "file.txt", "theirs")
     root.mkdir()
     (root / "away").symlink_to(outside)
@@ -144,7 +144,7 @@ def test_a_folder_that_became_a_repository_is_restored_around_it(home: Path, pla
 
 
 def test_huge_files_are_listed_and_never_touched(home: Path, plain: Path) -> None:
-    limits = undo.Limits(file_bytes=6000)
+    limits = undo.SnapshotLimits(file_bytes=6000)
     put(plain, "big.bin", bytes(6001))
     snapshot = undo.take(home, plain, NOW, limits=limits)
     put(plain, "big.bin", b"small now")
@@ -159,7 +159,7 @@ def test_huge_files_are_listed_and_never_touched(home: Path, plain: Path) -> Non
 
 
 def test_a_small_file_that_became_huge_is_put_back_and_can_be_had_again(home: Path, plain: Path) -> None:
-    limits = undo.Limits(file_bytes=6000, total_bytes=20_000)
+    limits = undo.SnapshotLimits(file_bytes=6000, total_bytes=20_000)
     before = manifest(plain)
     snapshot = undo.take(home, plain, NOW, limits=limits)
     put(plain, "readme.md", b"x" * 50_000)
@@ -186,7 +186,7 @@ def test_beyond_the_total_the_largest_files_are_left_out(home: Path, tmp_path: P
     for name, size in (("a", 10), ("b", 500), ("c", 400), ("d", 20)):
         put(root, name, bytes(size))
 
-    snapshot = undo.take(home, root, NOW, limits=undo.Limits(total_bytes=100))
+    snapshot = undo.take(home, root, NOW, limits=undo.SnapshotLimits(total_bytes=100))
 
     assert [(one.path, one.reason) for one in snapshot.left_out] == [("b", "no room"), ("c", "no room")]
     assert (snapshot.files, snapshot.bytes) == (2, 30)

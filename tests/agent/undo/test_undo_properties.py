@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from manifests import NOW, commit, git_state, manifest, put, repository
+from manifests import NOW, commit, git_state, manifest, prune, put, repository
 
 from commonplace.agent import undo
 
@@ -117,8 +117,8 @@ def _check(place: Path, is_repository: bool, first: list[Any], turns: list[list[
         undo.restore(home, ids[number], NOW)
     if found is not None:
         assert git_state(root) == git
-    keep = undo.Limits(snapshots=len(ids) * 20)
-    undo.prune(home, NOW, limits=keep)
+    keep = undo.SnapshotLimits(snapshots=len(ids) * 20)
+    prune(home, NOW, keep)
     undo.restore(home, ids[-1], NOW)
     assert manifest(root) == states[-1]
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pygit2
 import pytest
-from manifests import NOW, commit, manifest, put, repository
+from manifests import NOW, commit, manifest, prune, put, repository
 
 from commonplace.agent import undo
-from commonplace.agent.undo import packs, reading
-from commonplace.agent.undo.store import Store, parse
+from commonplace.agent.undo import packs, safe_open
+from commonplace.agent.undo.store import Store, parse_id
 from commonplace.errors import DamagedSnapshot, IncompleteSnapshot, UndoError, UnknownSnapshot
 
 
 def _store(home: Path, snapshot: undo.Snapshot) -> Store:
-    return Store(home, parse(snapshot.id)[0])
+    return Store(home, parse_id(snapshot.id)[0])
 
 
 class _Reads:
@@ -29,13 +29,13 @@ class _Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.names: list[bytes] = []
-        real = reading.read
+        real = safe_open.read_file
 
         def read(folder: int, name: bytes, bound: int) -> object:
             self.names.append(name)
             return real(folder, name, bound)
 
-        monkeypatch.setattr(reading, "read", read)
+        monkeypatch.setattr(safe_open, "read_file", read)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_a_folder_that_is_not_there_is_an_error(home: Path, plain: Path) -> None
 def test_a_snapshot_that_met_its_bound_on_time_is_incomplete_and_cannot_be_restored(home: Path, plain: Path) -> None:
     before = manifest(plain)
     ticks = iter(range(1000))
-    snapshot = undo.take(home, plain, NOW, limits=undo.Limits(seconds=6), clock=lambda: float(next(ticks)))
+    snapshot = undo.take(home, plain, NOW, limits=undo.SnapshotLimits(seconds=6), clock=lambda: float(next(ticks)))
 
     assert snapshot.incomplete == "time"
     assert snapshot.payload()["incomplete"] == "time"
@@ -203,7 +203,9 @@ def test_every_bound_on_time_gives_a_whole_snapshot_or_an_incomplete_one(home: P
     whole = 0
     for seconds in range(1, 40):
         ticks = iter(range(1000))
-        one = undo.take(home, plain, NOW, limits=undo.Limits(seconds=seconds), clock=lambda t=ticks: float(next(t)))
+        one = undo.take(
+            home, plain, NOW, limits=undo.SnapshotLimits(seconds=seconds), clock=lambda t=ticks: float(next(t))
+        )
         if not one.incomplete:
             whole += 1
             shutil.rmtree(plain / "src")
@@ -213,7 +215,7 @@ def test_every_bound_on_time_gives_a_whole_snapshot_or_an_incomplete_one(home: P
 
 
 def test_too_many_files_make_a_snapshot_incomplete(home: Path, plain: Path) -> None:
-    snapshot = undo.take(home, plain, NOW, limits=undo.Limits(files=4))
+    snapshot = undo.take(home, plain, NOW, limits=undo.SnapshotLimits(files=4))
 
     assert snapshot.incomplete == "files"
 
@@ -225,7 +227,7 @@ def test_a_restore_that_cannot_keep_what_is_there_changes_nothing(home: Path, pl
     before = manifest(plain)
 
     with pytest.raises(IncompleteSnapshot, match="nothing was changed"):
-        undo.restore(home, snapshot.id, NOW, limits=undo.Limits(files=15))
+        undo.restore(home, snapshot.id, NOW, limits=undo.SnapshotLimits(files=15))
 
     assert manifest(plain) == before
 
@@ -233,11 +235,11 @@ def test_a_restore_that_cannot_keep_what_is_there_changes_nothing(home: Path, pl
 def test_snapshots_go_by_age_and_number_and_the_newest_stays(home: Path, plain: Path) -> None:
     ids = [undo.take(home, plain, NOW + timedelta(days=day)).id for day in range(10)]
 
-    pruned = undo.prune(home, NOW + timedelta(days=9), limits=undo.Limits(days=5, snapshots=3))
+    pruned = prune(home, NOW + timedelta(days=9), undo.SnapshotLimits(days=5, snapshots=3))
     assert [one.id for one in undo.listed(home)] == ids[:-4:-1]
     assert set(pruned.snapshots) == set(ids[:-3])
 
-    undo.prune(home, NOW + timedelta(days=9), limits=undo.Limits(store_bytes=0))
+    prune(home, NOW + timedelta(days=9), undo.SnapshotLimits(store_bytes=0))
     assert [one.id for one in undo.listed(home)] == ids[-1:]
 
 
@@ -250,11 +252,11 @@ def test_pruning_removes_what_nothing_refers_to_and_keeps_the_rest(home: Path, p
     new = undo.take(home, plain, NOW + timedelta(days=20))
     store = _store(home, new)
 
-    pruned = undo.prune(home, NOW + timedelta(days=40))
+    pruned = prune(home, NOW + timedelta(days=40))
 
     assert pruned.snapshots == (old.id,)
     assert pruned.bytes > 290_000
-    assert len(packs.names(store.packs)) == 1
+    assert len(packs.pack_names(store.packs)) == 1
     shutil.rmtree(plain / "src")
     undo.restore(home, new.id, NOW)
     assert manifest(plain) == before
@@ -268,21 +270,21 @@ def test_snapshots_go_from_the_oldest_while_the_store_is_too_large(home: Path, p
         put(plain, "noise.bin", os.urandom(100_000))
         ids.append(undo.take(home, plain, NOW + timedelta(minutes=number)).id)
 
-    undo.prune(home, NOW, limits=undo.Limits(store_bytes=320_000))
+    prune(home, NOW, undo.SnapshotLimits(store_bytes=320_000))
 
     assert [one.id for one in undo.listed(home)] == ids[:2:-1]
     undo.restore(home, ids[3], NOW)
 
 
 def test_taking_keeps_a_store_within_its_bounds_by_itself(home: Path, plain: Path) -> None:
-    limits = undo.Limits(snapshots=5, store_bytes=400_000)
+    limits = undo.SnapshotLimits(snapshots=5, store_bytes=400_000)
     for number in range(60):
         put(plain, "noise.bin", os.urandom(50_000))
         undo.take(home, plain, NOW + timedelta(minutes=number), limits=limits)
     store = _store(home, undo.listed(home)[0])
 
     assert len(undo.listed(home)) <= 25
-    assert len(packs.names(store.packs)) <= 21
+    assert len(packs.pack_names(store.packs)) <= 21
     assert sum(path.stat().st_size for path in store.place.rglob("*") if path.is_file()) < 600_000
 
 
@@ -306,7 +308,7 @@ def test_what_a_crash_left_in_a_store_is_cleaned_up(home: Path, plain: Path) -> 
 
     undo.take(home, plain, NOW)
 
-    assert packs.litter(store.packs) == []
+    assert packs.leftovers(store.packs) == []
 
 
 def test_git_can_read_what_is_stored(home: Path, plain: Path) -> None:
@@ -322,7 +324,7 @@ def test_sessions_in_one_tree_do_not_harm_each_other(home: Path, plain: Path) ->
     def work(number: int) -> str:
         put(plain, f"{number}.txt", str(number))
         identity = undo.take(home, plain, NOW).id
-        undo.prune(home, NOW, tree=plain)
+        prune(home, NOW)
         return identity
 
     with ThreadPoolExecutor(8) as pool:
@@ -386,7 +388,7 @@ def test_a_store_that_cannot_be_written_is_one_clear_error(home: Path, plain: Pa
 def test_a_link_that_is_swapped_in_during_a_restore_leads_nowhere(
     home: Path, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outside = tmp_path / "outside"
+    outside = tmp_path / "environment"
     put(outside, "main.py", "theirs")
     put(outside, "added.py", "theirs")
     theirs = manifest(outside)

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from curated import Memory, does, done, edit, fact, nothing, sent, session, wish, words
 
-from commonplace.agent.tools.registry import Call, Context, Output, Registry
+from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.errors import ToolError
 from commonplace.learning.consolidate.curator import Settings, staged_files
 from commonplace.learning.consolidate.curator.tools import Bench
@@ -55,11 +55,11 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-async def use(bench: Bench, root: Path, name: str, arguments: Any) -> Output:
+async def use(bench: Bench, root: Path, name: str, arguments: Any) -> ToolOutput:
     """Call a tool as the runtime does."""
     made = call(name, arguments, "c")
-    context = Context(cwd=root, home=root, environment={})
-    return await Registry(bench.tools()).run(Call("c", name, made["arguments"]), context)
+    context = ToolContext(cwd=root, home=root, environment={})
+    return await Registry(bench.tools()).run(ToolInvocation("c", name, made["arguments"]), context)
 
 
 def bench(root: Path, **limits: int) -> Bench:

@@ -1,33 +1,35 @@
-"""Commands that a model asks for, confined: by bubblewrap, else by Landlock; where neither works, a person is asked.
+"""The sandbox: a model's commands run confined by bubblewrap, else by Landlock; where neither works, a person is asked.
 
-    policy                  what commands may do: a mode, folders, the network (a value)
-    guarded, areas          what stays as it is all the same; what follows for mounts and rules
-    filters                 system calls that are refused (pure)
-    levels                  what works on this machine, found by trying
-    wrapping, launcher      the command line that confines a command, and the program that stands in it
-    texts                   what people and models are told
+    policy            what commands may do: a mode, folders, the network (a value)
+    protected_paths   paths that no command may change, even in a folder that it can write
+    writable_paths    what follows from both for mounts and for Landlock
+    seccomp           the system calls that are refused (pure)
+    detection         which mechanisms work on this machine, found by trying them
+    command_wrapper   the command line that confines a command
+    launcher          the program in that line, which sets the confinement up
+    session_sandbox   the sandbox of one session
+    texts             what people and models are told of the sandbox
 
-Used in this order: `level()` once; `unmet(policy, level)` says whether a person must be asked; else
-`confine(launch, policy, level)` is started instead of `launch`. Invariant: what cannot be confined is never wrapped
-halfway; `confine` raises. Tools that change files in this process ask `unchangeable`.
+Use it in this order: `detect()` once; `unmet(policy, support)` says why a person must be asked; else start
+`confine(launch, policy, support)` instead of `launch`. Invariant: a command is confined as the policy says, or
+`confine` raises; nothing is confined in part. Tools that change files in this process ask `unchangeable`.
 """
 
-from commonplace.agent.sandbox.areas import unchangeable
-from commonplace.agent.sandbox.levels import level
-from commonplace.agent.sandbox.policy import MODES, Mode, Policy, of_session, profile, wire
+from commonplace.agent.sandbox.command_wrapper import SandboxSupport, confine, unmet
+from commonplace.agent.sandbox.detection import detect
+from commonplace.agent.sandbox.policy import SandboxMode, SandboxPolicy, filesystem_profile, session_policy, wire
 from commonplace.agent.sandbox.texts import permissions
-from commonplace.agent.sandbox.wrapping import Level, confine, unmet
+from commonplace.agent.sandbox.writable_paths import unchangeable
 
 __all__ = [
-    "MODES",
-    "Level",
-    "Mode",
-    "Policy",
+    "SandboxMode",
+    "SandboxPolicy",
+    "SandboxSupport",
     "confine",
-    "level",
-    "of_session",
+    "detect",
+    "filesystem_profile",
     "permissions",
-    "profile",
+    "session_policy",
     "unchangeable",
     "unmet",
     "wire",

@@ -1,23 +1,23 @@
-"""The program that stands before a confined command: it is told what to set up, sets it up, and becomes the command.
+"""The program that sets up a command's confinement by the orders in its arguments, and then becomes the command.
 
-It is run by itself (`python -I -S -c … ORDERS -- COMMAND`), imports nothing of Commonplace and as little as it can of
-the library, for it runs before every command. It decides nothing: which folders, which rights and which filter
-are worked out by `wrapping`. Whatever it cannot set up ends it with code 125; the command then never starts.
+It runs on its own (`python -I -S -c … ORDERS -- COMMAND`) and imports nothing of Commonplace and as little as possible
+of the standard library, for it runs before every command. It decides nothing: `command_wrapper` computes the folders,
+the rights and the filter. If something cannot be set up, it exits with code 125 and the command never starts.
 
     parent PID              end when this process ends
-    hold PATH               an empty folder stands here while the command runs, unless something else does
+    hold PATH               keep an empty folder here while the command runs, unless something else is here
     spaces FLAGS            new namespaces; then `write PATH` and `read PATH` say what is mounted how, in this order
     write PATH, read PATH
-    guard                   without namespaces: see to it that the command's children end when `parent` does
+    guard                   without namespaces: end the command's children when `parent` ends
     confine                 give up every privilege; then come `landlock` and `filter`. Not for a program that confines
-    landlock FS SCOPES      rights that are only had where an `allow PATH` gives them
+    landlock FS SCOPES      rights that exist only where an `allow PATH` gives them
     allow PATH
     filter HEX              the program for the system calls
-    reap                    be the first process of a namespace that somebody else made
-    stay                    go on after the command's end, as long as something that it started may print
+    reap                    be the first process of a namespace that another program made
+    stay                    wait after the command's end, as long as a process that it started may print
 
-Who waits for the command ignores what asks a group to end, so that the command can end in its own way and its code is
-told; a command that is killed by a signal is told as 128 and the signal.
+The process that waits for the command ignores signals that ask a group to end, so that the command ends in its own way
+and its exit code is returned; a command that is killed by a signal gives 128 plus the signal.
 """
 
 # pathlib, contextlib, signal and typing would double the time that this takes to start; what it prints is read.
@@ -51,15 +51,15 @@ _RDONLY: Final = 1
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _NEWNET: Final = 0x40000000
 _FILE_RIGHTS: Final = 1 << 1 | 1 << 14 | 1 << 15
-"""Of the rights that Landlock knows, those that a rule about a file may name: write, truncate, control a device."""
+"""The rights of Landlock that a rule about a file may name: write, truncate, control a device."""
 _NEVER: Final = 1 << 6 | 1 << 11
-"""Making devices is nowhere allowed."""
+"""Making devices is allowed nowhere."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Orders:
-    """What the arguments say."""
+    """The orders in the arguments."""
 
     def __init__(self, words: list[str]) -> None:
         self.parent = 0
@@ -97,7 +97,7 @@ class Orders:
 
 
 def main(words: list[str]) -> NoReturn:
-    """Do as ordered."""
+    """Carry out the orders."""
     orders = Orders(words)
     environment = _environment()
     everything = "stay" in orders.flags
@@ -132,7 +132,7 @@ def main(words: list[str]) -> NoReturn:
 
 
 def _tie(number: int, parent: int) -> None:
-    """Get a signal when the parent ends; it may have ended already."""
+    """Ask for a signal when the parent ends; it may have ended already."""
     if number == _ORPHANED:
         signal.signal(number, _end_all)
     _check(_libc.prctl(_PDEATHSIG, number, 0, 0, 0), "parent's end")
@@ -168,7 +168,7 @@ def _attend(*, everything: bool, holders: list[tuple[str, int]] | None = None) -
 
 
 def _wait(child: int, printing: list[tuple[int, int]]) -> int:
-    """Return the code of the child, when nothing that came of it has one of some files open."""
+    """Return the exit code of the child, when none of its descendants holds one of some files open."""
     code, quiet = None, 0
     while quiet < 2:  # the list of processes may miss one while others end
         try:
@@ -219,7 +219,7 @@ def _children(process: int) -> list[int]:
 
 
 def _end_all(*_: object) -> None:
-    """Kill every child, then those whose parents these were, until there is none; at last this process."""
+    """Kill every child, then their children, until there is none; at last this process."""
     while children := _children(os.getpid()):
         for child in children:
             os.kill(child, signal.SIGKILL)
@@ -228,7 +228,7 @@ def _end_all(*_: object) -> None:
 
 
 def _environment() -> dict[bytes, bytes]:
-    """Return the variables as they were given: Python may add to its own."""
+    """Return the variables as they were given; Python may add to `os.environ`."""
     with open("/proc/self/environ", "rb") as file:
         pairs = (line.partition(b"=") for line in file.read().split(b"\0"))
         return {name: value for name, equals, value in pairs if name and equals}
@@ -270,7 +270,7 @@ def _hold(path: str) -> tuple[str, int]:
 
 
 def _release(path: str, descriptor: int) -> None:
-    """Take the folder away, unless it is in use, or was given content by somebody who may."""
+    """Remove the folder, unless it is in use or holds something."""
     import fcntl
 
     try:
@@ -292,7 +292,7 @@ def _enter(flags: int) -> None:
 
 
 def _mount(places: list[tuple[str, bool]]) -> None:
-    """Make everything read-only but the places that are not; a place is mounted on itself, so that it stays there."""
+    """Make everything read-only except writable places; a place is mounted on itself, so that it cannot be moved."""
     _check(_libc.mount(None, b"/", None, ctypes.c_ulong(_REC | _PRIVATE), None), "private mounts")
     trees = {path: _tree(path) for path, writable in places if writable and path != "/"}
     if ("/", True) not in places:
@@ -327,7 +327,7 @@ def _read_only(at: int, path: bytes, flags: int) -> None:
 
 
 def _loopback() -> None:
-    """Let the command talk to itself; without that it merely has no network at all."""
+    """Bring the loopback interface up; if that fails, the command has no network at all."""
     import _socket
     import fcntl
 
@@ -391,7 +391,7 @@ def _check(result: int, what: str) -> int:
 
 
 def run() -> NoReturn:
-    """Do as the arguments say, or say why not."""
+    """Carry out the orders of the arguments, or print why not."""
     try:
         main(sys.argv[1:])
     except (OSError, ValueError, StopIteration) as problem:

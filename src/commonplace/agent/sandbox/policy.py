@@ -1,12 +1,12 @@
-"""What a session's commands may do: a mode, folders, the network. A pure value; nothing here looks at the disk.
+"""What a session's commands may do: a mode, folders, the network. A value; nothing here reads the disk.
 
     read-only            nothing can be written but devices such as /dev/null
     workspace-write      the working folder, further folders and the folders for temporary files can be written
     danger-full-access   commands run as they are
 
-The fields are those that Codex writes into a turn's context, so that its sessions and ours say the same. What is
-protected stays as it is even inside a folder that can be written: the paths that are given here, what Git keeps
-(`guarded`), and this program itself.
+The fields are those that Codex writes into a turn's context, so that its sessions and ours say the same. Protected
+paths cannot be changed even inside a folder that can be written: the paths given here, Git's own files
+(`protected_paths`), and this program itself.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from commonplace.context.filesystem import Profile, Rule
+from commonplace.context import filesystem
+from commonplace.context.filesystem import Rule
 
-Mode = Literal["read-only", "workspace-write", "danger-full-access"]
-MODES: Final[tuple[Mode, ...]] = ("read-only", "workspace-write", "danger-full-access")
+SandboxMode = Literal["read-only", "workspace-write", "danger-full-access"]
 _SLASH_TMP: Final = Path("/tmp")  # noqa: S108  # the folder itself is meant
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What commands may do."""
 
-    mode: Mode
+    mode: SandboxMode
     cwd: Path
     """The session's working folder."""
     roots: tuple[Path, ...] = ()
     """Further folders that can be written."""
     protected: tuple[Path, ...] = ()
-    """What stays as it is, though it may lie in such a folder, or not exist yet."""
+    """Paths that cannot be changed, even in such a folder, and even if they do not exist yet."""
     network: bool = False
     tmpdir: Path | None = None
-    """What `TMPDIR` says."""
+    """The value of `TMPDIR`."""
     exclude_tmpdir_env_var: bool = False
     exclude_slash_tmp: bool = False
 
@@ -52,23 +52,23 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return (*tmpdir, *(() if self.exclude_slash_tmp else (_SLASH_TMP,)))
 
 
-def of_session(
-    mode: Mode,
+def session_policy(
+    mode: SandboxMode,
     cwd: Path,
     *,
     home: Path,
     environment: Mapping[str, str],
     roots: tuple[Path, ...] = (),
     network: bool = False,
-) -> Policy:
-    """Return the policy of a session: Commonplace's own home, with what is remembered, stays as it is."""
+) -> SandboxPolicy:
+    """Return the policy of a session; Commonplace's own home and its memories are protected."""
     named = environment.get("TMPDIR", "")
     tmpdir = Path(named) if named.startswith("/") else None
     protected = (home, home / "memories")
-    return Policy(mode=mode, cwd=cwd, roots=roots, protected=protected, network=network, tmpdir=tmpdir)
+    return SandboxPolicy(mode=mode, cwd=cwd, roots=roots, protected=protected, network=network, tmpdir=tmpdir)
 
 
-def wire(policy: Policy) -> dict[str, Any]:
+def wire(policy: SandboxPolicy) -> dict[str, Any]:
     """Return the `sandbox_policy` of a turn's context."""
     if policy.mode == "danger-full-access":
         return {"type": policy.mode}
@@ -84,10 +84,10 @@ def wire(policy: Policy) -> dict[str, Any]:
     }
 
 
-def profile(policy: Policy) -> Profile:
-    """Return who guards the files and how, for the environment that the model is told of."""
+def filesystem_profile(policy: SandboxPolicy) -> filesystem.Profile:
+    """Return the policy as rules about files, for the environment section of the prompt."""
     if policy.mode == "danger-full-access":
-        return Profile("disabled")
+        return filesystem.Profile("disabled")
     rules = [Rule(access="read", target="special", value=":root")]
     if policy.mode == "workspace-write":
         rules.append(Rule(access="write", target="special", value=":workspace_roots"))
@@ -98,4 +98,4 @@ def profile(policy: Policy) -> Profile:
             rules.append(Rule(access="write", target="special", value=":tmpdir"))
         rules.append(Rule(access="read", target="special", value=":workspace_roots/.git"))
         rules += [Rule(access="read", target="path", value=str(path)) for path in policy.protected]
-    return Profile("managed", tuple(rules))
+    return filesystem.Profile("managed", tuple(rules))

@@ -1,4 +1,4 @@
-"""What people and models are told of the sandbox; the words stand in `texts.toml`."""
+"""What people and models are told of the sandbox; the texts are in `texts.toml`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from commonplace.agent.sandbox.policy import Policy
-from commonplace.agent.sandbox.wrapping import Level, unmet
+from commonplace.agent.sandbox.command_wrapper import SandboxSupport, unmet
+from commonplace.agent.sandbox.policy import SandboxPolicy
 
 
 @cache
@@ -16,12 +16,12 @@ def _texts() -> dict[str, str]:
 
 
 def text(name: str) -> str:
-    """Return one of the texts."""
+    """Return a text by its name."""
     return _texts()[name].strip()
 
 
-def permissions(policy: Policy, level: Level) -> str:
-    """Return what a model is told about what its commands may do."""
+def permissions(policy: SandboxPolicy, support: SandboxSupport) -> str:
+    """Return the text for a model about what its commands may do."""
     parts = [text(policy.mode)]
     if policy.mode == "danger-full-access":
         return parts[0]
@@ -29,8 +29,8 @@ def permissions(policy: Policy, level: Level) -> str:
         folders = (*policy.workspaces(), *policy.temporary())
         parts.append(text("folders").format(folders="\n".join(f"- {folder}" for folder in dict.fromkeys(folders))))
         parts.append(text("protected"))
-        if level.mechanism == "landlock" and not level.spaces:
+        if support.mechanism == "landlock" and not support.spaces:
             parts.append(text("nothing_new"))
     parts.append(text("network_allowed" if policy.network else "network_refused"))
-    parts.append(text("refused") if unmet(policy, level) is None else text("every_command"))
+    parts.append(text("refused") if unmet(policy, support) is None else text("every_command"))
     return "\n\n".join(parts)

@@ -1,17 +1,17 @@
-"""Tools of other programs: the MCP servers that a person configured, offered to the model beside our own tools.
+"""MCP servers that a person configured: their tools are offered to the model beside our own.
 
-    values    what is configured, and what of our environment a server gets (pure)
-    offered   a server's tools as we offer them: names made safe and unique, schemas kept small (pure)
-    results   what a tool gave, for the model and for whoever watches (pure)
-    pipes     a server as a process: bounded lines, its own group, ended with its children
-    web       a server behind an address: a client that reads only so much, and only for so long
-    messages  what may pass between a server and the SDK's session
-    life      what is known of one life of a server
-    link      one life of a server: connect, list, call, end
-    pool      all servers of a session
-    tool      one tool
+    config             the settings of servers, and the variables and headers that each gets (pure)
+    tool_list          a server's tools as the model is offered them: safe unique names, bounded schemas (pure)
+    results            the result of a tool, for the model and for events (pure)
+    stdio_transport    a server as a process: bounded lines, its own group, ended with its children
+    http_transport     a server behind a URL: answers bounded in size and time
+    messages           which messages pass between a server and the SDK's session
+    connection_state   the state of one connection, for everybody who waits for it
+    connection         one connection: connect, list the tools, call them, end
+    pool               all servers of a session
+    tool               one tool of a server
 
-A server is a stranger. Whatever it sends is bounded in size, number and time; it may ask us for nothing; what it does
-to itself is a warning and the loss of its tools, never an error of the turn. `import mcp` takes a second, so
-`messages`, `web` and `link` are imported only when the first server is started.
+A server is not trusted. Whatever it sends is bounded in size, number and time, and its requests are refused. A server
+that fails causes a warning and loses its tools; it never causes an error of the turn. `import mcp` takes a second, so
+`messages`, `http_transport` and `connection` are imported only when the first server is started.
 """

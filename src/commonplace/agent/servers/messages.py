@@ -1,10 +1,10 @@
-"""What passes between a server and the SDK's session: answers in, requests out, and nothing else.
+"""The messages between a server and the SDK's session: only answers come in, only requests go out.
 
-A session that got everything would start a task for each notification and each request of the server, as many as it
-likes to send. So notifications end here (that the tools changed is noted), requests of the server are refused here, and
-what is no message is dropped. All of that is paced: a server that floods us is read slowly and stands in its own way.
+The SDK's session starts a task for each notification and each request of a server, however many it sends. So
+notifications end here (a change of the tools is noted), requests of the server are refused here, and what is no message
+is dropped. All of that is slowed down: a server that floods us blocks only itself.
 
-Sending never waits. What a server does not take is kept up to a bound; a server that lets it grow beyond is given up.
+Sending never waits. Messages that a server does not read are kept up to a bound; beyond it the connection is ended.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from commonplace.agent.servers.life import Life
-from commonplace.agent.servers.pipes import LineTooLong
+from commonplace.agent.servers.connection_state import ConnectionState
+from commonplace.agent.servers.stdio_transport import LineTooLong
 
 MOST_WAITING: Final = 256
 """Messages that wait for a server to take them."""
 MOST_VALUES: Final = 100_000
-"""Values in one message: as objects they take many times the bytes that they take on the wire."""
+"""Values in one message: as Python objects they take many times their bytes on the wire."""
 MOST_ENTRIES: Final = 4_096
-"""Entries of a list of tools or of parts that are looked at: each wrong one costs several mistakes to note."""
+"""Entries of a list that are validated: each invalid one costs several validation errors."""
 _USELESS: Final = 256
 _USELESS_BYTES: Final = 2**20
 _PAUSE_SECONDS: Final = 0.01
-"""How long nothing is read after so many messages, or bytes, that nobody asked for."""
+"""How long nothing is read after that many unwanted messages, or bytes of them."""
 _TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 Item = SessionMessage | Exception
 
 
 class Useless(Exception):
-    """Something came that is no message; `size` says how much."""
+    """A line that is no message; `size` is its length."""
 
     def __init__(self, size: int) -> None:
         super().__init__("no message")
@@ -55,7 +55,7 @@ class Useless(Exception):
 
 
 def decode(line: bytes) -> Item:
-    """Return the message that a line is, or what is wrong with it."""
+    """Return the message of a line, or the error that makes it useless."""
     if _values(line) > MOST_VALUES:
         return _refused(line)
     try:
@@ -65,14 +65,14 @@ def decode(line: bytes) -> Item:
 
 
 class _Envelope(msgspec.Struct):
-    """What of a message tells whether it is an answer, and to what; its values are passed over."""
+    """The fields that say whether a message is an answer, and to which request."""
 
     id: int | str | None = None
     method: str | None = None
 
 
 def _refused(line: bytes) -> Item:
-    """Return an error in place of an answer that holds too much, so that nobody waits for it."""
+    """Return an error in place of an answer that is too large, so that its caller does not wait."""
     try:
         found = msgspec.json.decode(line, type=_Envelope)
     except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def _refused(line: bytes) -> Item:
 
 
 def _values(line: bytes) -> int:
-    """Return at least how many values a line of JSON holds; exactly only if there may be too many."""
+    """Return about how many values a line of JSON holds; texts are left out only if there may be too many."""
     most = line.count(b",") + line.count(b"[") + line.count(b"{")
     if most <= MOST_VALUES:
         return most
@@ -93,22 +93,22 @@ def _values(line: bytes) -> int:
 
 
 class Outbox:
-    """What is sent to a server; the session writes to it."""
+    """The messages to a server; the SDK's session writes to it."""
 
-    def __init__(self, life: Life) -> None:
-        self._life = life
+    def __init__(self, state: ConnectionState) -> None:
+        self._state = state
         self._send, self.waiting = anyio.create_memory_object_stream[SessionMessage](MOST_WAITING)
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Send without waiting (raises BrokenResourceError: the server takes nothing any more)."""
+        """Send without waiting (raises BrokenResourceError: the server does not read)."""
         try:
             self._send.send_nowait(item)
         except anyio.WouldBlock:
-            self._life.end("it does not read what it is sent", polite=False)
+            self._state.end("it does not read what it is sent", polite=False)
             raise anyio.BrokenResourceError from None
 
     def answer(self, message: JSONRPCResponse | JSONRPCError) -> None:
-        """Answer a request of the server, if it reads what it is sent."""
+        """Answer a request of the server, unless too many messages wait already."""
         if self._send.statistics().current_buffer_used < MOST_WAITING // 2:
             try:
                 self._send.send_nowait(SessionMessage(message))
@@ -116,7 +116,7 @@ class Outbox:
                 return
 
     def close(self) -> None:
-        """Send no more, and forget what waits."""
+        """Send no more, and drop what waits."""
         self._send.close()
         self.waiting.close()
 
@@ -134,12 +134,12 @@ class Outbox:
 
 
 class Inbox:
-    """What a server answers; the session reads from it."""
+    """The answers of a server; the SDK's session reads from it."""
 
-    def __init__(self, next_item: Callable[[], Awaitable[Item]], outbox: Outbox, life: Life) -> None:
+    def __init__(self, next_item: Callable[[], Awaitable[Item]], outbox: Outbox, state: ConnectionState) -> None:
         self._next_item = next_item
         self._outbox = outbox
-        self._life = life
+        self._state = state
         self._useless = 0
         self._bytes = 0
 
@@ -149,10 +149,10 @@ class Inbox:
             try:
                 item = await self._next_item()
             except LineTooLong as error:
-                self._life.end(str(error), polite=False)
+                self._state.end(str(error), polite=False)
                 raise anyio.EndOfStream from None
             except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                self._life.end("it ended the connection")
+                self._state.end("it ended the connection")
                 raise anyio.EndOfStream from None
             if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse | JSONRPCError):
                 if isinstance(item.message, JSONRPCResponse):
@@ -161,14 +161,14 @@ class Inbox:
             await self._take(item)
 
     async def _take(self, item: Item) -> None:
-        """Deal with what nobody asked for, and slow down if there is much of it."""
+        """Handle an unwanted message, and slow down if there are many."""
         self._useless += 1
         if isinstance(item, Useless):
             self._bytes += item.size
         elif isinstance(item, SessionMessage):
             match item.message:
                 case JSONRPCNotification(method="notifications/tools/list_changed"):
-                    self._life.changed = True
+                    self._state.changed = True
                 case JSONRPCRequest() as request:
                     self._outbox.answer(refusal(request))
                 case _:
@@ -178,7 +178,7 @@ class Inbox:
             await anyio.sleep(_PAUSE_SECONDS)
 
     async def aclose(self) -> None:
-        """Nothing is read from now on."""
+        """Do nothing: the transport is closed elsewhere."""
 
     def __aiter__(self) -> Inbox:
         return self
@@ -205,7 +205,7 @@ def _shorten(result: dict[str, Any]) -> None:
 
 
 def refusal(request: JSONRPCRequest) -> JSONRPCResponse | JSONRPCError:
-    """Return the answer to what a server asks of us: we are there, and that is all."""
+    """Return the answer to a request of a server: a ping is answered, everything else is refused."""
     if request.method == "ping":
         return JSONRPCResponse(jsonrpc="2.0", id=request.id, result={})
     text = "This client answers no requests: no sampling, no elicitation, no roots."

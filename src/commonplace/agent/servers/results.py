@@ -1,8 +1,7 @@
-"""What a server's tool gave: for the model, cut to what it may read, and for whoever watches. Pure.
+"""The result of a server's tool, for the model and for events, both within bounds. Pure.
 
-Texts go to the model as they are, within one budget for all of them. A picture goes along if its bytes say that it is
-one; recordings, files and links become a line that tells of them. Whatever comes back was written elsewhere: `external`
-says so, for those who must not learn from it.
+Texts go to the model as they are, within one budget for all of them. A picture is passed on if its bytes say that it is
+one; recordings, files and links become a line that describes them.
 """
 
 from __future__ import annotations
@@ -14,68 +13,38 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from commonplace.agent.servers.offered import clean
+from commonplace.agent.servers.tool_list import clean
 from commonplace.agent.tools.image import MOST_PIXELS, kind_of
-from commonplace.agent.tools.registry import Content, Output
+from commonplace.agent.tools.registry import Content, McpResult, ToolOutput
 from commonplace.context.media import image_size
 from commonplace.context.truncate import Policy, truncate, truncate_parts
 from commonplace.protocol import items
 
 MOST_BLOCKS: Final = 256
+"""Blocks of one result that are read."""
 MOST_IMAGES: Final = 16
+"""Pictures of one result that the model gets."""
 MOST_IMAGE_BYTES: Final = 8 * 2**20
+"""Bytes of one picture."""
 MOST_SHOWN: Final = 256 * 1024
-"""Bytes of a text, or of a structure, that those who watch are shown."""
+"""Bytes of a text, or of a structure, in an event."""
 MOST_URI: Final = 500
 _SHOWN: Final = Policy("bytes", MOST_SHOWN)
 _SAFE_INTEGER: Final = 2**63
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CallResult(msgspec.Struct, frozen=True):
     """The result of a call as it stands in the protocol."""
 
     content: Sequence[Mapping[str, Any]] = ()
     structured: Any = None
     is_error: bool = False
     left_out: int = 0
-    """How many blocks came after those."""
+    """How many further blocks the result has."""
 
 
-class McpResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of a server's tool, for an event."""
-
-    server: str
-    tool: str
-    """By the server's own name for it."""
-    arguments: dict[str, Any] = {}
-    content: list[dict[str, Any]] = []
-    """The blocks of the result as the protocol has them, within bounds."""
-    structured_content: Any = None
-    error: str | None = None
-    """Why there is no result, or that the tool called its result an error."""
-    read_only: bool = False
-    external: bool = True
-    """What came back was written by somebody else."""
-
-    @property
-    def result(self) -> dict[str, Any] | None:
-        """What an event shows as the result."""
-        if self.error is not None and not self.content:
-            return None
-        return {"content": self.content, "structured_content": self.structured_content}
-
-
-class Called(msgspec.Struct, frozen=True):
-    """Which call it was."""
-
-    server: str
-    tool: str
-    arguments: dict[str, Any]
-    read_only: bool = False
-
-
-def output(called: Called, answer: Answer, seconds: float, policy: Policy) -> Output:
-    """Return the answer to a call that its server answered."""
+def output(answer: CallResult, seconds: float, policy: Policy) -> ToolOutput:
+    """Return the output of a call that the server answered."""
     parts: list[Content] = [_text(f"Wall time: {seconds:.4f} seconds\nOutput:")]
     shown: list[dict[str, Any]] = []
     images = 0
@@ -90,20 +59,14 @@ def output(called: Called, answer: Answer, seconds: float, policy: Policy) -> Ou
     if answer.left_out:
         parts.append(_text(f"[{answer.left_out} more parts left out]"))
     error = _said(parts[1:]) if answer.is_error else None
-    detail = _detail(called, content=shown, structured_content=structured, error=error)
-    return Output(content=_fitted(parts, policy), ok=not answer.is_error, seconds=seconds, detail=detail)
+    detail = McpResult(content=shown, structured_content=structured, error=error)
+    return ToolOutput(content=_fitted(parts, policy), ok=not answer.is_error, seconds=seconds, detail=detail)
 
 
-def failure(called: Called, reason: str, seconds: float | None = None) -> Output:
-    """Return the answer to a call that its server did not answer, or not well."""
+def failure(reason: str, seconds: float | None = None) -> ToolOutput:
+    """Return the output of a call that failed."""
     text = truncate(clean(reason), Policy("bytes", 4_000))
-    return Output(content=text, ok=False, seconds=seconds, detail=_detail(called, error=text))
-
-
-def _detail(called: Called, **fields: Any) -> McpResult:
-    return McpResult(
-        server=called.server, tool=called.tool, arguments=called.arguments, read_only=called.read_only, **fields
-    )
+    return ToolOutput(content=text, ok=False, seconds=seconds, detail=McpResult(error=text))
 
 
 def _text(text: str) -> Content:
@@ -116,7 +79,7 @@ def _said(parts: Sequence[Content]) -> str:
 
 
 def _fitted(parts: list[Content], policy: Policy) -> list[Content]:
-    """Return the parts, their texts cut to one budget."""
+    """Return the parts with their texts cut to one budget."""
     views = [items.Content(part["type"], text=part.get("text")) for part in parts]
     cut = truncate_parts(views, policy)
     if cut is None:
@@ -130,7 +93,7 @@ def _fitted(parts: list[Content], policy: Policy) -> list[Content]:
 
 
 def _block(block: Mapping[str, Any], *, with_image: bool) -> tuple[Content, dict[str, Any]]:
-    """Return a block for the model, and as those who watch are shown it."""
+    """Return a block for the model, and the same block for an event."""
     match block.get("type"):
         case "text":
             text = clean_text(str(block.get("text", "")))
@@ -176,14 +139,14 @@ def _uri(block: Mapping[str, Any]) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return a text without halves of characters; nothing else is changed, since the model is to read what is there."""
+    """Return a text without lone surrogates and otherwise unchanged."""
     return text.encode("utf-8", "replace").decode()
 
 
 def image_url(data: str) -> str | None:
     """Return a picture as a `data:` URL; None if it is no picture, a damaged one or one that is too large.
 
-    What a server says that it is does not count: its bytes tell.
+    Its bytes decide what it is, not what the server says.
     """
     if len(data) > MOST_IMAGE_BYTES * 4 // 3 + 4:
         return None
@@ -212,7 +175,7 @@ def _json(structured: Any) -> str:
 
 
 def plain_json(value: Any, depth: int = 200) -> Any:
-    """Return a value that every JSON writer takes: no halves of characters, no numbers beyond 64 bits, not too deep."""
+    """Return a value that every JSON writer accepts: no lone surrogates, no numbers beyond 64 bits, not too deep."""
     match value:
         case str():
             return clean_text(value)
@@ -232,7 +195,7 @@ def plain_json(value: Any, depth: int = 200) -> Any:
 
 
 def _digits(value: int) -> str | None:
-    """Return a huge number as text; beyond what Python writes out it is none."""
+    """Return a huge number as text; None if Python refuses to write it out."""
     try:
         return str(value)
     except ValueError:

@@ -1,7 +1,6 @@
-"""One tool of a server, as the session runs it: asked for consent, called in bounded time, its answer cut to size.
+"""One tool of a server, as the session runs it: it asks for consent, calls the server, and cuts the result to size.
 
-What its server says of a tool, that it only reads, is believed as far as not asking about it goes. Everything that it
-gives is `external`.
+A server's claim that a tool only reads is believed as far as consent goes. Every result is `external`.
 """
 
 from __future__ import annotations
@@ -12,22 +11,22 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 
 from commonplace.agent.servers import results
-from commonplace.agent.servers.life import CallFailed
-from commonplace.agent.servers.offered import Listed
-from commonplace.agent.servers.results import Answer, Called
+from commonplace.agent.servers.connection_state import CallFailed
+from commonplace.agent.servers.results import CallResult
+from commonplace.agent.servers.tool_list import ListedTool
 from commonplace.agent.tools import arguments
-from commonplace.agent.tools.registry import Action, Call, Context, Definition, Output, failed
+from commonplace.agent.tools.registry import Action, ToolContext, ToolDefinition, ToolInvocation, ToolOutput, failed
 
 WORD: Final = "mcp"
-"""How a call begins where it stands as a command: a server named `cat` must not be taken for the harmless program."""
+"""The first word of a call where it is treated like a command: a server named `cat` is not the harmless program."""
 MOST_ASKED: Final = 2_000
 """Characters of the arguments that a person is shown with the question."""
 
 
 class Callee(Protocol):
-    """What answers calls: a server."""
+    """A server that answers calls."""
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
+    async def call(self, tool: str, arguments: dict[str, Any]) -> CallResult:
         """Call a tool (raises CallFailed)."""
         ...
 
@@ -38,64 +37,63 @@ class ServerTool:
     aliases: tuple[str, ...] = ()
     asks = True
     external = True
-    """What it gives was written elsewhere; a session notes that before anything is learned from it."""
+    """Its results are written elsewhere; a session records that before the call runs."""
 
-    def __init__(self, callee: Callee, server: str, listed: Listed) -> None:
+    def __init__(self, callee: Callee, server: str, listed: ListedTool) -> None:
         self._callee = callee
         self.server = server
         self.listed = listed
 
     @property
-    def definition(self) -> Definition:
-        """How it is offered."""
+    def definition(self) -> ToolDefinition:
+        """The tool as it is offered."""
         return self.listed.definition
 
     @property
     def parallel(self) -> bool:
-        """What changes nothing may run beside others."""
+        """A tool that only reads may run beside others."""
         return self.listed.read_only
 
     @property
     def mutates(self) -> bool:
-        """What does not say that it only reads may change anything."""
+        """A tool that does not claim to only read may change anything."""
         return not self.listed.read_only
 
-    async def run(self, call: Call, context: Context) -> Output:
-        """Call it on its server."""
-        called = Called(self.server, self.listed.name, _arguments(call.arguments), self.listed.read_only)
-        refused = await context.approve(self._action(call, context, called))
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
+        """Ask for consent, then call the server."""
+        given = _arguments(call.arguments)
+        refused = await context.approve(self._action(call, context, given))
         if refused is not None:
             return failed(f"{self.definition.key} was not called: {refused}")
         begin = context.now()
         try:
-            answer = await self._callee.call(called.tool, called.arguments)
+            result = await self._callee.call(self.listed.name, given)
         except CallFailed as error:
-            return results.failure(called, str(error), max(context.now() - begin, 0.0))
-        return results.output(called, answer, max(context.now() - begin, 0.0), context.policy)
+            return results.failure(str(error), max(context.now() - begin, 0.0))
+        return results.output(result, max(context.now() - begin, 0.0), context.policy)
 
-    def _action(self, call: Call, context: Context, called: Called) -> Action:
-        shown = msgspec.json.encode(called.arguments).decode()
-        if len(shown) > MOST_ASKED:  # the hash: what is allowed once must not be taken for something with the same head
+    def _action(self, call: ToolInvocation, context: ToolContext, given: dict[str, Any]) -> Action:
+        shown = msgspec.json.encode(given).decode()
+        if len(shown) > MOST_ASKED:  # the hash: two calls that begin alike must not count as the same
             shown = f"{shown[:MOST_ASKED]}… (sha256 {hashlib.sha256(shown.encode()).hexdigest()})"
         return Action(
             call_id=call.id,
-            tool=self.definition.key,
             kind="call",
             cwd=context.cwd,
-            command=(WORD, called.server, called.tool, shown),
-            arguments=called.arguments,
-            read_only=called.read_only,
+            command=(WORD, self.server, self.listed.name, shown),
+            arguments=given,
+            read_only=self.listed.read_only,
         )
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """Return what the model wrote as arguments (raises ToolError: it is no JSON object)."""
+    """Return the arguments that the model wrote (raises ToolError: they are no JSON object)."""
     try:
         given: Any = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        raise arguments.bad(f"the arguments are no JSON: {error}") from None
+        raise arguments.bad_arguments(f"the arguments are no JSON: {error}") from None
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise arguments.bad("the arguments must be a JSON object")
+        raise arguments.bad_arguments("the arguments must be a JSON object")
     return cast("dict[str, Any]", given)

@@ -1,11 +1,16 @@
-"""The tools that a model may call. `registry` says what a tool is and runs calls; each tool is a module or package.
+"""The tools that a model may call.
 
-    registry, arguments     what a tool is, how it is offered, how a call is read and answered
-    shell, processes        commands, each in a process group of its own
-    printed, surroundings   what commands print, and the variables that they inherit
-    patch/                  changes to files: parse, match, change (pure), then files (all or nothing)
-    plan, image, recall     small tools
-    remembered, scripts     which memories a command line reads or searches (pure)
+    registry            what a tool is, how it is offered, how a call is run and answered
+    arguments           arguments of a call, decoded and checked against a struct
+    shell               the tools `shell` and `process`
+    processes           running commands, each in a process group of its own
+    process_table       the living processes of this machine
+    command_output      what a command printed, in bounded memory
+    shell_environment   the environment variables that a command inherits
+    shell_script        a command line → its commands, and what they do (pure)
+    memory_reads        which memories a command line reads (pure)
+    patch/              the tool `apply_patch`
+    plan, image, recall the tools `update_plan`, `view_image` and `recall`
 
 Invariant: whatever a model writes, a call is answered. Only a cancelled turn ends a call without an answer.
 """

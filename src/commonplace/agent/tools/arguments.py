@@ -1,7 +1,7 @@
-"""Arguments of tools: read from what a model wrote, checked against a struct, described by a schema of that struct.
+"""Arguments of tools: decoded from what a model wrote, and checked against a struct.
 
-The struct is the one place that says what a tool takes; the schema that a model gets is made of it. Models that were
-taught with other tools use other names for some fields: `renamed` says which, and which are accepted and not used.
+The struct alone says what a tool takes; the JSON schema that a model gets is made of it. Models that were trained with
+other tools use other names for some fields: `renamed` maps them, and lists those that are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from commonplace.errors import ToolError
 _MOST_SHOWN: Final = 400
 _Arguments = TypeVar("_Arguments", bound=msgspec.Struct)
 Renamed = Mapping[str, str | None]
-"""Other names of fields; None for those that are accepted and not used."""
+"""Other names of fields; None for fields that are accepted and ignored."""
 
 
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON schema of what a tool takes, in one piece."""
+    """Return the JSON schema of a tool's arguments, without references."""
     (top,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
     return cast("dict[str, Any]", _whole(top, parts))
 
 
 def _whole(value: Any, parts: Mapping[str, Any]) -> Any:
-    """Return a schema with what it refers to put in its place, and without what only repeats Python's names."""
+    """Return a schema with its references resolved, and without titles that only repeat Python's names."""
     if isinstance(value, list):
         return [_whole(each, parts) for each in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -46,7 +46,7 @@ def _whole(value: Any, parts: Mapping[str, Any]) -> Any:
 
 
 def decode(text: str, kind: type[_Arguments], renamed: Renamed | None = None) -> _Arguments:
-    """Return the arguments of a call; null is as good as left out.
+    """Return the arguments of a call; a null counts as left out.
 
     Raises:
         ToolError: they are no JSON object, or not what the tool takes.
@@ -54,9 +54,9 @@ def decode(text: str, kind: type[_Arguments], renamed: Renamed | None = None) ->
     try:
         given: Any = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        raise bad(f"the arguments are no JSON: {error}") from None
+        raise bad_arguments(f"the arguments are no JSON: {error}") from None
     if not isinstance(given, dict):
-        raise bad("the arguments must be a JSON object")
+        raise bad_arguments("the arguments must be a JSON object")
     fields = {name: value for name, value in cast("dict[str, Any]", given).items() if value is not None}
     for other, name in (renamed or {}).items():
         if other in fields:
@@ -66,11 +66,11 @@ def decode(text: str, kind: type[_Arguments], renamed: Renamed | None = None) ->
     try:
         return msgspec.convert(fields, kind)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise bad(f"the arguments cannot be used: {error}") from None
+        raise bad_arguments(f"the arguments cannot be used: {error}") from None
 
 
-def bad(reason: str) -> ToolError:
-    """Return the error of a call that cannot be understood."""
+def bad_arguments(reason: str) -> ToolError:
+    """Return the error of a call whose arguments cannot be used."""
     plain = reason.encode("utf-8", "replace").decode()
     shown = plain if len(plain) <= _MOST_SHOWN else f"{plain[:_MOST_SHOWN]}…"
     return ToolError("bad_arguments", shown)

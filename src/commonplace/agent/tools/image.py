@@ -1,6 +1,6 @@
 """`view_image`: a picture from a file, as a content item that a model can see.
 
-What a file is, its first bytes tell, never its name. Nothing that is no picture leaves the machine this way.
+The first bytes of a file say what it is, never its name: only pictures leave the machine this way.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from msgspec import Meta
 
 from commonplace.agent.tools.arguments import decode, schema
 from commonplace.agent.tools.described import description
-from commonplace.agent.tools.registry import Call, Context, Definition, Output
+from commonplace.agent.tools.registry import ToolContext, ToolDefinition, ToolInvocation, ToolOutput
 from commonplace.context.media import image_size
 from commonplace.errors import ToolError
 
 MOST_BYTES: Final = 20 * 2**20
+"""A larger file is no screenshot or diagram, and would fill a request."""
 MOST_PIXELS: Final = 100_000_000
+"""A picture with more pixels is taken for damaged or hostile."""
 
 
 class ImageArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,16 +45,16 @@ class ViewImage:
     mutates = False
 
     def __init__(self) -> None:
-        self.definition = Definition("view_image", "function", description("view_image"), schema(ImageArguments))
+        self.definition = ToolDefinition("view_image", "function", description("view_image"), schema(ImageArguments))
 
-    async def run(self, call: Call, context: Context) -> Output:
-        """Read a picture."""
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
+        """Return the picture of a file."""
         wanted = decode(call.arguments, ImageArguments)
         if "\0" in wanted.path:
             raise ToolError("invalid_path", "the path holds a NUL character")
         path = context.cwd / wanted.path
         url = await anyio.to_thread.run_sync(data_url, path)
-        return Output(content=[{"type": "input_image", "image_url": url, "detail": wanted.detail}])
+        return ToolOutput(content=[{"type": "input_image", "image_url": url, "detail": wanted.detail}])
 
 
 def data_url(path: Path) -> str:
@@ -75,7 +77,7 @@ def data_url(path: Path) -> str:
 
 
 def kind_of(data: bytes) -> str | None:
-    """Return what picture bytes are, by how they begin."""
+    """Return the format of a picture, by its first bytes; None if it is none that models take."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "png"
     if data.startswith(b"\xff\xd8\xff"):

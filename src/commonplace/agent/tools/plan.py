@@ -1,4 +1,4 @@
-"""`update_plan`: the steps of the work and how far it is, for the person who waits. Nothing else changes."""
+"""`update_plan`: the steps of the work and their status, shown to the person."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from commonplace.agent.tools.arguments import bad, decode, schema
+from commonplace.agent.tools.arguments import bad_arguments, decode, schema
 from commonplace.agent.tools.described import description
-from commonplace.agent.tools.registry import Call, Context, Definition, Output
+from commonplace.agent.tools.registry import ToolContext, ToolDefinition, ToolInvocation, ToolOutput
 
 MOST_STEPS: Final = 100
+"""Nobody reads a longer plan."""
 Status = Literal["pending", "in_progress", "completed"]
 
 
-class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One step."""
 
     step: Annotated[str, Meta(min_length=1, description="What is done, in a few words.")]
     status: Status
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlanUpdate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What `update_plan` takes; also the detail of its output."""
 
-    plan: Annotated[list[Step], Meta(max_length=MOST_STEPS, description="All steps, in their order.")]
+    plan: Annotated[list[PlanStep], Meta(max_length=MOST_STEPS, description="All steps, in their order.")]
     explanation: Annotated[str, Meta(description="Why the plan changed.")] | None = None
 
 
 class UpdatePlan:
-    """Takes a new plan."""
+    """Replaces the plan that a person sees."""
 
     aliases = ()
     parallel = True
     mutates = False
 
     def __init__(self) -> None:
-        self.definition = Definition("update_plan", "function", description("update_plan"), schema(Plan))
+        self.definition = ToolDefinition("update_plan", "function", description("update_plan"), schema(PlanUpdate))
 
-    async def run(self, call: Call, context: Context) -> Output:
-        """Check the plan and hand it on."""
-        plan = decode(call.arguments, Plan)
-        at_work = [step.step for step in plan.plan if step.status == "in_progress"]
-        if len(at_work) > 1:
-            raise bad(f"{len(at_work)} steps are in progress; at most one may be")
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
+        """Check the plan and return it as the output's detail."""
+        plan = decode(call.arguments, PlanUpdate)
+        in_progress = sum(step.status == "in_progress" for step in plan.plan)
+        if in_progress > 1:
+            raise bad_arguments(f"{in_progress} steps are in progress; at most one may be")
         if any(not step.step.strip() for step in plan.plan):
-            raise bad("a step has no words")
-        return Output(content="The plan is shown.", detail=plan)
+            raise bad_arguments("a step has no words")
+        return ToolOutput(content="The plan is shown.", detail=plan)

@@ -1,10 +1,10 @@
-"""Commands that run: each in a session and process group of its own, read by one task, ended with all its children.
+"""Running commands: each in a session and process group of its own, read by one task, ended with all its children.
 
-The task that reads a command's output owns it. However that task ends, the group is killed and the command reaped, so
-that closing `Processes`, or cancelling whatever it lives in, leaves no child behind. The group is killed before its
-leader is reaped: until then the system gives the number of the group to nobody else.
+The task that reads a command's output owns it. However that task ends, it kills the group and reaps the command, so
+that closing `Processes`, or cancelling the task around it, leaves no child behind. The group is killed before its
+leader is reaped: until then the system gives the number of the group to no other process.
 
-A command whose leader has ended takes what it left in its group with it, unless it runs in the background.
+When the leader of a command ends, the rest of its group is ended too, unless the command runs in the background.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ import anyio.abc
 import anyio.to_thread
 import msgspec
 
-from commonplace.agent.tools.printed import Printed
+from commonplace.agent.tools.command_output import CommandOutput
+from commonplace.agent.tools.process_table import group_members
 from commonplace.errors import ToolError
 
 MOST: Final = 32
-"""How many commands may run at once."""
+"""How many commands of one session may run at once; a model that starts more has lost track of them."""
 GRACE_SECONDS: Final = 2.0
 """How long a group has between being asked to end and being killed."""
 _LOOK_SECONDS: Final = 0.002
@@ -44,12 +45,12 @@ class Launch(msgspec.Struct, frozen=True):
     cwd: Path
     environment: Mapping[str, str]
     background: bool = False
-    """It has an open input, and goes on as long as anything holds its output, though its leader has ended."""
+    """Its input stays open, and it runs until nobody holds its output any more, even if its leader has ended."""
     seconds: float | None = None
     """How long it may run."""
 
 
-class Running:
+class RunningCommand:
     """A command that was started."""
 
     def __init__(self, number: int, launch: Launch, process: subprocess.Popen[bytes], output: int) -> None:
@@ -57,38 +58,38 @@ class Running:
         self.launch = launch
         self.ended = anyio.Event()
         self.code: int | None = None
-        """As shells tell it: 128 and the signal for what was killed."""
+        """The exit code as shells give it: 128 plus the signal for a command that was killed."""
         self.left: int = 0
-        """How many processes it left behind, which were ended."""
+        """How many processes of its group were ended after its leader."""
         self.timed_out = False
         self.problem: str | None = None
         self.listener: Callable[[str], None] | None = None
-        self.printed = Printed()
+        self.output = CommandOutput()
         self._news = anyio.Event()
         self._silent = anyio.Event()
-        """Nothing more is waited for."""
+        """Set when no more output is waited for."""
         self._process = process
         self._output = output
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._closed = False
         self.scope = anyio.CancelScope()
-        """Cancelling it ends the task that follows the command, and so the command."""
+        """Cancelling it ends the task that reads the command, and so the command."""
 
     @property
     def group(self) -> int:
         """The number of its process group."""
         return self._process.pid
 
-    def take(self) -> Printed:
-        """Return what was printed since it was last taken."""
-        taken, self.printed = self.printed, Printed()
+    def take(self) -> CommandOutput:
+        """Return what was printed since the last call."""
+        taken, self.output = self.output, CommandOutput()
         return taken
 
     async def settled(self, quiet: float) -> None:
         """Return when something was printed and nothing followed for a while, or when the command has ended."""
         while not self.ended.is_set():
             news = self._news
-            if not self.printed.size:
+            if not self.output.size:
                 await news.wait()
                 continue
             with anyio.move_on_after(quiet):
@@ -97,7 +98,7 @@ class Running:
             return
 
     async def write(self, text: str, seconds: float) -> None:
-        """Write to its input, for at most so long (raises ToolError: it does not take all of it)."""
+        """Write to its input, for at most `seconds` (raises ToolError: the command did not read all of it)."""
         pipe = self._process.stdin
         if pipe is None or pipe.closed:
             raise ToolError("io", f"the input of process {self.id} is closed")
@@ -115,7 +116,7 @@ class Running:
             raise ToolError("io", f"process {self.id} left {len(left)} bytes of its input unread; they are not sent")
 
     def close_input(self) -> None:
-        """Tell it that no more input comes."""
+        """Close its input."""
         pipe = self._process.stdin
         if pipe is not None and not pipe.closed:
             anyio.notify_closing(pipe)
@@ -132,19 +133,19 @@ class Running:
         """Ask the group to end, then kill it; returns when it is gone, also when the caller is cancelled."""
         with anyio.CancelScope(shield=True):
             self.signal(signal.SIGTERM)
-            self.signal(signal.SIGCONT)  # one that was stopped could not hear
+            self.signal(signal.SIGCONT)  # a stopped process does not get SIGTERM
             with anyio.move_on_after(GRACE_SECONDS):
                 await self.ended.wait()
             self._kill()
             await self.ended.wait()
 
     def _kill(self) -> None:
-        """Kill the group; what left it long ago and still holds the output is not waited for."""
+        """Kill the group; a process that left it and still holds the output is not waited for."""
         self.signal(signal.SIGKILL)
         self._silent.set()
 
     async def follow(self) -> None:
-        """Read until the command ends; then end what is left of it."""
+        """Read the output until the command ends; then end what is left of its group."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read)
@@ -162,8 +163,8 @@ class Running:
             self.close()
 
     async def _end_rest(self) -> int:
-        """Kill what is left of the group and see it end; return how many that were."""
-        rest = members(self.group)
+        """Kill what is left of the group and wait for its end; return how many processes that were."""
+        rest = group_members(self.group)
         with contextlib.ExitStack() as opened:
             watched: list[int] = []
             for process in rest:
@@ -171,11 +172,11 @@ class Running:
                     watched.append(os.pidfd_open(process))
                     opened.callback(os.close, watched[-1])
             self.signal(signal.SIGKILL)
-            with anyio.move_on_after(GRACE_SECONDS):  # one that hangs in the kernel ends when that lets it
+            with anyio.move_on_after(GRACE_SECONDS):  # a process that hangs in the kernel ends later
                 for descriptor in watched:
                     await anyio.wait_readable(descriptor)
-                # Where nothing tells that a process ended, one has to look.
-                while len(watched) < len(rest) and members(self.group):  # noqa: ASYNC110
+                # Without pidfd nothing signals the end of a process, so it is polled.
+                while len(watched) < len(rest) and group_members(self.group):  # noqa: ASYNC110
                     await anyio.sleep(_LOOK_SECONDS)
         return len(rest)
 
@@ -201,13 +202,13 @@ class Running:
             os.close(descriptor)
 
     async def _read(self) -> None:
-        """Read what is printed until nobody is left who could print."""
+        """Read the output until nobody holds it open."""
         while self._drain():
             await anyio.wait_readable(self._output)
         self._silent.set()
 
     def _drain(self) -> bool:
-        """Take what is there to be read; say whether more may come."""
+        """Read what is available; return whether more may come."""
         for _ in range(_ROUNDS):
             try:
                 data = os.read(self._output, _CHUNK)
@@ -222,15 +223,15 @@ class Running:
         if not text:
             return
         try:
-            self.printed.add(text)
-        except OSError as error:  # no room for it: the command goes on, and the answer says what is missing
+            self.output.add(text)
+        except OSError as error:  # the disk is full: the command goes on, and the output says what is missing
             self.problem = f"some of the output was not kept: {os.strerror(error.errno or 0)}"
         news, self._news = self._news, anyio.Event()
         news.set()
         if self.listener is not None:
             try:
                 self.listener(text)
-            except Exception as error:  # whoever listens badly must not end the command
+            except Exception as error:  # a broken listener must not end the command
                 self.listener = None
                 self.problem = f"the output was no longer shown: {type(error).__name__}: {error}"
 
@@ -253,16 +254,13 @@ class Running:
 
 
 class Processes:
-    """The commands of one session. Leaving it ends them all.
+    """The commands of one session; `close` ends them all.
 
-    async with Processes() as processes: ...
-
-    The tasks that follow commands live in a group of whoever hands one in; then it can be left in another task than the
-    one that entered it.
+    The tasks that read commands run in the task group that is handed in; without one, use it as a context manager.
     """
 
     def __init__(self, tasks: anyio.abc.TaskGroup | None = None) -> None:
-        self._running: dict[int, Running] = {}
+        self._running: dict[int, RunningCommand] = {}
         self._tasks = tasks
         self._own: anyio.abc.TaskGroup | None = None
         self._last = 0
@@ -276,6 +274,10 @@ class Processes:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all commands; return when nothing is left of them."""
         self._tasks = None
         for running in self._running.values():
             running.scope.cancel()
@@ -293,7 +295,7 @@ class Processes:
                 running.close()  # one whose task never had its turn
             self._running.clear()
 
-    def start(self, launch: Launch) -> Running:
+    def start(self, launch: Launch) -> RunningCommand:
         """Start a command.
 
         Raises:
@@ -305,19 +307,19 @@ class Processes:
             raise ToolError("too_many", f"{MOST} processes are running; end one first")
         process, output = _spawn(launch)
         self._last += 1
-        running = Running(self._last, launch, process, output)
+        running = RunningCommand(self._last, launch, process, output)
         self._running[running.id] = running
         self._tasks.start_soon(self._follow, running, name=f"process {running.id}")
         return running
 
-    async def _follow(self, running: Running) -> None:
+    async def _follow(self, running: RunningCommand) -> None:
         try:
             with running.scope:
                 await running.follow()
         finally:
-            running.close()  # a task that is cancelled before its first step follows nothing
+            running.close()  # a task that is cancelled before its first step reads nothing
 
-    def find(self, number: int) -> Running:
+    def find(self, number: int) -> RunningCommand:
         """Return a command by its number (raises ToolError: there is none)."""
         try:
             return self._running[number]
@@ -325,13 +327,9 @@ class Processes:
             known = ", ".join(str(each) for each in self._running) or "none"
             raise ToolError("not_found", f"there is no process {number}; those known: {known}") from None
 
-    def forget(self, running: Running) -> None:
-        """Take a command out of those that can be asked for; it has ended and was told of."""
+    def forget(self, running: RunningCommand) -> None:
+        """Drop a command that has ended and whose output was returned."""
         self._running.pop(running.id, None)
-
-    def numbers(self) -> tuple[int, ...]:
-        """Return the numbers of those that can be asked for."""
-        return tuple(self._running)
 
 
 def _spawn(launch: Launch) -> tuple[subprocess.Popen[bytes], int]:
@@ -357,28 +355,3 @@ def _spawn(launch: Launch) -> tuple[subprocess.Popen[bytes], int]:
     if process.stdin is not None:
         os.set_blocking(process.stdin.fileno(), False)
     return process, output
-
-
-def members(group: int) -> list[int]:
-    """Return the processes of a group that are alive, as far as the system tells."""
-    found: list[int] = []
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return found
-    for name in names:
-        if name.isdecimal():
-            try:
-                descriptor = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                continue
-            try:
-                status = os.read(descriptor, 1024)
-            except OSError:  # it ended in between
-                continue
-            finally:
-                os.close(descriptor)
-            state, _, its_group = status[status.rfind(b")") + 2 :].split()[:3]
-            if int(its_group) == group and state not in (b"Z", b"X"):
-                found.append(int(name))
-    return found

@@ -1,7 +1,7 @@
-"""`recall`: searching the thread's own ledger, so that what a compaction left out can still be found.
+"""`recall`: a search in the thread's own ledger, so that the model finds what a compaction left out.
 
-Ranked search goes over what was said; exact search over everything, calls and their outputs too. What a fork inherits
-belongs to it. What `recall` itself asked and answered is not found again.
+Ranked search covers what was said; exact search covers everything, calls and their outputs too. The part that a fork
+inherits from its parent belongs to it. Calls of `recall` and their outputs are not found.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
-from commonplace.agent.tools.arguments import bad, decode, schema
+from commonplace.agent.tools.arguments import bad_arguments, decode, schema
 from commonplace.agent.tools.described import description
-from commonplace.agent.tools.registry import Call, Context, Definition, Output
+from commonplace.agent.tools.registry import ToolContext, ToolDefinition, ToolInvocation, ToolOutput
 from commonplace.context.truncate import truncate
 from commonplace.errors import ToolError
 from commonplace.protocol import items
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 NAME: Final = "recall"
 LIMIT: Final = 8
+"""How many texts are returned by default."""
 MOST: Final = 50
+"""How many texts a call may ask for."""
 _LONGEST_QUERY: Final = 2_000
 _SHOWN: Final = 2_000
 """Characters of one text that are shown."""
@@ -53,8 +55,8 @@ class RecallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=MOST, description="How many to return.")] = LIMIT
 
 
-class Recalled(msgspec.Struct, frozen=True):
-    """A text of the ledger."""
+class RecalledText(msgspec.Struct, frozen=True):
+    """A text that was found in the ledger."""
 
     turn: int
     role: str
@@ -62,8 +64,8 @@ class Recalled(msgspec.Struct, frozen=True):
     text: str
     offset: int
 
-    def told(self) -> str:
-        """Return it as a model gets it."""
+    def rendered(self) -> str:
+        """Return the text as a model gets it, with its turn and role."""
         when = f", {self.time}" if self.time else ""
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
         return f"[turn {self.turn}, {self.role}{when}]\n{text}"
@@ -74,7 +76,7 @@ def _unchanged(text: str) -> str:
 
 
 class Recall:
-    """Searches the thread's own ledger; `clean` takes out what may not be shown again."""
+    """Searches the thread's own ledger; `clean` takes secrets and forgotten words out of a text."""
 
     aliases = ()
     parallel = True
@@ -82,34 +84,34 @@ class Recall:
 
     def __init__(self, clean: Callable[[str], str] = _unchanged) -> None:
         self._clean = clean
-        self.definition = Definition(NAME, "function", description(NAME), schema(RecallArguments))
+        self.definition = ToolDefinition(NAME, "function", description(NAME), schema(RecallArguments))
 
-    async def run(self, call: Call, context: Context) -> Output:
-        """Search."""
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
+        """Return the texts that a query finds."""
         wanted = decode(call.arguments, RecallArguments)
         if not wanted.query.strip():
-            raise bad("the query is empty")
+            raise bad_arguments("the query is empty")
         path = context.ledger
         if path is None or not path.exists():
             raise ToolError("no_ledger", "this thread keeps no ledger; only what is in view is known")
         if wanted.exact:
-            found, total = await anyio.to_thread.run_sync(word_for_word, path, context.home, wanted)
+            found, total = await anyio.to_thread.run_sync(exact_matches, path, context.home, wanted)
         else:
             found = await anyio.to_thread.run_sync(ranked, path, wanted.query, wanted.limit)
             total = len(found)
-        return Output(content=truncate(self._told(wanted, found, total), context.policy))
+        return ToolOutput(content=truncate(self._rendered(wanted, found, total), context.policy))
 
-    def _told(self, wanted: RecallArguments, found: list[Recalled], total: int) -> str:
+    def _rendered(self, wanted: RecallArguments, found: list[RecalledText], total: int) -> str:
         if not found:
             more = "Try other words." if wanted.exact else "Try other words, or `exact` to look into calls and outputs."
             return f"{_HEADING}: nothing was found. {more}"
         which = f"the newest {len(found)} of {total} matches" if total > len(found) else f"{len(found)} found"
         order = "" if wanted.exact else ", the best first"
-        return "\n\n".join([f"{_HEADING}, {which}{order}:", *(self._clean(each.told()) for each in found)])
+        return "\n\n".join([f"{_HEADING}, {which}{order}:", *(self._clean(each.rendered()) for each in found)])
 
 
-def ranked(path: Path, query: str, limit: int) -> list[Recalled]:
-    """Return what was said in a thread that answers a question, the best first.
+def ranked(path: Path, query: str, limit: int) -> list[RecalledText]:
+    """Return the messages of a thread that match a question best, the best first.
 
     Raises:
         LedgerError, NotASession: the ledger cannot be read.
@@ -130,22 +132,22 @@ def ranked(path: Path, query: str, limit: int) -> list[Recalled]:
     wanted = index.wants(list(analysis.query_terms(query).values()))
     index.hold({place: made.buckets[place[1]] for place in wanted})
     best = score.rank(index, query, limit=limit)
-    found: list[Recalled] = []
+    found: list[RecalledText] = []
     for number in best.passages:
         offset = int(index.offset[number])
         words = passages.read(Path(index.document(number).id), [offset]).get(offset)
         if words is not None:
-            found.append(Recalled(int(index.turn[number]), words.role, words.time, words.text, offset))
+            found.append(RecalledText(int(index.turn[number]), words.role, words.time, words.text, offset))
     return found
 
 
-def word_for_word(path: Path, home: Path, wanted: RecallArguments) -> tuple[list[Recalled], int]:
-    """Return the newest texts of a thread that hold what is looked for, in their order, and how many there are.
+def exact_matches(path: Path, home: Path, wanted: RecallArguments) -> tuple[list[RecalledText], int]:
+    """Return the newest texts of a thread that contain the query, in their order, and how many there are in all.
 
     Raises:
         LedgerError, NotASession: the ledger cannot be read.
     """
-    from commonplace.search import passages
+    from commonplace.search import passages  # slow to load, and most turns recall nothing
 
     needle = exact.Needle(wanted.query, ignore_case=wanted.ignore_case)
     store = BlobStore(home)
@@ -161,7 +163,7 @@ def word_for_word(path: Path, home: Path, wanted: RecallArguments) -> tuple[list
     for part in {part.path: part for part, _ in newest}.values():
         matches = [match for each, match in newest if each.path == part.path]
         exact.number_turns(part.path, matches, passages.inherited_turns(part.path))
-    return [Recalled(match.turn, match.role, match.time, match.text, match.offset) for _, match in newest], total
+    return [RecalledText(match.turn, match.role, match.time, match.text, match.offset) for _, match in newest], total
 
 
 def _oldest_first(ledger: Ledger) -> tuple[Part, ...]:
@@ -169,7 +171,7 @@ def _oldest_first(ledger: Ledger) -> tuple[Part, ...]:
 
 
 def _said(part: Part) -> Iterator[Passage]:
-    from commonplace.search import passages
+    from commonplace.search import passages  # slow to load, and most turns recall nothing
 
     for passage in passages.of_session(part.path):
         if part.end is not None and passage.offset >= part.end:
@@ -178,14 +180,14 @@ def _said(part: Part) -> Iterator[Passage]:
 
 
 def _is_own(path: Path, match: exact.Match) -> bool:
-    """Say whether a match is a question to this tool, or one of its answers."""
+    """Return whether a match is a call of this tool, or one of its outputs."""
     if match.role == "call":
         return match.text.startswith(f"{NAME} ") or _begins(path, match.offset, NAME)
     return match.role == "tool" and (match.text.startswith(_HEADING) or _begins(path, match.offset, _HEADING))
 
 
 def _begins(path: Path, offset: int, text: str) -> bool:
-    """Say whether the call or output at a place begins with a text that its excerpt may not show."""
+    """Return whether the call or output at an offset begins with a text; the excerpt of a match may not show it."""
     if reader.is_compressed(path):  # a file at rest: nobody is calling tools there
         return False
     line = next(iter(reader.forward(path, start=offset)), None)

@@ -1,9 +1,9 @@
-"""What a tool is, and how a call becomes an answer.
+"""What a tool is, and how a call of the model becomes an output.
 
-A tool is offered by its definition and run with a call and a context. What a model wrote wrongly, what a person refused
-and what failed become outputs that say so: a call of `Registry.run` returns, whatever it is given. Two things end it
-otherwise: cancelling the call's own scope, which still gives an output with what was printed until then, and cancelling
-the task around it, which goes on to the caller after the tool has cleaned up.
+A tool is offered by its definition and run with a call and a context. `Registry.run` always returns an output: bad
+arguments, a refusal and a failure become outputs that say so. Cancelling the call's own scope gives an output with what
+was printed until then. Only when the task around it is cancelled does the cancellation reach the caller, after the tool
+has cleaned up.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Any, Final, Literal, Protocol
 import anyio
 import msgspec
 
-from commonplace.agent.tools.printed import Printed
+from commonplace.agent.tools import arguments
+from commonplace.agent.tools.command_output import CommandOutput
+from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.agent.tools.processes import Launch
-from commonplace.agent.tools.remembered import Retrieved
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.errors import CommonplaceError, ToolError
 from commonplace.models.tool_names import flat
@@ -31,7 +32,7 @@ INPUT: Final = "input"
 """The field that carries the text of a custom tool where an API has only functions."""
 
 
-class Definition(msgspec.Struct, frozen=True):
+class ToolDefinition(msgspec.Struct, frozen=True):
     """A tool as it is offered to a model."""
 
     name: str
@@ -44,11 +45,11 @@ class Definition(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What it is called among all tools."""
+        """Its name among all tools, with the namespace."""
         return flat(self.name, self.namespace)
 
 
-class Call(msgspec.Struct, frozen=True):
+class ToolInvocation(msgspec.Struct, frozen=True):
     """A call, as the model wrote it."""
 
     id: str
@@ -59,11 +60,11 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What the tool is called among all tools."""
+        """The tool's name among all tools, with the namespace."""
         return flat(self.name, self.namespace) if self.namespace else self.name
 
 
-class Edit(msgspec.Struct, frozen=True):
+class FileEdit(msgspec.Struct, frozen=True):
     """A file that is to change."""
 
     path: str
@@ -72,48 +73,47 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """What a tool is about to do, for whoever has to allow it."""
+    """What a tool is about to do, for the rules of consent and for the person who is asked."""
 
     call_id: str
-    tool: str
     kind: Literal["run", "change", "call"]
-    """A command, a change of files, or a tool that is somebody else's."""
+    """A command, a change of files, or a call of a server's tool."""
     cwd: Path
     command: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     """The files that would change."""
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[FileEdit, ...] = ()
     """How they would change."""
     escalated: bool = False
     """It asks to run outside the sandbox."""
     arguments: Any = None
-    """Of a call."""
+    """The arguments of a call."""
     read_only: bool = False
     """A call that says it changes nothing."""
     reason: str | None = None
     """Why, in the model's words."""
 
 
-async def allow(action: Action) -> str | None:
-    """Refuse nothing."""
+async def allow_all(action: Action) -> str | None:
+    """Allow every action."""
 
 
 def unconfined(launch: Launch) -> Launch:
-    """Change nothing."""
+    """Run a command as it is."""
     return launch
 
 
 def _no_listener(_: str) -> None:
-    """Nobody listens."""
+    """Ignore the text."""
 
 
-class Context(msgspec.Struct, kw_only=True):
-    """What one call has around it. Each call gets its own."""
+class ToolContext(msgspec.Struct, kw_only=True):
+    """Where and how a call runs. Each call gets its own."""
 
     cwd: Path
     home: Path
     environment: Mapping[str, str] = msgspec.field(default_factory=lambda: dict(os.environ))
-    """The variables that commands inherit; `surroundings` takes secrets out."""
+    """The variables that commands inherit; `shell_environment` takes secrets out."""
     ledger: Path | None = None
     """The thread's own file; an ephemeral one has none."""
     roots: tuple[Path, ...] = ()
@@ -122,40 +122,56 @@ class Context(msgspec.Struct, kw_only=True):
     now: Callable[[], float] = time.monotonic
     emit: Callable[[str], None] = _no_listener
     """Gets what a command prints while it runs; called in the event loop."""
-    approve: Callable[[Action], Awaitable[str | None]] = allow
+    approve: Callable[[Action], Awaitable[str | None]] = allow_all
     """Returns None to go on, or why not."""
     confine: Callable[[Launch], Launch] = unconfined
-    """Makes of a command that was approved what is started for it."""
+    """Wraps a command that was approved so that it runs confined."""
     scope: anyio.CancelScope = msgspec.field(default_factory=anyio.CancelScope)
     """Cancelling it ends this call alone."""
-    printed: Printed | None = None
+    command_output: CommandOutput | None = None
     """What the command of this call has printed so far; set by the tool."""
 
 
-class Output(msgspec.Struct, kw_only=True):
-    """The answer to a call."""
+class ToolOutput(msgspec.Struct, kw_only=True):
+    """The output of a call."""
 
     content: str | list[Content]
-    """For the model, already cut to the policy."""
+    """What the model gets, already cut to the policy."""
     ok: bool = True
     exit_code: int | None = None
     seconds: float | None = None
-    whole: Printed | None = None
+    command_output: CommandOutput | None = None
     """All that a command printed, for the ledger."""
-    retrieved: tuple[Retrieved, ...] = ()
-    """What was read or searched of the memory."""
+    memory_reads: tuple[MemoryRead, ...] = ()
+    """The memories that a command read or searched."""
     process: int | None = None
-    """The process that goes on in the background."""
-    interrupted: bool = False
+    """The number of the process that goes on in the background."""
     detail: msgspec.Struct | None = None
-    """What the tool did, for an event: a plan, or the changes of a patch."""
+    """What the tool did, for an event: a plan, or the result of a server's tool."""
+
+
+class McpResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a server's tool, for an event."""
+
+    content: list[dict[str, Any]] = []
+    """The blocks of the result as the protocol has them, within bounds."""
+    structured_content: Any = None
+    error: str | None = None
+    """Why there is no result, or the text of a result that the tool calls an error."""
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What an event shows as the result."""
+        if self.error is not None and not self.content:
+            return None
+        return {"content": self.content, "structured_content": self.structured_content}
 
 
 class Tool(Protocol):
-    """Something that a model can call."""
+    """A tool that a model can call."""
 
     @property
-    def definition(self) -> Definition: ...
+    def definition(self) -> ToolDefinition: ...
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -172,18 +188,18 @@ class Tool(Protocol):
         """Whether it can change something outside the session."""
         ...
 
-    async def run(self, call: Call, context: Context) -> Output:
-        """Do what was asked (raises ToolError: it cannot be done)."""
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
+        """Run a call (raises ToolError: it cannot be done)."""
         ...
 
 
 def asks(tool: Tool) -> bool:
-    """Say whether a tool has its actions approved itself, one by one; most do not."""
+    """Return whether a tool asks for consent itself, action by action; most do not."""
     return bool(getattr(tool, "asks", False))
 
 
 def is_external(tool: Tool) -> bool:
-    """Say whether what a tool gives was written elsewhere: on the web, by a server."""
+    """Return whether a tool's output was written elsewhere: on the web, by a server."""
     return bool(getattr(tool, "external", False))
 
 
@@ -197,7 +213,7 @@ class Registry:
             self.add(tool)
 
     def replace(self, tools: Iterable[Tool], prefix: str) -> None:
-        """Offer these tools in place of all whose names begin so (raises ValueError: a name is taken)."""
+        """Offer these tools in place of all whose names begin with a prefix (raises ValueError: a name is taken)."""
         self._tools = {name: tool for name, tool in self._tools.items() if not name.startswith(prefix)}
         for tool in tools:
             self.add(tool)
@@ -211,24 +227,23 @@ class Registry:
         self._tools[name] = tool
         self._names = {alias: each for each in self._tools.values() for alias in each.aliases} | self._tools
 
-    def definitions(self, *, custom: bool = True) -> tuple[Definition, ...]:
-        """Return how the tools are offered, in a stable order; without `custom`, every one as a function."""
-        found = (tool.definition for tool in self._tools.values())
-        return tuple(each if custom else msgspec.structs.replace(each, kind="function") for each in found)
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """Return how the tools are offered, in a stable order."""
+        return tuple(tool.definition for tool in self._tools.values())
 
     def find(self, name: str) -> Tool | None:
-        """Return the tool that a name stands for."""
+        """Return the tool of a name or an alias; None if there is none."""
         return self._names.get(name)
 
-    def is_parallel(self, call: Call) -> bool:
-        """Say whether a call may run beside others; one that cannot run at all may."""
+    def is_parallel(self, call: ToolInvocation) -> bool:
+        """Return whether a call may run beside others; a call of an unknown tool may."""
         tool = self.find(call.key)
         return tool is None or tool.parallel
 
-    async def run(self, call: Call, context: Context) -> Output:
-        """Run a call and return its answer. Never raises, but for the cancelling of the task around it."""
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
+        """Run a call and return its output. Raises nothing, except when the task around it is cancelled."""
         begin = context.now()
-        output: Output | None = None
+        output: ToolOutput | None = None
         with context.scope:
             output = await self._run(call, context)
         if output is None:
@@ -237,7 +252,7 @@ class Registry:
             output.seconds = max(context.now() - begin, 0.0)
         return output
 
-    async def _run(self, call: Call, context: Context) -> Output:
+    async def _run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         tool = self.find(call.key)
         if tool is None:
             return failed(f"There is no tool {_shown(call.key)}. Tools: {', '.join(self._tools)}.")
@@ -251,39 +266,37 @@ class Registry:
             return failed(f"{tool.definition.name} failed: {type(error).__name__}: {str(error)[:1000]}")
 
 
-def failed(text: str) -> Output:
-    """Return the answer to a call that did not do what was asked."""
-    return Output(content=text.encode("utf-8", "replace").decode(), ok=False)
+def failed(text: str) -> ToolOutput:
+    """Return the output of a call that failed."""
+    return ToolOutput(content=text.encode("utf-8", "replace").decode(), ok=False)
 
 
-def text_of(call: Call) -> str:
+def text_of(call: ToolInvocation) -> str:
     """Return the text that a custom tool was called with, in either of its forms (raises ToolError: there is none)."""
     if call.kind == "custom" or not call.arguments.lstrip().startswith("{"):
         return call.arguments
-    from commonplace.agent.tools import arguments
-
     given = arguments.decode(call.arguments, FreeText, {"patch": INPUT, "text": INPUT})
     return given.input
 
 
 class FreeText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a custom tool takes where an API has only functions."""
+    """The arguments of a custom tool where an API has only functions."""
 
     input: str
 
 
-def item(call: Call, output: Output) -> dict[str, Any]:
-    """Return the response item that answers a call."""
+def output_item(call: ToolInvocation, output: ToolOutput) -> dict[str, Any]:
+    """Return the response item of a call's output."""
     kind = "custom_tool_call_output" if call.kind == "custom" else "function_call_output"
     return {"type": kind, "call_id": call.id, "output": output.content}
 
 
-def _interrupted(context: Context) -> Output:
-    printed = context.printed
+def _interrupted(context: ToolContext) -> ToolOutput:
+    output = context.command_output
     text = "aborted"
-    if printed is not None and printed.size:
-        text = f"aborted; it had printed:\n{printed.cut(context.policy)}"
-    return Output(content=text, ok=False, whole=printed, interrupted=True)
+    if output is not None and output.size:
+        text = f"aborted; it had printed:\n{output.cut(context.policy)}"
+    return ToolOutput(content=text, ok=False, command_output=output)
 
 
 def _shown(name: str) -> str:

@@ -1,8 +1,8 @@
-"""`shell` runs a command line; `process` looks after one that goes on in the background.
+"""`shell` runs a command line; `process` reads from, writes to or ends one that runs in the background.
 
-A call waits for its command and tells exit code, time and output. With `background`, or when `yield_time_ms` is over,
-it returns before the command ends, with a number by which the command is asked for later. A foreground command has no
-input. A command that is too slow is ended with all its children, and so is one whose call is cancelled.
+A call waits for its command and returns exit code, time and output. With `background`, or when `yield_time_ms` is over,
+it returns before the command ends, with a number by which `process` finds the command. A foreground command has no
+input. A command that takes too long is ended with all its children, and so is one whose call is cancelled.
 """
 
 from __future__ import annotations
@@ -18,22 +18,32 @@ import anyio
 import msgspec
 from msgspec import Meta
 
-from commonplace.agent.tools import remembered, scripts, surroundings
-from commonplace.agent.tools.arguments import Renamed, bad, decode, schema
+from commonplace.agent.tools import memory_reads, shell_environment, shell_script
+from commonplace.agent.tools.arguments import Renamed, bad_arguments, decode, schema
+from commonplace.agent.tools.command_output import CommandOutput
 from commonplace.agent.tools.described import description
-from commonplace.agent.tools.printed import Printed
-from commonplace.agent.tools.processes import Launch, Processes, Running
-from commonplace.agent.tools.registry import Action, Call, Context, Definition, Output, Tool, failed
+from commonplace.agent.tools.processes import Launch, Processes, RunningCommand
+from commonplace.agent.tools.registry import (
+    Action,
+    Tool,
+    ToolContext,
+    ToolDefinition,
+    ToolInvocation,
+    ToolOutput,
+    failed,
+)
 from commonplace.context.truncate import Policy
 
 DEFAULT_SECONDS: Final = 120.0
+"""How long a command may run by default: long enough for a test suite, short enough to notice a hang."""
 MOST_SECONDS: Final = 3_600.0
+"""The longest time that a foreground command can ask for."""
 TIMED_OUT: Final = 124
-"""The exit code of what took too long, as the program `timeout` has it."""
+"""The exit code of a command that took too long, as the program `timeout` has it."""
 _FIRST_WAIT: Final = 1.0
-"""How long a call that starts something in the background waits for what it prints first."""
+"""How many seconds a call with `background` waits for the first output."""
 _QUIET: Final = 0.2
-"""A process that prints nothing for so long has said what it had to say."""
+"""Output counts as complete for now when nothing follows for so many seconds."""
 _INTERRUPT: Final = "\x03"
 _PATCHERS: Final = frozenset({"apply_patch", "applypatch"})
 _PATCH: Final = re.compile(r"apply_?patch\s+<<-?\s*(['\"]?)(?P<mark>\w+)\1\n(?P<text>.*)\n(?P=mark)", re.DOTALL)
@@ -103,28 +113,25 @@ class Shell:
         self,
         processes: Processes,
         *,
-        allowed: Collection[str] = (),
         withheld: Collection[str] = (),
         seconds: float = DEFAULT_SECONDS,
         patch: Tool | None = None,
     ) -> None:
         self._processes = processes
         self._patch = patch
-        """Takes the patches that models give to a program `apply_patch`, which is none."""
-        self._allowed = frozenset(allowed)
+        """Runs the patches that models give to a shell command `apply_patch`, which does not exist."""
         self._withheld = frozenset(withheld)
         self._seconds = seconds
-        self.definition = Definition("shell", "function", description("shell"), schema(ShellArguments))
+        self.definition = ToolDefinition("shell", "function", description("shell"), schema(ShellArguments))
 
-    async def run(self, call: Call, context: Context) -> Output:
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Run a command."""
         wanted = decode(call.arguments, ShellArguments, _SHELL_NAMES)
         if self._patch is not None and (text := patch_in(wanted.command)) is not None:
-            return await self._patch.run(Call(call.id, "apply_patch", text, "custom"), context)
+            return await self._patch.run(ToolInvocation(call.id, "apply_patch", text, "custom"), context)
         launch = self._launch(wanted, context)
         action = Action(
             call.id,
-            "shell",
             "run",
             launch.cwd,
             launch.command,
@@ -134,7 +141,7 @@ class Shell:
         if (why := await context.approve(action)) is not None:
             return failed(f"The command was not run: {why}")
         running = self._processes.start(context.confine(launch))
-        context.printed = running.printed
+        context.command_output = running.output
         running.listener = context.emit
         begin = context.now()
         try:
@@ -145,29 +152,29 @@ class Shell:
             raise
         finally:
             running.listener = None
-        output = _told(running, context, begin, wanted.max_output_tokens)
+        output = _output(running, context, begin, wanted.max_output_tokens)
         if output.process is None:
             self._processes.forget(running)
-        output.retrieved = remembered.of_command(
+        output.memory_reads = memory_reads.reads_of(
             wanted.command, cwd=str(launch.cwd), home=str(context.home), user=context.environment.get("HOME", "")
         )
         return output
 
-    def _launch(self, wanted: ShellArguments, context: Context) -> Launch:
+    def _launch(self, wanted: ShellArguments, context: ToolContext) -> Launch:
         given = wanted.command
         words = (_shell(), "-c", given) if isinstance(given, str) else tuple(given)
         if any("\0" in word for word in words) or not words[0] or (isinstance(given, str) and not given.strip()):
-            raise bad("the command is empty or holds a NUL character")
+            raise bad_arguments("the command is empty or holds a NUL character")
         folder = context.cwd / wanted.workdir if wanted.workdir else context.cwd
         outlives = wanted.background or wanted.yield_time_ms is not None
         given_seconds = None if wanted.timeout_ms is None else wanted.timeout_ms / 1000
         seconds = given_seconds if outlives else min(given_seconds or self._seconds, MOST_SECONDS)
-        environment = surroundings.of_command(context.environment, allowed=self._allowed, withheld=self._withheld)
+        environment = shell_environment.command_variables(context.environment, self._withheld)
         return Launch(words, folder, environment, wanted.background, seconds)
 
 
 class Process:
-    """Looks after what runs in the background."""
+    """Reads from, writes to or ends processes in the background."""
 
     aliases = ("write_stdin",)
     parallel = True
@@ -175,9 +182,9 @@ class Process:
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
-        self.definition = Definition("process", "function", description("process"), schema(ProcessArguments))
+        self.definition = ToolDefinition("process", "function", description("process"), schema(ProcessArguments))
 
-    async def run(self, call: Call, context: Context) -> Output:
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Write to a process, wait for it, or end it."""
         wanted = decode(call.arguments, ProcessArguments, _PROCESS_NAMES)
         running = self._processes.find(wanted.id)
@@ -196,13 +203,13 @@ class Process:
                 await running.settled(_QUIET)
         finally:
             running.listener = None
-        output = _told(running, context, begin, wanted.max_output_tokens)
+        output = _output(running, context, begin, wanted.max_output_tokens)
         if output.process is None:
             self._processes.forget(running)
         return output
 
 
-async def _wait(running: Running, wanted: ShellArguments) -> None:
+async def _wait(running: RunningCommand, wanted: ShellArguments) -> None:
     if wanted.yield_time_ms is not None:
         with anyio.move_on_after(wanted.yield_time_ms / 1000):
             await running.ended.wait()
@@ -213,25 +220,25 @@ async def _wait(running: Running, wanted: ShellArguments) -> None:
         await running.ended.wait()
 
 
-def _told(running: Running, context: Context, begin: float, tokens: int | None) -> Output:
-    """Return the answer of a call about a process, and begin what the next is told."""
+def _output(running: RunningCommand, context: ToolContext, begin: float, tokens: int | None) -> ToolOutput:
+    """Return the output of a call about a process; what it printed until now is not returned again."""
     seconds = max(context.now() - begin, 0.0)
-    printed = running.take()
+    output = running.take()
     policy = _smaller(context.policy, tokens)
     if not running.ended.is_set():
-        told = f"Wall time: {seconds:.1f} seconds\nOutput:\n{printed.cut(policy)}"
-        text = _with(told, f"still running as process {running.id}")
-        return Output(content=text, seconds=seconds, whole=printed, process=running.id)
+        report = f"Wall time: {seconds:.1f} seconds\nOutput:\n{output.cut(policy)}"
+        text = _with(report, f"still running as process {running.id}")
+        return ToolOutput(content=text, seconds=seconds, command_output=output, process=running.id)
     code = TIMED_OUT if running.timed_out else running.code
     assert code is not None
-    text = printed.told(code, seconds, policy)
-    for note in _notes(running, printed):
+    text = output.report(code, seconds, policy)
+    for note in _notes(running, output):
         text = _with(text, note)
-    return Output(content=text, ok=code == 0, exit_code=code, seconds=seconds, whole=printed)
+    return ToolOutput(content=text, ok=code == 0, exit_code=code, seconds=seconds, command_output=output)
 
 
-def _notes(running: Running, printed: Printed) -> list[str]:
-    """Return what else a model should know of a command that has ended."""
+def _notes(running: RunningCommand, output: CommandOutput) -> list[str]:
+    """Return what else a model should know about a command that has ended."""
     notes: list[str] = []
     if running.timed_out:
         notes.append(f"ended after {running.launch.seconds:g} seconds, with all its children; it took too long")
@@ -239,8 +246,8 @@ def _notes(running: Running, printed: Printed) -> list[str]:
         notes.append(f"{running.left} processes that it left behind were ended; use `background` to keep them")
     if running.problem:
         notes.append(running.problem)
-    if printed.missing:
-        notes.append(f"{printed.missing} bytes in the middle of the output were not kept")
+    if output.missing:
+        notes.append(f"{output.missing} bytes in the middle of the output were not kept")
     return notes
 
 
@@ -254,8 +261,8 @@ def _smaller(policy: Policy, tokens: int | None) -> Policy:
 
 
 def patch_in(command: str | list[str]) -> str | None:
-    """Return the patch that a command hands to `apply_patch` and nothing else."""
-    script = scripts.script_of(command)
+    """Return the patch of a command that only calls `apply_patch`; None for other commands."""
+    script = shell_script.script_of(command)
     if not isinstance(script, str):
         return script[1] if len(script) == 2 and script[0] in _PATCHERS else None
     found = _PATCH.fullmatch(script.strip())

@@ -1,9 +1,9 @@
-"""From what a survey found to objects: only files that do not look as they did when they were last read are read.
+"""Turn surveyed files into objects; only files whose status changed since they were last read are read.
 
-`seen` remembers what every file looked like and which object its content became. A file counts as unchanged when it
-looks the same in every respect; the time of its last change of any kind cannot be set by programs. A file that changed
-in the same instant in which it was read could change once more and look the same, so such a file is not remembered (git
-calls this racily clean). What was remembered counts only while its object is there.
+The file `seen` keeps the status (mode, size, times, inode) of every file and the object of its content. A file counts
+as unchanged when its status is the same in every respect; programs cannot set its ctime. A file that changed in the
+same instant in which it was read could change once more with the same status, so such a file is not kept in `seen` (git
+calls this racily clean). An entry counts only while its object exists.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from commonplace.agent.undo import reading
+from commonplace.agent.undo import safe_open
 from commonplace.agent.undo.packs import PackWriter, object_id
-from commonplace.agent.undo.store import Entry, Left, Store, missing, tree_data
-from commonplace.agent.undo.survey import UNREADABLE, Folder, Look, Survey
+from commonplace.agent.undo.store import Store, StoredOmission, TreeEntry, missing_errors, tree_data
+from commonplace.agent.undo.survey import UNREADABLE, FileLook, SurveyedFolder, TreeSurvey
 
 if TYPE_CHECKING:
     from pygit2 import Odb
@@ -27,43 +27,43 @@ _SEEN: Final = "seen"
 _SECOND: Final = 10**9
 _MILLISECOND: Final = 10**6
 
-Known = tuple[Look, bytes]
-"""What a file looked like, and its object."""
+SeenFile = tuple[FileLook, bytes]
+"""The status of a file, and its object."""
 
 
-class Seen(msgspec.Struct):
-    """What files looked like when they were last read, by folder and name."""
+class SeenFiles(msgspec.Struct):
+    """The status of files when they were last read, by folder and name."""
 
     borrowed: bytes
-    """What the folders of the user's objects looked like: unchanged, they still have all that they had."""
-    folders: dict[bytes, dict[bytes, Known]]
+    """The status of the folders of the user's objects: while it is the same, no object was removed."""
+    folders: dict[bytes, dict[bytes, SeenFile]]
 
 
-def load(store: Store) -> Seen:
-    """Return what is remembered; nothing if it cannot be read."""
+def load_seen(store: Store) -> SeenFiles:
+    """Return the files that were seen; none if the file cannot be read."""
     try:
-        return msgspec.msgpack.decode((store.place / _SEEN).read_bytes(), type=Seen)
+        return msgspec.msgpack.decode((store.place / _SEEN).read_bytes(), type=SeenFiles)
     except (OSError, msgspec.DecodeError):
-        return Seen(b"", {})
+        return SeenFiles(b"", {})
 
 
-def save(store: Store, seen: Seen) -> None:
-    """Remember; without it the next snapshot reads everything again."""
+def save_seen(store: Store, seen: SeenFiles) -> None:
+    """Store the files that were seen; without them the next snapshot reads everything again."""
     store.put(_SEEN, msgspec.msgpack.encode(seen))
 
 
-def forget(store: Store, gone: set[bytes]) -> None:
-    """Forget files whose contents are about to leave the store; what is remembered and not ours must be borrowed."""
-    seen = load(store)
+def forget_seen(store: Store, gone: set[bytes]) -> None:
+    """Forget files whose contents are about to leave the store: other objects in `seen` must be borrowed."""
+    seen = load_seen(store)
     kept = {
         path: {name: known for name, known in files.items() if known[1] not in gone}
         for path, files in seen.folders.items()
     }
     if kept != seen.folders:
-        save(store, Seen(seen.borrowed, kept))
+        save_seen(store, SeenFiles(seen.borrowed, kept))
 
 
-def instant(store: Store) -> int:
+def file_system_time(store: Store) -> int:
     """Return the time that the file system would give a change made now."""
     descriptor = os.open(store.place / "clock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -73,8 +73,8 @@ def instant(store: Store) -> int:
         os.close(descriptor)
 
 
-def looks_of(folders: list[Path]) -> bytes:
-    """Return what folders of objects look like; removing an object changes the folder that it was in."""
+def object_folder_looks(folders: list[Path]) -> bytes:
+    """Return the status of folders of objects; removing an object changes the status of its folder."""
     looks: list[tuple[int, int]] = []
     for folder in folders:
         for name in ("", "pack", *(f"{number:02x}" for number in range(256))):
@@ -87,27 +87,27 @@ def looks_of(folders: list[Path]) -> bytes:
 
 
 class Captured(msgspec.Struct):
-    """A tree's state as objects."""
+    """The state of a tree as objects."""
 
     tree: bytes = b""
     mode: int = 0
     files: int = 0
     size: int = 0
-    entries: dict[bytes, Entry] = {}
-    """Everything by path; only where it was asked for."""
-    looks: dict[bytes, Look] = {}
-    left: list[Left] = []
+    entries: dict[bytes, TreeEntry] = {}
+    """Everything by path; filled only for a restore."""
+    looks: dict[bytes, FileLook] = {}
+    left: list[StoredOmission] = []
     left_list: bytes = b""
-    """The object that has the list of what is left out."""
+    """The object with the list of omissions."""
     parts: list[bytes] = []
     incomplete: str = ""
 
 
 class Capture:
-    """Turns folders into objects; without a writer they are named but not stored."""
+    """Turns folders into objects; without a writer their ids are computed but nothing is stored."""
 
     def __init__(
-        self, root: int, seen: Seen, own: set[bytes], odb: Odb, borrowed: list[Path], writer: PackWriter | None
+        self, root: int, seen: SeenFiles, own: set[bytes], odb: Odb, borrowed: list[Path], writer: PackWriter | None
     ) -> None:
         self._root = root
         self._seen = seen
@@ -115,20 +115,27 @@ class Capture:
         self._odb = odb
         self._writer = writer
         self._borrows = bool(borrowed)
-        self._look = looks_of(borrowed)
+        self._look = object_folder_looks(borrowed)
         self._is_steady = self._borrows and self._look == seen.borrowed
-        self._now: dict[bytes, dict[bytes, Known]] = {}
+        self._now: dict[bytes, dict[bytes, SeenFile]] = {}
         self.is_changed = self._look != seen.borrowed
 
     @property
-    def seen(self) -> Seen:
-        """What is to be remembered."""
-        return Seen(self._look, self._now)
+    def seen(self) -> SeenFiles:
+        """The files to be kept in `seen`."""
+        return SeenFiles(self._look, self._now)
 
     def run(
-        self, found: Survey, start: int, until: float, clock: Callable[[], float], *, bound: int, detailed: bool = False
+        self,
+        found: TreeSurvey,
+        start: int,
+        until: float,
+        clock: Callable[[], float],
+        *,
+        bound: int,
+        detailed: bool = False,
     ) -> Captured:
-        """Make objects of what a survey found at an instant of the file system."""
+        """Turn a survey into objects; `start` is the file system's time when the survey began."""
         out = Captured(entries={}, looks={}, left=found.left, parts=found.parts, incomplete=found.incomplete)
         trees: dict[bytes, tuple[int, bytes]] = {}
         if found.incomplete:
@@ -143,8 +150,8 @@ class Capture:
             if detailed:
                 out.looks[folder.path[:-1]] = folder.look
                 out.looks.update((folder.path + name, look) for name, look in folder.files.items())
-                out.entries.update((folder.path + name, Entry(mode, identity)) for name, mode, identity in entries)
-                out.entries.update((path[:-1], Entry(trees[path][0])) for path in folder.folders)
+                out.entries.update((folder.path + name, TreeEntry(mode, identity)) for name, mode, identity in entries)
+                out.entries.update((path[:-1], TreeEntry(trees[path][0])) for path in folder.folders)
             entries += [(path[len(folder.path) : -1], *trees[path]) for path in folder.folders]
             data = tree_data(entries)
             identity = object_id("tree", data)
@@ -158,11 +165,11 @@ class Capture:
         return out
 
     def _files(
-        self, folder: Folder, start: int, out: Captured, bound: int, is_late: Callable[[], bool]
+        self, folder: SurveyedFolder, start: int, out: Captured, bound: int, is_late: Callable[[], bool]
     ) -> list[tuple[bytes, int, bytes]]:
         known = self._seen.folders.get(folder.path, {})
         entries: list[tuple[bytes, int, bytes]] = []
-        fresh: list[tuple[bytes, Look]] = []
+        fresh: list[tuple[bytes, FileLook]] = []
         own, is_steady = self._own, self._is_steady
         for name, look in folder.files.items():
             before = known.get(name)
@@ -184,27 +191,29 @@ class Capture:
 
     def _read(
         self,
-        folder: Folder,
-        fresh: list[tuple[bytes, Look]],
+        folder: SurveyedFolder,
+        fresh: list[tuple[bytes, FileLook]],
         start: int,
         out: Captured,
         bound: int,
         is_late: Callable[[], bool],
         entries: list[tuple[bytes, int, bytes]],
-        now: dict[bytes, Known],
+        now: dict[bytes, SeenFile],
     ) -> None:
         try:
-            with reading.opened(self._root, folder.path) as descriptor:
+            with safe_open.open_folder(self._root, folder.path) as descriptor:
                 for name, expected in fresh:
                     if out.incomplete or is_late():
                         out.incomplete = "time"
                         return
                     try:
-                        data, look, is_still = reading.read(descriptor, name, max(bound, expected[1]))
+                        data, look, is_still = safe_open.read_file(descriptor, name, max(bound, expected[1]))
                     except FileNotFoundError:  # somebody removed it just now
                         continue
                     except OSError:
-                        out.left.append(Left(folder.path + name, UNREADABLE, expected[1], expected[4], expected[2]))
+                        out.left.append(
+                            StoredOmission(folder.path + name, UNREADABLE, expected[1], expected[4], expected[2])
+                        )
                         continue
                     identity = self._store(data)
                     folder.files[name] = look
@@ -214,7 +223,7 @@ class Capture:
                     if is_still and _is_settled(look[3], start):
                         now[name] = (look, identity)
         except OSError:  # the folder was replaced by something else meanwhile
-            out.left.append(Left(folder.path, UNREADABLE, 0, 0, 0))
+            out.left.append(StoredOmission(folder.path, UNREADABLE, 0, 0, 0))
 
     def _store(self, data: bytes) -> bytes:
         identity = object_id("blob", data)
@@ -224,16 +233,16 @@ class Capture:
         return identity
 
     def _has(self, identity: bytes) -> bool:
-        """Say whether an object that is not our own can be borrowed."""
+        """Return whether the user's repository has an object."""
         from pygit2 import Oid
 
         try:
             return self._borrows and self._odb.exists(Oid(raw=identity))
-        except missing():  # what is damaged there is stored here
+        except missing_errors():  # what is damaged there is stored here
             return False
 
 
 def _is_settled(changed: int, start: int) -> bool:
-    """Say whether a change after the start of the survey would show; coarse clocks need a wider margin."""
+    """Return whether a later change would have another ctime; coarse clocks need a wider margin."""
     margin = 2 * _SECOND if changed % _SECOND == 0 else 20 * _MILLISECOND if changed % _MILLISECOND == 0 else 0
     return changed + margin < start

@@ -1,10 +1,10 @@
-"""Objects in the store: git's own pack files, written in one go and read by libgit2.
+"""Pack files with the objects of a store, in git's format, written in one go and read by libgit2.
 
-A snapshot adds one pack, whatever the number of its files, where single objects would be one file each. Objects stand
-in a pack whole, never as differences, so that pruning can copy those that are still needed without unpacking them.
+A snapshot adds one pack, whatever the number of its files; loose objects would be one file each. Objects are stored
+whole, never as deltas, so that pruning can copy objects without unpacking them.
 
-A pack appears with the renaming of its index, when both files are complete and on disk; before that nobody sees it.
-Whoever writes holds the store's lock, so a file with a temporary name is what a crash left behind.
+A pack becomes visible when its index is renamed, after both files are complete and on disk. A writer holds the store's
+lock, so a file with a temporary name was left by a crash.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _LEVEL: Final = 1
 _HEAD: Final = struct.Struct(">4sII")
 
 
-class Packed(msgspec.Struct, frozen=True):
-    """Where an object stands in a pack."""
+class PackedObject(msgspec.Struct, frozen=True):
+    """The offset and size of an object in a pack."""
 
     id: bytes
     offset: int
@@ -40,12 +40,12 @@ class Packed(msgspec.Struct, frozen=True):
 
 
 def object_id(kind: ObjectKind, data: bytes) -> bytes:
-    """Return what git calls an object."""
+    """Return git's id of an object."""
     return hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).digest()
 
 
 class PackWriter:
-    """Adds objects to the store; they are there when `finish` has returned."""
+    """Adds objects to the store; they are stored when `finish` has returned."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -53,7 +53,7 @@ class PackWriter:
         self._entries: list[tuple[bytes, int, int]] = []
         self._offset = 0
         self.finished: set[Path] = set()
-        """Packs that were made; the same objects make the same pack, which may have been there."""
+        """The packs that were written; the same objects give the same pack, which may have existed."""
 
     def add(self, identity: bytes, kind: ObjectKind, data: bytes) -> None:
         """Store an object that the store does not have."""
@@ -69,7 +69,7 @@ class PackWriter:
         self.copy(identity, bytes(head) + zlib.compress(data, _LEVEL))
 
     def copy(self, identity: bytes, packed: bytes) -> None:
-        """Store an object as it stands in another pack."""
+        """Store an object with its bytes from another pack."""
         if self._file is None or self._offset + len(packed) > _MAX_PACK_BYTES:
             self.finish()
             self._file = tempfile.NamedTemporaryFile(dir=self._folder, prefix=_PART, delete=False)  # noqa: SIM115
@@ -80,7 +80,7 @@ class PackWriter:
         self._offset += len(packed)
 
     def finish(self) -> None:
-        """Put what was added into the store."""
+        """Write the added objects into the store."""
         if self._file is None:
             return
         file, entries = self._file, sorted(self._entries)
@@ -108,7 +108,7 @@ class PackWriter:
         private_folders.sync(self._folder)
 
     def abandon(self) -> None:
-        """Forget what was added since the last `finish`."""
+        """Drop what was added since the last `finish`."""
         if self._file is not None:
             with self._file as file:
                 Path(file.name).unlink(missing_ok=True)
@@ -131,12 +131,12 @@ def _index(entries: list[tuple[bytes, int, int]], pack: bytes) -> bytes:
     return data + hashlib.sha1(data, usedforsecurity=False).digest()
 
 
-def names(folder: Path) -> list[Path]:
+def pack_names(folder: Path) -> list[Path]:
     """Return the packs of a store, without their endings."""
     return sorted(path.with_suffix("") for path in folder.glob("pack-*.idx") if path.with_suffix(".pack").is_file())
 
 
-def ids(pack: Path) -> list[bytes]:
+def object_ids(pack: Path) -> list[bytes]:
     """Return the ids of the objects in a pack, sorted; none if its index cannot be used."""
     data = pack.with_suffix(".idx").read_bytes()
     count = _count(data)
@@ -151,19 +151,22 @@ def _count(data: bytes) -> int:
     return count if len(data) == 8 + 1024 + 28 * count + 40 else 0
 
 
-def contents(pack: Path) -> list[Packed]:
-    """Return where each object of a pack stands, in the order of the pack."""
+def packed_objects(pack: Path) -> list[PackedObject]:
+    """Return offset and size of each object of a pack, in the order of the pack."""
     data = pack.with_suffix(".idx").read_bytes()
     count = _count(data)
     offsets = struct.unpack_from(f">{count}I", data, 8 + 1024 + 24 * count)
-    by_offset = sorted(zip(offsets, ids(pack), strict=True))
+    by_offset = sorted(zip(offsets, object_ids(pack), strict=True))
     end = pack.with_suffix(".pack").stat().st_size - 20
     ends = [offset for offset, _ in by_offset[1:]] + [end]
-    return [Packed(identity, offset, after - offset) for (offset, identity), after in zip(by_offset, ends, strict=True)]
+    return [
+        PackedObject(identity, offset, after - offset)
+        for (offset, identity), after in zip(by_offset, ends, strict=True)
+    ]
 
 
-def copied(pack: Path, wanted: list[Packed]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield objects of a pack as they stand in it."""
+def raw_objects(pack: Path, wanted: list[PackedObject]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield objects of a pack with their bytes in it."""
     with pack.with_suffix(".pack").open("rb") as file:
         for one in wanted:
             file.seek(one.offset)
@@ -179,7 +182,7 @@ def remove(pack: Path) -> int:
     return freed
 
 
-def litter(folder: Path) -> list[Path]:
-    """Return what crashes left behind: unfinished files, and packs without an index."""
+def leftovers(folder: Path) -> list[Path]:
+    """Return the files that crashes left: unfinished files, and packs without an index."""
     found = list(folder.glob(f"{_PART}*"))
     return found + [path for path in folder.glob("pack-*.pack") if not path.with_suffix(".idx").exists()]

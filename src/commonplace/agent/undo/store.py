@@ -1,13 +1,13 @@
-"""One store per working tree: `home/snapshots/<key>`, a bare git repository that is nobody's but ours.
+"""The store of one working tree: `home/snapshots/<key>`, a bare git repository of our own.
 
     HEAD, config, refs/, objects/pack/    contents and folders, as git's blobs and trees
-    records/<number>-<digest>.json        the snapshots; a snapshot is there when its record is
-    seen                                  what files looked like when they were last read (derived)
+    records/<number>-<digest>.json        the snapshots; a snapshot exists when its record does
+    seen                                  the status of files when they were last read (derived)
     tree                                  the working tree's path
 
-Trees hold the whole permissions where git keeps one bit, and folders without files; git itself reads them nevertheless.
-What the user's own repository has is borrowed and not stored. Everything that changes a store holds its lock; records
-are written last and removed first, so that a crash leaves objects that nothing refers to, never the reverse.
+Trees hold full permissions where git keeps one bit, and empty folders; git can read them nevertheless. Objects of the
+user's own repository are borrowed and not stored again. Everything that changes a store holds its lock; records are
+written last and removed first, so that a crash leaves objects without a record, never a record without its objects.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 FOLDER: Final = "snapshots"
 _ID: Final = re.compile(r"([0-9a-f]{24})-([0-9]{8}-[0-9a-f]{12})")
 _CONFIG: Final = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"
-"""Nothing refers to our objects in git's way, so git must not clean up here."""
+"""No git reference names our objects, so git must not collect garbage here."""
 
 
-class Left(msgspec.Struct, frozen=True, array_like=True):
-    """Something that a snapshot does not hold; what it looked like tells it again under another name."""
+class StoredOmission(msgspec.Struct, frozen=True, array_like=True):
+    """A path that a snapshot does not hold; inode and time recognise the file under another name."""
 
     path: bytes
     reason: str
@@ -50,8 +50,8 @@ class Left(msgspec.Struct, frozen=True, array_like=True):
     modified: int
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot, as the store has it."""
+class SnapshotRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot as it is stored."""
 
     number: int
     time: datetime
@@ -59,20 +59,20 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     bytes: int
     mode: int = 0
-    """Permissions of the tree's top."""
+    """The permissions of the top folder."""
     tree: str = ""
     left_out: str = ""
     incomplete: str = ""
 
     @property
     def name(self) -> str:
-        """The record's file name, unlike any that was ever used for another snapshot."""
+        """The file name of the record; no other snapshot ever has the same."""
         digest = hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:12]
         return f"{self.number:08d}-{digest}"
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """What stands at a path: type and permissions, and the object that has its content (none for a folder)."""
+class TreeEntry(msgspec.Struct, frozen=True):
+    """The file, link or folder at a path: type and permissions, and the object of its content (none for a folder)."""
 
     mode: int
     object: bytes = b""
@@ -83,20 +83,20 @@ def key_of(tree: Path) -> str:
     return hashlib.sha256(os.fsencode(tree)).hexdigest()[:24]
 
 
-def parse(snapshot: str) -> tuple[str, str]:
+def parse_id(snapshot: str) -> tuple[str, str]:
     """Split a snapshot's id into the names of its store and its record.
 
     Raises:
-        UnknownSnapshot: it is no such id.
+        UnknownSnapshot: the text is no id of a snapshot.
     """
     found = _ID.fullmatch(snapshot)
     if found is None:
-        raise unknown(snapshot)
+        raise unknown_snapshot(snapshot)
     return found[1], found[2]
 
 
-def unknown(snapshot: str) -> UnknownSnapshot:
-    """Return the error for an id that names nothing."""
+def unknown_snapshot(snapshot: str) -> UnknownSnapshot:
+    """Return the error for an id without a snapshot."""
     return UnknownSnapshot(
         f"There is no snapshot {snapshot!r}.",
         hint="Snapshots are removed when they are old or take too much room; look at those that are left.",
@@ -119,7 +119,7 @@ class Store:
         return locks.shared(self.home, f"{FOLDER}-{self.key}", exclusive=exclusive)
 
     def prepare(self, tree: Path) -> None:
-        """Make the store's folders and files, as far as they are missing."""
+        """Make those of the store's folders and files that are missing."""
         if (self.place / "tree").is_file() and self.packs.is_dir() and self.records_folder.is_dir():
             return
         for folder in (self.packs, self.place / "objects" / "info", self.place / "refs", self.records_folder):
@@ -129,7 +129,7 @@ class Store:
         self.put("tree", os.fsencode(tree))  # last: with it the store is whole
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
-        """Replace a file of the store; nobody ever sees a part of it."""
+        """Replace a file of the store atomically."""
         target = self.place / name
         with tempfile.NamedTemporaryFile(dir=self.place, prefix="part-", delete=False) as file:
             try:
@@ -150,52 +150,52 @@ class Store:
 
     # Records
 
-    def records(self) -> list[tuple[str, Record]]:
-        """Return the snapshots with their ids, newest first; what cannot be read is none."""
-        found: list[tuple[str, Record]] = []
+    def records(self) -> list[tuple[str, SnapshotRecord]]:
+        """Return the snapshots with their ids, newest first; records that cannot be read are left out."""
+        found: list[tuple[str, SnapshotRecord]] = []
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in sorted(os.listdir(self.records_folder), reverse=True):
                 with contextlib.suppress(OSError, msgspec.DecodeError):
                     data = (self.records_folder / name).read_bytes()
-                    found.append((f"{self.key}-{name[:-5]}", msgspec.json.decode(data, type=Record)))
+                    found.append((f"{self.key}-{name[:-5]}", msgspec.json.decode(data, type=SnapshotRecord)))
         return found
 
-    def record(self, snapshot: str) -> Record:
+    def record(self, snapshot: str) -> SnapshotRecord:
         """Return one snapshot.
 
         Raises:
             UnknownSnapshot: the store has none of this id.
         """
         try:
-            data = (self.records_folder / f"{parse(snapshot)[1]}.json").read_bytes()
-            return msgspec.json.decode(data, type=Record)
+            data = (self.records_folder / f"{parse_id(snapshot)[1]}.json").read_bytes()
+            return msgspec.json.decode(data, type=SnapshotRecord)
         except (OSError, msgspec.DecodeError) as error:
-            raise unknown(snapshot) from error
+            raise unknown_snapshot(snapshot) from error
 
     def next_number(self) -> int:
-        """Return a number larger than those of all snapshots that are there."""
+        """Return a number larger than those of all snapshots."""
         return max((int(name[:8]) for name in os.listdir(self.records_folder) if name[:8].isdigit()), default=0) + 1
 
-    def publish(self, record: Record) -> str:
-        """Make a snapshot of which everything else is stored; return its id."""
+    def publish(self, record: SnapshotRecord) -> str:
+        """Write the record of a snapshot whose objects are stored; return its id."""
         self.put(f"records/{record.name}.json", msgspec.json.encode(record), durable=True)
         return f"{self.key}-{record.name}"
 
     def withdraw(self, snapshot: str) -> None:
         """Remove a snapshot; its objects stay until they are swept."""
-        (self.records_folder / f"{parse(snapshot)[1]}.json").unlink(missing_ok=True)
+        (self.records_folder / f"{parse_id(snapshot)[1]}.json").unlink(missing_ok=True)
 
     # Objects
 
     def own_ids(self) -> set[bytes]:
-        """Return the ids of all objects that the store has itself."""
+        """Return the ids of the store's own objects."""
         found: set[bytes] = set()
-        for pack in packs.names(self.packs):
-            found.update(packs.ids(pack))
+        for pack in packs.pack_names(self.packs):
+            found.update(packs.object_ids(pack))
         return found
 
     def objects(self, borrowed: list[Path]) -> Odb:
-        """Open the store's objects and those of the user's repository; nothing is ever written through this."""
+        """Open the store's objects and those of the user's repository, for reading only."""
         from pygit2 import GitError, Odb
 
         odb = Odb(str(self.place / "objects"))
@@ -205,8 +205,8 @@ class Store:
         return odb
 
 
-def missing() -> tuple[type[Exception], ...]:
-    """Return what is raised for objects that are missing or damaged."""
+def missing_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions that a missing or damaged object raises."""
     from pygit2 import GitError
 
     return (GitError, KeyError, ValueError, OSError)
@@ -223,7 +223,7 @@ def tree_entries(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
     """Yield name, mode and object of each entry of a folder.
 
     Raises:
-        ValueError: a name that leads elsewhere; we never write one.
+        ValueError: a name could lead out of the folder; we never write one.
     """
     place = 0
     while place < len(data):
@@ -235,21 +235,21 @@ def tree_entries(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
         yield name, int(mode, 8), data[end + 1 : place]
 
 
-def entries_of(odb: Odb, tree: str) -> dict[bytes, Entry]:
+def entries_of(odb: Odb, tree: str) -> dict[bytes, TreeEntry]:
     """Return everything below a tree, folders before what is in them."""
-    found: dict[bytes, Entry] = {}
+    found: dict[bytes, TreeEntry] = {}
     waiting: list[tuple[bytes, str]] = [(b"", tree)]
     while waiting:
         below, identity = waiting.pop()
         for name, mode, inner in tree_entries(odb.read(identity)[1]):
             if stat.S_ISDIR(mode):
-                found[below + name] = Entry(mode)
+                found[below + name] = TreeEntry(mode)
                 waiting.append((below + name + b"/", inner.hex()))
             else:
-                found[below + name] = Entry(mode, inner)
+                found[below + name] = TreeEntry(mode, inner)
     return found
 
 
-def left_of(odb: Odb, record: Record) -> list[Left]:
-    """Return all that a snapshot does not hold."""
-    return msgspec.msgpack.decode(odb.read(record.left_out)[1], type=list[Left]) if record.left_out else []
+def omissions_of(odb: Odb, record: SnapshotRecord) -> list[StoredOmission]:
+    """Return the paths that a snapshot does not hold."""
+    return msgspec.msgpack.decode(odb.read(record.left_out)[1], type=list[StoredOmission]) if record.left_out else []

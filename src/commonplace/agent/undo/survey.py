@@ -1,8 +1,8 @@
-"""Looking over a working tree: what belongs to its state, what is left out and why; costs a stat for each file.
+"""Survey a working tree: which files belong to its state, which are left out and why. It costs a stat per file.
 
-Every folder is opened below the one that holds it and no link is followed, so nothing outside the tree is ever looked
-at. Entries called `.git` and the folders of other repositories are never entered. What is `wanted` (because a snapshot
-that is to be restored has it) belongs to the state whatever rules and bounds say.
+Every folder is opened from the one above it and no link is followed, so nothing outside the tree is read. Entries named
+`.git` and the folders of other repositories are never entered. Paths that are `wanted` (because the snapshot to be
+restored has them) belong to the state whatever ignore rules and bounds say.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Final
 
 import msgspec
 
-from commonplace.agent.undo.ignore import Rules
-from commonplace.agent.undo.store import Left
-from commonplace.agent.undo.values import Limits
-from commonplace.agent.undo.worktree import Worktree
+from commonplace.agent.undo.gitignore import IgnoreRules
+from commonplace.agent.undo.store import StoredOmission
+from commonplace.agent.undo.values import SnapshotLimits
+from commonplace.agent.undo.worktree import WorkingTree
 
 IGNORED: Final = "ignored"
 TOO_LARGE: Final = "too large"
@@ -33,11 +33,11 @@ ELSEWHERE: Final = "another file system"
 TOO_DEEP: Final = "too deep"
 HOME: Final = "home of commonplace"
 PART: Final = re.compile(rb"\.commonplace-undo-[0-9a-f]{16}\.part")
-"""What a restore that was killed leaves behind; the next one removes it."""
+"""The temporary files of a restore that was killed; the next restore removes them."""
 _MAX_DEPTH: Final = 200
-"""A descriptor is held for each level."""
+"""Folders that are nested deeper are left out: a descriptor is open for each level."""
 _MOST_BYTES: Final = 2**29
-"""Larger than this nothing is taken in, wanted or not: a file is held in memory as a whole while it is stored."""
+"""Larger files are left out even if they are wanted: a file is held in memory while it is stored."""
 _MAX_RULES_BYTES: Final = 2**20
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENCODING: Final = sys.getfilesystemencoding()
@@ -45,33 +45,33 @@ _KEPT_KINDS: Final = frozenset({stat.S_IFREG, stat.S_IFLNK})
 _VENV: Final = "pyvenv.cfg"
 _CACHE_TAG: Final = "CACHEDIR.TAG"
 
-Look = tuple[int, int, int, int, int]
-"""What a file looks like: mode, size, time of change, time of change of anything about it, inode."""
+FileLook = tuple[int, int, int, int, int]
+"""The status of a file: mode, size, mtime, ctime, inode."""
 
 
-def look_of(about: os.stat_result) -> Look:
-    """Return what a file looks like."""
+def look_of(about: os.stat_result) -> FileLook:
+    """Return the status of a file."""
     return (about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
 
 
-class Folder(msgspec.Struct):
-    """A folder that belongs to the state."""
+class SurveyedFolder(msgspec.Struct):
+    """A folder of the state."""
 
     path: bytes
     """From the root, with a slash at its end; the root itself has none."""
-    look: Look
-    files: dict[bytes, Look]
+    look: FileLook
+    files: dict[bytes, FileLook]
     """Files and links."""
     folders: list[bytes]
-    """Paths of the folders in it, as above."""
+    """The paths of the folders in it, in the same form."""
 
 
-class Survey(msgspec.Struct):
-    """What was found."""
+class TreeSurvey(msgspec.Struct):
+    """The result of a survey."""
 
-    folders: list[Folder]
-    """Each after the one that it is in."""
-    left: list[Left]
+    folders: list[SurveyedFolder]
+    """Each folder comes after the one that holds it."""
+    left: list[StoredOmission]
     parts: list[bytes]
     count: int = 0
     size: int = 0
@@ -84,14 +84,14 @@ class _Stop(Exception):
 
 def survey(
     root: int,
-    worktree: Worktree,
-    limits: Limits,
+    worktree: WorkingTree,
+    limits: SnapshotLimits,
     clock: Callable[[], float],
     *,
     wanted: Set[bytes] = frozenset(),
     home: tuple[int, int] | None = None,
-) -> Survey:
-    """Look over the tree that a descriptor stands for; `home` is the device and inode of our own files."""
+) -> TreeSurvey:
+    """Survey the tree of a descriptor; `home` is the device and inode of our own files, which are left out."""
     walk = _Walk(root, worktree, limits, clock, wanted, home)
     try:
         walk.enter(root, b"", os.fstat(root), worktree.rules(), is_ignored=False, depth=0)
@@ -105,13 +105,13 @@ class _Walk:
     def __init__(
         self,
         root: int,
-        worktree: Worktree,
-        limits: Limits,
+        worktree: WorkingTree,
+        limits: SnapshotLimits,
         clock: Callable[[], float],
         wanted: Set[bytes],
         home: tuple[int, int] | None,
     ) -> None:
-        self.found = Survey([], [], [])
+        self.found = TreeSurvey([], [], [])
         self._worktree = worktree
         self._limits = limits
         self._bound = min(limits.file_bytes, _MOST_BYTES)
@@ -129,12 +129,12 @@ class _Walk:
         descriptor: int,
         path: bytes,
         about: os.stat_result,
-        rules: list[tuple[bytes, Rules]],
+        rules: list[tuple[bytes, IgnoreRules]],
         *,
         is_ignored: bool,
         depth: int,
     ) -> bool:
-        """Take in a folder and all below it; False if it turns out to be no part of the state."""
+        """Add a folder and all below it; return False if the folder is left out."""
         if self._clock() > self._until:
             raise _Stop("time")
         try:
@@ -153,9 +153,9 @@ class _Walk:
             self._leave(path, reason, about)
             return False
         if self._worktree.root is not None and ".gitignore" in names:
-            own = Rules(_read_rules(descriptor), fold_case=self._fold)
+            own = IgnoreRules(_read_rules(descriptor), fold_case=self._fold)
             rules = rules if own.is_empty else [*rules, (b"", own)]
-        folder = Folder(path, look_of(about), {}, [])
+        folder = SurveyedFolder(path, look_of(about), {}, [])
         self.found.folders.append(folder)
         for entry in entries:
             try:
@@ -163,7 +163,7 @@ class _Walk:
             except FileNotFoundError:  # somebody removed it just now
                 continue
             except OSError:
-                self.found.left.append(Left(path + _encode(entry.name), UNREADABLE, 0, 0, 0))
+                self.found.left.append(StoredOmission(path + _encode(entry.name), UNREADABLE, 0, 0, 0))
                 continue
             name = _encode(entry.name)
             if stat.S_ISDIR(look.st_mode):
@@ -174,7 +174,7 @@ class _Walk:
         return True
 
     def _foreign(self, names: set[str]) -> str:
-        """Return why a folder with these names in it is none of ours, if so."""
+        """Return why a folder with these names in it is left out; empty if it is not."""
         if ".git" in names:
             return REPOSITORY
         if self._worktree.root is None and (_VENV in names or _CACHE_TAG in names):
@@ -183,10 +183,10 @@ class _Walk:
 
     def _file(
         self,
-        folder: Folder,
+        folder: SurveyedFolder,
         name: bytes,
         about: os.stat_result,
-        rules: list[tuple[bytes, Rules]],
+        rules: list[tuple[bytes, IgnoreRules]],
         *,
         is_ignored: bool,
     ) -> None:
@@ -214,10 +214,10 @@ class _Walk:
     def _folder(
         self,
         descriptor: int,
-        folder: Folder,
+        folder: SurveyedFolder,
         name: bytes,
         about: os.stat_result,
-        rules: list[tuple[bytes, Rules]],
+        rules: list[tuple[bytes, IgnoreRules]],
         *,
         is_ignored: bool,
         depth: int,
@@ -252,7 +252,7 @@ class _Walk:
 
     def _leave(self, path: bytes, reason: str, about: os.stat_result) -> None:
         size = about.st_size if stat.S_ISREG(about.st_mode) else 0
-        self.found.left.append(Left(path, reason, size, about.st_ino, about.st_mtime_ns))
+        self.found.left.append(StoredOmission(path, reason, size, about.st_ino, about.st_mtime_ns))
 
     def _is_tracked(self, path: bytes) -> bool:
         if self._tracked is None:  # most trees have something that is ignored, but not all
@@ -268,7 +268,7 @@ class _Walk:
         return path[:-1] in self._wanted or self._is_tracked(path)
 
 
-def _is_ignored(name: bytes, rules: list[tuple[bytes, Rules]], *, is_folder: bool) -> bool:
+def _is_ignored(name: bytes, rules: list[tuple[bytes, IgnoreRules]], *, is_folder: bool) -> bool:
     for before, one in reversed(rules):
         decision = one.decide(before + name, name, is_folder=is_folder)
         if decision is not None:
@@ -276,7 +276,7 @@ def _is_ignored(name: bytes, rules: list[tuple[bytes, Rules]], *, is_folder: boo
     return False
 
 
-def _make_room(found: Survey, limits: Limits, wanted: Set[bytes]) -> None:
+def _make_room(found: TreeSurvey, limits: SnapshotLimits, wanted: Set[bytes]) -> None:
     """Leave the largest files out until all together are within the bound."""
     if found.size <= limits.total_bytes:
         return
@@ -288,7 +288,7 @@ def _make_room(found: Survey, limits: Limits, wanted: Set[bytes]) -> None:
         if folder.path + name in wanted:
             continue
         look = folder.files.pop(name)
-        found.left.append(Left(folder.path + name, NO_ROOM, size, look[4], look[2]))
+        found.left.append(StoredOmission(folder.path + name, NO_ROOM, size, look[4], look[2]))
         found.size -= size
 
 

@@ -100,7 +100,7 @@ async def undo(home: Home, path: Path, *, redo: bool = False) -> dict[str, Any]:
 
 async def undo_open(home: Home, session: Session, *, redo: bool = False) -> dict[str, Any]:
     """Do so in a thread that is open: its own recorder notes it (raises BadInput: a turn is running)."""
-    recorder = session.recorder
+    recorder = session.ledger.recorder
     if session.turn is not None:
         raise BadInput("A turn is running.", hint="Wait for its end, or interrupt it.")
     if recorder is None or not recorder.path.exists():

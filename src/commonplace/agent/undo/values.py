@@ -1,7 +1,7 @@
-"""What undo speaks of: bounds, snapshots, what they leave out, and what going back did.
+"""The values of undo: bounds, snapshots, omissions, and the results of a restore.
 
-Paths in these values are for people and JSON: from the root of the tree, with `/`, folders with one at the end, and
-what is not UTF-8 in a name replaced. The store keeps the exact bytes.
+Paths in these values are for people and JSON: relative to the root of the tree, with `/`, folders with a `/` at the
+end, and bytes that are not UTF-8 replaced. The store keeps the exact bytes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, Final, Literal
 import msgspec
 
 _SHOWN: Final = 20
-"""How many left-out paths the JSON form of a snapshot names; it counts them all."""
+"""How many omitted paths the JSON form of a snapshot names; it counts them all."""
 
 Kind = Literal["turn", "redo"]
 """Whether a snapshot was taken before a turn or before a restore."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much undo may cost."""
 
     file_bytes: int = 32 * 2**20
@@ -35,11 +35,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     days: int = 30
     """How long a snapshot is kept."""
     store_bytes: int = 4 * 2**30
-    """What all snapshots of one tree may take on disk; the oldest go first, the newest always stays."""
+    """Bytes on disk of all snapshots of one tree; the oldest are removed first, the newest always stays."""
 
 
-class LeftOut(msgspec.Struct, frozen=True):
-    """Something that a snapshot does not hold, or that a restore did not touch, and why."""
+class Omission(msgspec.Struct, frozen=True):
+    """A path that a snapshot does not hold, or that a restore did not change, and why."""
 
     path: str
     reason: str
@@ -47,7 +47,7 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A state of a working tree that can be gone back to."""
+    """A stored state of a working tree that can be restored."""
 
     id: str
     tree: str
@@ -55,23 +55,23 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     files: int
     bytes: int
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[Omission, ...] = ()
     incomplete: str = ""
-    """Which bound it stopped at; then it cannot be restored."""
+    """The bound that it exceeded; an incomplete snapshot cannot be restored."""
 
     def payload(self) -> dict[str, Any]:
         """Return the small JSON form that a session writes into its ledger."""
         counts = Counter(one.reason for one in self.left_out)
-        shown: list[dict[str, Any]] = [msgspec.to_builtins(one) for one in self.left_out[:_SHOWN]]
+        shown_path: list[dict[str, Any]] = [msgspec.to_builtins(one) for one in self.left_out[:_SHOWN]]
         return {
             "kind": "snapshot",
             "id": self.id,
             "tree": self.tree.encode("utf-8", "replace").decode(),
-            "time": instant(self.time),
+            "time": json_time(self.time),
             "taken": self.kind,
             "files": self.files,
             "bytes": self.bytes,
-            "left_out": {"count": len(self.left_out), "reasons": dict(sorted(counts.items())), "first": shown},
+            "left_out": {"count": len(self.left_out), "reasons": dict(sorted(counts.items())), "first": shown_path},
             "incomplete": self.incomplete,
         }
 
@@ -84,7 +84,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     recreated: tuple[str, ...] = ()
-    left_alone: tuple[LeftOut, ...] = ()
+    left_alone: tuple[Omission, ...] = ()
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,12 +93,12 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: str
     tree: str
     redo: str
-    """The snapshot of what was there before; restoring it takes the restore back."""
+    """The snapshot of the state before; restoring it undoes the restore."""
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     recreated: tuple[str, ...] = ()
-    left_alone: tuple[LeftOut, ...] = ()
-    """What the restore did not touch although it is not as it was, and why."""
+    left_alone: tuple[Omission, ...] = ()
+    """Paths that differ from the snapshot and were not changed, and why."""
 
 
 class Pruned(msgspec.Struct, frozen=True):
@@ -108,11 +108,11 @@ class Pruned(msgspec.Struct, frozen=True):
     bytes: int = 0
 
 
-def instant(time: datetime) -> str:
+def json_time(time: datetime) -> str:
     """Return a time as JSON has it: UTC, ISO-8601, with `Z`."""
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def shown(path: bytes) -> str:
+def shown_path(path: bytes) -> str:
     """Return a path as people and JSON see it."""
     return path.decode("utf-8", "replace")

@@ -1,8 +1,8 @@
 """What the user's repository says about a working tree: ignore rules, tracked paths and objects that can be borrowed.
 
-The files of `.git` are read here and never written; no repository is opened and no program is run, so that no hook,
-filter or setting comes into play. Whatever is missing, damaged or of an unknown kind says nothing: then more is left
-out, or more is stored, and the snapshot is as good.
+The files of `.git` are read and never written; no repository is opened and no program is run, so that no hook, filter
+or setting takes effect. Files that are missing, damaged or of an unknown format are ignored: then fewer files are left
+out, or more objects are stored, and the snapshot is as good.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from typing import Final
 
 import msgspec
 
-from commonplace.agent.undo.ignore import BUILT_IN, Rules
+from commonplace.agent.undo.gitignore import BUILT_IN, IgnoreRules
 
 GIT: Final = ".git"
 _MAX_BYTES: Final = 2**20
 """Longest file of rules or settings that is read."""
 _MAX_INDEX_BYTES: Final = 2**30
 _ENTRY_BYTES: Final = 40
-"""What stands before the object's id in an entry of an index."""
+"""Bytes before the object's id in an entry of an index."""
 _SHA256: Final = re.compile(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 _EXCLUDES: Final = "core.excludesfile"
 _FOLD: Final = "core.ignorecase"
 _MAX_DEPTH: Final = 5
-"""How far objects are borrowed from a repository that itself borrows; git's own bound."""
+"""How many alternates are followed, one from the other; git's own bound."""
 
 
-class Worktree(msgspec.Struct, frozen=True):
-    """A folder that is snapshotted, and the repository that it is in, if any."""
+class WorkingTree(msgspec.Struct, frozen=True):
+    """A folder of which snapshots are taken, and the repository around it, if any."""
 
     tree: Path
     root: Path | None = None
-    """Where the repository's working tree begins: the tree or a folder above it."""
+    """The top of the repository's working tree: the folder itself or one above it."""
     git: Path | None = None
     """Its own files (index, HEAD)."""
     common: Path | None = None
     """Those that all its working trees share (objects, config)."""
     is_sha256: bool = False
 
-    def rules(self) -> list[tuple[bytes, Rules]]:
-        """Return the rules that hold at the top of the tree, weakest first.
+    def rules(self) -> list[tuple[bytes, IgnoreRules]]:
+        """Return the ignore rules that hold at the top of the tree, weakest first.
 
-        With each stands what a path from the tree needs before it to be a path from the folder of its rules.
+        Each comes with the prefix that turns a path from the tree into a path from the folder of the rules.
         """
         if self.root is None or self.common is None:
-            return [(b"", Rules(BUILT_IN))]
+            return [(b"", IgnoreRules(BUILT_IN))]
         fold = self.folds_case
         below = os.fsencode(self.tree.relative_to(self.root)) + b"/" if self.tree != self.root else b""
         sources: list[tuple[bytes, Path]] = [(below, place) for place in _excludes_files(self.common)[-1:]]
@@ -59,11 +59,11 @@ class Worktree(msgspec.Struct, frozen=True):
             rest = b"/".join(os.fsencode(one) for one in parts[place:]) + b"/"
             sources.append((rest, folder / ".gitignore"))
             folder = folder / part
-        found = [(before, Rules(_read(path), fold_case=fold)) for before, path in sources]
+        found = [(before, IgnoreRules(_read(path), fold_case=fold)) for before, path in sources]
         return [one for one in found if not one[1].is_empty]
 
     def ignores_tree(self) -> bool:
-        """Say whether the repository ignores the tree itself or a folder that it is in."""
+        """Return whether the repository ignores the tree itself or a folder above it."""
         if self.root is None:
             return False
         parts = [os.fsencode(part) for part in self.tree.relative_to(self.root).parts]
@@ -81,11 +81,11 @@ class Worktree(msgspec.Struct, frozen=True):
 
     @property
     def folds_case(self) -> bool:
-        """Say whether rules match without regard to case."""
+        """Whether rules match without regard to case."""
         return self.common is not None and _setting(self.common / "config", _FOLD).lower() in ("true", "yes", "on", "1")
 
     def tracked(self) -> set[bytes]:
-        """Return the paths below the tree that the index has."""
+        """Return the paths below the tree that are in the index."""
         if self.root is None or self.git is None:
             return set()
         try:
@@ -98,7 +98,7 @@ class Worktree(msgspec.Struct, frozen=True):
         return {path[len(below) :] for path in paths if path.startswith(below)}
 
     def objects(self) -> list[Path]:
-        """Return the folders of objects that can be borrowed, those first that the repository has itself."""
+        """Return the folders of objects that can be borrowed, the repository's own first."""
         if self.common is None or self.is_sha256:
             return []
         found: list[Path] = []
@@ -106,8 +106,8 @@ class Worktree(msgspec.Struct, frozen=True):
         return found
 
 
-def find(tree: Path) -> Worktree:
-    """Return what a resolved folder is in."""
+def find_working_tree(tree: Path) -> WorkingTree:
+    """Return the working tree of a resolved folder, with the repository around it, if any."""
     for place in (tree, *tree.parents):
         marker = place / GIT
         try:
@@ -124,16 +124,16 @@ def find(tree: Path) -> Worktree:
         except (OSError, ValueError):
             continue
         config = _read(common / "config").decode("utf-8", "replace")
-        found = Worktree(tree, place, git, common, _SHA256.search(config) is not None)
-        # A folder that its repository ignores is none of its business: think of settings kept in a home under git.
-        return found if tree == place or not found.ignores_tree() or found.tracked() else Worktree(tree)
-    return Worktree(tree)
+        found = WorkingTree(tree, place, git, common, _SHA256.search(config) is not None)
+        # A folder that its repository ignores does not belong to it: a home folder may be a repository of settings.
+        return found if tree == place or not found.ignores_tree() or found.tracked() else WorkingTree(tree)
+    return WorkingTree(tree)
 
 
 def root_of(cwd: Path) -> Path:
     """Return the folder whose snapshot covers a session there: the repository's working tree, else the folder."""
     folder = cwd.resolve(strict=True)
-    return find(folder).root or folder
+    return find_working_tree(folder).root or folder
 
 
 def _read(path: Path) -> bytes:
@@ -145,7 +145,7 @@ def _read(path: Path) -> bytes:
 
 
 def _excludes_files(common: Path) -> list[Path]:
-    """Return the user's own files of rules, the one that counts last."""
+    """Return the user's own files of ignore rules; the last one counts."""
     user = Path(os.environ.get("HOME") or "/")
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or user / ".config") / "git"
     found = [settings / "ignore"]
@@ -205,7 +205,7 @@ def _index_paths(git: Path, index: Path, id_bytes: int) -> list[bytes]:
 
 
 def _shared_paths(git: Path, data: bytes, place: int, id_bytes: int) -> list[bytes]:
-    """Return the paths of the index that a split one stands upon."""
+    """Return the paths of the shared index that a split index refers to."""
     while place + 8 < len(data) - id_bytes:
         name, size = struct.unpack_from(">4sI", data, place)
         if name == b"link":

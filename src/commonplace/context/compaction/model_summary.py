@@ -1,4 +1,4 @@
-"""A model as the writer of a summary: the items of the session, then the request, and its words back."""
+"""A model that writes the summary of a compaction: it gets the items of the session and a request, and answers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from commonplace.models.providers import Choice
 from commonplace.protocol import items
 
 SECONDS: Final = 600.0
-"""How long one summary may take."""
+"""How long one summary may take; a slow model with a full window needs minutes."""
 
 
 class ModelSummariser:
-    """Asks a model; what it calls or thinks meanwhile is nobody's affair."""
+    """Asks a model for summaries; only the text of its messages counts, not its calls or its reasoning."""
 
     def __init__(self, model: Model, choice: Choice, instructions: str, effort: str | None = None) -> None:
         self._model = model
@@ -33,25 +33,25 @@ class ModelSummariser:
         """Return the model's summary.
 
         Raises:
-            TooLong: its window does not hold what it was given.
-            ModelError, TimeoutError: there is none.
+            TooLong: the model's window does not hold the items.
+            ModelError, TimeoutError: the model gave no summary.
         """
         history = History()
         history.replace(ask.items)
-        wanted = Request(
+        request = Request(
             model=self._choice.slug,
             instructions=self._instructions,
             input=(*history.for_prompt(self._choice.info.modalities), kept_messages.message(ask.request)),
             effort=self._effort,
         )
-        said: list[str] = []
+        texts: list[str] = []
         try:
             with anyio.fail_after(SECONDS):
-                async with aclosing(self._model.stream(wanted)) as stream:
+                async with aclosing(self._model.stream(request)) as stream:
                     async for event in stream:
                         view = items.view(event.item) if isinstance(event, ItemDone) else None
                         if isinstance(view, items.Message) and view.role == "assistant":
-                            said.append("".join(part.text or "" for part in view.content))
+                            texts.append("".join(part.text or "" for part in view.content))
         except ContextTooLong as error:
             raise TooLong from error
-        return "\n".join(said)
+        return "\n".join(texts)

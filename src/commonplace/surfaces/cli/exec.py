@@ -149,7 +149,7 @@ def _prompt(given: str | None) -> str:
 
 async def _run(book: Book, asked: Asked) -> int:
     from commonplace.agent import events
-    from commonplace.agent import input as inputs
+    from commonplace.agent import user_input as inputs
 
     given = inputs.text(asked.prompt or "", asked.images, _schema(asked.schema))
     _check_output(asked.output)

@@ -1,7 +1,7 @@
-"""A file's text and hunks in, its new text out. Pure.
+"""The new text of a file, from its text and the hunks of a patch. Pure.
 
-Lines that stay keep their bytes, whatever the patch has in their place. New lines end as their neighbours do, so that
-CRLF stays CRLF; a file without a last line end keeps that, and so does a mark of the byte order.
+Context lines keep their bytes, however the patch spells them. New lines end as their neighbours do, so that CRLF stays
+CRLF. A file without a line end at its end keeps that, and a byte order mark stays.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from typing import Final
 
 import msgspec
 
-from commonplace.agent.tools.patch.match import Lines
+from commonplace.agent.tools.patch.match import LineIndex
 from commonplace.agent.tools.patch.parse import Hunk
 from commonplace.errors import ToolError
 
 _BOM: Final = "\ufeff"
 _MOST_SHOWN: Final = 12
+"""Lines that an error shows of the patch and of the file."""
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _TextLine(msgspec.Struct, frozen=True):
     text: str
     end: str
 
@@ -28,7 +29,7 @@ def new_text(lines: tuple[str, ...]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def updated(path: str, text: str, hunks: tuple[Hunk, ...]) -> str:
+def updated_text(path: str, text: str, hunks: tuple[Hunk, ...]) -> str:
     """Return a text with hunks applied.
 
     Raises:
@@ -36,8 +37,8 @@ def updated(path: str, text: str, hunks: tuple[Hunk, ...]) -> str:
     """
     bom = _BOM if text.startswith(_BOM) else ""
     there = _split(text[len(bom) :])
-    lines = Lines([line.text for line in there])
-    result: list[_Line] = []
+    lines = LineIndex([line.text for line in there])
+    result: list[_TextLine] = []
     done = 0
     for hunk in hunks:
         begin = _place(path, lines, hunk, done, len(hunks))
@@ -59,25 +60,25 @@ def updated(path: str, text: str, hunks: tuple[Hunk, ...]) -> str:
     return bom + _joined(result, there)
 
 
-def _split(text: str) -> list[_Line]:
+def _split(text: str) -> list[_TextLine]:
     pieces = text.split("\n")
-    lines = [_Line(piece.removesuffix("\r"), "\r\n" if piece.endswith("\r") else "\n") for piece in pieces[:-1]]
-    return [*lines, _Line(pieces[-1], "")] if pieces[-1] else lines
+    lines = [_TextLine(piece.removesuffix("\r"), "\r\n" if piece.endswith("\r") else "\n") for piece in pieces[:-1]]
+    return [*lines, _TextLine(pieces[-1], "")] if pieces[-1] else lines
 
 
-def _fitted(words: str, end: str) -> _Line:
-    """Return a new line; the patch may have brought half of its end along."""
-    return _Line(words.removesuffix("\r") if end == "\r\n" else words, end)
+def _fitted(words: str, end: str) -> _TextLine:
+    """Return a new line; the patch may have a stray carriage return at its end."""
+    return _TextLine(words.removesuffix("\r") if end == "\r\n" else words, end)
 
 
-def _end_near(there: list[_Line], place: int) -> str:
-    """Return how lines end at a place: as the one there does, or else the last before it that ends."""
+def _end_near(there: list[_TextLine], place: int) -> str:
+    """Return the line end at a place: that of the line there, else of the nearest line before it."""
     near = range(min(place, len(there) - 1), -1, -1)
     return next((there[at].end for at in near if there[at].end), "\n")
 
 
-def _joined(lines: list[_Line], before: list[_Line]) -> str:
-    """Return lines as a text that ends as the text before did."""
+def _joined(lines: list[_TextLine], before: list[_TextLine]) -> str:
+    """Return lines as a text that ends as the old text did, with or without a line end."""
     if not lines:
         return ""
     usual = next((line.end for line in before if line.end), "\n")
@@ -86,7 +87,7 @@ def _joined(lines: list[_Line], before: list[_Line]) -> str:
     return "".join([*ended, lines[-1].text, "" if open_end else lines[-1].end or usual])
 
 
-def _place(path: str, lines: Lines, hunk: Hunk, start: int, count: int) -> int:
+def _place(path: str, lines: LineIndex, hunk: Hunk, start: int, count: int) -> int:
     """Return where a hunk begins."""
     name = f"hunk {hunk.number} of {count} for {path}"
     below = start
@@ -107,21 +108,21 @@ def _place(path: str, lines: Lines, hunk: Hunk, start: int, count: int) -> int:
     return found
 
 
-def _missing(reason: str, wanted: list[str], lines: Lines, below: int) -> ToolError:
-    """Return the error of lines that are not there, with what comes nearest."""
-    told = [f"{reason}. Looked for:", *_shown(wanted)]
+def _missing(reason: str, wanted: list[str], lines: LineIndex, below: int) -> ToolError:
+    """Return the error for lines that were not found, with the most similar lines of the file."""
+    text = [f"{reason}. Looked for:", *_shown(wanted)]
     nearest = lines.nearest(wanted)
     above = lines.find(wanted, 0)
     if above is not None and above < below:
-        told.append(f"They stand at line {above + 1}, above what is already changed: give hunks in the file's order.")
+        text.append(f"They stand at line {above + 1}, above what is already changed: give hunks in the file's order.")
     elif nearest is not None:
         first, last = nearest
         last = min(last, first + _MOST_SHOWN - 1)
-        told.append(f"The nearest lines are {first + 1} to {last + 1}:")
-        told += _shown(list(lines.lines[first : last + 1]))
+        text.append(f"The nearest lines are {first + 1} to {last + 1}:")
+        text += _shown(list(lines.lines[first : last + 1]))
     else:
-        told.append(f"Nothing in the file ({len(lines.lines)} lines) is like them; read it again.")
-    return ToolError("no_match", "\n".join(told), hint="\nNothing was changed.")
+        text.append(f"Nothing in the file ({len(lines.lines)} lines) is like them; read it again.")
+    return ToolError("no_match", "\n".join(text), hint="\nNothing was changed.")
 
 
 def _shown(lines: list[str]) -> list[str]:

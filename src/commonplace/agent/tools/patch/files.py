@@ -1,12 +1,12 @@
-"""Files that a patch may change, and changing them all or not at all.
+"""Reading and writing the files of a patch: all of them are written, or none.
 
-A path stands in one of the allowed folders, by its spelling and on the disk: each name is opened in the folder that was
-opened before it, never through a link, so whoever swaps a folder for a link in between changes nothing elsewhere.
+A path must lie in one of the allowed folders, by its spelling and on the disk: each name is opened in the folder that
+was opened before it, never through a link. Whoever swaps a folder for a link in between changes nothing elsewhere.
 
-Writing has three steps. New contents go into files beside their targets; that is where a full disk shows. Then each
-target is given a second name and replaced, which is atomic and needs no room. If any of that fails, the second names
-take their places back, in reverse, and what was made is removed. Only at the end do the second names go. A program that
-is killed in between leaves whole files: old, new, or under a second name (`PART`).
+Writing has three steps. New contents go into files beside their targets; a full disk shows here. Then each target gets
+a second name and is replaced, which is atomic and needs no room. If any of that fails, the files get their first names
+back, in reverse order, and what was made is removed. Only at the end are the second names removed. A program that is
+killed in between leaves whole files: old, new, or under a second name (`PART`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ import msgspec
 from commonplace.errors import ToolError
 
 MOST_BYTES: Final = 64 * 2**20
+"""Larger files are no source code; they are held in memory while they are patched."""
 PART: Final = ".commonplace-part"
+"""How the second name of a file ends."""
 _FOLDER: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A path that may be changed: an allowed folder, and the names from there."""
+class PatchPath(msgspec.Struct, frozen=True):
+    """A path that may be changed: an allowed folder, and the names below it."""
 
     root: Path
     parts: tuple[str, ...]
@@ -44,7 +46,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.root.joinpath(*self.parts)
 
 
-class Found(msgspec.Struct, frozen=True):
+class FileContent(msgspec.Struct, frozen=True):
     """A file as it was read."""
 
     data: bytes
@@ -52,21 +54,21 @@ class Found(msgspec.Struct, frozen=True):
     stamp: tuple[int, int, int, int]
 
 
-class Write(msgspec.Struct, frozen=True):
-    """A file that is to have other contents, or none."""
+class FileWrite(msgspec.Struct, frozen=True):
+    """A file that gets new contents, or is deleted."""
 
-    place: Place
-    before: Found | None
+    place: PatchPath
+    before: FileContent | None
     after: bytes | None
     mode: int | None = None
-    """The permissions of a file that comes from elsewhere."""
+    """The permissions of a file that is moved here."""
 
 
-def place_of(text: str, cwd: Path, roots: Sequence[Path]) -> Place:
-    """Return what a path of a patch stands for.
+def patch_path(text: str, cwd: Path, roots: Sequence[Path]) -> PatchPath:
+    """Return the allowed folder and the names of a path in a patch.
 
     Raises:
-        ToolError: it leads out of the folders that may be changed.
+        ToolError: the path lies outside the folders that may be changed.
     """
     parts = [part for part in text.split("/") if part not in ("", ".")]
     try:
@@ -78,21 +80,21 @@ def place_of(text: str, cwd: Path, roots: Sequence[Path]) -> Place:
     if ".." in parts:
         raise ToolError("invalid_path", f"{text!r} has `..` in it; name the file from the working folder")
     if not text.startswith("/"):
-        return Place(cwd.resolve(), tuple(parts))
+        return PatchPath(cwd.resolve(), tuple(parts))
     whole = Path("/", *parts)
     for root in sorted({cwd, *roots}, key=lambda each: -len(each.parts)):
         for form in (root, root.resolve()):
             if whole != form and whole.is_relative_to(form):
-                return Place(root.resolve(), whole.relative_to(form).parts)
+                return PatchPath(root.resolve(), whole.relative_to(form).parts)
     places = ", ".join(str(each) for each in dict.fromkeys((cwd, *roots)))
     raise ToolError("invalid_path", f"{text!r} is outside of what may be changed: {places}")
 
 
-def read(place: Place) -> Found | None:
-    """Return what stands at a place; None if nothing does.
+def read(place: PatchPath) -> FileContent | None:
+    """Return the file at a path; None if there is none.
 
     Raises:
-        ToolError: it is no file, or one that may not be read or is too large; or the way leads through a link.
+        ToolError: it is no regular file, cannot be read, is too large, or the path leads through a link.
     """
     with _Folders() as folders:
         folder = folders.open(place)
@@ -110,17 +112,17 @@ def read(place: Place) -> Found | None:
             large = f"has {status.st_size} bytes, more than can be patched"
             raise ToolError("not_file", f"{place.path} {large if stat.S_ISREG(status.st_mode) else 'is no file'}")
         with open(descriptor, "rb") as file:  # noqa: PTH123  # opened above, without following a link
-            return Found(file.read(), stat.S_IMODE(status.st_mode), _stamp(status))
+            return FileContent(file.read(), stat.S_IMODE(status.st_mode), _stamp(status))
 
 
-def write(writes: Sequence[Write]) -> None:
+def write(writes: Sequence[FileWrite]) -> None:
     """Make all changes or none.
 
     Raises:
         ToolError: a change could not be made; everything is as it was.
     """
     with _Folders() as folders:
-        change = _Change(folders)
+        change = _Transaction(folders)
         try:
             for each in writes:
                 change.prepare(each)
@@ -137,16 +139,16 @@ def write(writes: Sequence[Write]) -> None:
         change.settle()
 
 
-class _Change:
-    """Changes on their way, and how to take each back."""
+class _Transaction:
+    """Changes that were begun, and how to undo each."""
 
     def __init__(self, folders: _Folders) -> None:
         self._folders = folders
         self._back: list[tuple[str, Callable[[], None]]] = []
-        self._parts: dict[Place, tuple[int, str]] = {}
+        self._parts: dict[PatchPath, tuple[int, str]] = {}
         self._old: list[tuple[int, str]] = []
 
-    def prepare(self, write: Write) -> None:
+    def prepare(self, write: FileWrite) -> None:
         """Write new contents beside their target."""
         if write.after is None:
             return
@@ -165,8 +167,8 @@ class _Change:
     def _made(self, folder: int, name: str) -> None:
         self._back.append((name, lambda: os.rmdir(name, dir_fd=folder)))
 
-    def make(self, write: Write) -> None:
-        """Put new contents in their place, or take a file away; what was there keeps a second name."""
+    def make(self, write: FileWrite) -> None:
+        """Put new contents in place, or remove a file; the old file keeps a second name."""
         name = write.place.parts[-1]
         folder = self._folders.open(write.place)
         if folder is None:
@@ -183,14 +185,14 @@ class _Change:
         part = self._parts[write.place][1]
         if write.before is None:
             # A link fails where a rename would silently replace a file that came in between.
-            _link(folder, part, name, Found(write.after, write.mode or 0o666, (0, 0, 0, 0)))
+            _link(folder, part, name, FileContent(write.after, write.mode or 0o666, (0, 0, 0, 0)))
             self._back.append((str(write.place.path), lambda: os.unlink(name, dir_fd=folder)))
             self._old.append((folder, part))
         else:
             os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def undo(self) -> list[str]:
-        """Put everything back, the last first; return what could not be."""
+        """Undo everything, the last change first; return the paths where that failed."""
         lost: list[str] = []
         for name, back in reversed(self._back):
             try:
@@ -208,8 +210,8 @@ class _Change:
                 os.unlink(name, dir_fd=folder)
 
 
-def _link(folder: int, name: str, second: str, before: Found) -> None:
-    """Give a file a second name; where the disk knows no such thing, a copy does."""
+def _link(folder: int, name: str, second: str, before: FileContent) -> None:
+    """Give a file a second name; a file system without hard links gets a copy."""
     try:
         os.link(name, second, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except OSError as error:
@@ -226,8 +228,8 @@ def _take_back(folder: int, second: str, name: str) -> None:
         os.unlink(second, dir_fd=folder)
 
 
-def _check(folder: int, name: str, write: Write) -> None:
-    """Refuse to replace what is not what was read."""
+def _check(folder: int, name: str, write: FileWrite) -> None:
+    """Raise ToolError if a file is not the one that was read."""
     try:
         stamp = _stamp(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
@@ -236,7 +238,7 @@ def _check(folder: int, name: str, write: Write) -> None:
         raise _changed(write.place)
 
 
-def _changed(place: Place) -> ToolError:
+def _changed(place: PatchPath) -> ToolError:
     return ToolError("changed", f"{place.path} changed while it was being patched; read it again")
 
 
@@ -244,7 +246,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int, int]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _refused(place: Place, error: OSError) -> ToolError:
+def _refused(place: PatchPath, error: OSError) -> ToolError:
     if error.errno == errno.ELOOP:
         return ToolError("invalid_path", f"{place.path} is a link; name the file that it leads to")
     return ToolError("io", f"{place.path} cannot be opened: {error.strerror}")
@@ -265,8 +267,8 @@ class _Folders:
         for descriptor in self._open.values():
             os.close(descriptor)
 
-    def open(self, place: Place, make: Callable[[int, str], None] | None = None) -> int | None:
-        """Return the folder of a place; None if it is not there and not to be made."""
+    def open(self, place: PatchPath, make: Callable[[int, str], None] | None = None) -> int | None:
+        """Return the folder of a path, opened; None if it does not exist and `make` is not given."""
         try:
             here = self._at(place.root, (), lambda: os.open(place.root, _FOLDER))
         except OSError as error:
@@ -284,7 +286,7 @@ class _Folders:
                 raise _through(place, count, error) from None
         return here
 
-    def _below(self, place: Place, here: int, count: int) -> int:
+    def _below(self, place: PatchPath, here: int, count: int) -> int:
         name = place.parts[count - 1]
         return self._at(place.root, place.parts[:count], lambda: os.open(name, _FOLDER, dir_fd=here))
 
@@ -294,7 +296,7 @@ class _Folders:
         return self._open[root, parts]
 
 
-def _through(place: Place, count: int, error: OSError) -> ToolError:
+def _through(place: PatchPath, count: int, error: OSError) -> ToolError:
     path = place.root.joinpath(*place.parts[:count])
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return ToolError("invalid_path", f"{path} is a link or no folder; name the file by its own path")

@@ -1,7 +1,7 @@
-"""Finding the lines of a hunk in a file: exactly first, then with more and more patience for how models copy text.
+"""Find the lines of a hunk in a file: exactly first, then more and more loosely, as models copy text. Pure.
 
-First as they are, then without blanks at the ends of lines, then with all blanks alike, then with signs that look alike
-made one. A closer match anywhere below the last hunk is better than a looser one above it. Pure.
+The lines are compared as they are, then without blanks at their ends, then with all blanks equal, then with characters
+equal that look alike. A closer match anywhere below the last hunk is better than a looser one above it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALIKE: Final = {
     ord("\u2026"): "...",
 }
 _MOST_COMPARED: Final = 20_000
-"""Lines that are looked at to say what comes nearest."""
+"""Lines that are compared to find the most similar ones, for an error."""
 _COMPARED: Final = 200
 """Characters of a line that are compared for that."""
 
@@ -42,7 +42,7 @@ def _alike(line: str) -> str:
 LEVELS: Final[tuple[Callable[[str], str], ...]] = (_as_is, str.rstrip, _blanks, _alike)
 
 
-class Lines:
+class LineIndex:
     """The lines of a file, ready to be searched."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -50,7 +50,7 @@ class Lines:
         self._prepared: dict[int, list[str]] = {}
 
     def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
-        """Return the first place from `start` on where lines stand, by the closest way that finds any."""
+        """Return the first index from `start` on where lines match, by the closest comparison that finds any."""
         if not wanted:
             return None
         last = len(self.lines) - len(wanted)
@@ -67,7 +67,7 @@ class Lines:
         return self._prepared[level]
 
     def nearest(self, wanted: Sequence[str]) -> tuple[int, int] | None:
-        """Return the first and last line (from 0) of the place that is most like what was wanted."""
+        """Return the first and last index of the lines that are most similar to those wanted."""
         there = self._at(len(LEVELS) - 1)[:_MOST_COMPARED]
         sought = [_alike(line) for line in wanted]
         if not there or not any(sought):
@@ -94,9 +94,9 @@ class Lines:
 
 
 def _first(there: Sequence[str], sought: Sequence[str], start: int) -> int | None:
-    """Return the first place of lines among others, in time that grows with both and not with their product."""
+    """Return the first index of a run of lines, in linear time (Knuth–Morris–Pratt)."""
     shorter = [0] * len(sought)
-    """For each line: how much of the beginning of what is sought ends with it."""
+    """For each line sought: the length of the longest proper prefix of the run that ends there."""
     length = 0
     for at in range(1, len(sought)):
         while length and sought[at] != sought[length]:

@@ -1,4 +1,4 @@
-"""The text of a patch, read into what it asks for. Pure; every error names the line of the patch that is wrong.
+"""Parse the text of a patch into operations on files. Pure; every error names the line of the patch that is wrong.
 
     *** Begin Patch
     *** Add File: PATH            then lines with `+`
@@ -8,8 +8,8 @@
     *** End of File               the hunk before it ends where the file ends
     *** End Patch
 
-Models wrap a patch in what they know: a fence, a here-document, the heads of hunks that `diff` writes. What is around
-the outer lines is left aside, and numbers in a head are not believed: the lines say where a change belongs.
+Models wrap a patch in a code fence, in a here-document, or write the hunk headers of `diff`. Text around the outer
+lines is ignored, and so are the line numbers of a header: the context lines say where a change belongs.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ _NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """One change: lines that are there, each kept or taken out, and lines that come."""
+    """One change: lines of the file that stay or are removed, and new lines."""
 
     number: int
-    """Among the hunks of its file, from 1."""
+    """Its number among the hunks of its file, from 1."""
     above: tuple[str, ...]
-    """Lines that stand above it, outermost first."""
+    """Lines that stand somewhere above it, outermost first."""
     lines: tuple[tuple[str, str], ...]
     """Sign and text."""
     at_end: bool = False
 
     def old(self) -> list[str]:
-        """Return the lines that must be there."""
+        """Return the lines that the file must contain."""
         return [text for sign, text in self.lines if sign != "+"]
 
 
-class Add(msgspec.Struct, frozen=True):
+class AddFile(msgspec.Struct, frozen=True):
     """A new file."""
 
     path: str
     lines: tuple[str, ...]
 
 
-class Delete(msgspec.Struct, frozen=True):
-    """A file that goes."""
+class DeleteFile(msgspec.Struct, frozen=True):
+    """A file that is deleted."""
 
     path: str
 
 
-class Update(msgspec.Struct, frozen=True):
+class UpdateFile(msgspec.Struct, frozen=True):
     """A file that changes, or only moves."""
 
     path: str
@@ -69,11 +69,11 @@ class Update(msgspec.Struct, frozen=True):
     hunks: tuple[Hunk, ...]
 
 
-Operation = Add | Delete | Update
+Operation = AddFile | DeleteFile | UpdateFile
 
 
 def parse(text: str) -> list[Operation]:
-    """Return what a patch asks for, in its order.
+    """Return the operations of a patch, in their order.
 
     Raises:
         ToolError: it is no patch.
@@ -87,7 +87,7 @@ def parse(text: str) -> list[Operation]:
     last = next((at for at in range(len(lines) - 1, first, -1) if lines[at].strip() == _END), None)
     if last is None:
         raise _wrong(f"there is no line `{_END}`; the patch may have been cut off")
-    reader = _Reader(lines, first + 1, last)
+    reader = _PatchReader(lines, first + 1, last)
     operations: list[Operation] = []
     while (line := reader.peek()) is not None:
         if not line.strip():
@@ -99,8 +99,8 @@ def parse(text: str) -> list[Operation]:
     return operations
 
 
-class _Reader:
-    """The lines between the outer ones."""
+class _PatchReader:
+    """Reads the lines between the first and the last line of a patch."""
 
     def __init__(self, lines: list[str], first: int, end: int) -> None:
         self._lines = lines
@@ -123,7 +123,7 @@ def _wrong(reason: str) -> ToolError:
     return ToolError("bad_patch", f"the patch cannot be read: {reason}")
 
 
-def _operation(reader: _Reader, line: str) -> Operation:
+def _operation(reader: _PatchReader, line: str) -> Operation:
     for head, build in ((_ADD, _add), (_DELETE, _delete), (_UPDATE, _update)):
         if line.strip().startswith(head.rstrip()):
             path = line.strip().removeprefix(head.rstrip()).strip()
@@ -134,7 +134,7 @@ def _operation(reader: _Reader, line: str) -> Operation:
     raise reader.wrong("expected `*** Add File:`, `*** Update File:` or `*** Delete File:`")
 
 
-def _add(reader: _Reader, path: str) -> Add:
+def _add(reader: _PatchReader, path: str) -> AddFile:
     lines: list[str] = []
     while (line := reader.peek()) is not None and not line.startswith("*** "):
         if not line.startswith("+"):
@@ -143,11 +143,11 @@ def _add(reader: _Reader, path: str) -> Add:
             raise reader.wrong("each line of a new file begins with `+`")
         lines.append(line[1:])
         reader.skip()
-    return Add(path, tuple(lines))
+    return AddFile(path, tuple(lines))
 
 
-def _ends(reader: _Reader) -> bool:
-    """Pass over empty lines; say whether nothing of the same file follows them."""
+def _ends(reader: _PatchReader) -> bool:
+    """Skip empty lines; return whether the operations on this file end here."""
     begin = reader.at
     while (line := reader.peek()) is not None and not line.rstrip("\r"):
         reader.skip()
@@ -157,11 +157,11 @@ def _ends(reader: _Reader) -> bool:
     return False
 
 
-def _delete(reader: _Reader, path: str) -> Delete:
-    return Delete(path)
+def _delete(reader: _PatchReader, path: str) -> DeleteFile:
+    return DeleteFile(path)
 
 
-def _update(reader: _Reader, path: str) -> Update:
+def _update(reader: _PatchReader, path: str) -> UpdateFile:
     to: str | None = None
     line = reader.peek()
     if line is not None and line.startswith(_MOVE.rstrip()):
@@ -176,10 +176,10 @@ def _update(reader: _Reader, path: str) -> Update:
         hunks.append(_hunk(reader, len(hunks) + 1))
     if not hunks and to is None:
         raise reader.wrong(f"nothing is changed in {path}")
-    return Update(path, to, tuple(hunks))
+    return UpdateFile(path, to, tuple(hunks))
 
 
-def _hunk(reader: _Reader, number: int) -> Hunk:
+def _hunk(reader: _PatchReader, number: int) -> Hunk:
     above: list[str] = []
     while (line := reader.peek()) is not None and line.startswith("@@"):
         numbered = _NUMBERS.match(line)

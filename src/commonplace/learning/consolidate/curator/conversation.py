@@ -1,9 +1,9 @@
 """One conversation with the restricted agent, on the runtime that every agent here runs on, and watched.
 
 The session is bare (`Profile.bare`): the model is told its instructions and the message, and nothing about the person,
-the machine or any project; nothing is recorded, nothing lies around it (`Alone`), and its tools are exactly those of a
-bench. Its model is watched: requests, tokens and the size of an answer have limits, and what went wrong is kept as it
-was raised, since a turn only tells a sentence of it.
+the machine or any project; nothing is recorded, it has no memory (`IsolatedEnvironment`), and its tools are exactly
+those of a bench. Its model is watched: requests, tokens and the size of an answer have limits, and what went wrong is
+kept as it was raised, since a turn only tells a sentence of it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Final
 import anyio
 import msgspec
 
-from commonplace.agent import events, opening
-from commonplace.agent import input as inputs
-from commonplace.agent.outside import Alone
+from commonplace.agent import events, open_session, user_input
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
+from commonplace.agent.session_environment import IsolatedEnvironment
+from commonplace.agent.turn import run_turn
 from commonplace.errors import CommonplaceError, ConsolidationFailed, ContextTooLong
 from commonplace.learning.consolidate.curator import prompts
 from commonplace.learning.consolidate.curator.limits import Settings
@@ -131,9 +131,8 @@ async def converse(talk: Talk, root: Path, bench: Bench, message: str, review: R
     failure: CommonplaceError | None = None
     wrong: list[str] = []
     async with anyio.create_task_group() as tasks:
-        alone = Alone({}, talk.now)
-        session = await opening.start(_profile(talk, root), watched, alone, tasks, None, tools=bench.tools())
-        session.pace = talk.settings.pace
+        alone = IsolatedEnvironment({}, talk.now)
+        session = await open_session.start(_profile(talk, root), watched, alone, tasks, None, tools=bench.tools())
         bench.on_end = lambda why: _end(session, why)
         try:
             await _turn(session, watched, bench, message, talk.name)
@@ -164,16 +163,17 @@ def _profile(talk: Talk, root: Path) -> Profile:
         source="memory_consolidation",
         memory_mode="disabled",
         undo=False,
+        pace=talk.settings.pace,
     )
 
 
 def _end(session: Session, why: str) -> None:
     if session.turn is not None:
-        session.turn.stopped = why
+        session.turn.stop(why)
 
 
 async def _turn(session: Session, watched: Watched, bench: Bench, message: str, name: str) -> None:
-    end = await session.run(inputs.text(message))
+    end = await run_turn(session, user_input.text(message))
     if bench.problem is not None:
         raise ConsolidationFailed(f"{name} was stopped: {bench.problem}.", hint=_LATER)
     if isinstance(end, events.TurnFailed):

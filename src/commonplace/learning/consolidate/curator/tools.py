@@ -18,7 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.agent.tools import arguments
-from commonplace.agent.tools.registry import Call, Context, Definition, Output, Tool
+from commonplace.agent.tools.registry import Tool, ToolContext, ToolDefinition, ToolInvocation, ToolOutput
 from commonplace.errors import ToolError
 from commonplace.learning.consolidate.curator import prompts, staged_files
 from commonplace.learning.consolidate.curator.limits import Settings
@@ -106,13 +106,13 @@ class Bench:
         self.is_done = self._is_broken = False
         self._failed_in_a_row = 0
 
-    async def called(self, call: Call, act: Callable[[], str]) -> Output:
+    async def called(self, call: ToolInvocation, act: Callable[[], str]) -> ToolOutput:
         """Answer a call, if there may be one more."""
         self._calls += 1
         if self.problem is None and self._calls > self._settings.calls:
             self._stop(f"it made more than {self._settings.calls} calls")
         if self.problem is not None:
-            return Output(content=f"Stopped: {self.problem}.", ok=False)
+            return ToolOutput(content=f"Stopped: {self.problem}.", ok=False)
         try:
             text, ok = await anyio.to_thread.run_sync(act), True
         except ToolError as error:
@@ -120,9 +120,9 @@ class Bench:
         except OSError as error:
             text, ok = f"{call.name} failed: {error.strerror}", False
         self._note(call, text, ok)
-        return Output(content=self._bounded(text), ok=ok)
+        return ToolOutput(content=self._bounded(text), ok=ok)
 
-    def _note(self, call: Call, text: str, ok: bool) -> None:
+    def _note(self, call: ToolInvocation, text: str, ok: bool) -> None:
         self._failed_in_a_row = 0 if ok else self._failed_in_a_row + 1
         if call.name in ("edit", "write"):
             self._is_broken = not ok
@@ -156,7 +156,7 @@ class Bench:
 
     def _read(self, given: _Read) -> str:
         if given.line < 1 or given.lines < 1:
-            raise arguments.bad("line and lines count from 1")
+            raise arguments.bad_arguments("line and lines count from 1")
         lines = staged_files.read(self._root, given.path).split("\n")
         wanted = lines[given.line - 1 : given.line - 1 + min(given.lines, _LINES)]
         return "\n".join(f"{number}: {line}" for number, line in enumerate(wanted, given.line)) or "(no such line)"
@@ -174,7 +174,7 @@ class Bench:
         staged_files.may_write(given.path, self._owned)
         text = staged_files.read(self._root, given.path)
         if not given.changes:
-            raise arguments.bad("there is no change in changes")
+            raise arguments.bad_arguments("there is no change in changes")
         for change in given.changes:
             times = text.count(change.old) if change.old else 0
             if times != 1:
@@ -228,8 +228,8 @@ class _Tool:
         self._act = act
         schema = {"additionalProperties": False, **arguments.schema(kind)}
         schema.pop("title", None)
-        self.definition = Definition(name, "function", prompts.text(f"tool_{name}"), schema)
+        self.definition = ToolDefinition(name, "function", prompts.text(f"tool_{name}"), schema)
 
-    async def run(self, call: Call, context: Context) -> Output:
+    async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Do what was asked."""
         return await self._bench.called(call, lambda: self._act(arguments.decode(call.arguments, self._kind)))

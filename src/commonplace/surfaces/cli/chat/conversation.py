@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from commonplace.agent import events
-from commonplace.agent.approving import Decision
+from commonplace.agent.approvals.requests import Decision
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.chat import commands, questions

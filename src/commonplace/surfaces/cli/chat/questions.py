@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from commonplace.agent import events
-from commonplace.agent.approving import Decision
+from commonplace.agent.approvals.requests import Decision
 from commonplace.surfaces.cli.output import safe
 
 _SHELLS: Final = ("bash", "sh", "zsh", "dash")

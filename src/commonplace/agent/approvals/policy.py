@@ -1,0 +1,54 @@
+"""The rules of consent: what runs without asking, what is refused, and what a person must allow. Pure.
+
+    what is to be done                          untrusted    on-request     never
+    a command that only reads                   confined     confined       confined
+    any other command                           ask          confined       confined
+    a command that asks to run unconfined       ask          ask            refused
+    a command that cannot be confined here      ask          ask            refused
+    a change inside the workspace               free         free           free
+    a change elsewhere, or to a protected path  ask          ask            refused
+    a server's tool that may change something   ask          free           free
+
+With full access nothing is asked and nothing is confined. What a person allowed runs unconfined, since they saw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, Literal
+
+from commonplace.agent.approvals import harmless_commands
+from commonplace.agent.approvals.harmless_commands import Prefix
+from commonplace.agent.profile import Profile
+from commonplace.agent.tools.registry import Action
+
+Verdict = Literal["confined", "free", "ask"]
+_NOBODY: Final = "nobody can be asked for consent in this session"
+
+
+class ActionRefused(Exception):
+    """An action may not be done, and nobody can be asked."""
+
+
+def judge(profile: Profile, action: Action, problem: str | None, allowed: Collection[Prefix] = ()) -> Verdict:
+    """Return how an action may be done; `problem` says why it cannot be confined, or why a path is protected.
+
+    Raises:
+        ActionRefused: it may not be done.
+    """
+    if profile.sandbox == "danger-full-access":
+        return "free"
+    if action.kind == "call":
+        return "ask" if profile.approval == "untrusted" and not action.read_only else "free"
+    if action.kind == "run" and not action.escalated and problem is None:
+        trusted = profile.approval != "untrusted" or harmless_commands.is_harmless(action.command)
+        if trusted:
+            return "confined"
+    if action.kind == "change" and problem is None:
+        return "free"
+    if action.kind == "run" and harmless_commands.is_allowed(action.command, allowed):
+        return "free"
+    if profile.approval == "never":
+        why = problem or "it asks to run without the sandbox"
+        raise ActionRefused(f"{why}; {_NOBODY}. The person can allow it with --sandbox danger-full-access.")
+    return "ask"

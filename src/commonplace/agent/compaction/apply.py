@@ -1,0 +1,80 @@
+"""A shorter history, made and put in place: by the model's server, by a model's summary, or without a model.
+
+The shorter history comes from `context.compaction`, which checks its contract. Here the model is called for it and the
+result is written down. In the middle of a turn the context goes back in at once, before the last request.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from commonplace.agent import prompt_sections, turn_context
+from commonplace.agent.compaction import remote
+from commonplace.agent.session import Session
+from commonplace.agent.session_environment import new_id
+from commonplace.agent.turn_state import TurnState
+from commonplace.context import compaction, world_state
+from commonplace.context.compaction import Compacted, Options, placement
+from commonplace.context.compaction.model_summary import ModelSummariser
+from commonplace.context.triggers import Trigger
+
+
+async def shorten(session: Session, turn: TurnState) -> Compacted:
+    """Return a shorter history; nothing is changed yet."""
+    profile = turn.profile
+    options = Options(_window(session, turn), profile.target_percent, profile.digest_tokens)
+    if profile.remote_compaction and profile.choice.provider.api == "responses":
+        result = await remote.compact(session, turn, options)
+        if result is not None:
+            return result
+    summariser = ModelSummariser(session.model, profile.choice, profile.base, profile.effective_effort)
+    tally = session.prompt.tally(str(profile.cwd))
+    return await compaction.compact(session.history.entries, tally, options, summariser)
+
+
+def _window(session: Session, turn: TurnState) -> int:
+    """Return the window in tokens of our own estimate; where the server counts more than we do, it is smaller."""
+    profile, history = turn.profile, session.history
+    window = profile.window.effective or profile.choice.info.window
+    window = min(window, profile.compact_at or window)  # where it is compacted earlier, less is left
+    if session.usage.refused_at is not None:  # the server's count is not known, only that so much is too much
+        return min(window, session.usage.refused_at)
+    estimate, counted = history.estimate(profile.base), history.used()
+    least = min(window, -(-compaction.FLOOR_TOKENS * 100 // profile.target_percent))  # a count may be wild
+    return max(window * estimate // counted, least) if 0 < estimate < counted else window
+
+
+async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, result: Compacted) -> None:
+    """Replace the history by a shorter one, and write into the ledger what was kept."""
+    prompt, ledger = session.prompt, session.ledger
+    kept = result.items
+    memories = await turn_context.memory_texts(session, turn) if trigger.injects else ()
+    prompt.replace(kept)
+    session.usage.estimate_anew(turn.profile)
+    sections = prompt_sections.sections(session, turn.profile)  # as they are now: there is room again
+    if trigger.injects:
+        kept = placement.insert(kept, [msgspec.json.encode(item) for item in world_state.full(sections, memories)])
+        prompt.replace(kept)
+    prompt.open_window(new_id(session.environment.now()))
+    ledger.note("compacted", _payload(session, turn, result, kept))
+    score = None if result.score is None else msgspec.to_builtins(result.score)
+    ledger.note_own("retention", score=score, fallback=result.fallback)
+    if trigger.injects:
+        turn_context.tell_again(session, turn, sections)
+
+
+def _payload(session: Session, turn: TurnState, result: Compacted, kept: list[bytes]) -> dict[str, Any]:
+    """Return the payload of the `compacted` line."""
+    window = session.prompt.window
+    previous = session.prompt.previous_model or turn.profile.choice.slug
+    return {
+        "message": result.message,
+        "replacement_history": [msgspec.Raw(raw) for raw in kept],
+        "window_number": window.number,
+        "first_window_id": window.first_id,
+        "previous_window_id": window.previous_id,
+        "window_id": window.id,
+        "resume_metadata": {"previous_turn_settings": {"model": previous}},
+    }

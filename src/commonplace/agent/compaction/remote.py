@@ -1,0 +1,58 @@
+"""Compaction by the model's server, which summarises the conversation in a form that only it can read (spec §4.6).
+
+It is used only where the settings ask for it. If the server fails, or its result is not smaller, the caller falls back
+to a summary of our own.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import msgspec
+
+from commonplace.agent.session import Session
+from commonplace.agent.turn_state import TurnState
+from commonplace.context import digest
+from commonplace.context.compaction import Compacted, Options, contract, kept_messages, sizes
+from commonplace.context.compaction import remote as rules
+from commonplace.context.tokens import approximate_tokens
+from commonplace.errors import ModelError
+from commonplace.models.base import ItemDone, Request
+
+_TRIGGER = msgspec.json.encode({"type": "compaction_trigger"})
+
+
+async def compact(session: Session, turn: TurnState, options: Options) -> Compacted | None:
+    """Return the history as the server compacted it; None if it failed, or if its result is not smaller."""
+    profile, entries = turn.profile, session.history.entries
+    before = sum(entry.tokens for entry in entries)
+    if before <= options.target:
+        return Compacted("unchanged", before, before, [entry.raw for entry in entries])
+    prompt = session.history.for_prompt(profile.choice.info.modalities)
+    sent = rules.fitted(prompt, options.window, approximate_tokens(profile.base))
+    request = Request(
+        model=profile.choice.slug,
+        instructions=profile.base,
+        input=(*sent, _TRIGGER),
+        effort=profile.effective_effort,
+        prompt_cache_key=session.thread_id,
+    )
+    summary: bytes | None = None
+    try:
+        async with aclosing(session.model.stream(request)) as stream:
+            async for event in stream:
+                if isinstance(event, ItemDone):
+                    summary = event.item
+    except ModelError:
+        return None
+    if summary is None:
+        return None
+    kept = rules.beside([entry.raw for entry in entries], summary)
+    after = sizes.total(kept)
+    if after >= before or after > options.target:
+        return None
+    tally = session.prompt.tally(str(profile.cwd))
+    shown = "\n".join(raw.decode() for raw in kept[:-1])
+    score = digest.score(tally, digest.material_of(tally).chances, shown)
+    checked = contract.check(contract.Replaced(entries, kept, options.target, kept_messages.last_request(entries)))
+    return Compacted("compacted", before, after, kept, "", "", score, fallback=False, contract=checked)

@@ -1,0 +1,54 @@
+"""The sandbox of one session: its policy, and whether an action can be confined by it on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio.to_thread
+
+from commonplace.agent.profile import Profile
+from commonplace.agent.sandbox import detection, policy
+from commonplace.agent.sandbox.command_wrapper import SandboxSupport, confine, unmet
+from commonplace.agent.sandbox.policy import SandboxPolicy
+from commonplace.agent.sandbox.writable_paths import unchangeable
+from commonplace.agent.tools.processes import Launch
+from commonplace.agent.tools.registry import Action
+
+
+class SessionSandbox:
+    """Confines the commands of one session.
+
+    Invariant: `support` is None until the first command is checked; then it is what this machine really does.
+    """
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self.support: SandboxSupport | None = None
+
+    def policy(self, profile: Profile) -> SandboxPolicy:
+        """Return what commands may do under a profile."""
+        return policy.session_policy(
+            profile.sandbox,
+            profile.cwd,
+            home=profile.home,
+            environment=self._variables,
+            roots=profile.roots,
+            network=profile.network,
+        )
+
+    async def problem(self, profile: Profile, action: Action) -> str | None:
+        """Return why a command cannot be confined, or why a file may not be changed; None if neither is so."""
+        if profile.sandbox == "danger-full-access" or action.kind == "call":
+            return None
+        allowed = self.policy(profile)
+        if action.kind == "change":
+            reasons = (unchangeable(allowed, Path(path)) for path in action.paths)
+            return next((reason for reason in reasons if reason is not None), None)
+        self.support = await anyio.to_thread.run_sync(detection.detect)
+        return unmet(allowed, self.support)
+
+    def confine(self, profile: Profile, launch: Launch) -> Launch:
+        """Return what to start so that a command runs confined (raises ToolError: it cannot be confined)."""
+        assert self.support is not None, "a command is checked before it is confined"
+        return confine(launch, self.policy(profile), self.support)

@@ -1,0 +1,110 @@
+"""The rules of consent: the table of `approvals.policy`, one row per cell, and cases beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scripted_session import BASE, choice
+
+from commonplace.agent.approvals.policy import ActionRefused, judge
+from commonplace.agent.profile import Approval, Profile, Sandbox
+from commonplace.agent.tools.registry import Action
+
+HERE = Path("/project")
+LOOKS = Action("c", "run", HERE, ("bash", "-c", "ls -l | head"))
+DOES = Action("c", "run", HERE, ("bash", "-c", "npm run build"))
+FREE = Action("c", "run", HERE, ("bash", "-c", "npm run build"), escalated=True)
+FREE_LOOK = Action("c", "run", HERE, ("bash", "-c", "ls"), escalated=True)
+CHANGE = Action("c", "change", HERE, paths=("/project/a",))
+CALL = Action("c", "call", HERE, ("mcp", "a", "b", "{}"))
+READ = Action("c", "call", HERE, ("mcp", "a", "b", "{}"), read_only=True)
+WHY = "it cannot be confined"
+COLUMNS: tuple[Approval, ...] = ("untrusted", "on-request", "never")
+ROWS = [
+    ("a command that only looks", LOOKS, None, ("confined", "confined", "confined")),
+    ("any other command", DOES, None, ("ask", "confined", "confined")),
+    ("a command that asks to run unconfined", FREE, None, ("ask", "ask", "refused")),
+    ("a command that only looks and asks to run unconfined", FREE_LOOK, None, ("ask", "ask", "refused")),
+    ("a command that only looks and cannot be confined here", LOOKS, WHY, ("ask", "ask", "refused")),
+    ("a command that cannot be confined here", DOES, WHY, ("ask", "ask", "refused")),
+    ("a change inside the workspace", CHANGE, None, ("free", "free", "free")),
+    ("a change elsewhere, or to what is guarded", CHANGE, WHY, ("ask", "ask", "refused")),
+    ("a server's tool that may change something", CALL, None, ("ask", "free", "free")),
+    ("a server's tool that only reads", READ, None, ("free", "free", "free")),
+]
+CELLS = [
+    pytest.param(action, problem, approval, verdict, id=f"{name}-{approval}")
+    for name, action, problem, verdicts in ROWS
+    for approval, verdict in zip(COLUMNS, verdicts, strict=True)
+]
+
+
+def profile(approval: Approval, sandbox: Sandbox = "workspace-write") -> Profile:
+    return Profile(cwd=HERE, home=Path("/home"), choice=choice(), base=BASE, approval=approval, sandbox=sandbox)
+
+
+def verdict(who: Profile, action: Action, problem: str | None, allowed: tuple[tuple[str, ...], ...] = ()) -> str:
+    try:
+        return judge(who, action, problem, allowed)
+    except ActionRefused as refused:
+        return "refused" if "nobody can be asked" in str(refused) else str(refused)
+
+
+@pytest.mark.parametrize(("action", "problem", "approval", "wanted"), CELLS)
+@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write"])
+def test_each_action_is_judged_by_the_table(
+    action: Action, problem: str | None, approval: Approval, wanted: str, sandbox: Sandbox
+) -> None:
+    assert wanted == verdict(profile(approval, sandbox), action, problem)
+
+
+@pytest.mark.parametrize("approval", COLUMNS)
+@pytest.mark.parametrize("action", [LOOKS, DOES, FREE, CHANGE, CALL, READ])
+def test_with_full_access_nothing_is_asked_and_nothing_confined(approval: Approval, action: Action) -> None:
+    assert "free" == verdict(profile(approval, "danger-full-access"), action, None)
+
+
+@pytest.mark.parametrize("approval", COLUMNS)
+@pytest.mark.parametrize(
+    ("action", "problem", "wanted"),
+    [
+        (FREE, None, ("free", "free", "free")),
+        (DOES, WHY, ("free", "free", "free")),
+        (DOES, None, ("free", "confined", "confined")),
+        (CHANGE, WHY, ("ask", "ask", "refused")),
+        (CALL, None, ("ask", "free", "free")),
+    ],
+)
+def test_what_a_person_allowed_by_its_first_words_runs_without_asking(
+    approval: Approval, action: Action, problem: str | None, wanted: tuple[str, ...]
+) -> None:
+    allowed = (("npm", "run"), ("mcp",))
+    assert wanted[COLUMNS.index(approval)] == verdict(profile(approval), action, problem, allowed)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["npm run build && rm -r x", "npm run $(rm x)", "npm install", "npm", "npm run x > /etc/passwd", "sudo npm run x"],
+)
+def test_an_allowed_command_takes_no_other_along(script: str) -> None:
+    action = Action("c", "run", HERE, ("bash", "-c", script), escalated=True)
+    assert "refused" == verdict(profile("never"), action, None, (("npm", "run"),))
+
+
+@pytest.mark.parametrize(
+    ("script", "wanted"),
+    [
+        ("cat a | grep b", "confined"),
+        ("git status && git log", "confined"),
+        ("sed -n 1,5p a", "confined"),
+        ("cat a > b", "ask"),
+        ("echo $(date)", "ask"),
+        ("git -c core.pager=x log", "ask"),
+        ("find . -delete", "ask"),
+        ("sed -i s/a/b/ c", "ask"),
+    ],
+)
+def test_who_trusts_nothing_is_asked_only_about_what_may_do_something(script: str, wanted: str) -> None:
+    action = Action("c", "run", HERE, ("bash", "-c", script))
+    assert wanted == verdict(profile("untrusted"), action, None)
