@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +14,14 @@ SOURCE = ROOT / "src"
 PACKAGE = "commonplace"
 
 LATE_IMPORTS = {
+    "agent.compaction.schedule": "the digest is slow to import, and most turns do not compact",
+    "agent.open_session": "the digest is slow to import, and only a compaction needs it",
+    "agent.prompt_state": "the digest is slow to import, and only a compaction needs it",
+    "agent.sandbox.command_wrapper": "the launcher loads ctypes, and importing it leaves it compiled on the disk",
+    "agent.servers.pool": "the MCP SDK takes a second to import, and most sessions have no servers",
+    "agent.session": "servers are slow to import, and most sessions have none",
+    "agent.tools.recall": "numpy and the stemmer are slow to import, and most turns recall nothing",
+    "agent.turn_snapshots": "pygit2 is slow to import, and most turns change nothing",
     "learning.providers": "models and the curator import httpx2 and the agent; learning without a model needs neither",
     "learning.estimate": "the prompts of a model are needed only where one is named",
     "models.providers": "httpx2 takes 60 ms to import and is needed by the first request only",
@@ -107,3 +116,71 @@ def test_modules_of_ours_are_imported_at_the_top_but_where_a_start_up_needs_it()
 
     assert {} == {name: lines for name, lines in late.items() if name not in LATE_IMPORTS}
     assert set() == LATE_IMPORTS.keys() - late.keys()
+
+
+FLOW_STEP = re.compile(r"^(?P<indent> *)\d+\. `(?P<name>[\w.]+)`$")
+MOST_STEPS = 8
+LAYERS = (
+    "surfaces", "clients", "app", "learning", "agent", "memory", "search", "sessions", "importers", "projects", "context",
+    "models", "state", "rollout", "config", "redact", "protocol", "errors",
+)  # fmt: skip
+
+
+def flows() -> dict[str, list[tuple[int, str]]]:
+    """The flows of docs/architecture.md: each step with its indentation."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    title = ""
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## Four flows")[2].partition("\n## ")[0]
+    for line in page.splitlines():
+        if line.startswith("### "):
+            title = line[4:]
+            found[title] = []
+        elif step := FLOW_STEP.match(line):
+            found[title].append((len(step["indent"]), step["name"]))
+    return found
+
+
+def definition(step: str) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef:
+    """Return the function, method or class that a step names."""
+    module = step
+    while module not in modules():
+        module = module.rpartition(".")[0]
+        assert module, f"there is no module for {step}"
+    node: ast.AST = tree(module)
+    for name in step.removeprefix(f"{module}.").split("."):
+        body: list[ast.stmt] = getattr(node, "body", [])
+        named = [each for each in body if getattr(each, "name", None) == name]
+        assert named, f"{step} does not exist"
+        node = named[0]
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    return node
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return every name and attribute that a piece of code uses."""
+    used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return used | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+
+
+def test_there_are_four_flows_of_at_most_eight_steps() -> None:
+    assert {"A turn": 8, "Learning": 8, "Remembering": 7, "Resuming": 7} == {
+        title: len(steps) for title, steps in flows().items()
+    }
+    assert all(len(steps) <= MOST_STEPS for steps in flows().values())
+
+
+def caller_of(steps: list[tuple[int, str]], place: int) -> str | None:
+    """Return the step that calls another: the one before it, or of an indented step the nearest with less indentation."""
+    indent = steps[place][0]
+    above = [step for depth, step in steps[:place] if (depth < indent if indent else depth == 0)]
+    return above[-1] if above else None
+
+
+def test_each_step_of_a_flow_uses_the_next_and_none_goes_up() -> None:
+    for title, steps in flows().items():
+        for place, (_, step) in enumerate(steps):
+            definition(step)
+            caller = caller_of(steps, place)
+            if caller is not None:
+                assert step.rpartition(".")[2] in names_in(definition(caller)), f"{title}: {caller} does not use {step}"
+                assert LAYERS.index(caller.split(".")[0]) <= LAYERS.index(step.split(".")[0]), f"{caller} → {step}"

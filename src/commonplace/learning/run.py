@@ -82,14 +82,14 @@ async def run(
     async with providers.open(home) as who:
         report = LearningReport()
         try:
-            await _run(home, request or LearningRequest(), who, report, background=background, progress=progress)
+            await run_phases(home, request or LearningRequest(), who, report, background=background, progress=progress)
         finally:
             cost = who.cost()
             report.cost = {"requests": cost.requests, "tokens": cost.tokens}
     return report
 
 
-async def _run(
+async def run_phases(
     home: Home,
     request: LearningRequest,
     who: Learners,
@@ -98,6 +98,7 @@ async def _run(
     background: bool,
     progress: Progress | None,
 ) -> None:
+    """Run the phases that were asked for, and put what they did into the report."""
     index = await home.index()
     await index.refresh(home.path)
     await assignment.settle(home)
@@ -117,7 +118,7 @@ async def _run(
         since_s=request.since_s,
     )
     if 1 in request.phases:
-        await _extract(first, report, progress)
+        await extract_all(first, report, progress)
     if 2 in request.phases:
         second = phase2.Phase(home.settings, database, who.consolidator, jobs.this_process(), background=background)
         await consolidate_now(second, report)
@@ -135,7 +136,7 @@ async def _shelve(home: Home, report: LearningReport) -> None:
         report.warnings.append(f"Search is not up to date: {error.sentence()}")
 
 
-async def _extract(phase: phase1.Phase, report: LearningReport, progress: Progress | None) -> None:
+async def extract_all(phase: phase1.Phase, report: LearningReport, progress: Progress | None) -> None:
     """Read until nothing is left; what others are reading comes to an end, or to us if they die."""
     while True:
         done = await phase1.run(phase, progress)
