@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from servers import postgres, postgres_server
 
@@ -14,6 +18,17 @@ __all__ = ["postgres", "postgres_server"]
 
 # Tests get a HOME of their own; where the pinned programs are is known before that.
 os.environ.setdefault("COMMONPLACE_ANCHORS", str(Path("~/.cache/commonplace-anchors").expanduser()))
+
+# Properties: `make test` tries the same few examples in every run, `make soak` tries many others in each.
+# Neither run measures how fast examples are.
+_UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("test", max_examples=25, stateful_step_count=25, derandomize=True, database=None, **_UNTIMED)
+settings.register_profile("soak", max_examples=1000, stateful_step_count=50, **_UNTIMED)
+PROFILE = os.environ.get("COMMONPLACE_TEST_PROFILE", "test")
+settings.load_profile(PROFILE)
+if PROFILE == "test":
+    # Hypothesis mixes in constants of all modules that are loaded: examples would depend on which tests ran before.
+    providers._get_local_constants = Constants  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import gemini
@@ -645,7 +645,6 @@ def test_every_line_names_its_record(file: Path) -> None:
     assert {"g1", "g1/c1", "g1/c1/output"} <= {piece.record for piece in found}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_damage_to_any_value_is_an_error(chats: Path, data: st.DataObject) -> None:
     names = st.sampled_from(["id", "text", "functionResponse", "response", "inlineData", "result"])
@@ -669,7 +668,6 @@ def test_no_damage_to_any_value_is_an_error(chats: Path, data: st.DataObject) ->
             assert isinstance(item, Head | Piece | Skipped)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200))
 def test_no_bytes_are_an_error(chats: Path, data: bytes) -> None:
     for name in ("session-any.jsonl", "session-any.json"):

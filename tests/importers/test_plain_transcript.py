@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import transcript
@@ -205,7 +205,6 @@ def test_thousands_of_sessions_take_little_memory(file: Path) -> None:
     assert peak < 40 * 2**20
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.dictionaries(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import anyio
 import pytest
 from dialects import ALL, KEY, Dialect, Said, Slept, ask, collected, done, framed, patient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scripted_http import Reply, bytewise, refusal, serve, whole
 
@@ -318,7 +318,6 @@ async def test_a_key_is_in_no_log(dialect: Dialect, caplog: pytest.LogCaptureFix
     assert KEY not in logged
 
 
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_division_of_a_stream_gives_the_same_events(dialect: Dialect, data: st.DataObject) -> None:
     text = data.draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recording import Disk, create, no_sync, said, session_file
 
@@ -202,7 +202,6 @@ payloads = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(payload=payloads, bound=st.integers(0, 60), line_type=st.sampled_from(["response_item", "compacted"]))
 def test_any_payload_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, payload: Any, bound: int, line_type: str
