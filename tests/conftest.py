@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -30,10 +32,21 @@ if PROFILE == "test":
     # Hypothesis mixes in constants of all modules that are loaded: examples would depend on which tests ran before.
     providers._get_local_constants = Constants  # pyright: ignore[reportPrivateUsage]
 
+_NUMBERS = itertools.count()
+
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder of this test. Pytest's own fixture lists all folders of the run to find a free name."""
+    name = re.sub(r"\W", "_", str(request.node.name))[:30]  # pyright: ignore[reportUnknownMemberType]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(_NUMBERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(autouse=True)
