@@ -287,7 +287,7 @@ async def test_closing_the_stream_in_the_middle_closes_the_connection(dialect: D
             if isinstance(event, TextDelta):
                 break
         await events.aclose()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await server.left.wait()
 
 
@@ -298,7 +298,7 @@ async def test_cancelling_the_task_closes_the_connection(dialect: Dialect) -> No
             group.start_soon(collected, model.stream(ask()))
             await server.sent.wait()
             group.cancel_scope.cancel()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await server.left.wait()
 
 

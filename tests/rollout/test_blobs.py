@@ -359,7 +359,7 @@ def test_many_threads_store_one_value_at_once(store: BlobStore) -> None:
     found: list[str] = []
 
     def put() -> None:
-        gate.wait(30)
+        gate.wait(60)
         found.append(store.put(b"v" * 300_000))
 
     for _ in range(5):
@@ -417,7 +417,7 @@ async def test_a_blob_whose_line_is_not_written_yet_is_not_collected(home: Path)
     def write(descriptor: int, data: bytes) -> int:
         if b'"blob":' in data:
             entered.set()
-            leave.wait(30)
+            leave.wait(60)
         return os.write(descriptor, data)
 
     recorder = await create(home, write=write, blob_bytes=1024)
