@@ -37,7 +37,7 @@ setup: $(VENV)/.dev ## make .venv with everything in it
 demo: $(VENV)/.runtime ## show what it does, on bundled sample sessions
 	@$(BIN)/commonplace demo
 
-test: $(VENV)/.dev ## run every test
+test: $(VENV)/.dev ## run every test but the soak, in the same order and with the same examples each time
 	@$(BIN)/pytest -n $(WORKERS) -m "not soak"
 
 check: $(VENV)/.dev ## formatting, lint, layers, types
@@ -49,8 +49,8 @@ check: $(VENV)/.dev ## formatting, lint, layers, types
 bench: $(VENV)/.dev ## measure, write bench/results/
 	@$(BIN)/python -m bench
 
-soak: $(VENV)/.dev ## long crash, race and fuzz runs
-	@$(BIN)/pytest -n $(WORKERS) -m soak --timeout 3600
+soak: $(VENV)/.dev ## long crash and race runs, and every property with many random examples
+	@COMMONPLACE_TEST_PROFILE=soak $(BIN)/pytest -n $(WORKERS) -m "soak or hypothesis" --randomly-seed=default --timeout 3600
 
 anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDK into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py

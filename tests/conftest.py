@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
+import shutil
 import socket
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from servers import postgres, postgres_server
 
@@ -15,10 +23,45 @@ __all__ = ["postgres", "postgres_server"]
 # Tests get a HOME of their own; where the pinned programs are is known before that.
 os.environ.setdefault("COMMONPLACE_ANCHORS", str(Path("~/.cache/commonplace-anchors").expanduser()))
 
+# Properties: `make test` tries the same few examples in every run, `make soak` tries many others in each.
+# Neither run measures how fast examples are.
+_UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("test", max_examples=25, stateful_step_count=25, derandomize=True, database=None, **_UNTIMED)
+settings.register_profile("soak", max_examples=1000, stateful_step_count=50, **_UNTIMED)
+PROFILE = os.environ.get("COMMONPLACE_TEST_PROFILE", "test")
+settings.load_profile(PROFILE)
+if PROFILE == "test":
+    # Hypothesis mixes in constants of all modules that are loaded: examples would depend on which tests ran before.
+    providers._get_local_constants = Constants  # pyright: ignore[reportPrivateUsage]
+
+_NUMBERS = itertools.count()
+_FAILED = pytest.StashKey[bool]()
+
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note for `tmp_path` whether a test failed."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """An empty folder of this test, which stays if the test fails; made and removed faster than pytest's own."""
+    node: pytest.Item = request.node  # pyright: ignore[reportUnknownMemberType]
+    name = re.sub(r"\W", "_", node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(_NUMBERS)}"
+    folder.mkdir(mode=0o700)
+    yield folder
+    if not node.stash.get(_FAILED, False):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
+
+import processes
 
 Json: TypeAlias = dict[str, Any]
 
@@ -114,36 +115,21 @@ def run_exec(
     stdin: bytes | None = None,
     as_json: bool = True,
     more: Mapping[str, str] | None = None,
-    timeout: float = 60.0,
+    timeout: float = 100.0,
 ) -> Ran:
     """Run `exec` with these arguments to its end."""
-    command = [*PROGRAM, "exec", *(["--json"] if as_json else []), *map(str, arguments)]
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL if stdin is None else None,
-        input=stdin,
-        capture_output=True,
-        env=place.environment(more),
-        cwd=place.cwd,
-        timeout=timeout,
-        check=False,
-    )
+    words = ["exec", *(["--json"] if as_json else []), *arguments]
+    done = processes.run(words, given=stdin, env=place.environment(more), cwd=place.cwd, timeout=timeout)
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def start_exec(place: Place, *arguments: object, as_json: bool = True) -> subprocess.Popen[bytes]:
+def start_exec(place: Place, *arguments: object, as_json: bool = True) -> processes.Process:
     """Start `exec` and return while it runs."""
-    return subprocess.Popen(
-        [*PROGRAM, "exec", *(["--json"] if as_json else []), *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=place.environment(),
-        cwd=place.cwd,
-    )
+    words = ["exec", *(["--json"] if as_json else []), *arguments]
+    return processes.Process(words, env=place.environment(), cwd=place.cwd)
 
 
-def wait_for_end(pid: int, timeout: float = 30.0) -> bool:
+def wait_for_end(pid: int, timeout: float = 100.0) -> bool:
     """Say whether a process, ours or not, has ended, when it has or the time is over."""
     try:
         opened = os.pidfd_open(pid)

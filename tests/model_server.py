@@ -103,7 +103,7 @@ class ModelServer:
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._server.shutdown()
-        self._thread.join(20)
+        self._thread.join(60)
         self._server.server_close()
 
 

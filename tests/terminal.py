@@ -12,8 +12,6 @@ import os
 import pty
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Mapping
@@ -22,15 +20,12 @@ from typing import Any, cast
 
 import pyte
 
-from exec_driver import PROGRAM, Place
+import processes
+from exec_driver import Place
 
 ENTER, NEW_LINE, CTRL_C, CTRL_D, ESCAPE, UP = "\r", "\n", "\x03", "\x04", "\x1b", "\x1b[A"
 PASTE = "\x1b[200~{}\x1b[201~"
-SECONDS = 30.0
-# Popen starts a session; its terminal becomes the controlling one only when somebody asks for that.
-_IN_A_TERMINAL = (
-    "import fcntl,os,sys,termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
+SECONDS = 100.0
 
 NOW = "2026-11-15T12:00:00Z"
 """The time in every terminal; another program that goes on with its threads needs the same."""
@@ -48,14 +43,14 @@ class Terminal:
         self.bytes = b""
         self._size(columns, rows)
         fixed = {"TERM": "xterm-256color", "COMMONPLACE_NOW": NOW}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _IN_A_TERMINAL, *PROGRAM, *arguments],
+        self.process = processes.Process(
+            arguments,
             stdin=slave,
             stdout=slave,
             stderr=slave,
             env=place.environment({**fixed, **(more or {})}),
             cwd=place.cwd,
-            start_new_session=True,
+            terminal=True,
         )
         os.close(slave)
 

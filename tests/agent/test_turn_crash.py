@@ -196,7 +196,7 @@ async def crashed(root: Path, program: Program, threads: int, seed: int) -> Coun
 async def test_a_turn_that_ends_badly_anywhere_loses_nothing_that_was_acknowledged(
     tmp_path: Path, program: Program, how: str
 ) -> None:
-    chance = random.Random(os.urandom(8))
+    chance = random.Random(how)
     async with serve() as server:
         crashes = Crashes(tmp_path, server, program, chance)
         for number in range(4):

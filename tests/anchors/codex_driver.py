@@ -225,10 +225,10 @@ class AppServer:
             with contextlib.suppress(BrokenPipeError):  # it may have been killed, as some scripts intend
                 self._process.stdin.close()
         try:
-            self._process.wait(10)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._reader.join(5)
+        self._reader.join(60)
         self._stderr.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
@@ -236,7 +236,7 @@ class AppServer:
     def kill(self) -> None:
         """End the server with SIGKILL, as a crash would."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
 
     def request(self, method: str, params: Json) -> Json:
         """Send a request and return its result.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import processes
 from ledgers import Script, assistant, user
 
 OURS = "Always use pnpm instead of npm in this repo."
@@ -19,8 +19,7 @@ def commonplace(*arguments: str, environment: dict[str, str]) -> str:
     ours = {
         name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "CODEX_", "CLAUDE"))
     }
-    program = [str(Path(sys.executable).with_name("commonplace")), *arguments]
-    done = subprocess.run(program, env=ours | environment, capture_output=True, text=True, check=False)
+    done = processes.run(arguments, env=ours | environment, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

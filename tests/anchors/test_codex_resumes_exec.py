@@ -114,7 +114,7 @@ async def test_codex_goes_on_with_a_thread_whose_turn_was_interrupted(
         process = start_exec(ours, "go")
         with held_by_a_command(ours.cwd / "fifo"):
             process.send_signal(signal.SIGINT)
-            out, _ = process.communicate(timeout=30)
+            out, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     thread = exec_driver.Ran(1, out.decode(), "").thread_id
 

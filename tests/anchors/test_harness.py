@@ -20,7 +20,7 @@ PROMPT: Json = {"input": [{"type": "message", "role": "user", "content": []}]}
 def ask(server: ScriptedResponses, body: Json) -> str:
     """Send one request as a client would and return the event stream."""
     request = urllib.request.Request(f"{server.base_url}/responses", json.dumps(body).encode(), method="POST")
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         return cast("bytes", response.read()).decode()
 
 
@@ -76,7 +76,7 @@ def test_a_held_answer_waits_for_its_event() -> None:
         server.wait_for_requests(1)
         before = list(streams)
         release.set()
-        client.join(10)
+        client.join(60)
 
     assert before == []
     assert "late" in streams[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -213,7 +213,6 @@ VALUES = st.text(max_size=40) | long_values()
 KINDS: st.SearchStrategy[additional.Kind] = st.sampled_from(["untrusted", "application"])
 
 
-@settings(deadline=None)
 @given(key=KEYS, value=VALUES)
 def test_what_comes_from_outside_is_never_taken_for_the_persons_words(key: str, value: str) -> None:
     given = {key: Entry(value, "untrusted")}
@@ -266,4 +265,3 @@ class Turns(RuleBasedStateMachine):
 
 
 TestTurns = Turns.TestCase
-TestTurns.settings = settings(deadline=None, max_examples=50, stateful_step_count=20)

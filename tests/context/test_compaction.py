@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import compaction
@@ -235,7 +235,6 @@ bad: st.SearchStrategy[str | Exception] = st.one_of(
 
 
 @given(st.lists(made_items, max_size=12), st.integers(FLOOR_TOKENS * 4, 20_000), st.none() | bad)
-@settings(deadline=None, max_examples=150)
 async def test_the_contract_holds_for_every_history_and_every_summariser(
     given_items: list[Item], window: int, says: str | Exception | None
 ) -> None:
@@ -255,7 +254,6 @@ async def test_the_contract_holds_for_every_history_and_every_summariser(
 
 
 @given(st.lists(st.tuples(told, told), min_size=1, max_size=6), st.integers(1_000, 8_000))
-@settings(deadline=None, max_examples=40)
 async def test_a_session_that_compacts_again_and_again_converges(turns: list[tuple[str, str]], window: int) -> None:
     known, current = Tally("/repo"), history()
     options = Options(window)

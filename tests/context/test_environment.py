@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import filesystem, world_state
@@ -241,7 +241,6 @@ SECTIONS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(before=SECTIONS, after=SECTIONS)
 def test_what_is_not_told_again_is_what_the_model_knows(before: Environments, after: Environments) -> None:
     told = after.tell(Known(_stored(before.snapshot())))

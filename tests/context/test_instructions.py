@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import instructions, regular_files
@@ -376,7 +376,6 @@ def test_a_huge_file_is_read_only_up_to_the_budget(project: Path) -> None:
     assert (32_768, 2**40 - 32_768) == (source.bytes, source.cut)
 
 
-@settings(deadline=None)
 @given(
     files=st.lists(st.binary(max_size=60), min_size=1, max_size=4),
     budget=st.integers(0, 120),

@@ -345,13 +345,11 @@ def told(found: Reconstruction) -> list[object]:
     return [items_of(found), *rest]
 
 
-@settings(max_examples=400, deadline=None)
 @given(THREADS, st.booleans())
 def test_a_reconstruction_is_what_a_forward_walk_over_all_lines_gives(steps: list[Step], paginated: bool) -> None:
     check_forward_walk(steps, paginated)
 
 
-@settings(max_examples=100, deadline=None)
 @given(THREADS, st.booleans(), st.integers(2, 300))
 def test_a_reconstruction_does_not_depend_on_chunks_or_compression(
     steps: list[Step], paginated: bool, chunk: int
@@ -360,14 +358,14 @@ def test_a_reconstruction_does_not_depend_on_chunks_or_compression(
 
 
 @pytest.mark.soak
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=20_000)
 @given(st.lists(STEPS, max_size=40), st.booleans())
 def test_long_threads_reconstruct_to_what_a_forward_walk_gives(steps: list[Step], paginated: bool) -> None:
     check_forward_walk(steps, paginated)
 
 
 @pytest.mark.soak
-@settings(max_examples=5_000, deadline=None)
+@settings(max_examples=5_000)
 @given(st.lists(STEPS, max_size=40), st.booleans(), st.integers(2, 3000))
 def test_long_threads_do_not_depend_on_chunks_or_compression(steps: list[Step], paginated: bool, chunk: int) -> None:
     check_storage(steps, paginated, chunk)

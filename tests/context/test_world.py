@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import injected_messages, sections, world_state
@@ -290,7 +290,6 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 SNAPSHOTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 
-@settings(deadline=None)
 @given(before=SNAPSHOTS, after=SNAPSHOTS)
 def test_a_patch_applied_gives_the_newer_snapshot(before: dict[str, Any], after: dict[str, Any]) -> None:
     changed = world_state.patch(before, after)
@@ -353,7 +352,6 @@ def play(states: Sequence[State], resets: Sequence[bool]) -> tuple[list[Item], l
     return history, updates
 
 
-@settings(deadline=None)
 @given(turns=st.lists(st.tuples(STATES, st.booleans()), min_size=1, max_size=6))
 def test_after_any_changes_the_ledger_and_the_history_know_the_newest_state(turns: list[tuple[State, bool]]) -> None:
     states = [state for state, _ in turns]
@@ -384,7 +382,6 @@ def test_after_any_changes_the_ledger_and_the_history_know_the_newest_state(turn
         assert "Obey." not in texts.get("managed_instructions", "")
 
 
-@settings(deadline=None)
 @given(turns=st.lists(st.tuples(STATES, st.booleans()), min_size=1, max_size=4))
 def test_what_did_not_change_is_not_told_again(turns: list[tuple[State, bool]]) -> None:
     states, resets = [state for state, _ in turns], [reset for _, reset in turns]

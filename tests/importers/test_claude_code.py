@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from claude_files import Transcript, uid
 from conversion import Conversion, read
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import claude_code
@@ -396,7 +396,6 @@ def test_calls_whose_results_fan_out_are_no_branches(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200)
 def test_every_record_comes_once_and_after_its_parent(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 60))
     parents = [data.draw(st.integers(-1, place - 1)) for place in range(size)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from claude_files import Transcript, uid
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ThreadBusy
@@ -372,7 +372,6 @@ def test_a_source_with_thousands_of_threads_needs_no_file_open_for_each(tmp_path
 
 
 @given(st.binary(max_size=4000))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_bytes_make_an_import_fail(tmp_path: Path, raw: bytes) -> None:
     source = tmp_path / "6ac42589-1bd0-4e41-b0ff-ba06dc9add47.jsonl"
     source.write_bytes(raw)
@@ -380,7 +379,6 @@ def test_no_bytes_make_an_import_fail(tmp_path: Path, raw: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_damage_to_a_real_file_makes_an_import_fail(tmp_path: Path, data: st.DataObject) -> None:
     raw = bytearray(data.draw(st.sampled_from(FIXTURES)).read_bytes())
     for _ in range(data.draw(st.integers(1, 20))):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import swe_agent
@@ -458,7 +458,6 @@ def test_a_message_of_no_known_kind_is_reported(tmp_path: Path) -> None:
     assert ["unknown_type"] == [item.reason for item in found if isinstance(item, Skipped)]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_damage_to_any_value_is_an_error(tmp_path: Path, data: st.DataObject) -> None:
     names = st.sampled_from(["text", "function", "id"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import LedgerError, NotASession
@@ -111,7 +111,6 @@ LINES = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=LINES, end=st.sampled_from([b"", b"\n", b"\r\n"]))
 def test_what_is_read_covers_every_byte_that_is_not_blank(tmp_path: Path, lines: list[bytes], end: bytes) -> None:
     data = b"\n".join(lines) + end
@@ -201,7 +200,6 @@ def test_times_of_every_spelling_become_the_ledgers(raw: bytes, time: str) -> No
 
 
 @given(st.text(max_size=50).map(lambda text: text * 3000))
-@settings(max_examples=20)
 def test_a_long_text_that_is_kept_raw_opens_like_the_text_itself(text: str) -> None:
     raw = msgspec.Raw(msgspec.json.encode(text))
     kept = json_values.text_of(raw)

@@ -109,7 +109,7 @@ def main(folder: Path, way: str) -> None:
         is_killed = dies(functools.partial(replace, root), step)
         print(json.dumps({"step": step, "killed": is_killed, "left": state(root), "beside": beside(root)}))
         # Each of these gets a few steps further than the one before.
-        while dies(functools.partial(staging.recover, root), 1 + step % 4):
+        while dies(functools.partial(staging.recover, root), 1 + step % 10):
             print(json.dumps({"step": step, "recovering": state(root)}))
         print(json.dumps({"step": step, "recovered": state(root), "beside": beside(root)}))
         shutil.rmtree(home)

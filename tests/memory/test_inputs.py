@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.memory.files.raw_memories import Input, raw_memories, read, stem, stems, summary_text, sync
@@ -221,7 +221,6 @@ built = st.builds(
 
 
 @given(st.lists(built, max_size=5, unique_by=lambda one: one.thread_id))
-@settings(max_examples=60, deadline=None)
 def test_reading_gives_what_was_written(inputs: list[Input]) -> None:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)

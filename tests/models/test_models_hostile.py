@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import anyio
 import pytest
 from dialects import ALL, KEY, Dialect, Said, Slept, ask, collected, done, framed, patient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scripted_http import Reply, bytewise, refusal, serve, whole
 
@@ -287,7 +287,7 @@ async def test_closing_the_stream_in_the_middle_closes_the_connection(dialect: D
             if isinstance(event, TextDelta):
                 break
         await events.aclose()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await server.left.wait()
 
 
@@ -298,7 +298,7 @@ async def test_cancelling_the_task_closes_the_connection(dialect: Dialect) -> No
             group.start_soon(collected, model.stream(ask()))
             await server.sent.wait()
             group.cancel_scope.cancel()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await server.left.wait()
 
 
@@ -318,7 +318,6 @@ async def test_a_key_is_in_no_log(dialect: Dialect, caplog: pytest.LogCaptureFix
     assert KEY not in logged
 
 
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_division_of_a_stream_gives_the_same_events(dialect: Dialect, data: st.DataObject) -> None:
     text = data.draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import anyio
 
+import processes
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.learning.evaluate import cases, files
@@ -36,15 +35,9 @@ def many(folder: Path, count: int) -> Path:
     return folder / "codex"
 
 
-def program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "commonplace", *arguments]
-
-
 def run(variables: Mapping[str, str], *arguments: str) -> None:
     """Run the program; it must succeed."""
-    done = subprocess.run(
-        program(*arguments), env=dict(variables), capture_output=True, text=True, check=False, timeout=300
-    )
+    done = processes.run(arguments, env=variables, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import threading
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from learners import NOW, environment, outputs, program, run, stored
+from learners import NOW, environment, outputs, run, stored
 
+import processes
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.learning import run as learning
@@ -125,7 +125,7 @@ FAILURES: dict[str, tuple[Answer, dict[str, Any], int, str]] = {
     "too many requests": (always(Refusal(429, "rate_limit_exceeded")), {}, 1, "too many requests"),
     "a failing server": (always(Refusal(500)), {}, 1, ""),
     "a refused request": (always(Refusal(400, "invalid_request_error")), {}, 1, ""),
-    "silence": (always(Silence()), {"idle_seconds": 0.05}, 1, "for too long"),
+    "silence": (always(Silence()), {"idle_seconds": 0.5}, 1, "for too long"),
 }
 """What a server does, how it is reached, how many requests that takes, and what is said about it."""
 
@@ -254,12 +254,12 @@ async def test_a_limit_stops_a_run_and_what_is_left_waits_with_all_its_tries(
 
 async def test_time_is_a_limit_too(around: Around) -> None:
     with ModelServer(always(Silence())) as server:
-        async with around.told(server, 2, "extract_run_seconds = 1\nextract_concurrency = 1") as book:
+        async with around.told(server, 2, "extract_run_seconds = 2\nextract_concurrency = 1") as book:
             report = await around.learn(book)
             rows = await jobs_of(book)
 
     assert len(server.asked) == 1
-    assert "1 seconds" in report.warnings[0]
+    assert "2 seconds" in report.warnings[0]
     assert [("pending", 3)] * 2 == states(rows)
 
 
@@ -306,13 +306,8 @@ def test_two_workers_read_every_session_once(tmp_path: Path, database_address: s
         around.write(server)
         sessions(around.sources, 24)
         run(around.variables, "sessions", "import", "--from", "codex", "--path", str(around.sources / "codex"))
-        workers = [
-            subprocess.Popen(
-                program("memory", "run", "--json"), env=around.variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            for _ in range(2)
-        ]
-        ended = [(each.communicate(timeout=120), each.returncode) for each in workers]
+        workers = [processes.Process(["memory", "run", "--json"], env=around.variables) for _ in range(2)]
+        ended = [(each.communicate(timeout=100), each.returncode) for each in workers]
     reports = [json.loads(out) for (out, _), _ in ended]
 
     assert [0, 0] == [code for _, code in ended]
@@ -331,13 +326,8 @@ def test_two_workers_go_the_whole_way_with_models(tmp_path: Path, database_addre
         around.write(server, 'consolidate_model = "here:m-1"')
         sessions(around.sources, 8)
         run(around.variables, "sessions", "import", "--from", "codex", "--path", str(around.sources / "codex"))
-        workers = [
-            subprocess.Popen(
-                program("memory", "run", "--json"), env=around.variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            for _ in range(2)
-        ]
-        ended = [(each.communicate(timeout=120), each.returncode) for each in workers]
+        workers = [processes.Process(["memory", "run", "--json"], env=around.variables) for _ in range(2)]
+        ended = [(each.communicate(timeout=100), each.returncode) for each in workers]
         asked = len(server.asked)
         run(around.variables, "memory", "run")
     reports = [json.loads(out) for (out, _), _ in ended]
@@ -364,10 +354,10 @@ def test_a_worker_that_is_killed_while_the_model_thinks_leaves_its_session_to_th
         around.write(server)
         sessions(around.sources, 2)
         run(around.variables, "sessions", "import", "--from", "codex", "--path", str(around.sources / "codex"))
-        worker = subprocess.Popen(program("memory", "run"), env=around.variables, stderr=subprocess.PIPE)
-        assert asked.wait(60)
+        worker = processes.Process(["memory", "run"], env=around.variables)
+        assert asked.wait(100)
         worker.send_signal(signal.SIGKILL)
-        worker.communicate(timeout=60)
+        worker.communicate(timeout=100)
         server.answer = extraction
         run(around.variables, "memory", "run")
 

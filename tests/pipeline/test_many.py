@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
-from learners import environment, many, outputs, program, run, workspace
+from learners import environment, many, outputs, run, workspace
+
+import processes
 
 
 def quiet(tmp_path: Path, home: Path) -> tuple[dict[str, tuple[object, ...]], dict[str, bytes]]:
@@ -24,12 +25,7 @@ def contend(tmp_path: Path, database: str, sessions: int, learners: int, killed:
     expected, memory = quiet(tmp_path, home)
     variables = environment(tmp_path / "busy", database)
     run(variables, "sessions", "import", "--from", "codex", "--path", str(home))
-    started = [
-        subprocess.Popen(
-            program("memory", "run", "--json"), env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for _ in range(learners)
-    ]
+    started = [processes.Process(["memory", "run", "--json"], env=variables) for _ in range(learners)]
     for victim in random.Random(sessions).sample(started, killed):
         while victim.poll() is None and not outputs(variables):  # in the middle of the work, not before it
             pass

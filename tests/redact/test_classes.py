@@ -47,13 +47,14 @@ def is_left(value: str, out: str) -> bool:
     return any(part in out for part in (value.rstrip("."), json.dumps(value.rstrip("."))[1:-1]))
 
 
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_99_of_100_secrets_of_a_family_are_replaced_wherever_it_is_shown(family: str) -> None:
+def test_99_of_100_secrets_of_a_family_are_replaced_wherever_it_is_shown(family: str, every: int) -> None:
     missed: list[str] = []
     tried = 0
-    for row in FAMILIES[family]:
+    for number, row in enumerate(FAMILIES[family]):
         values, text = made.fill(row, random.Random(row))
-        for name, surrounded in shown(text):
+        for name, surrounded in [*shown(text)][number % every :: every]:
             out = redact(surrounded)
             tried += 1
             if any(is_left(value, out) for value in values):

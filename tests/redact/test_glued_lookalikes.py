@@ -27,23 +27,27 @@ def test_there_are_enough_look_alikes() -> None:
     assert len(set(TEMPLATES)) >= 200
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_a_look_alike_stays(template: str) -> None:
-    draw = random.Random(template)
-    for _ in range(3):
-        _, text = made.fill(template, draw)
-        for shown in surroundings(text):
-            assert redact(shown) == shown
+def test_a_look_alike_stays() -> None:
+    changed: list[tuple[str, str]] = []
+    for template in TEMPLATES:
+        draw = random.Random(template)
+        texts = [made.fill(template, draw)[1] for _ in range(3)]
+        changed += [(template, shown) for text in texts for shown in surroundings(text) if redact(shown) != shown]
+
+    assert changed == []
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
-def test_words_behind_a_prefix_stay(prefix: str) -> None:
-    draw = random.Random(prefix)
-    for sign in "-_.":
-        for _ in range(6):
+def test_words_behind_a_prefix_stay() -> None:
+    changed: list[str] = []
+    for prefix in PREFIXES:
+        draw = random.Random(prefix)
+        for sign in "-_." * 6:
             words = draw.choices(WORDS.split(), k=9)
             text = f"see {draw.choice(WORDS.split())}{sign}{prefix}{draw.choice('-_').join(words)} there"
-            assert redact(text) == text
+            if redact(text) != text:
+                changed.append(text)
+
+    assert changed == []
 
 
 @pytest.mark.parametrize("seed", range(6))

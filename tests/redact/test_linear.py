@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from types import FrameType
-
-import pytest
 
 from commonplace.redact.scan import scan
 from redact.adversary import HOSTILE
@@ -29,15 +28,19 @@ def calls(data: bytes) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_four_times_the_text_is_at_most_five_times_the_work(name: str) -> None:
-    scan(HOSTILE[name](SHORT).encode())
-    short = calls(HOSTILE[name](SHORT).encode())
-    long = calls(HOSTILE[name](4 * SHORT).encode())
+@cache
+def short_calls(name: str) -> int:
+    """Return the calls for a short text; what is made once, at the first scan, is not counted."""
+    data = HOSTILE[name](SHORT).encode()
+    scan(data)
+    return calls(data)
 
-    assert long <= 5 * short + 200
+
+def test_four_times_the_text_is_at_most_five_times_the_work() -> None:
+    counts = {name: (short_calls(name), calls(HOSTILE[name](4 * SHORT).encode())) for name in HOSTILE}
+
+    assert {} == {name: (short, long) for name, (short, long) in counts.items() if long > 5 * short + 200}
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_no_place_is_looked_at_very_often(name: str) -> None:
-    assert calls(HOSTILE[name](SHORT).encode()) <= 40 * SHORT
+def test_no_place_is_looked_at_very_often() -> None:
+    assert {} == {name: short_calls(name) for name in HOSTILE if short_calls(name) > 40 * SHORT}

@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commonplace.redact import MARK, Redactor, find, redact
@@ -42,7 +42,6 @@ def documents() -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(texts())
 def test_redacting_twice_is_redacting_once(text: str) -> None:
     once = redact(text)
@@ -50,7 +49,6 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     assert redact(once) == once
 
 
-@settings(max_examples=200, deadline=None)
 @given(documents(), st.integers(0, 2), st.booleans())
 @example([{"password": "KEY", "\U00010000\U0001678a": None}], 0, True)
 def test_json_stays_json_with_the_same_names(document: Any, depth: int, ascii_only: bool) -> None:
@@ -66,7 +64,6 @@ def test_json_stays_json_with_the_same_names(document: Any, depth: int, ascii_on
     assert names(json.loads(redact(text))) == names(json.loads(text))
 
 
-@settings(max_examples=200, deadline=None)
 @given(texts())
 def test_only_what_was_found_changes(text: str) -> None:
     parts: list[str] = []
@@ -80,7 +77,6 @@ def test_only_what_was_found_changes(text: str) -> None:
     assert out.replace(f'"{MARK}"', MARK).split(MARK) == MARK.join(parts).replace(f'"{MARK}"', MARK).split(MARK)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(texts(), min_size=1, max_size=8), st.lists(st.integers(1, 4000), min_size=1, max_size=6))
 def test_a_stream_cut_anywhere_gives_what_the_whole_gives(many: list[str], sizes: list[int]) -> None:
     text = "\n".join(many)
@@ -98,7 +94,6 @@ def test_a_stream_cut_anywhere_gives_what_the_whole_gives(many: list[str], sizes
     assert out == redact(text).encode("utf-8", "surrogatepass")
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), secrets())
 def test_bytes_that_are_no_text_pass_unchanged(noise: bytes, text: str) -> None:
     redactor = Redactor()

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recording import Disk, create, no_sync, said, session_file
 
@@ -202,7 +202,6 @@ payloads = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(payload=payloads, bound=st.integers(0, 60), line_type=st.sampled_from(["response_item", "compacted"]))
 def test_any_payload_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, payload: Any, bound: int, line_type: str
@@ -360,7 +359,7 @@ def test_many_threads_store_one_value_at_once(store: BlobStore) -> None:
     found: list[str] = []
 
     def put() -> None:
-        gate.wait(30)
+        gate.wait(60)
         found.append(store.put(b"v" * 300_000))
 
     for _ in range(5):
@@ -418,7 +417,7 @@ async def test_a_blob_whose_line_is_not_written_yet_is_not_collected(home: Path)
     def write(descriptor: int, data: bytes) -> int:
         if b'"blob":' in data:
             entered.set()
-            leave.wait(30)
+            leave.wait(60)
         return os.write(descriptor, data)
 
     recorder = await create(home, write=write, blob_bytes=1024)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recording import compress
 
@@ -192,7 +192,6 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(steps)
 def test_the_turns_that_can_be_cut_at_are_those_that_a_replay_leaves(
     tmp_path_factory: pytest.TempPathFactory, plan: list[tuple[str, int]]

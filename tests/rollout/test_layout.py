@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import NotASession
@@ -58,13 +58,11 @@ def test_a_name_that_is_not_a_rollouts_says_nothing(name: str) -> None:
     assert layout.parse_name(name) is None
 
 
-@settings(deadline=None)
 @given(st.text(max_size=120))
 def test_any_text_is_a_name_or_it_is_not(text: str) -> None:
     assert layout.parse_name(f"rollout-{text}.jsonl") is None or len(text) > 50
 
 
-@settings(deadline=None)
 @given(st.datetimes(datetime(1970, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)))
 def test_a_new_path_reads_back_as_what_it_was_made_from(moment: datetime) -> None:
     path = layout.new_path(Path("/home"), moment, THREAD)

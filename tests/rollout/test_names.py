@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recording import no_sync
 
@@ -172,7 +172,6 @@ def test_an_index_that_is_no_file_holds_no_names(home: Path) -> None:
     assert {} == thread_names.read(home)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.text(max_size=8)), max_size=10))
 def test_any_names_read_back_as_the_newest_of_each(
     tmp_path_factory: pytest.TempPathFactory, given_names: list[tuple[str, str]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recording import open_descriptors
 
@@ -172,7 +172,6 @@ def test_reading_starts_at_the_byte_asked_for(tmp_path: Path) -> None:
     assert [] == list(reader.forward(path, start=len(GOOD), end=3))
 
 
-@settings(deadline=None)
 @given(
     data=st.lists(
         st.sampled_from([GOOD, b"\n", b"\n", b"\r\n", b" ", b"{", b"\xff", b"x" * 40, GOOD[:9], '{"é":1}'.encode()])
@@ -196,7 +195,6 @@ def test_backward_is_forward_reversed(
     assert forth == back[::-1]
 
 
-@settings(deadline=None)
 @given(data=st.binary(max_size=300), max_line=st.integers(1, 50))
 def test_every_byte_that_is_not_blank_is_in_a_record(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, max_line: int
@@ -372,7 +370,6 @@ def test_a_compressed_file_is_not_read_from_its_end(tmp_path: Path) -> None:
         list(reader.backward(write(tmp_path, packed(GOOD), "s.jsonl.zst")))
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=200), max_size=4), st.integers(1, 22), st.booleans())
 def test_whatever_zstd_writes_is_recognised_as_whole(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], level: int, checksum: bool

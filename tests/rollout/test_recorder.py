@@ -375,7 +375,7 @@ async def test_after_closing_barriers_return_and_recording_is_refused(home: Path
     recorder = await create(home)
     say(recorder, "a")
     await recorder.close()
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         await recorder.close()
         await recorder.flush()
         recorder.abandon()
@@ -387,7 +387,7 @@ async def test_after_closing_barriers_return_and_recording_is_refused(home: Path
 
 async def test_barriers_that_come_together_with_closing_all_return(home: Path, started: Started) -> None:
     recorder = await create(home)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             for number in range(20):
                 say(recorder, str(number))
@@ -417,7 +417,7 @@ async def test_closing_that_was_cancelled_ends_in_the_background(home: Path) -> 
     with anyio.CancelScope() as scope:
         scope.cancel()
         await recorder.close()
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         await recorder.close()
 
     assert ["a"] == texts(session_file(home))
@@ -473,7 +473,7 @@ async def test_a_large_value_that_cannot_be_taken_apart_stays_whole_in_its_line(
     async with await create(home) as recorder:
         recorder.record("event_msg", payload)
         say(recorder, "after")
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await recorder.flush()
 
     _, line, _ = reader.forward(session_file(home))

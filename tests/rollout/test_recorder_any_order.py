@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recording import Disk, create, say, session_file
 
@@ -61,7 +61,6 @@ async def run(home: Path, plan: list[Step], script: list[int | tuple[int, int] |
     return session_file(home).read_bytes()
 
 
-@settings(deadline=None)
 @given(plan=steps, script=st.lists(faults, max_size=12))
 def test_any_order_of_things_ends_in_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, plan: list[Step], script: list[int | tuple[int, int] | OSError]

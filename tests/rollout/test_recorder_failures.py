@@ -139,7 +139,7 @@ async def test_lines_recorded_after_a_partial_write_follow_what_was_cut_off(home
 async def test_a_system_that_takes_nothing_is_a_failure_and_no_endless_loop(home: Path) -> None:
     recorder = await create(home, write=Disk(0))
     say(recorder, *WORDS)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         await fails(recorder)
     await recorder.close()
 
@@ -189,7 +189,7 @@ async def test_abandoning_returns_although_the_folder_is_gone(home: Path) -> Non
     (writer,) = (thread for thread in set(threading.enumerate()) - before if thread.name.startswith("recorder-"))
     shutil.rmtree(session_file(home).parent)
     say(recorder, "one")
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         await fails(recorder)
         await anyio.to_thread.run_sync(recorder.abandon)
 
@@ -201,7 +201,7 @@ async def test_whoever_waits_at_a_barrier_learns_that_the_recorder_was_abandoned
 
     def write(descriptor: int, data: bytes) -> int:
         entered.set()
-        leave.wait(30)
+        leave.wait(60)
         return os.write(descriptor, data)
 
     recorder = await create(home, write=write)
@@ -212,7 +212,7 @@ async def test_whoever_waits_at_a_barrier_learns_that_the_recorder_was_abandoned
         failures.append(await fails(recorder))
 
     abandoning = threading.Thread(target=recorder.abandon)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
             group.start_soon(wait)
@@ -245,7 +245,7 @@ async def test_an_error_that_nobody_foresaw_is_told_and_the_writer_lives_on(home
 
     recorder = await create(home, write=write)
     say(recorder, *WORDS)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         error = await fails(recorder)
 
     assert "nobody foresaw this" in error.message
@@ -407,7 +407,7 @@ async def test_another_thing_in_the_files_place_is_never_written_to(home: Path, 
         await recorder.close()
         assert ["one", "two"] == texts(path)
         return
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         await fails(recorder)
 
     if other is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from recording import compress
@@ -129,7 +129,6 @@ pieces = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(lines=st.lists(pieces, max_size=12), cuts=st.lists(st.integers(0, 1200), max_size=5))
 def test_a_survey_in_any_number_of_steps_ends_like_one_from_scratch(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], cuts: list[int]

@@ -13,10 +13,11 @@ import anyio.to_thread
 import pytest
 from beginnings import BLOG, DEPLOY, PNPM, SHOP, Beside, jobs, workers
 
+import processes
 from anchors.scripted_responses import ScriptedResponses, answer, reply, say
 from commonplace.app import background_process
 from commonplace.models import scripted
-from exec_driver import PROGRAM, make_place
+from exec_driver import make_place
 
 ARGUMENTS = "-P -m commonplace worker --once --background --current"
 
@@ -25,14 +26,9 @@ def run_exec(beside: Beside, server: ScriptedResponses, count: int = 1, **more: 
     """Run `exec` so many times at once; return the threads."""
     place = make_place(beside.root, server.base_url)
     variables = beside.variables({f"COMMONPLACE_{name.upper()}": text for name, text in more.items()})
-    command = [*PROGRAM, "exec", "--json", "-C", str(place.cwd), "do it"]
-    running = [
-        subprocess.Popen(
-            command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for _ in range(count)
-    ]
-    ended = [process.communicate(timeout=60) for process in running]
+    command = ["exec", "--json", "-C", str(place.cwd), "do it"]
+    running = [processes.Process(command, env=variables) for _ in range(count)]
+    ended = [process.communicate(timeout=100) for process in running]
     assert [(0, b"")] * count == [(process.returncode, err) for process, (_, err) in zip(running, ended, strict=True)]
     return [out.split(b'"thread_id":"', 1)[1][:36].decode() for out, _ in ended]
 
@@ -95,10 +91,9 @@ def held() -> threading.Event:
     return threading.Event()
 
 
-def worker(beside: Beside, **more: str) -> subprocess.Popen[bytes]:
+def worker(beside: Beside, **more: str) -> processes.Process:
     variables = beside.variables({f"COMMONPLACE_{name.upper()}": text for name, text in more.items()})
-    command = [sys.executable, "-m", "commonplace", "worker", "--once", "--background"]
-    return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return processes.Process(["worker", "--once", "--background"], env=variables)
 
 
 async def test_a_worker_that_is_told_to_end_gives_its_leases_back(
@@ -110,7 +105,7 @@ async def test_a_worker_that_is_told_to_end_gives_its_leases_back(
         await anyio.to_thread.run_sync(server.wait_for_requests, 1)
         _, before = await entries(beside, database=database_address)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=100)
         held.set()
         server.drop()
 
@@ -118,7 +113,7 @@ async def test_a_worker_that_is_told_to_end_gives_its_leases_back(
     assert (128 + signal.SIGTERM, b"", b"") == (process.returncode, out, err)
     _, after = await entries(beside, database=database_address)
     assert {SHOP: "pending", BLOG: "pending"} == after
-    worker(beside, database=database_address).communicate(timeout=60)
+    worker(beside, database=database_address).communicate(timeout=100)
     told, done = await entries(beside, database=database_address)
     assert {"done"} == set(done.values())
     assert DEPLOY.split()[-2] in told
@@ -132,18 +127,18 @@ async def test_what_a_killed_worker_held_is_free_at_once(
         process = worker(beside, database=database_address, memory_extract_model="mock:gpt-5.5")
         await anyio.to_thread.run_sync(server.wait_for_requests, 1)
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=100)
         held.set()
         server.drop()
 
-    worker(beside, database=database_address).communicate(timeout=60)
+    worker(beside, database=database_address).communicate(timeout=100)
     assert {"done"} == set((await entries(beside, database=database_address))[1].values())
 
 
 def test_a_place_that_is_none_ends_a_worker_before_anything_is_read(beside: Beside) -> None:
     (beside.home / "memories").symlink_to(beside.root)
     process = worker(beside)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=100)
 
     assert 1 == process.returncode
     assert b"is a link" in err
@@ -152,8 +147,7 @@ def test_a_place_that_is_none_ends_a_worker_before_anything_is_read(beside: Besi
 
 def test_options_that_need_others_say_so(beside: Beside) -> None:
     def refused(*words: str) -> bytes:
-        command = [sys.executable, "-m", "commonplace", "worker", *words]
-        done = subprocess.run(command, env=beside.variables(), capture_output=True, check=False)
+        done = processes.run(["worker", *words], env=beside.variables())
         assert 2 == done.returncode
         return done.stderr
 
@@ -193,7 +187,7 @@ def race(variables: dict[str, str], now: int) -> list[str]:
     for process in processes:
         assert process.stdout is not None
         assert "ready\n" == process.stdout.readline()
-    return [process.communicate("\n", timeout=60)[0].strip() for process in _all_told(processes)]
+    return [process.communicate("\n", timeout=100)[0].strip() for process in _all_told(processes)]
 
 
 def _all_told(processes: Sequence[subprocess.Popen[str]]) -> Sequence[subprocess.Popen[str]]:

@@ -172,7 +172,7 @@ async def test_a_session_is_marked_while_its_turn_goes_on(beside: Beside) -> Non
     async with beside.open(**SHUN) as book, anyio.create_task_group() as tasks:
         await modes(book)
         tasks.start_soon(resumed, beside, book, answer(SEARCH, waits), answer(say("Found.")))
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await marked(book)
             await anyio.Path(fifo).write_text("go on")
 

@@ -251,7 +251,7 @@ async def test_a_deadlock_is_tried_again_until_both_are_done(server: PostgresDat
             runs.append(first)
             tx.execute("budget.spend", day="d", kind=first, requests=1, tokens=0, millis=0)
             if runs.count(first) == 1:
-                barrier.wait(30)
+                barrier.wait(60)
             tx.execute("budget.spend", day="d", kind=second, requests=1, tokens=0, millis=0)
 
         return body

@@ -16,7 +16,7 @@ import anyio.from_thread
 import anyio.to_thread
 import pytest
 from contender import HOME, ROOT, thread_id, thread_row
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -419,15 +419,9 @@ class Histories(RuleBasedStateMachine):
         return is_open and mark > known and not spent
 
 
-async def run_histories(database: Database, monkeypatch: pytest.MonkeyPatch, *, histories: int, steps: int) -> None:
+async def run_histories(database: Database, monkeypatch: pytest.MonkeyPatch, chosen: settings) -> None:
     processes = Processes()
     monkeypatch.setattr(jobs, "process_start", processes.starts.get)
-    chosen = settings(
-        max_examples=histories,
-        stateful_step_count=steps,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    )
 
     def run() -> None:
         machine: Any = lambda: Histories(database, processes)  # noqa: E731 (a factory is what is asked for)
@@ -437,9 +431,9 @@ async def run_histories(database: Database, monkeypatch: pytest.MonkeyPatch, *, 
 
 
 async def test_any_history_keeps_the_promises(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    await run_histories(database, monkeypatch, histories=40, steps=40)
+    await run_histories(database, monkeypatch, settings())
 
 
 @pytest.mark.soak
 async def test_any_long_history_keeps_the_promises(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    await run_histories(database, monkeypatch, histories=400, steps=100)
+    await run_histories(database, monkeypatch, settings(max_examples=400, stateful_step_count=100))

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.rollout import thread_names
@@ -184,7 +184,6 @@ async def test_memory_mode_and_model_follow_the_newest_line(index: ThreadIndex, 
 STEPS = st.lists(st.sampled_from(["add", "grow", "remove", "archive", "garbage", "refresh"]), max_size=12)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 async def test_repairing_step_by_step_gives_the_same_rows_as_building_from_scratch(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]

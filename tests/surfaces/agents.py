@@ -6,14 +6,13 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import anyio
 
+import processes
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.state.database import Transaction
@@ -146,10 +145,9 @@ def in_database(body: Callable[[Transaction], T]) -> T:
     return with_book(inside)
 
 
-def program(*arguments: object) -> subprocess.Popen[str]:
+def program(*arguments: object) -> processes.Process:
     """Start the program as a process of its own."""
-    command = [sys.executable, "-m", "commonplace", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return processes.Process(arguments, text=True)
 
 
 def ledgers(home: Path) -> list[Path]:

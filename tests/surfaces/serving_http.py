@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from talking import PROGRAM
+import processes
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class Place:
 
     url: str
     token: str
-    process: subprocess.Popen[str]
+    process: processes.Process
 
     @property
     def port(self) -> int:
@@ -30,15 +29,7 @@ class Place:
 @contextmanager
 def served(*options: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> Generator[Place]:
     """Start a server, and end it in order."""
-    process = subprocess.Popen(
-        [*PROGRAM, "mcp", "--http", "0", *options],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=cwd,
-        env=dict(environment) if environment is not None else None,
-    )
+    process = processes.Process(["mcp", "--http", "0", *options], text=True, cwd=cwd, env=environment)
     assert process.stderr is not None
     assert process.stdout is not None
     try:
@@ -48,11 +39,11 @@ def served(*options: str, cwd: Path | None = None, environment: Mapping[str, str
         token = re.search(r"Bearer (\S+)", second)
         yield Place(address[0], token[1] if token else "", process)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(100) == 0
         assert process.stdout.read() == ""
     finally:
         if process.poll() is None:
             process.kill()
-            process.wait(20)
+            process.wait(100)
         process.stdout.close()
         process.stderr.close()

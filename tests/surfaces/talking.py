@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 
 import taught_homes
 
+import processes
 from commonplace.surfaces.cli.root import run
 from ledgers import Script, assistant, user
 
@@ -56,14 +56,7 @@ class Talk:
     """A server process and the lines to and from it; use as a context manager."""
 
     def __init__(self, *options: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
-        self.process = subprocess.Popen(
-            [*PROGRAM, "mcp", *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env=dict(environment) if environment is not None else None,
-        )
+        self.process = processes.Process(["mcp", *options], stdin=processes.PIPE, cwd=cwd, env=environment)
         self._number = 0
         self._said: list[bytes] = []
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -86,7 +79,7 @@ class Talk:
     @property
     def stderr(self) -> str:
         """What the server wrote to stderr; complete once it has ended."""
-        self._listener.join(20)
+        self._listener.join(100)
         return b"".join(self._said).decode()
 
     def end(self) -> int:
@@ -98,8 +91,8 @@ class Talk:
         if not self.process.stdout.closed:
             self.rest = self.process.stdout.read()
             self.process.stdout.close()
-        code = self.process.wait(30)
-        self._listener.join(20)
+        code = self.process.wait(100)
+        self._listener.join(100)
         if self.process.stderr is not None:
             self.process.stderr.close()
         return code

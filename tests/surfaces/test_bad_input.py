@@ -20,10 +20,10 @@ LOOKING = ("show", "context", "verify", "fork")
 
 
 def sparse(path: Path) -> None:
-    """Two gigabytes in one line that begins like JSON."""
+    """One line that begins like JSON and is longer than any that is loaded."""
     with path.open("wb") as file:
         file.write(b'{"type":"session_meta","payload":{"id":"')
-        file.truncate(2 * 2**30)
+        file.truncate(130 * 2**20)
 
 
 BAD: dict[str, Callable[[Path], object]] = {
@@ -32,7 +32,7 @@ BAD: dict[str, Callable[[Path], object]] = {
     "no session_meta": lambda path: path.write_bytes(b'{"timestamp":"x","type":"event_msg","payload":{}}\n'),
     "binary garbage": lambda path: path.write_bytes(bytes(range(256)) * 4000),
     "zeros": lambda path: path.write_bytes(b"\0" * 100_000),
-    "a line of 2 GB": sparse,
+    "a line of 130 MB": sparse,
     "deep nesting": lambda path: path.write_bytes(b"[" * 500_000 + b"]" * 500_000 + b"\n"),
     "deeply nested meta": lambda path: path.write_bytes(
         b'{"type":"session_meta","payload":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}\n"
@@ -51,7 +51,7 @@ def snapshot(*roots: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for root in roots:
         for path in sorted(root.rglob("*")):
-            regular = path.is_file() and path.stat().st_size < 2**30
+            regular = path.is_file() and path.stat().st_size < 2**26
             found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest() if regular else "other"
     return found
 

@@ -36,7 +36,7 @@ def test_a_signal_ends_the_turn_and_the_command(tmp_path: Path, number: signal.S
         process = start_exec(place, "do it")
         with held_by_a_command(place.cwd / "fifo"):
             process.send_signal(number)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=100)
             ran = Ran(process.returncode, out.decode(), err.decode())
             assert wait_for_end(int((place.cwd / "pid").read_text()))
         again = run_exec(place, "resume", ran.thread_id, "go on")
@@ -60,7 +60,7 @@ def test_a_signal_while_the_model_thinks_ends_the_turn(tmp_path: Path, number: s
         process = start_exec(place, "do it", as_json=False)
         server.wait_for_requests(1)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=100)
         again = run_exec(place, "resume", "--last", "go on")
 
     assert (process.returncode, out) == (1, b"")
@@ -77,7 +77,7 @@ def test_processes_in_the_background_end_with_the_run(tmp_path: Path) -> None:
         os.mkfifo(place.cwd / "fifo")
         process = start_exec(place, "do it")
         with held_by_a_command(place.cwd / "fifo"):
-            out, _ = process.communicate(timeout=60)
+            out, _ = process.communicate(timeout=100)
             assert wait_for_end(int((place.cwd / "pid").read_text()))
 
     assert process.returncode == 0, out.decode()
@@ -96,7 +96,7 @@ def test_a_reader_that_goes_away_ends_the_turn_quietly(tmp_path: Path) -> None:
         closed.set()
         err = process.stderr.read()
         process.stderr.close()
-        process.wait(60)
+        process.wait(100)
         asked = len(server.requests)
         server.drop()
 

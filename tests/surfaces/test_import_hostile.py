@@ -416,7 +416,7 @@ def test_an_interrupted_import_ends_at_once_and_goes_on_later(commonplace: Comma
     while process.poll() is None and len(list(home.rglob("rollout-*"))) < 5:
         pass
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=100)
 
     assert process.returncode == 130
     assert "Traceback" not in errors

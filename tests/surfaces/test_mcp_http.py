@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ from typing import Any
 import pytest
 from hostile_messages import ANSWERED, SILENT
 from serving_http import Place, served
-from talking import INITIALIZE, PROGRAM, teach
+from talking import INITIALIZE, teach
+
+import processes
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 BEGIN = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
@@ -22,9 +23,13 @@ VERSION = "io.modelcontextprotocol/protocolVersion"
 MODERN: dict[str, Any] = {VERSION: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    with served(cwd=tmp_path) as found:
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One server for all tests that leave it as it was; its home is empty."""
+    folder = tmp_path_factory.mktemp("served")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COMMONPLACE_")}
+    environment |= {"COMMONPLACE_HOME": str(folder / "home"), "HOME": str(folder / "user")}
+    with served(cwd=folder, environment=environment) as found:
         yield found
 
 
@@ -46,7 +51,7 @@ def ask(place: Place, body: Any = PING, method: str = "POST", path: str = "/mcp"
         "accept": "application/json, text/event-stream",
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
-    connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     kept = {name: value for name, value in sent.items() if value is not None}
     connection.request(method, path, data if method == "POST" else None, kept)
@@ -102,8 +107,7 @@ def test_a_token_of_one_s_own_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("token", ["", "short", "with a space in it", "é" * 30])
 def test_a_token_that_is_no_secret_is_refused(token: str) -> None:
     environment = {**os.environ, "COMMONPLACE_MCP_TOKEN": token}
-    program = [*PROGRAM, "mcp", "--http", "0"]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    done = processes.run(["mcp", "--http", "0"], env=environment, text=True)
 
     assert done.returncode == 1
     assert "COMMONPLACE_MCP_TOKEN" in done.stderr
@@ -113,7 +117,7 @@ def test_a_token_that_is_no_secret_is_refused(token: str) -> None:
 def test_a_port_that_is_taken_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = subprocess.run([*PROGRAM, "mcp", "--http", str(port)], capture_output=True, text=True, check=False)
+        done = processes.run(["mcp", "--http", str(port)], text=True)
 
     assert done.returncode == 1
     assert str(port) in done.stderr
@@ -220,7 +224,7 @@ def test_what_a_modern_request_gets_wrong_is_also_said_by_http(place: Place) -> 
 
 
 def test_a_body_that_is_too_large_is_refused(place: Place) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
     connection.putrequest("POST", "/mcp")
     for name, value in (("authorization", f"Bearer {place.token}"), ("content-type", "application/json")):
         connection.putheader(name, value)

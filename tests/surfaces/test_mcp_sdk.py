@@ -60,7 +60,7 @@ async def connected(
     with served(*options, cwd=cwd) as place:
         headers = {"authorization": f"Bearer {place.token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
             Client(streamable_http_client(place.url, http_client=http), **more) as client,
         ):
             yield client

@@ -97,6 +97,8 @@ class Budget:
         self._monotonic = monotonic
         self._began: float | None = None
         """When the first request was made."""
+        self._nearest = "run"
+        """Which limit on time ends first, as far as somebody asked."""
         self._open: dict[int, int] = {}
         """The estimates of requests under way, by the task that makes them."""
         self._books = anyio.Lock()
@@ -134,21 +136,23 @@ class Budget:
     async def left(self) -> float | None:
         """Return how many seconds may still be spent; None without a limit."""
         today = await self._today()
-        ends = [
-            limit - used
-            for limit, used in (
-                (self._run.seconds, self._elapsed()),
-                (self._day.seconds, today.seconds + self._unnoted()),
+        ends = {
+            name: limit - used
+            for name, limit, used in (
+                ("run", self._run.seconds, self._elapsed()),
+                ("day", self._day.seconds, today.seconds + self._unnoted()),
             )
             if limit is not None
-        ]
-        return max(min(ends), 0.0) if ends else None
+        }
+        if not ends:
+            return None
+        self._nearest = min(ends, key=ends.__getitem__)
+        return max(ends[self._nearest], 0.0)
 
     def over(self) -> BudgetSpent:
         """Return the refusal for work that was stopped because no time was left."""
-        is_run = self._run.seconds is not None and self._elapsed() >= self._run.seconds
-        limits, limit = (self._run, "run") if is_run or self._day.seconds is None else (self._day, "day")
-        return self._refusal(limit, f"{limits.seconds or 0:,} seconds")
+        limits = self._run if self._nearest == "run" else self._day
+        return self._refusal(self._nearest, f"{limits.seconds or 0:,} seconds")
 
     async def _today(self) -> Spent:
         if self._day == _NONE:

@@ -7,7 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -137,27 +139,27 @@ def _kill_prune(place: Path, left: int) -> bool:
 KILLS = {"take": _kill_take, "restore": _kill_restore, "prune": _kill_prune}
 
 
-def _steps(place: Path, what: str) -> int:
-    root, home, snapshot, _ = _prepare(place)
-    if what != "prune":
-        _turn(root)
-    return int(_run(what, home, root, snapshot.id, -1)[1])
+@cache
+def _steps(what: str) -> int:
+    """Return how many steps it takes to the end."""
+    with tempfile.TemporaryDirectory() as place:
+        root, home, snapshot, _ = _prepare(Path(place))
+        if what != "prune":
+            _turn(root)
+        return int(_run(what, home, root, snapshot.id, -1)[1])
 
 
 @pytest.mark.parametrize("what", sorted(KILLS))
 @pytest.mark.parametrize("share", [0.1, 0.35, 0.6, 0.75, 0.9, 0.97])
 def test_being_killed_breaks_nothing(tmp_path: Path, what: str, share: float) -> None:
-    steps = _steps(tmp_path / "count", what)
-
-    assert KILLS[what](tmp_path / "run", max(1, int(steps * share)))
+    assert KILLS[what](tmp_path, max(1, int(_steps(what) * share)))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("what", sorted(KILLS))
 def test_being_killed_at_every_step_breaks_nothing(tmp_path: Path, what: str) -> None:
-    steps = _steps(tmp_path / "count", what)
-    for left in range(1, steps + 1):
+    for left in range(1, _steps(what) + 1):
         KILLS[what](tmp_path / str(left), left)
         shutil.rmtree(tmp_path / str(left))
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from manifests import NOW, commit, manifest, put, repository
 
@@ -102,7 +102,6 @@ def _tree(root: Path) -> list[str]:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; it is what the rules are compared with")
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(top=st.lists(_RULE, max_size=5), inner=st.lists(_RULE, max_size=3))
 def test_a_snapshot_leaves_out_what_git_ignores(
     tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifests import NOW, commit, git_state, manifest, prune, put, repository
 
@@ -123,7 +123,6 @@ def _check(place: Path, is_repository: bool, first: list[Any], turns: list[list[
     assert manifest(root) == states[-1]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(is_repository=st.booleans(), first=_EDITS, turns=st.lists(_EDITS, min_size=1, max_size=2))
 def test_random_turns_are_taken_back_and_done_again(
     tmp_path_factory: pytest.TempPathFactory, is_repository: bool, first: list[Any], turns: list[list[Any]]
@@ -135,7 +134,7 @@ def test_random_turns_are_taken_back_and_done_again(
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1500)
 @given(is_repository=st.booleans(), first=_EDITS, turns=st.lists(_EDITS, min_size=1, max_size=4))
 def test_many_random_turns_are_taken_back_and_done_again(
     tmp_path_factory: pytest.TempPathFactory, is_repository: bool, first: list[Any], turns: list[list[Any]]

@@ -7,7 +7,7 @@ import sys
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import digest
@@ -95,7 +95,6 @@ views = st.lists(
 
 
 @given(views, st.integers(0, 600))
-@settings(deadline=None)
 def test_a_digest_never_takes_more_than_its_budget(given_views: list[items.View], budget: int) -> None:
     made = digest.make(tally(*given_views), budget)
     assert made.tokens <= budget
@@ -103,7 +102,6 @@ def test_a_digest_never_takes_more_than_its_budget(given_views: list[items.View]
 
 
 @given(views, views)
-@settings(deadline=None)
 def test_what_is_rolled_back_is_as_if_it_had_not_been(before: list[items.View], after: list[items.View]) -> None:
     plain = tally(*before)
     rolled = tally(*before, user("a turn that is taken back with secret_name in it"), *after)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 from corpora import Corpus, corpora, index, keys, opened, segment, texts, told
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.search.rank import merge, score, signals
@@ -65,7 +65,6 @@ def bm25(corpus: Corpus, question: str, recipe: Recipe) -> dict[tuple[str, int],
 
 
 @given(corpora, texts)
-@settings(deadline=None)
 def test_without_its_steps_it_is_bm25(corpus: Corpus, question: str) -> None:
     numbered = {
         name: [msgspec.structs.replace(each, offset=place) for place, each in enumerate(said)]
@@ -93,7 +92,6 @@ def apart(corpus: Corpus) -> Corpus:
 
 
 @given(corpora, texts, st.data())
-@settings(deadline=None)
 def test_how_documents_are_spread_over_segments_changes_nothing(
     corpus: Corpus, question: str, data: st.DataObject
 ) -> None:
@@ -105,7 +103,6 @@ def test_how_documents_are_spread_over_segments_changes_nothing(
 
 
 @given(corpora, texts, st.data())
-@settings(deadline=None)
 def test_what_is_dropped_or_masked_is_as_if_it_had_never_been_there(
     corpus: Corpus, question: str, data: st.DataObject
 ) -> None:
@@ -125,7 +122,6 @@ def test_what_is_dropped_or_masked_is_as_if_it_had_never_been_there(
 
 
 @given(st.lists(corpora, min_size=1, max_size=4), texts, st.data())
-@settings(deadline=None)
 def test_merged_segments_answer_as_the_several_did(parts: list[Corpus], question: str, data: st.DataObject) -> None:
     place = iter(range(10_000))
     parts = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
@@ -154,7 +154,6 @@ def test_a_page_has_2000_entries_at_most(root: Path, ask: Callable[..., Any]) ->
         assert (len(result["entries"]), result["next_cursor"], result["truncated"]) == (2000, "2000", True)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     names=st.lists(
         st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="/\0"), min_size=1, max_size=40).filter(

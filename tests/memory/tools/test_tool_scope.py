@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import processes
 from commonplace.memory.files.raw_memories import Input, raw_memories, stems, summary_text
 from commonplace.memory.recall.tools import Folder, Found, Listing, Reading, call
 from commonplace.memory.recall.visibility import Beside, View, blanked, is_identity, visible
@@ -375,8 +374,7 @@ def test_a_project_has_a_name_of_a_kind(name: str, is_one: bool) -> None:
 
 
 def test_the_memory_of_the_demo_shows_each_project_its_own(tmp_path: Path) -> None:
-    made = [sys.executable, "-m", "commonplace", "demo", "--keep", str(tmp_path / "demo")]
-    subprocess.run(made, check=True, capture_output=True, timeout=100)
+    processes.run(["demo", "--keep", tmp_path / "demo"]).check_returncode()
     root = tmp_path / "demo" / "home" / "memories"
     names = ["ines/crumb", "teapot/teapot-api", "teapot/teapot-infra", "teapot/teapot-web"]
     words = {

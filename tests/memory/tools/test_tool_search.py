@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
@@ -370,7 +370,6 @@ QUERIES = st.lists(LETTERS.filter(lambda text: search_files.trim(text) != ""), m
 MODES = st.sampled_from([AnyLine(), SameLine(), WithinLines(1), WithinLines(2), WithinLines(3), WithinLines(2**64 - 1)])
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     texts=st.dictionaries(st.sampled_from(["a.md", "b.md", "b/c.md", "d"]), LETTERS, max_size=4),
     queries=QUERIES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from taught import taught
 
@@ -28,7 +28,6 @@ WORDS = st.lists(st.one_of(ODD, st.text(min_size=1, max_size=8)), min_size=1, ma
 SECTIONS = st.sampled_from(["Preference signals:", "Reusable knowledge:", "Failures and how to do differently:"])
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.dictionaries(SECTIONS, st.lists(WORDS, min_size=1, max_size=4), min_size=1), min_size=1, max_size=5),
     st.lists(WORDS, max_size=2),

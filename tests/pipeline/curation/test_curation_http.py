@@ -93,6 +93,7 @@ async def test_a_server_that_never_ends_is_left_when_the_time_is_over(tmp_path: 
     begun = RESPONSES.spoken(WORKS)[:300]
     async with serve(Reply([begun], hold=anyio.Event())) as server:
         with pytest.raises(ConsolidationFailed, match="took longer than"):
-            await go_over(server, RESPONSES, tmp_path, settings=Settings(seconds=0.2))
-        with anyio.fail_after(5):
-            await server.left.wait()
+            await go_over(server, RESPONSES, tmp_path, settings=Settings(seconds=0.5))
+        if server.seen:  # or the time was over before there was a connection
+            with anyio.fail_after(60):
+                await server.left.wait()

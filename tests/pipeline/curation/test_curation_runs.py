@@ -72,7 +72,7 @@ class Home:
 
     async def run(self, *steps: Step, **options: Any) -> Result:
         """Let a model go over the memory."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             return await phase2.run(self.phase(*steps, **options))
 
     async def job(self) -> Row:
@@ -307,7 +307,7 @@ async def test_a_lost_lease_ends_the_work_at_once_and_nothing_is_written(home: H
 
     async with anyio.create_task_group() as group:
         group.start_soon(work)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await asked.wait()
         await take_over(home)
         beats.now.set()
@@ -347,7 +347,7 @@ async def test_a_run_that_is_cancelled_leaves_nothing_behind_and_gives_the_claim
 
     async with anyio.create_task_group() as group:
         group.start_soon(home.run, asks)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await asked.wait()
         group.cancel_scope.cancel()
 
@@ -371,7 +371,7 @@ async def test_two_workers_at_once_ask_the_model_once(home: Home) -> None:
 
     async with anyio.create_task_group() as group:
         group.start_soon(work, home.phase(asks))
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await asked.wait()
         await work(home.phase(worker=other()))
         go.set()

@@ -97,9 +97,10 @@ async def test_a_server_that_never_ends_is_left_when_the_session_s_time_is_over(
     begun = RESPONSES.spoken(GOOD)[:400]
     async with serve(Reply([begun], hold=anyio.Event())) as server:
         with pytest.raises(ExtractionFailed, match="longer than"):
-            await read(server, RESPONSES, tabs(), settings=Settings(seconds=0.2))
-        with anyio.fail_after(5):
-            await server.left.wait()
+            await read(server, RESPONSES, tabs(), settings=Settings(seconds=0.5))
+        if server.seen:  # or the time was over before there was a connection
+            with anyio.fail_after(60):
+                await server.left.wait()
 
 
 @pytest.mark.anyio

@@ -138,3 +138,30 @@ async def test_what_other_processes_spent_today_counts(database: Database) -> No
     with pytest.raises(BudgetSpent):
         await Budget(database, lambda: NOW, day=Limits(requests=7)).allowed(1)
     await Budget(database, lambda: NOW, day=Limits(requests=8)).allowed(1)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("run", "day", "limit"),
+    [
+        (Limits(seconds=1), Limits(seconds=14_400), "run"),
+        (Limits(seconds=14_400), Limits(seconds=1), "day"),
+        (Limits(), Limits(seconds=1), "day"),
+        (Limits(seconds=1), Limits(), "run"),
+    ],
+)
+async def test_work_that_ran_out_of_time_is_told_which_limit_that_was(
+    database: Database, run: Limits, day: Limits, limit: str
+) -> None:
+    """The time of a run begins with its first request, which is later than when somebody asked how much is left."""
+    clock = [100.0]
+    budget = Budget(database, lambda: NOW, run=run, day=day, monotonic=lambda: clock[0])
+
+    assert await budget.left() == 1
+    clock[0] += 0.2
+    await budget.allowed(10)
+    clock[0] += 0.8
+    told = budget.over()
+
+    assert told.data["limit"] == limit
+    assert "1 seconds" in told.message

@@ -8,6 +8,7 @@ of the input, what is being answered is answered before the server goes.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import queue
 import signal
@@ -165,13 +166,14 @@ def _too_long() -> Parcel:
 class Inlet:
     """Carries lines from a thread into the loop, a line at a time.
 
-    The thread only ever schedules calls on the loop: a task of its own there would be cancelled with the loop, and
-    asyncio tells of that on stderr.
+    The thread only ever schedules calls on the loop, and waits for none of them: a task of its own there would be
+    cancelled with the loop, of which asyncio tells on stderr, and a loop that has ended runs no call any more.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._token = anyio.lowlevel.current_token()
+        self._loop = asyncio.get_running_loop()
+        self._is_over = False
         self._send, self._receive = anyio.create_memory_object_stream[bytes | None](1)
         self._room = threading.Semaphore(1)
         self._thread = threading.Thread(target=self._pump, name="mcp-reader", daemon=True)
@@ -183,6 +185,7 @@ class Inlet:
     def __exit__(self, *_: object) -> None:
         self._receive.close()
         self._send.close()
+        self._is_over = True
         self._room.release()
 
     def __aiter__(self) -> Self:
@@ -194,12 +197,17 @@ class Inlet:
         return line
 
     def _pump(self) -> None:
-        # Nothing is left to say to a loop that has ended or does not listen.
-        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        with suppress(RuntimeError):  # nothing is left to say to a loop that has ended
             for line in lines(self._descriptor):
                 self._room.acquire()
-                anyio.from_thread.run_sync(self._send.send_nowait, line, token=self._token)
-            anyio.from_thread.run_sync(self._send.close, token=self._token)
+                if self._is_over:
+                    return
+                self._loop.call_soon_threadsafe(self._offer, line)
+            self._loop.call_soon_threadsafe(self._send.close)
+
+    def _offer(self, line: bytes | None) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens any more
+            self._send.send_nowait(line)
 
 
 async def _end(everything: anyio.CancelScope, reason: Callable[[], Awaitable[object]]) -> None:
