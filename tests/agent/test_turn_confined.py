@@ -20,10 +20,10 @@ from strangers import left
 import commonplace
 from commonplace.agent import events, sandbox
 from commonplace.agent.outside import Alone
-from commonplace.agent.profile import Approval
 from commonplace.agent.sandbox import Level
 from commonplace.agent.thread import Thread
 from commonplace.app.book import Book
+from commonplace.config import Approval
 from commonplace.models.scripted import answer, call, custom, say
 from commonplace.rollout import decisions
 

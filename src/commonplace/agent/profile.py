@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from commonplace.agent.hooks.values import Hooks
-from commonplace.context.sections import Mode, Tone
+from commonplace.config import Approval, Sandbox, Tone, WebSearchMode
+from commonplace.context.sections import Mode
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.context.window_limits import Window
 from commonplace.models.providers import Choice
 
 if TYPE_CHECKING:
     from commonplace.agent.servers.values import Config
-
-Approval = Literal["untrusted", "on-request", "never"]
-Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +34,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Commands in the sandbox may use the network."""
     allowed: tuple[tuple[str, ...], ...] = ()
     """The first words of commands that a person allowed for good."""
-    web_search: Literal["disabled", "cached", "live"] = "disabled"
+    web_search: WebSearchMode = "disabled"
     """Whether the model's server may search the web, and whether in what it has stored or in the web as it is."""
     effort: str | None = None
     summary: str | None = "auto"
