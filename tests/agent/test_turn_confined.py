@@ -19,11 +19,11 @@ from session_invariants import Json
 
 import commonplace
 from commonplace.agent import events, sandbox
-from commonplace.agent.profile import Approval
 from commonplace.agent.sandbox import SandboxSupport, detection
 from commonplace.agent.session_environment import IsolatedEnvironment
 from commonplace.agent.thread import Thread
 from commonplace.app.book import Book
+from commonplace.config import Approval
 from commonplace.models.scripted import answer, call, custom, say
 from commonplace.rollout import decisions
 

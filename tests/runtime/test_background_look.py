@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
-import msgspec
 import pytest
 from beginnings import Beside
 
@@ -314,8 +313,18 @@ async def test_a_worker_gets_the_settings_of_whoever_starts_it(beside: Beside) -
     assert str(beside.home) == given["COMMONPLACE_HOME"]
     assert {"MY_KEY": "x", "COMMONPLACE_MEMORY_BACKGROUND": "true"}.items() <= given.items()
     again = books.config.load(given)
-    assert {key: again[key] for key in flags} == flags
-    assert msgspec.structs.asdict(again.values["model"]) == {"value": None, "source": "default"}
+    assert (again.memory.use, again.memory.max_unused_days, again.fsync) == (False, 7, "never")
+    assert again.memory.exclude == ("a", "b")
+    assert (again.model, again.sources["model"]) == (None, "default")
+
+
+async def test_a_worker_gets_the_profile_of_whoever_starts_it(beside: Beside) -> None:
+    beside.home.mkdir(parents=True, exist_ok=True)
+    (beside.home / "config.toml").write_text("[profiles.small]\nmemory.prompt_tokens = 100\n", "utf-8")
+    async with books.open(environment=beside.variables(), profile="small") as book:
+        given = background_process.environment(book.state)
+
+    assert books.config.load(given).memory.prompt_tokens == 100
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,22 @@ def test_another_model_and_plan_mode_hold_from_the_next_turn_on(tmp_path: Path) 
     assert [len(found) for found in modes] == [0, 1, 2]
 
 
+def test_a_profile_is_used(tmp_path: Path) -> None:
+    with ScriptedResponses([reply("One.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        with (place.home / "config.toml").open("a") as file:
+            file.write('[profiles.careful]\nmodel = "mock:gpt-5.4"\nsandbox = "read-only"\napproval = "untrusted"\n')
+        with Terminal(place, "chat", "--profile", "careful", columns=200) as terminal:
+            terminal.ready()
+            terminal.say("/status")
+            status = terminal.wait("sandbox  read-only")
+            terminal.say("hello")
+            terminal.wait("One.")
+
+    assert "sandbox  read-only, approval untrusted, mode default" in status
+    assert server.requests[0]["model"] == "gpt-5.4"
+
+
 def test_files_go_back_and_forward_again(tmp_path: Path) -> None:
     with ScriptedResponses([answer(shell("echo new > made.txt")), reply("Made.")]) as server:
         place = make_place(tmp_path, server.base_url)

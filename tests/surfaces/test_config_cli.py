@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import Command
@@ -42,7 +43,7 @@ def test_codex_names_are_accepted(home: Path) -> None:
 
     settings = config.load()
 
-    assert [settings[key] for key in ("memory.use", "memory.generate", "memory.tools")] == [False, False, False]
+    assert [settings.memory.use, settings.memory.generate, settings.memory.tools] == [False, False, False]
 
 
 def test_the_environment_wins_over_the_file_and_flags_win_over_both(
@@ -51,8 +52,8 @@ def test_the_environment_wins_over_the_file_and_flags_win_over_both(
     write(home, 'fsync = "line"\n')
     monkeypatch.setenv("COMMONPLACE_FSYNC", "never")
 
-    assert config.load()["fsync"] == "never"
-    assert config.load(flags={"fsync": "turn"})["fsync"] == "turn"
+    assert config.load().fsync == "never"
+    assert config.load(flags={"fsync": "turn"}).fsync == "turn"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,8 @@ def test_the_environment_wins_over_the_file_and_flags_win_over_both(
         ("[memory]\nmax_rollout_age_days = 91", "from 0 to 90"),
         ("[memory]\nmin_rollout_idle_hours = 0", "from 1 to 48"),
         ("[memory]\nexclude = 'x'", "a list"),
+        ("[memory]\nexclude = [1]", "a list of texts"),
+        ("database = 'mysql://x'", "Use sqlite or a postgresql:// address."),
         ("not toml", "TOML"),
     ],
 )
@@ -101,9 +104,145 @@ def test_keys_that_mean_nothing_are_told_not_refused(commonplace: Command, home:
     ran = commonplace("config", "show")
 
     assert ran.code == 0
-    assert "'colour'" in ran.err
+    assert ran.err == "commonplace: config.toml sets colour, which this version does not know.\n"
     assert config.load().unknown == ("colour",)
     assert config.load().providers == {"local": {"api": "responses"}}
+
+
+def test_a_key_that_is_misspelt_is_told_once_with_the_nearest_name(commonplace: Command, home: Path) -> None:
+    write(home, '[memory]\nextract_modle = "x:y"\n[profiles.fast]\nefort = "low"\n')
+
+    first, second, doctor = commonplace("sessions", "list"), commonplace("sessions", "list"), commonplace("doctor")
+
+    assert (first.code, second.code) == (0, 0)
+    assert first.err.splitlines() == [
+        "commonplace: config.toml sets memory.extract_modle, which this version does not know; "
+        "did you mean memory.extract_model?",
+        "commonplace: config.toml sets profiles.fast.efort, which this version does not know; "
+        "did you mean profiles.fast.effort?",
+    ]
+    assert second.err == ""
+    assert doctor.code == 1
+    assert "memory.extract_modle, profiles.fast.efort" in doctor.out
+
+
+OLDER: dict[str, tuple[str, str, Any]] = {
+    "phase_1_model": ('"a:b"', "memory.extract_model", "a:b"),
+    "phase_2_model": ('"a:b"', "memory.consolidate_model", "a:b"),
+    "consolidation_model": ('"a:b"', "memory.consolidate_model", "a:b"),
+    "max_raw_memories_for_global": ("7", "memory.max_raw_memories", 7),
+    "max_raw_memories_for_consolidation": ("7", "memory.max_raw_memories", 7),
+    "no_memories_if_mcp_or_web_search": ("true", "memory.disable_on_external_context", True),
+}
+
+
+@pytest.mark.parametrize("table", ["memory", "memories"])
+@pytest.mark.parametrize("name", OLDER)
+def test_an_older_name_works_and_is_told_once(commonplace: Command, home: Path, name: str, table: str) -> None:
+    text, key, value = OLDER[name]
+    write(home, f"[{table}]\n{name} = {text}\n")
+
+    document = commonplace.ok("config", "show")
+    first, second = commonplace("sessions", "list"), commonplace("sessions", "list")
+
+    assert document["settings"][key] == {"value": value, "source": "config.toml"}
+    assert document["unknown"] == []
+    assert first.err == (
+        f"commonplace: config.toml sets memory.{name}, which is called {key} now; the old name still works.\n"
+    )
+    assert second.err == ""
+
+
+def test_codex_names_are_told_to_nobody(commonplace: Command, home: Path) -> None:
+    write(home, 'approval_policy = "never"\n[memories]\nuse_memories = false\nmax_rollouts_per_startup = 3\n')
+
+    assert commonplace("sessions", "list").err == ""
+
+
+def test_a_name_of_today_says_it_whatever_an_older_one_says(home: Path) -> None:
+    write(home, '[memory]\nextract_model = "new:one"\nphase_1_model = "old:one"\nuse = true\nuse_memories = false\n')
+
+    assert (config.load().memory.extract_model, config.load().memory.use) == ("new:one", True)
+
+
+PROFILES = """
+model = "a:slow"
+effort = "high"
+[memory]
+use = true
+max_unused_days = 9
+[profiles.fast]
+model = "a:quick"
+model_reasoning_effort = "low"
+sandbox_mode = "workspace-write"
+[profiles.fast.memories]
+use_memories = false
+[profiles.empty]
+"""
+
+
+def test_a_profile_overrides_the_rest_of_the_file_and_nothing_else(home: Path) -> None:
+    write(home, PROFILES)
+    environment = {"COMMONPLACE_HOME": str(home), "COMMONPLACE_EFFORT": "medium"}
+
+    plain, fast = config.load(), config.load(profile="fast")
+    above = config.load(environment, {"sandbox": "read-only"}, profile="fast")
+
+    assert (plain.model, plain.effort, plain.memory.use, plain.profile) == ("a:slow", "high", True, None)
+    assert (fast.model, fast.effort, fast.sandbox) == ("a:quick", "low", "workspace-write")
+    assert (fast.memory.use, fast.memory.max_unused_days, fast.profile) == (False, 9, "fast")
+    assert fast.sources["memory.use"] == "config.toml [profiles.fast]"
+    assert (above.model, above.effort, above.sandbox) == ("a:quick", "medium", "read-only")
+    assert config.load(profile="empty").model == "a:slow"
+
+
+def test_a_profile_is_named_by_a_flag_else_a_variable_else_the_file(
+    commonplace: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home, f'profile = "fast"\n{PROFILES}')
+
+    by_file = commonplace.ok("config", "show")
+    monkeypatch.setenv("COMMONPLACE_PROFILE", "empty")
+    by_variable = commonplace.ok("config", "show")
+
+    assert by_file["profile"] == {"value": "fast", "source": "config.toml"}
+    assert by_file["settings"]["model"] == {"value": "a:quick", "source": "config.toml [profiles.fast]"}
+    assert by_variable["profile"] == {"value": "empty", "source": "COMMONPLACE_PROFILE"}
+    assert by_variable["settings"]["model"] == {"value": "a:slow", "source": "config.toml"}
+    assert config.load(profile="fast").model == "a:quick"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PROFILES, "names the profile 'quick', which config.toml does not have. Use one of empty, fast."),
+        ("", "names the profile 'quick', which config.toml does not have. config.toml has no [profiles.NAME] table."),
+        ("profiles = 3", "profiles in "),
+        ("[profiles]\nquick = 3", "profiles.quick in "),
+        ("[profiles.quick]\nsandbox = 'no'", "[profiles.quick] is 'no'"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_refused(home: Path, text: str, words: str) -> None:
+    write(home, text)
+
+    with pytest.raises(BadSetting) as caught:
+        config.load(profile="quick")
+
+    assert words in caught.value.sentence()
+
+
+def test_the_file_must_name_a_profile_by_a_text(home: Path) -> None:
+    write(home, f"profile = 3\n{PROFILES}")
+
+    with pytest.raises(BadSetting, match="must be a text"):
+        config.load()
+
+
+def test_a_flag_that_is_no_setting_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(BadSetting) as caught:
+        config.load(flags={"memory.usee": True})
+
+    assert caught.value.sentence() == "There is no setting 'memory.usee'. Did you mean memory.use?"
 
 
 def test_the_clock_can_be_fixed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,6 +288,34 @@ def test_a_model_may_be_named_without_who_serves_it(tmp_path: Path) -> None:
     assert server.requests[0]["model"] == "gpt-5.5"
 
 
+@pytest.mark.parametrize("option", [("--profile", "fast"), ("-p", "fast"), ("-c", "profile=fast")])
+def test_a_profile_is_used(tmp_path: Path, option: tuple[str, str]) -> None:
+    with ScriptedResponses([reply("Done."), reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url, settings={"effort": "high"})
+        with (place.home / "config.toml").open("a") as file:
+            file.write('[profiles.fast]\nmodel = "mock:gpt-5.4"\nmodel_reasoning_effort = "low"\n')
+        runs = [run_exec(place, "do it"), run_exec(place, *option, "do it")]
+        unknown = run_exec(place, "--profile", "none", "do it")
+
+    assert [ran.code for ran in runs] == [0, 0], runs[1].err
+    assert [(body["model"], body["reasoning"]["effort"]) for body in server.requests] == [
+        ("gpt-5.5", "high"),
+        ("gpt-5.4", "low"),
+    ]
+    assert unknown.code == 1
+    assert "The command line names the profile 'none', which config.toml does not have. Use one of fast." in unknown.err
+
+
+def test_a_setting_by_its_older_name_is_used_and_told(tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Done.")]) as server:
+        ran = run_exec(make_place(tmp_path, server.base_url), "-c", "memories.phase_1_model=embedded", "do it")
+
+    assert ran.code == 0
+    assert (
+        ran.err == "commonplace: --config memories.phase_1_model is called memory.extract_model now; it still works.\n"
+    )
+
+
 def test_settings_of_codex_that_mean_nothing_here_are_let_be_and_told(tmp_path: Path) -> None:
     with ScriptedResponses([reply("Done.")]) as server:
         place = make_place(tmp_path, server.base_url)

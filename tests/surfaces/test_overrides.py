@@ -116,5 +116,16 @@ def test_the_model_is(how: str) -> None:
     assert config_overrides.parse(pairs).model(named) == expected
 
 
+def test_a_profile_and_older_names() -> None:
+    found = config_overrides.parse(["profile=fast", "memory.phase_1_model=a:b", "memories.consolidation_model=c:d"])
+
+    assert found.profile == "fast"
+    assert found.flags == {"memory.extract_model": "a:b", "memory.consolidate_model": "c:d"}
+    assert found.notes() == [
+        "--config memory.phase_1_model is called memory.extract_model now; it still works.",
+        "--config memories.consolidation_model is called memory.consolidate_model now; it still works.",
+    ]
+
+
 def test_nothing_is_set_by_nothing() -> None:
     assert config_overrides.parse([]) == Overrides()

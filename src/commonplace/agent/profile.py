@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from commonplace.agent.hooks.config import Hooks
-from commonplace.agent.sandbox.policy import SandboxMode
-from commonplace.context.sections import Mode, Tone
+from commonplace.config import Approval, Sandbox, Tone, WebSearchMode
+from commonplace.context.sections import Mode
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
 from commonplace.context.window_limits import Window
 from commonplace.models.providers import Choice
@@ -17,9 +17,6 @@ from commonplace.models.retries import Pace
 
 if TYPE_CHECKING:
     from commonplace.agent.servers.config import ServerConfig
-
-Approval = Literal["untrusted", "on-request", "never"]
-Sandbox = SandboxMode
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +35,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Commands in the sandbox may use the network."""
     allowed: tuple[tuple[str, ...], ...] = ()
     """The prefixes of commands that a person always allows in this project."""
-    web_search: Literal["disabled", "cached", "live"] = "disabled"
+    web_search: WebSearchMode = "disabled"
     """Whether the model's server may search the web: not, in its own cache, or live."""
     effort: str | None = None
     summary: str | None = "auto"

@@ -97,7 +97,7 @@ class Background:
         if not taken:
             return False
         if any(model.name == session.profile.choice.name for model in models):
-            least = home.settings["memory.min_rate_limit_remaining_percent"]
+            least = home.settings.memory.min_rate_limit_remaining_percent
             if not rate_limit_guard.allows(session.usage.limits, least, now=now):
                 return False
         from commonplace.app import background_process
@@ -130,7 +130,7 @@ def is_attended(settings: Settings, session: Session) -> bool:
     Whether the session itself is learned from, or told what is remembered, is another question.
     """
     is_root = not rollout.source_name(session.profile.source).startswith(("subagent:", "internal:"))
-    return bool(settings["memory.background"]) and session.ledger.path is not None and is_root
+    return settings.memory.background and session.ledger.path is not None and is_root
 
 
 def accepted(then: Callable[[], None]) -> Callable[[events.Event], None]:
@@ -156,7 +156,7 @@ async def memory_models(home: Home) -> list[Choice]:
     Raises:
         BadSetting: one cannot be used.
     """
-    names = {home.settings[key] for key in ("memory.extract_model", "memory.consolidate_model")} - {"embedded"}
+    names = {home.settings.memory.extract_model, home.settings.memory.consolidate_model} - {"embedded"}
     found = [choose(home.settings, name) for name in sorted(names)]
     described: Mapping[str, Any] = config.load(home.environment).providers if found else {}
     for choice in found:
@@ -183,5 +183,5 @@ def _take(tx: Transaction, settings: Settings, thread_id: str, now: int, *, has_
         return False if learning_starts.has_begun(tx, terms.home) else None
     if not learning_starts.begin(tx, terms.home, now=now):
         return False
-    outputs.prune(tx, max_unused_days=settings["memory.max_unused_days"], now=now)
+    outputs.prune(tx, max_unused_days=settings.memory.max_unused_days, now=now)
     return True

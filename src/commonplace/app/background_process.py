@@ -13,12 +13,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
 
-from commonplace.config import HOME_VARIABLE, SETTINGS
+from commonplace.config import HOME_VARIABLE, PROFILE_VARIABLE, SETTINGS
 from commonplace.errors import BudgetSpent, CommonplaceError
 from commonplace.memory.workspace import layout
 from commonplace.rollout.private_folders import make_private
@@ -73,18 +73,15 @@ def command(current: str) -> list[str]:
 def environment(home: Home) -> dict[str, str]:
     """Return the variables of the process."""
     python = {name: text for name, text in os.environ.items() if name.startswith("PYTHON") or name in _INHERITED}
+    settings = home.settings
     said = {
-        setting.variable: _text(home.settings[setting.key])
+        setting.variable: setting.text(setting.of(settings))
         for setting in SETTINGS
-        if home.settings.values[setting.key].source == "flag"
+        if settings.sources[setting.key] == "flag"
     }
+    if settings.profile is not None:
+        said[PROFILE_VARIABLE] = settings.profile
     return {**python, **home.environment, **said, HOME_VARIABLE: str(home.path)}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 async def learn(home: Home, current: str | None) -> LearningReport:

@@ -186,16 +186,26 @@ async def open(  # noqa: A001 (public as commonplace.open)
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     providers: Mapping[str, Mapping[str, Any]] | None = None,
+    profile: str | None = None,
     warn: Warn | None = None,
 ) -> AsyncGenerator[Book]:
     """Open the book of this user: `$COMMONPLACE_HOME`, else `~/.commonplace`.
+
+    Args:
+        environment: the variables to use instead of those of this process.
+        flags: settings by their dotted names (`memory.use`), before all others.
+        providers: fields of providers, before those of `config.toml`.
+        profile: the table of `[profiles]` in `config.toml` to use.
+        warn: gets a sentence about whatever a person should know and that stops nothing.
 
     Raises:
         BadSetting: a setting cannot be used.
     """
     import anyio
 
-    settings = config.load(environment, flags, providers)
+    settings = config.load(environment, flags, providers, profile)
+    if warn is not None:
+        config.tell(settings, warn)
     problem: Exception | None = None
     async with anyio.create_task_group() as tasks:
         book = Book(settings, warn, environment, tasks)

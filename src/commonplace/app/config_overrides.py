@@ -36,7 +36,16 @@ class Overrides(msgspec.Struct):
     providers: dict[str, dict[str, Any]] = {}
     provider: str | None = None
     """Who serves models that are named without a provider."""
+    profile: str | None = None
+    """The table of `[profiles]` that is named as a setting."""
     ignored: list[str] = []
+    renamed: list[str] = []
+    """Keys that have another name now."""
+
+    def notes(self) -> list[str]:
+        """Return a sentence for each key that means nothing here, or that has another name now."""
+        renamed = (f"--config {key} is called {config.name_of(_key(key))} now; it still works." for key in self.renamed)
+        return [*(f"--config {key} means nothing here and is let be." for key in self.ignored), *renamed]
 
     def model(self, named: str | None) -> str | None:
         """Return the model that is meant: as named, else as set here, with the provider that is set here."""
@@ -81,10 +90,19 @@ def _set(found: Overrides, key: str, value: Any) -> None:
         found.provider = str(value)
     elif parts[0] in ("model_providers", "providers") and len(parts) > 2:
         _set_provider(found, key, parts, value)
-    elif (name := config.name_of(key.replace("memories.", "memory.", 1))) is not None:
+    elif key == "profile":
+        found.profile = str(value)
+    elif (name := config.name_of(_key(key))) is not None:
         found.flags[name] = _SAME.get((key, value), value) if isinstance(value, str) else value
+        if _key(key) in config.OLDER_NAMES:
+            found.renamed.append(key)
     else:
         found.ignored.append(key)
+
+
+def _key(key: str) -> str:
+    """Return a key in our table `memory` instead of Codex's `memories`."""
+    return key.replace("memories.", "memory.", 1) if key.startswith("memories.") else key
 
 
 def _depth(table: str) -> int:

@@ -96,7 +96,7 @@ async def _database(home: Home, *, repair: bool) -> tuple[Database | None, Check
     except OSError as error:
         return None, Check("database", ok=False, detail=f"{error.filename or file}: {error.strerror}")
     except StateError as error:
-        if not repair or home.settings["database"] != "sqlite" or not file.exists():
+        if not repair or home.settings.database != "sqlite" or not file.exists():
             return None, Check("database", ok=False, detail=error.sentence())
         for ending in ("", "-wal", "-shm"):
             part = Path(f"{file}{ending}")
@@ -112,7 +112,7 @@ async def _database(home: Home, *, repair: bool) -> tuple[Database | None, Check
 
 
 def _where(home: Home) -> str:
-    address = str(home.settings["database"])
+    address = home.settings.database
     return str(home.path / SQLITE_FILE) if address == "sqlite" else "postgresql"
 
 

@@ -53,7 +53,7 @@ def _referred(settings: Settings) -> Referred:
     """Return the sessions elsewhere that the home lists as its own."""
     look = Repositories()
     deleted = decisions.tombstones(settings.home)
-    patterns: list[str] = settings["memory.exclude"]
+    patterns = settings.memory.exclude
 
     def why_not(row: Row) -> str | None:
         if row["thread_id"] in deleted:

@@ -67,7 +67,9 @@ class MemoryLender:
         from commonplace.memory.recall.toolbox import OpenMemory
         from commonplace.memory.recall.tools import Folder
 
-        store = open_memory(open_home(config.load(self._environment), self._warned, self._environment))
+        settings = config.load(self._environment)
+        config.tell(settings, self._warn)
+        store = open_memory(open_home(settings, self._warned, self._environment))
         if self._folder is None or self._folder.root != store.root:
             self._folder = Folder(store.root)
         return OpenMemory(store, Finder(store), self._folder, self._searching)

@@ -38,7 +38,7 @@ class HomeEnvironment:
         self._store = store
         self._home = store.home
         self._tasks = tasks
-        self._memory = memory and store.home.settings["memory.use"]
+        self._memory = memory and store.home.settings.memory.use
         self._clean: Callable[[str], str] | None = None
 
     @property
@@ -63,7 +63,7 @@ class HomeEnvironment:
             return ""
         from commonplace.memory.recall import scoped_prompt
 
-        tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._home.settings["memory.tools"] else []
+        tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._home.settings.memory.tools else []
         try:
             return (await scoped_prompt.prompt(self._store, folder=cwd, count=True, tools=tools)).text
         except (CommonplaceError, OSError) as error:
@@ -88,7 +88,7 @@ class HomeEnvironment:
 
     def external(self, thread_id: str) -> None:
         """Have memory let go of a thread that got something from outside, if the settings ask for it."""
-        if self._home.settings["memory.disable_on_external_context"]:
+        if self._home.settings.memory.disable_on_external_context:
             self._later(lambda: self._pollute(thread_id))
 
     async def _pollute(self, thread_id: str) -> None:
@@ -116,7 +116,7 @@ class HomeEnvironment:
 
     def tools(self, cwd: Path) -> Sequence[Tool]:
         """Return the tools of the memory, where there is one."""
-        if not self._has_memory() or not self._home.settings["memory.tools"]:
+        if not self._has_memory() or not self._home.settings.memory.tools:
             return ()
         from commonplace.memory.recall.toolbox import Toolbox, offered
 

@@ -12,12 +12,11 @@ from anyio.abc import TaskGroup
 
 from commonplace.agent import open_session, stored_thread
 from commonplace.agent.hooks import config as hooks
-from commonplace.agent.profile import Approval, Profile, Sandbox
+from commonplace.agent.profile import Profile
 from commonplace.agent.servers.config import ServerConfig, configured
 from commonplace.agent.session import Session
 from commonplace.app.session_environment import HomeEnvironment, project_of
-from commonplace.config import Settings
-from commonplace.context.sections import Tone
+from commonplace.config import Approval, Sandbox, Settings, Tone
 from commonplace.errors import BadInput, BadSetting
 from commonplace.memory.store import MemoryStore
 from commonplace.models import catalog, instructions
@@ -122,32 +121,32 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         raise BadInput(f"There is no folder {cwd}.", hint="Give the folder to work in.")
     choice = _choice(settings, options)
     model = options.speaker or connect(choice, key_environment(home.environment))
-    at = settings["compaction.at_tokens"]
+    at = settings.compaction.at_tokens
     profile = Profile(
         cwd=cwd,
         home=home.path,
         choice=choice,
-        base=options.base or base or instructions(choice.info, options.personality or settings["personality"]),
+        base=options.base or base or instructions(choice.info, options.personality or settings.personality),
         roots=tuple(Path(root).expanduser().absolute() for root in options.roots),
-        approval=options.approval or settings["approval"],
-        sandbox=options.sandbox or settings["sandbox"],
-        effort=options.effort or settings["effort"],
-        personality=options.personality or settings["personality"],
+        approval=options.approval or settings.approval,
+        sandbox=options.sandbox or settings.sandbox,
+        effort=options.effort or settings.effort,
+        personality=options.personality or settings.personality,
         source=options.source,
         originator=options.originator,
-        memory_mode="enabled" if settings["memory.generate"] else "disabled",
+        memory_mode="enabled" if settings.memory.generate else "disabled",
         compact_at=at or None,
-        target_percent=settings["compaction.target_percent"],
-        digest_tokens=settings["compaction.digest_tokens"],
-        remote_compaction=settings["compaction.remote"],
+        target_percent=settings.compaction.target_percent,
+        digest_tokens=settings.compaction.digest_tokens,
+        remote_compaction=settings.compaction.remote,
         timezone=_timezone(home.environment),
         withheld=key_variables(settings, choice),
-        network=settings["sandbox_network"],
+        network=settings.sandbox_network,
         allowed=tuple(decisions.allowed(home.path, project_of(cwd))),
         hooks=hooks.configured(settings.hooks),
         servers=_servers(home),
-        undo=settings["undo"],
-        web_search=settings["web_search"],
+        undo=settings.undo,
+        web_search=settings.web_search,
     )
     return profile, model
 

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
+from commonplace.config import Tone
 from commonplace.context import instructions
 from commonplace.context.injected_messages import Injected
 from commonplace.context.instructions import Instructions
 from commonplace.context.notices import notice
 from commonplace.context.world_state import Absent, Before, Known, Name, Unknown
 
-Tone = Literal["none", "friendly", "pragmatic"]
 Mode = Literal["default", "plan", "execute", "pair_programming"]
 
 

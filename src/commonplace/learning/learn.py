@@ -104,7 +104,7 @@ async def _ask(home: Home, plan: Plan, consent: Consent) -> None:
         return
     await (await home.index()).refresh(home.path)
     told = await _forecast(home, plan)
-    if told is not None and told.tokens > home.settings["memory.ask_tokens"] and not await consent(told):
+    if told is not None and told.tokens > home.settings.memory.ask_tokens and not await consent(told):
         raise BadInput(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, read fewer with --limit or --since, or raise memory.ask_tokens.",

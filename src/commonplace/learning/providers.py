@@ -25,8 +25,8 @@ from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
 from commonplace.state.usage import Limits, Spent
 
 EMBEDDED: Final = "embedded"
-NAMES: Final = {EXTRACTION: "extract", CONSOLIDATION: "consolidate"}
-"""What settings call the kinds of work."""
+KINDS: Final = (EXTRACTION, CONSOLIDATION)
+"""The kinds of work that a model may do."""
 
 
 class Learners(msgspec.Struct):
@@ -44,8 +44,27 @@ class Learners(msgspec.Struct):
 
 def limits(settings: Settings, kind: str, span: str) -> Limits:
     """Return what the settings let a `run` or a `day` cost; 0 there is no limit."""
-    found = (settings[f"memory.{NAMES[kind]}_{span}_{what}"] or None for what in ("requests", "tokens", "seconds"))
-    return Limits(*found)
+    memory = settings.memory
+    most = {
+        (EXTRACTION, "run"): (memory.extract_run_requests, memory.extract_run_tokens, memory.extract_run_seconds),
+        (EXTRACTION, "day"): (memory.extract_day_requests, memory.extract_day_tokens, memory.extract_day_seconds),
+        (CONSOLIDATION, "run"): (
+            memory.consolidate_run_requests,
+            memory.consolidate_run_tokens,
+            memory.consolidate_run_seconds,
+        ),
+        (CONSOLIDATION, "day"): (
+            memory.consolidate_day_requests,
+            memory.consolidate_day_tokens,
+            memory.consolidate_day_seconds,
+        ),
+    }
+    return Limits(*(limit or None for limit in most[kind, span]))
+
+
+def model_name(settings: Settings, kind: str) -> str:
+    """Return what the settings name for a kind of work: `embedded`, or a model."""
+    return settings.memory.extract_model if kind == EXTRACTION else settings.memory.consolidate_model
 
 
 def model_of(home: Home, kind: str) -> Choice | None:
@@ -54,7 +73,7 @@ def model_of(home: Home, kind: str) -> Choice | None:
     Raises:
         BadSetting: there is no such model.
     """
-    name = home.settings[f"memory.{NAMES[kind]}_model"]
+    name = model_name(home.settings, kind)
     if name == EMBEDDED:
         return None
     return choose(home.settings, name)
@@ -67,7 +86,7 @@ def connected(home: Home, choice: Choice) -> Model:
 
 async def check(home: Home) -> None:
     """Say now if the settings name somebody who cannot be asked (raises BadSetting)."""
-    for kind in NAMES:
+    for kind in KINDS:
         choice = model_of(home, kind)
         if choice is not None:
             await connected(home, choice).aclose()
@@ -83,7 +102,7 @@ async def open(home: Home) -> AsyncGenerator[Learners]:  # noqa: A001 (as `home.
     budgets: dict[str, Budget] = {}
     models: dict[str, tuple[Model, Choice]] = {}
     try:
-        for kind in NAMES:
+        for kind in KINDS:
             choice = model_of(home, kind)
             if choice is not None:
                 models[kind] = (connected(home, choice), choice)

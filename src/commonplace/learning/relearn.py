@@ -46,7 +46,7 @@ class Relearner:
 
     async def reread(self, path: Path, project: str, forgotten: Forgotten) -> Output | None:
         """Return what a session teaches without what was forgotten; None where only a model could read it again."""
-        if self._home.settings["memory.extract_model"] != providers.EMBEDDED:
+        if self._home.settings.memory.extract_model != providers.EMBEDDED:
             return None
         return await phase1.one(RuleExtractor(), path, project, forgotten)
 
@@ -63,7 +63,7 @@ class Relearner:
     def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
         """Make the memory's files anew in a copy of a home; return the entries that they hold then."""
         root = home / layout.FOLDER
-        desk = consolidation_input.of_rows(home, root, rows)
+        desk = consolidation_input.of_rows(home, root, rows, self._home.settings.memory)
         desk.forgotten = forgotten
         desk.is_kept = provenance.is_others(root, mirrored)
         raw_memories.sync(root, desk.inputs)

@@ -23,16 +23,16 @@ def terms(
     since_s: int | None = None,
 ) -> Terms:
     """Return what a start may claim; limits per start bind background starts only, and a person may say since when."""
-    age = settings["memory.max_rollout_age_days"]
+    age = settings.memory.max_rollout_age_days
     if since_s is not None:
         age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
     return Terms(
         home=str(settings.home.resolve()),
         max_claims=max_claims,
         max_age_days=age,
-        min_idle_hours=settings["memory.min_rollout_idle_hours"],
-        max_running=settings["memory.max_running"],
-        lease=settings["memory.extract_lease_seconds"],
+        min_idle_hours=settings.memory.min_rollout_idle_hours,
+        max_running=settings.memory.max_running,
+        lease=settings.memory.extract_lease_seconds,
         background=background,
         current=current,
     )
@@ -40,7 +40,7 @@ def terms(
 
 def wanted(settings: Settings) -> Callable[[Row], bool]:
     """Return what says whether settings let a thread be learned from."""
-    patterns: list[str] = settings["memory.exclude"]
+    patterns = settings.memory.exclude
 
     def is_wanted(row: Row) -> bool:
         where = {"project": row["project"], "cwd": row["cwd"], "path": row["path"]}

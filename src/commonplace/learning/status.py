@@ -82,10 +82,10 @@ def _status(tx: Transaction, settings: Settings, home: str, now: int) -> Status:
         for row in tx.query("jobs.leases", now=now)
     ]
     spent: dict[str, Cost] = {}
-    for kind, name in providers.NAMES.items():
+    for kind in providers.KINDS:
         today = usage.spent(tx, kind, now=now)
         run, day = (providers.limits(settings, kind, span) for span in ("run", "day"))
-        model = settings[f"memory.{name}_model"]
+        model = providers.model_name(settings, kind)
         if model != providers.EMBEDDED or today.requests:
             spent[kind] = Cost(model, today.requests, today.tokens, today.seconds, run, day)
     count = tx.query("outputs.count")[0]

@@ -141,7 +141,7 @@ def _unused(store: MemoryStore, known: list[KnownEntry]) -> Iterator[Finding]:
     """Yield old entries that nobody asked for; what a person wrote or pinned never ages."""
     if not store.home.has_index():
         return
-    days: int = store.home.settings["memory.max_unused_days"]
+    days = store.home.settings.memory.max_unused_days
     cutoff = store.home.now_s() - days * _DAY
     for each in known:
         entry = each.entry

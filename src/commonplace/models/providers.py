@@ -69,7 +69,7 @@ def choose(settings: Settings, name: str | None = None) -> Choice:
     Raises:
         BadSetting: no model is set, its provider is unknown, or the provider's settings cannot be used.
     """
-    wanted = (name or settings["model"] or "").strip()
+    wanted = (name or settings.model or "").strip()
     if not wanted:
         raise BadSetting("No model is set.", hint=HOW)
     if wanted == "embedded":

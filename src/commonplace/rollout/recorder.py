@@ -22,17 +22,17 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import anyio.to_thread
 import msgspec
 
+from commonplace.config import Fsync
 from commonplace.errors import CommonplaceError, LedgerError, WriteFailed
 from commonplace.protocol import ids, rollout
 from commonplace.rollout import blobs, chain, compression, locks, reader
 from commonplace.rollout.appender import Appender
 
-Fsync = Literal["turn", "line", "never"]
 _BATCH_BYTES: Final = 1024 * 1024
 _BATCH_LINES: Final = 4096
 """Queued lines are written together up to this size and number."""

@@ -63,8 +63,8 @@ class CompactionRequest(msgspec.Struct, frozen=True):
 
     def filled(self, settings: Settings) -> CompactionRequest:
         """Return the request with the settings for what it leaves open."""
-        target = settings["compaction.target_percent"] if self.target is None else self.target
-        digest = settings["compaction.digest_tokens"] if self.digest_tokens is None else self.digest_tokens
+        target = settings.compaction.target_percent if self.target is None else self.target
+        digest = settings.compaction.digest_tokens if self.digest_tokens is None else self.digest_tokens
         return CompactionRequest(self.window, target, digest, self.model)
 
 

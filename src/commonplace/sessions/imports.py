@@ -118,7 +118,7 @@ class Importer:
         outcome = Outcome(name, str(path))
         known = await self._steadily(self._known)
         files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
-        sync = (lambda: None) if self._home.settings["fsync"] == "never" else os.sync
+        sync = (lambda: None) if self._home.settings.fsync == "never" else os.sync
         running = Import(outcome, sources.converter(name), self._place(known), known, sync)
 
         def note(noted: Noted) -> None:
@@ -158,7 +158,7 @@ class Importer:
         return Place(
             home=settings.home,
             now=settings.now,
-            bound=settings["blob_bytes"],
+            bound=settings.blob_bytes,
             ledgers=_ledgers(settings.home),
             why_not=self._why_not(look),
             owners=owners,
@@ -168,7 +168,7 @@ class Importer:
 
     def _why_not(self, look: Repositories) -> Callable[[Head], str | None]:
         deleted = decisions.tombstones(self._home.path)
-        patterns: list[str] = self._home.settings["memory.exclude"]
+        patterns = self._home.settings.memory.exclude
 
         def why_not(head: Head) -> str | None:
             if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):

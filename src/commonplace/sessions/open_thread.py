@@ -86,7 +86,7 @@ def _converted(path: Path, source: str, settings: Settings) -> Generator[OpenThr
     """
     with tempfile.TemporaryDirectory(prefix="commonplace-") as folder:
         home = Path(folder)
-        place = Place(home, settings.now, settings["blob_bytes"])
+        place = Place(home, settings.now, settings.blob_bytes)
         written, skipped = ledger_writer.write(path, sources.converter(source), place)
         if written:
             own, inside = written[0].path, written[1:]

@@ -73,11 +73,11 @@ class Home:
 
     def recording(self) -> Options:
         """Return the options of a recorder in this home."""
-        return Options(self.path, self.settings.now, self.settings["fsync"], self.settings["blob_bytes"])
+        return Options(self.path, self.settings.now, self.settings.fsync, self.settings.blob_bytes)
 
     def has_index(self) -> bool:
         """Say whether there is a database already."""
-        return self.settings["database"] != "sqlite" or (self.path / SQLITE_FILE).exists()
+        return self.settings.database != "sqlite" or (self.path / SQLITE_FILE).exists()
 
     async def database(self) -> Database:
         """Return the database, opened on first use; one in memory, with a warning, where it cannot be used."""
@@ -97,7 +97,7 @@ class Home:
 
     async def open_database(self) -> Database:
         """Open the database that the settings name (raises StateError, OSError)."""
-        address = self.settings["database"]
+        address = self.settings.database
         if address == "sqlite":
             from commonplace.state.sqlite import SqliteDatabase  # imported here as in `degrade`
 
@@ -120,7 +120,7 @@ class Home:
 
     async def index(self) -> ThreadIndex:
         """Return the thread index."""
-        shuns = self.settings["memory.disable_on_external_context"]
+        shuns = self.settings.memory.disable_on_external_context
         return ThreadIndex(await self.database(), self._referred_by, self._mask_of, shuns_external=shuns)
 
     def _is_own(self, home: Path) -> bool:

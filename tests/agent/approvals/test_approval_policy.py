@@ -8,8 +8,9 @@ import pytest
 from scripted_session import BASE, choice
 
 from commonplace.agent.approvals.policy import ActionRefused, judge
-from commonplace.agent.profile import Approval, Profile, Sandbox
+from commonplace.agent.profile import Profile
 from commonplace.agent.tools.registry import Action
+from commonplace.config import Approval, Sandbox
 
 HERE = Path("/project")
 LOOKS = Action("c", "run", HERE, ("bash", "-c", "ls -l | head"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from taught import taught
 
+from commonplace.config import MemorySettings
 from commonplace.learning.consolidate.consolidator import Consolidated, Desk, Embedded
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import raw_memories, validation
@@ -18,11 +19,15 @@ LOG = "the log stays in English"
 SHOP, BLOG = "example.org/acme/shop", "example.org/acme/blog"
 
 
-def consolidate(root: Path, *sessions: Input, projects: dict[str, str] | None = None) -> Consolidated:
+def consolidate(
+    root: Path, *sessions: Input, projects: dict[str, str] | None = None, settings: MemorySettings | None = None
+) -> Consolidated:
     """Make a memory of sessions."""
     raw_memories.sync(root, sessions)
     known = projects or {each.thread_id: SHOP for each in sessions}
-    return Embedded().consolidate(Desk(root, list(sessions), known, [], Forgotten([]), set(), set()))
+    desk = Desk(root, list(sessions), known, [], Forgotten([]), set(), set())
+    desk.memory = settings or MemorySettings()
+    return Embedded().consolidate(desk)
 
 
 def said(*texts: str) -> dict[str, list[str]]:
@@ -72,6 +77,38 @@ def test_the_files_keep_their_budget(tmp_path: Path, sessions: int) -> None:
     assert validation.problems(tmp_path) == []
     assert len(found.entries) == 8 * sessions
     assert bool(found.left_out) == (sessions > 1)
+
+
+@pytest.mark.parametrize("percent", [2, 12, 40])
+def test_the_files_take_the_share_of_the_dialogue_that_the_setting_says(tmp_path: Path, percent: int) -> None:
+    known = [
+        taught(number, said(*(unlike(number, place, 9) for place in range(40))), dialogue=20_000)
+        for number in range(20)
+    ]
+
+    found = consolidate(tmp_path, *known, settings=MemorySettings(percent_of_dialogue=percent))
+
+    size = sum((tmp_path / name).stat().st_size for name in (layout.MEMORY, layout.SUMMARY))
+    most = max(600 * 20, percent * 20_000 * 20 // 100)
+    assert most // 2 < size <= most
+    assert bool(found.left_out) == (percent < 40)
+    assert validation.problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("most", [0, 256, 400, 1_000, 5_000, 15_000])
+def test_the_summary_has_at_most_the_bytes_that_the_setting_says(tmp_path: Path, most: int) -> None:
+    known = [
+        taught(number, said(*(unlike(number, place, 9) for place in range(4))), dialogue=60_000)
+        for number in range(160)
+    ]
+    projects = {each.thread_id: f"example.org/acme/{number:03}" for number, each in enumerate(known)}
+
+    consolidate(tmp_path, *known, projects=projects, settings=MemorySettings(summary_bytes=most))
+
+    size = (tmp_path / layout.SUMMARY).stat().st_size
+    assert most // 2 < size <= max(most, validation.LEAST_SUMMARY_BYTES)
+    assert validation.problems(tmp_path, summary_bytes=most) == []
+    assert bool(validation.problems(tmp_path)) == (size > 10_000)
 
 
 def test_what_does_not_fit_is_the_least_useful(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from commonplace.config import MemorySettings
 from commonplace.learning.consolidate.consolidator import Desk
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
@@ -20,7 +21,7 @@ _VERSION: Final = "1"
 """Changes when the same inputs are to give another memory."""
 
 
-def of_rows(home: Path, root: Path, rows: list[Row]) -> Desk:
+def of_rows(home: Path, root: Path, rows: list[Row], memory: MemorySettings) -> Desk:
     """Return what a consolidator works with."""
     found = [
         Input(
@@ -40,6 +41,7 @@ def of_rows(home: Path, root: Path, rows: list[Row]) -> Desk:
     desk = Desk(
         root, found, projects, notes.read(root), Forgotten.of(home), decisions.pins(home), decisions.owned(home)
     )
+    desk.memory = memory
     desk.settled = {row["thread_id"] for row in rows if _is_settled(row)}
     return desk
 
@@ -56,6 +58,7 @@ def fingerprint(home: Path, desk: Desk) -> str:
         told = msgspec.structs.replace(each, lessons=None)  # rows that were restored from files have none
         digest.update(msgspec.json.encode([told, desk.projects.get(each.thread_id)]))
     digest.update(msgspec.json.encode([desk.notes, sorted(desk.pinned), sorted(desk.owned)]))
+    digest.update(msgspec.json.encode([desk.memory.summary_bytes, desk.memory.percent_of_dialogue]))
     with contextlib.suppress(FileNotFoundError):
         for line in decisions.forgotten(home):
             digest.update(msgspec.json.encode(line))

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from commonplace.config import MemorySettings
 from commonplace.learning.consolidate import (
     bullet_sources,
     handbook,
@@ -42,8 +43,6 @@ from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
 MIN_BUDGET: Final = 6_000
-SHARE: Final = 0.12
-"""`MEMORY.md` and the summary together, of the dialogue that was learned from."""
 MIN_PER_SESSION: Final = 600
 _SUMMARY_SHARE: Final = 0.3
 _LINKED: Final = re.compile(r"!?\[([^\]]*)\]\(\s*([^)\s]+)[^)]*\)")
@@ -72,6 +71,8 @@ class Desk(msgspec.Struct):
     """Threads whose last consolidation had what they taught, just as it is: of a kept memory they are part."""
     hidden: set[str] = set()
     """Entries that the memory holds and its file had no room for."""
+    memory: MemorySettings = MemorySettings()
+    """The settings of the memory: how large its files may be."""
 
 
 class Consolidated(msgspec.Struct):
@@ -209,8 +210,11 @@ class Budget(msgspec.Struct, frozen=True):
     """Beyond this, sources are told more briefly."""
 
 
-def budget(inputs: list[Input]) -> Budget:
-    """Return how large the memory may be: a share of the dialogue that it was learned from, and enough for a few."""
+def budget(inputs: list[Input], percent: int = MemorySettings().percent_of_dialogue) -> Budget:
+    """Return how large `MEMORY.md` and the summary may be together.
+
+    That is a share of the dialogue that they were learned from, but never less than a few entries need.
+    """
     whole = spoken = 0
     for each in inputs:
         session = lesson_parser.session_of(each)
@@ -218,15 +222,15 @@ def budget(inputs: list[Input]) -> Budget:
         whole += size
         spoken += session.spoken_bytes or size
     least = max(MIN_BUDGET, MIN_PER_SESSION * len(inputs))
-    return Budget(max(least, int(whole * SHARE)), max(MIN_BUDGET, int(spoken * SHARE)))
+    return Budget(max(least, whole * percent // 100), max(MIN_BUDGET, spoken * percent // 100))
 
 
 def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consolidated:
-    allowed = budget(desk.inputs)
+    allowed = budget(desk.inputs, desk.memory.percent_of_dialogue)
     entries = sorted(merged.entries, key=handbook.rank)
     found = _skills(desk)
     share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
-    digest, unlisted = summary.write(entries, known, budget=min(summary.BUDGET, share))
+    digest, unlisted = summary.write(entries, known, budget=min(desk.memory.summary_bytes, share))
     rest = Budget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
     text, shown = _fit(entries, known, found, rest)
     _write_skills(desk, found)
@@ -254,16 +258,16 @@ def _add(desk: Desk, merged: merge.Merged, learned: list[SessionLesson]) -> Cons
     known = sessions_of(desk, learned)
     for entry in (*old, *new):
         entry.pinned = entry.id in desk.pinned
-    place = root / layout.SUMMARY
-    if place.is_file() and not list(validation.summary(place.read_text("utf-8", "replace"))):
-        wishes, topics = [each for each in new if each.is_global], summary.topics(new, known)
-        digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=summary.BUDGET)
+    place, most = root / layout.SUMMARY, desk.memory.summary_bytes
+    if place.is_file() and not list(validation.summary(place.read_text("utf-8", "replace"), most)):
+        wishes, topics = [each for each in new if each.is_global], summary.topics(new, known, budget=most)
+        digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=most)
     else:
-        digest, _ = summary.write([*old, *new], known)
+        digest, _ = summary.write([*old, *new], known, budget=most)
     put(place, clean(digest))
     by_key = {one.bullet.key: one.entry for one in resting}
     by_key |= {(each.scope, SECTION_OF[each.kind], each.text): each for each in new}
-    allowed = budget(desk.inputs)
+    allowed = budget(desk.inputs, desk.memory.percent_of_dialogue)
     size = len(digest.encode())
     text = handbook_join.join(left, handbook.write(new, known, {}))
     text, left_out = handbook_budget.fit(text, by_key, wanted=allowed.wanted - size, most=allowed.most - size)

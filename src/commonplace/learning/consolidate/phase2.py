@@ -149,14 +149,14 @@ async def _failed(phase: Phase, claim: Claim, error: Exception) -> Result:
 
 
 def _claim(tx: Transaction, phase: Phase, home: str) -> Claim | Outcome:
-    outputs.prune(tx, max_unused_days=phase.settings["memory.max_unused_days"], now=_now(phase))
+    outputs.prune(tx, max_unused_days=phase.settings.memory.max_unused_days, now=_now(phase))
     return consolidation_jobs.claim(
         tx,
         home,
         phase.worker,
         secrets.token_hex(16),
         now=_now(phase),
-        lease=phase.settings["memory.consolidate_lease_seconds"],
+        lease=phase.settings.memory.consolidate_lease_seconds,
         background=phase.background,
     )
 
@@ -164,7 +164,7 @@ def _claim(tx: Transaction, phase: Phase, home: str) -> Claim | Outcome:
 async def _beat(phase: Phase, claim: Claim, work: anyio.CancelScope) -> None:
     """Keep the claim; end the work if that cannot be done because somebody else has it."""
     while True:
-        await phase.sleep(phase.settings["memory.consolidate_heartbeat_seconds"])
+        await phase.sleep(phase.settings.memory.consolidate_heartbeat_seconds)
         with contextlib.suppress(StateError):  # a database that is busy says nothing about whose it is
             if not await _is_ours(phase, claim):
                 work.cancel()
@@ -178,7 +178,7 @@ async def _confirm(phase: Phase, claim: Claim) -> None:
 
 async def _is_ours(phase: Phase, claim: Claim) -> bool:
     """Say whether a claim holds, and keep it for longer."""
-    lease, now = phase.settings["memory.consolidate_lease_seconds"], _now(phase)
+    lease, now = phase.settings.memory.consolidate_lease_seconds, _now(phase)
     return await phase.database.write(lambda tx: jobs.heartbeat(tx, claim, lease=lease, now=now))
 
 
@@ -204,8 +204,8 @@ def _select(tx: Transaction, phase: Phase, home: str) -> list[Row]:
     return outputs.select(
         tx,
         home,
-        limit=phase.settings["memory.max_raw_memories"],
-        max_unused_days=phase.settings["memory.max_unused_days"],
+        limit=phase.settings.memory.max_raw_memories,
+        max_unused_days=phase.settings.memory.max_unused_days,
         now=_now(phase),
     )
 
@@ -236,7 +236,10 @@ class _Job(msgspec.Struct):
 
     def check(self, found: list[Entry]) -> list[str]:
         """Return what is wrong with what the consolidator wrote."""
-        wrong = validation.problems(self.staged, against=self.root, given=self.given, owned=self.desk.owned)
+        most = self.desk.memory.summary_bytes
+        wrong = validation.problems(
+            self.staged, against=self.root, given=self.given, owned=self.desk.owned, summary_bytes=most
+        )
         return wrong + list(validation.entries(found))
 
 
@@ -277,7 +280,7 @@ def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _J
     baseline.ensure(root, moment)
     manual_edits.adopt(home, root, moment)
     removal.workspace(root, Forgotten.of(home))
-    desk = consolidation_input.of_rows(home, root, rows)
+    desk = consolidation_input.of_rows(home, root, rows, phase.settings.memory)
     desk.accepted, desk.hidden = root, mirror.hidden
     desk.is_kept = provenance.is_others(root, mirror.fingerprint)
     if not provenance.is_ours(root):  # whoever wrote it did not know what we read
@@ -285,7 +288,7 @@ def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _J
     fingerprint, name = consolidation_input.fingerprint(home, desk), phase.consolidator.name
     made = provenance.message(name, fingerprint, is_kept=desk.is_kept)
     instead = provenance.message(provenance.PLAIN, fingerprint, is_kept=desk.is_kept, instead_of=name)
-    is_sound = not validation.problems(root, owned=desk.owned)
+    is_sound = not validation.problems(root, owned=desk.owned, summary_bytes=desk.memory.summary_bytes)
     is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
     if is_current and mirror.fingerprint == fingerprint:
         return _Done(Result("unchanged"), fingerprint)

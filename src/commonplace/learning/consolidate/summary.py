@@ -15,7 +15,6 @@ from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 
-BUDGET: Final = 10_000
 VERSION: Final = "v1"
 RECENT_DAYS: Final = 3
 _MAX_LEARNING: Final = 140
@@ -43,7 +42,7 @@ class _Page:
         return True
 
 
-def write(entries: list[Entry], known: dict[str, Known], *, budget: int = BUDGET) -> tuple[str, list[Entry]]:
+def write(entries: list[Entry], known: dict[str, Known], *, budget: int) -> tuple[str, list[Entry]]:
     """Return the file, and the entries that are not in it."""
     fixed = sum(len(heading) + 3 for heading in _HEADINGS) + len(VERSION) + 2 + _ROOM
     page = _Page(max(0, budget - fixed))
@@ -51,7 +50,7 @@ def write(entries: list[Entry], known: dict[str, Known], *, budget: int = BUDGET
     wishes = [entry for entry in everywhere if entry.kind not in _TIPS]
     tips = [entry for entry in everywhere if entry.kind in _TIPS]
     profile = _profile(entries, known)
-    page.take(profile)
+    profile = profile if page.take(profile) else ""
     left_out: list[Entry] = []
     preferences, general = ([f"- {entry.text}" for entry in chosen] for chosen in (wishes, tips))
     preferences = [line for entry, line in zip(wishes, preferences, strict=True) if _fits(page, entry, line, left_out)]
@@ -85,9 +84,9 @@ def _profile(entries: list[Entry], known: dict[str, Known]) -> str:
     return f"Works on {shown}{more}."
 
 
-def topics(entries: list[Entry], known: dict[str, Known]) -> list[str]:
+def topics(entries: list[Entry], known: dict[str, Known], *, budget: int) -> list[str]:
     """Return the lines that lead to entries, by project and day."""
-    page = _Page(BUDGET)
+    page = _Page(budget)
     lines, _ = _index(entries, known, page)
     return [line for line in lines if line != "### Older Memory Topics"]
 

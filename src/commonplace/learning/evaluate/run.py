@@ -49,7 +49,7 @@ async def run(
         return {**await _scores(Embedded(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
     choice = choose(home.settings, model)
     told = Forecast(f"{choice.name}:{choice.slug}", sum(len(case.sessions) for case in known), _tokens(known))
-    if consent is not None and told.tokens > home.settings["memory.ask_tokens"] and not await consent(told):
+    if consent is not None and told.tokens > home.settings.memory.ask_tokens and not await consent(told):
         raise BadInput(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, or read fewer with --limit or --set near.",

@@ -127,7 +127,7 @@ class Phase(msgspec.Struct):
 async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
     """Extract until nothing is eligible; a background start stops at its limit."""
     done = Extracted()
-    limit = phase.settings["memory.max_rollouts_per_start"] if phase.background else phase.limit
+    limit = phase.settings.memory.max_rollouts_per_start if phase.background else phase.limit
     tried: set[str] = set()
     breaker = Breaker()
     while (limit is None or limit > 0) and breaker.why is None:
@@ -169,7 +169,7 @@ async def _work(phase: Phase, batch: list[Extraction], done: Extracted, breaker:
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
     results: _Results = {}
     claims = [each.claim for each in batch]
-    limiter = anyio.CapacityLimiter(phase.settings["memory.extract_concurrency"])
+    limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
     forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)
     try:
         async with anyio.create_task_group() as heart:
@@ -246,9 +246,9 @@ def _mask(view: View, forgotten: Forgotten) -> None:
 
 async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:
     """Keep the claims that are still worked on."""
-    lease = phase.settings["memory.extract_lease_seconds"]
+    lease = phase.settings.memory.extract_lease_seconds
     while True:
-        await anyio.sleep(phase.settings["memory.extract_heartbeat_seconds"])
+        await anyio.sleep(phase.settings.memory.extract_heartbeat_seconds)
         now = _now(phase)
         open_claims = [claim for claim in claims if claim.job_key not in results]
 

@@ -330,8 +330,8 @@ async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> 
         lambda tx: outputs.select(
             tx,
             root,
-            limit=store.home.settings["memory.max_raw_memories"],
-            max_unused_days=store.home.settings["memory.max_unused_days"],
+            limit=store.home.settings.memory.max_raw_memories,
+            max_unused_days=store.home.settings.memory.max_unused_days,
             now=now,
         )
     )

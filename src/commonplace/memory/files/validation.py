@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from commonplace.config import MemorySettings
 from commonplace.memory.entries import Entry, Source
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.files.handbook import Block, Task
@@ -20,7 +21,9 @@ from commonplace.memory.injection import is_injection
 from commonplace.memory.workspace import baseline, layout
 from commonplace.redact import find
 
-SUMMARY_BYTES: Final = 10_000
+SUMMARY_BYTES: Final = MemorySettings().summary_bytes
+LEAST_SUMMARY_BYTES: Final = 256
+"""The headings of `memory_summary.md` stand in the smallest one, too."""
 MAX_SKILL_LINES: Final = 500
 _HEADINGS: Final = ["## User Profile", "## User preferences", "## General Tips", "## What's in Memory"]
 _TASK_PARTS: Final = (
@@ -51,6 +54,7 @@ def problems(
     against: Path | None = None,
     given: frozenset[str] = frozenset(),
     owned: Collection[str] = frozenset(),
+    summary_bytes: int = SUMMARY_BYTES,
 ) -> list[str]:
     """Return what is wrong with a memory; nothing if it may be used.
 
@@ -59,6 +63,7 @@ def problems(
         against: the workspace whose baseline it is compared with, for what may have changed.
         given: files that were put there for the consolidator, which it may not have touched.
         owned: files that a person made theirs; they are as the person wants them.
+        summary_bytes: how large `memory_summary.md` may be.
     """
     found = [f"{path} is a link." for path in _links(root)]
     found += [f"{name} is missing." for name in _WRITTEN if not (root / name).is_file()]
@@ -70,7 +75,7 @@ def problems(
     except UnicodeDecodeError as error:
         return [f"A file of the memory is not text: {error.reason}."]
     found += [f"MEMORY.md: {each}" for each in handbook(memory, root)]
-    found += [f"memory_summary.md: {each}" for each in summary(digest)]
+    found += [f"memory_summary.md: {each}" for each in summary(digest, summary_bytes)]
     found += list(_skills(root, owned))
     for name, text in ((layout.MEMORY, memory), (layout.SUMMARY, digest)):
         found += [f"{name} {each}" for each in _unfit(text)]
@@ -167,8 +172,8 @@ def _lesson(text: str, numbers: list[int], root: Path) -> Iterator[str]:
         yield f"names {pointer[1]}, which is not there."
 
 
-def summary(text: str) -> Iterator[str]:
-    """Yield what is wrong with memory_summary.md."""
+def summary(text: str, most: int = SUMMARY_BYTES) -> Iterator[str]:
+    """Yield what is wrong with memory_summary.md, which may have so many bytes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0] != "v1":
         yield "the first line is not v1."
@@ -176,8 +181,8 @@ def summary(text: str) -> Iterator[str]:
         yield f"the sections are not {', '.join(_HEADINGS)}."
     elif lines[1:3] != ["", _HEADINGS[0]]:
         yield "the profile does not come right after v1 and an empty line."
-    if len(text.encode()) > SUMMARY_BYTES:
-        yield f"it has {len(text.encode())} bytes, and {SUMMARY_BYTES} is the most."
+    if len(text.encode()) > max(most, LEAST_SUMMARY_BYTES):
+        yield f"it has {len(text.encode())} bytes, and {most} is the most."
 
 
 def is_owned(name: str, owned: Collection[str]) -> bool:

@@ -52,10 +52,10 @@ async def prompt(
     Raises:
         BadInput: no project is called that, or the budget is below zero.
     """
-    limit = store.home.settings["memory.prompt_tokens"] if budget is None else budget
+    limit = store.home.settings.memory.prompt_tokens if budget is None else budget
     if limit < 0:
         raise BadInput("A budget cannot be below zero.", hint="Give a number of tokens.")
-    if not store.home.settings["memory.use"]:
+    if not store.home.settings.memory.use:
         return Prompt("", 0, None, [], [])
     found = [each.entry for each in await known_entries.known(store)]
     place = await lookup.folder_scope(store.home, folder or Path.cwd(), scope, {entry.scope for entry in found})

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Final, cast
+
 import click
 
 from commonplace import config
 from commonplace.surfaces.cli import output
+
+_HEADER: Final = ("setting", "from", "value")
 
 
 @click.group("config")
@@ -18,25 +22,29 @@ def command() -> None:
 def show(as_json: bool) -> None:
     """Print every setting, its value and where that came from."""
     settings = config.load()
+    values = [(setting.key, settings.sources[setting.key], setting.of(settings)) for setting in config.SETTINGS]
+    read_from = [("home", settings.home_source, str(settings.home))]
+    if settings.profile is not None:
+        read_from.append(("profile", settings.sources["profile"], settings.profile))
     if as_json:
         output.print_json(
             {
-                "home": {"value": str(settings.home), "source": settings.home_source},
-                "settings": {
-                    key: {"value": item.value, "source": item.source} for key, item in settings.values.items()
-                },
+                **{key: {"value": value, "source": source} for key, source, value in read_from},
+                "settings": {key: {"value": value, "source": source} for key, source, value in values},
                 "providers": settings.providers,
                 "unknown": settings.unknown,
             }
         )
         return
-    rows = [("home", settings.home_source, str(settings.home))]
-    rows += [
-        (key, item.source, "(none)" if item.value is None else str(item.value)) for key, item in settings.values.items()
-    ]
-    output.columns(rows, ("setting", "from", "value"))
-    for key in settings.unknown:
-        output.warn(f"{config.FILE} sets {key!r}, which means nothing to this version.")
+    output.columns(read_from + [(key, source, _shown(value)) for key, source, value in values], _HEADER)
+    for note in config.notes(settings):
+        output.warn(note)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "(none)"
+    return str(list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
 
 
 @command.command()

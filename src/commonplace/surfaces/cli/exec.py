@@ -58,6 +58,7 @@ class Asked(msgspec.Struct, kw_only=True):
 @click.option("-o", "--output-last-message", "file", type=click.Path(path_type=Path), help="Write the answer here.")
 @click.option("--ephemeral", is_flag=True, help="Leave no file of the session.")
 @click.option("-c", "--config", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting, for this run.")
+@click.option("-p", "--profile", metavar="NAME", help="Use the settings of [profiles.NAME] in config.toml.")
 @click.option("--last", is_flag=True, help="resume: the newest session of this folder.")
 @click.option("--all", "everywhere", is_flag=True, help="With --last: of any folder.")
 @click.option("--full-auto", is_flag=True, help="Short for --sandbox workspace-write.")
@@ -65,12 +66,11 @@ class Asked(msgspec.Struct, kw_only=True):
 @click.option("--skip-git-repo-check", is_flag=True, hidden=True)
 @click.option("--thread-source", hidden=True)
 @click.option("--color", hidden=True)
-@click.option("--profile", "-p", hidden=True)
 @click.option("--ignore-user-config", is_flag=True, hidden=True)
 @click.option("--ignore-rules", is_flag=True, hidden=True)
 @click.option("--strict-config", is_flag=True, hidden=True)
 @click.option("--cyber-access-program", hidden=True)
-def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> int:
+def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None, **options: Any) -> int:
     """Run an agent on one prompt, without a terminal.
 
     The prompt is the argument, all of stdin (with - or nothing), or both: then stdin is added to it. `exec resume`
@@ -79,14 +79,16 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> i
     from commonplace.app import config_overrides
 
     given = config_overrides.parse(pairs)
-    for key in given.ignored:
-        output.warn(f"--config {key} means nothing here and is let be.")
+    for note in given.notes():
+        output.warn(note)
     asked = _asked(words, options)
     asked.wishes["model"] = given.model(asked.wishes["model"])
     asked.prompt = _prompt(asked.prompt)
 
     async def inside() -> int:
-        async with books.open(flags=given.flags, providers=given.providers, warn=output.warn) as book:
+        async with books.open(
+            flags=given.flags, providers=given.providers, profile=profile or given.profile, warn=output.warn
+        ) as book:
             return await _run(book, asked)
 
     return anyio.run(inside)

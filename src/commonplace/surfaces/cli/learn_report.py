@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from commonplace.memory.entries import GLOBAL
-from commonplace.surfaces.cli.output import one_line, safe
+from commonplace.surfaces.cli.output import one_line, safe, terminal_width
 
 if TYPE_CHECKING:
     from commonplace.learning.run import LearningReport
@@ -38,7 +37,7 @@ _SHORT: Final = {"preference": "wish", "environment": "fact", "procedure": "step
 
 def console() -> Console:
     """Return where people read: as wide as their terminal, but not wider than eyes like."""
-    width = min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
+    width = min(_WIDEST, terminal_width(_WIDEST))
     return Console(width=width, highlight=False, soft_wrap=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 import unicodedata
@@ -57,12 +57,25 @@ def one_line(text: str, width: int) -> str:
 
 def columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
     """Print a table: all columns as wide as they need, the last one takes what is left."""
-    width = shutil.get_terminal_size((120, 24)).columns
+    width = terminal_width(120)
     widths = [max(len(row[place]) for row in [header, *rows]) for place in range(len(header) - 1)]
     rest = max(20, width - sum(widths) - 2 * len(widths))
     for row in [header, *rows]:
         cells = [cell.ljust(size) for cell, size in zip(row[:-1], widths, strict=True)]
         say("  ".join([*cells, one_line(row[-1], rest)]).rstrip())
+
+
+def terminal_width(default: int) -> int:
+    """Return how many columns the terminal has: as COLUMNS says, else as the system does, else the default.
+
+    It answers as `shutil.get_terminal_size` does, which takes as long to import as all settings take to read.
+    """
+    if (text := os.environ.get("COLUMNS", "")).isdecimal() and int(text):
+        return int(text)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else default
+    except (OSError, ValueError):
+        return default
 
 
 def human_bytes(size: int) -> str:

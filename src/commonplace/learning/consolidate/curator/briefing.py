@@ -36,9 +36,9 @@ def message(base: Base, part: Part, number: int, total: int) -> str:
     return redact("\n\n".join([*said, prompts.text("end")]))
 
 
-def first_page(summary: str) -> str:
-    """Return what the conversation about the summary begins with."""
-    return redact("\n\n".join([prompts.text("summary"), summary.rstrip("\n"), prompts.text("end")]))
+def first_page(summary: str, most: int) -> str:
+    """Return what the conversation about the summary begins with; `most` is how many bytes it may have."""
+    return redact("\n\n".join([prompts.text("summary", most=f"{most:,}"), summary.rstrip("\n"), prompts.text("end")]))
 
 
 def _bullets(found: list[Resting]) -> str:

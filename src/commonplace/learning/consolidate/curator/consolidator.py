@@ -91,7 +91,8 @@ class Curator:
             reviewed = await self._conversation(desk, base, shown, message, check)
         if base.is_init:
             await anyio.to_thread.run_sync(_first_page, desk, base, reviewed.consolidated)
-            reviewed = await self._conversation(desk, base, shown, briefing.first_page(base.summary), check)
+            message = briefing.first_page(base.summary, desk.memory.summary_bytes)
+            reviewed = await self._conversation(desk, base, shown, message, check)
         return reviewed.consolidated
 
     async def _conversation(self, desk: Desk, base: Base, shown: set[str], message: str, check: Check) -> Reviewed:
@@ -126,7 +127,8 @@ def _first_page(desk: Desk, base: Base, now: Consolidated) -> None:
     _, learned = lessons_of(desk)
     hidden = {entry.id for entry in now.left_out}
     entries = [entry for entry in now.entries if entry.id not in hidden]
-    size = max(len(base.summary.encode()), summary.BUDGET // 4)
-    text, base.made.unlisted = summary.write(entries, sessions_of(desk, learned), budget=min(size, summary.BUDGET))
+    most = desk.memory.summary_bytes
+    size = max(len(base.summary.encode()), most // 4)
+    text, base.made.unlisted = summary.write(entries, sessions_of(desk, learned), budget=min(size, most))
     base.summary = clean(text)
     put(desk.root / layout.SUMMARY, base.summary)

@@ -50,7 +50,8 @@ class Asked(msgspec.Struct, kw_only=True):
 @click.option("-a", "--approval", type=click.Choice(ASKING), help="When you are asked. [default: on-request]")
 @click.option("--add-dir", "roots", type=click.Path(path_type=Path), multiple=True, help="Another folder of the work.")
 @click.option("-c", "--config", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting, for this run.")
-def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> int:
+@click.option("-p", "--profile", metavar="NAME", help="Use the settings of [profiles.NAME] in config.toml.")
+def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None, **options: Any) -> int:
     """Talk to an agent in the terminal.
 
     `chat resume` goes on with a session (without an id: the newest of this folder), `chat fork` with a copy of one.
@@ -61,13 +62,15 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], **options: Any) -> i
     asked = _asked(words, options)
     _check_terminal()
     given = config_overrides.parse(pairs)
-    for key in given.ignored:
-        output.warn(f"--config {key} means nothing here and is let be.")
+    for note in given.notes():
+        output.warn(note)
     asked.wishes["model"] = given.model(asked.wishes["model"])
     warnings = Warnings()
 
     async def inside() -> int:
-        async with books.open(flags=given.flags, providers=given.providers, warn=warnings) as book:
+        async with books.open(
+            flags=given.flags, providers=given.providers, profile=profile or given.profile, warn=warnings
+        ) as book:
             return await _talk(book, asked, warnings)
 
     return anyio.run(inside)
@@ -111,7 +114,7 @@ def _check_terminal() -> None:
 
 
 async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
-    if book.settings.values["sandbox"].source == "default":  # somebody is there to be asked, so that more may be done
+    if book.settings.sources["sandbox"] == "default":  # somebody is there to be asked, so that more may be done
         asked.wishes["sandbox"] = asked.wishes["sandbox"] or "workspace-write"
     thread = await _thread(book, asked)
     from commonplace.surfaces.cli.chat.conversation import Conversation
