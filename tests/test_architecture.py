@@ -121,8 +121,8 @@ def test_modules_of_ours_are_imported_at_the_top_but_where_a_start_up_needs_it()
 FLOW_STEP = re.compile(r"^(?P<indent> *)\d+\. `(?P<name>[\w.]+)`$")
 MOST_STEPS = 8
 LAYERS = (
-    "surfaces", "clients", "app", "learning", "agent", "memory", "search", "sessions", "importers", "projects", "context",
-    "models", "state", "rollout", "config", "redact", "protocol", "errors",
+    "surfaces", "clients", "app", "learning", "agent", "memory", "search", "sessions", "importers", "projects",
+    "context", "models", "state", "rollout", "config", "redact", "protocol", "errors",
 )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def test_there_are_four_flows_of_at_most_eight_steps() -> None:
 
 
 def caller_of(steps: list[tuple[int, str]], place: int) -> str | None:
-    """Return the step that calls another: the one before it, or of an indented step the nearest with less indentation."""
+    """Return the step that calls another: the one before it; of an indented one, the nearest with less indentation."""
     indent = steps[place][0]
     above = [step for depth, step in steps[:place] if (depth < indent if indent else depth == 0)]
     return above[-1] if above else None

@@ -108,20 +108,20 @@ def test_the_app_server_runs_two_turns_of_one_thread(codex: Path, tmp_path: Path
     assert len(home.rollouts()) == 1
 
 
-@pytest.mark.parametrize("folder", sorted(RECORDED.iterdir()), ids=lambda folder: folder.name)
-def test_a_recorded_fork_ends_at_a_line_of_its_parent(folder: Path) -> None:
-    files = {path.stem[-36:]: path.read_bytes() for path in folder.glob("rollout-*.jsonl")}
-    for content in files.values():
-        base = json.loads(content.splitlines()[0])["payload"].get("history_base")
-        if base is not None:
-            assert files[base["thread_id"]][: base["end_byte_offset"]].endswith(b"\n")
+def test_a_recorded_fork_ends_at_a_line_of_its_parent() -> None:
+    for folder in RECORDED.iterdir():
+        files = {path.stem[-36:]: path.read_bytes() for path in folder.glob("rollout-*.jsonl")}
+        for content in files.values():
+            base = json.loads(content.splitlines()[0])["payload"].get("history_base")
+            if base is not None:
+                assert files[base["thread_id"]][: base["end_byte_offset"]].endswith(b"\n"), folder.name
 
 
-@pytest.mark.parametrize("folder", sorted(RECORDED.iterdir()), ids=lambda folder: folder.name)
-def test_a_recording_tells_whose_each_model_input_is(folder: Path) -> None:
-    inputs = json.loads((folder / "model_inputs.json").read_text("utf-8"))
-    requests = json.loads((folder / "requests.json").read_text("utf-8"))
-    names = "".join(path.name for path in folder.glob("rollout-*.jsonl"))
+def test_a_recording_tells_whose_each_model_input_is() -> None:
+    for folder in RECORDED.iterdir():
+        inputs = json.loads((folder / "model_inputs.json").read_text("utf-8"))
+        requests = json.loads((folder / "requests.json").read_text("utf-8"))
+        names = "".join(path.name for path in folder.glob("rollout-*.jsonl"))
 
-    assert len(inputs) == len(requests)
-    assert all(request["thread_id"] in names for request in requests)
+        assert len(inputs) == len(requests), folder.name
+        assert all(request["thread_id"] in names for request in requests), folder.name

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -82,10 +84,20 @@ def read_requests(folder: Path, held: set[str]) -> list[Request]:
 
 
 @pytest.fixture(params=FOLDERS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
-    source: Path = request.param
-    folder = tmp_path / "files"  # forks refer to their siblings, so the whole folder is copied
-    shutil.copytree(source, folder)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return read_recording(request.param)
+
+
+@cache
+def read_recording(source: Path) -> Recording:
+    """Reconstruct every moment of a recording."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "files"  # forks refer to their siblings, so the whole folder is copied
+        shutil.copytree(source, folder)
+        return reconstructed(source, folder)
+
+
+def reconstructed(source: Path, folder: Path) -> Recording:
     lines: dict[str, list[Json]] = {}
     moments: list[Moment] = []
     for path in sorted(folder.glob("rollout-*.jsonl")):

@@ -15,6 +15,7 @@ from commonplace.context.history import History
 from commonplace.context.tokens import item_tokens
 from commonplace.context.usage import TokenInfo, Usage, percent_left
 from commonplace.protocol import items
+from generated_rows import check_each
 from ledgers import Json, assistant, function_call, function_output, user
 
 ENVIRONMENT = user("<environment_context>here</environment_context>")
@@ -125,9 +126,12 @@ def test_a_history_that_no_server_counted_can_be_recomputed() -> None:
 RECORDINGS = sorted((Path(__file__).parent.parent / "data").glob("codex_*/*/rollout-*.jsonl"))
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}/{path.stem[-4:]}")
-def test_every_count_of_the_real_codex_follows_from_the_one_before(path: Path) -> None:
+def test_every_count_of_the_real_codex_follows_from_the_one_before() -> None:
     """Each is the same told again, one more response, a recount after a compaction, or a window that was full."""
+    check_each([(path, path) for path in RECORDINGS], _follow)
+
+
+def _follow(path: Path) -> None:
     payloads = [line["payload"] for line in map(json.loads, path.read_text("utf-8").splitlines())]
     told = [payload["info"] for payload in payloads if payload.get("type") == "token_count" and payload["info"]]
     counts = [msgspec.convert(info, TokenInfo) for info in told]

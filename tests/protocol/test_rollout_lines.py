@@ -24,16 +24,16 @@ PARTS: Json = {
 }
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(PARTS)), ids=" ".join)
-def test_an_envelope_is_read_whatever_the_order_of_its_keys(order: tuple[str, ...]) -> None:
-    raw = json.dumps({"more": [1], **{name: PARTS[name] for name in order}}).encode()
+def test_an_envelope_is_read_whatever_the_order_of_its_keys() -> None:
+    for order in itertools.permutations(PARTS):
+        raw = json.dumps({"more": [1], **{name: PARTS[name] for name in order}}).encode()
 
-    line = rollout.decode(raw)
+        line = rollout.decode(raw)
 
-    assert ("2026-11-15T09:00:00.000Z", 3, "response_item") == (line.timestamp, line.ordinal, line.type)
-    assert {"type": "message"} == json.loads(bytes(line.payload))
-    assert {"client_authored": True} == json.loads(bytes(line.metadata))
-    assert (len(raw), -1) == (line.size, line.offset)
+        assert ("2026-11-15T09:00:00.000Z", 3, "response_item") == (line.timestamp, line.ordinal, line.type), order
+        assert {"type": "message"} == json.loads(bytes(line.payload)), order
+        assert {"client_authored": True} == json.loads(bytes(line.metadata)), order
+        assert (len(raw), -1) == (line.size, line.offset), order
 
 
 def test_a_file_cannot_say_where_its_lines_stand() -> None:

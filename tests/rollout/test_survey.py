@@ -162,12 +162,11 @@ def test_a_torn_last_line_waits_until_it_has_its_newline(home: Path) -> None:
     assert (size + 7, 1) == (found.offset, found.skipped)
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name[40:52]}")
-def test_a_glance_at_a_recording_tells_what_a_survey_tells(path: Path) -> None:
-    full, quick = survey(path), glance(path)
-
-    expected = replace(full, turns=0, turn_state=0, offset=0, skipped=0, blobs=set(), complete=False, external_at=None)
-    assert expected == quick
+def test_a_glance_at_a_recording_tells_what_a_survey_tells() -> None:
+    assert RECORDINGS
+    unknown = {"turns": 0, "turn_state": 0, "offset": 0, "skipped": 0, "complete": False, "external_at": None}
+    for path in RECORDINGS:
+        assert replace(survey(path), **unknown, blobs=set()) == glance(path), path
 
 
 @pytest.fixture

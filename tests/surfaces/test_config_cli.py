@@ -116,10 +116,11 @@ def test_a_key_that_is_misspelt_is_told_once_with_the_nearest_name(commonplace: 
 
     assert (first.code, second.code) == (0, 0)
     assert first.err.splitlines() == [
-        "commonplace: config.toml sets memory.extract_modle, which this version does not know; "
-        "did you mean memory.extract_model?",
-        "commonplace: config.toml sets profiles.fast.efort, which this version does not know; "
-        "did you mean profiles.fast.effort?",
+        f"commonplace: config.toml sets {key}, which this version does not know; did you mean {meant}?"
+        for key, meant in (
+            ("memory.extract_modle", "memory.extract_model"),
+            ("profiles.fast.efort", "profiles.fast.effort"),
+        )
     ]
     assert second.err == ""
     assert doctor.code == 1
