@@ -7,10 +7,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak anchors ear format clean
+.PHONY: help setup demo test check bench soak anchors classifier format clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -55,7 +55,7 @@ soak: $(VENV)/.dev ## long crash and race runs, and every property with many ran
 anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDK into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py
 
-ear: $(VENV)/.dev ## learn the ear's weights anew from training/ (needs scikit-learn)
+classifier: $(VENV)/.dev ## learn the weights of the classifier anew from training/ (needs scikit-learn)
 	@$(BIN)/python -c 'import sklearn' 2>/dev/null || \
 		{ echo "make: this needs scikit-learn: $(BIN)/pip install scikit-learn" >&2; exit 1; }
 	@$(BIN)/python training/train.py

@@ -1,9 +1,9 @@
 """What one sentence of a person teaches: two judges, and how their verdicts become one.
 
-Rules over cue words (`preferences`, `statements`) know what is said outright; the ear knows what labelled messages
-sounded like, and how often the rules were right about them. What the rules find is kept unless the ear is sure that it
-is nothing; what only the ear hears needs more, and more still where cue words speak against it. Where both find
-something, the ear tells the section, since it weighs the whole sentence.
+Rules over cue words (`preferences`, `statements`) know what is said outright; the classifier knows what labelled messages
+sounded like, and how often the rules were right about them. What the rules find is kept unless the classifier is sure that it
+is nothing; what only the classifier finds needs more, and more still where cue words speak against it. Where both find
+something, the classifier tells the section, since it weighs the whole sentence.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from commonplace.learning.reading.cues import Cue
 from commonplace.learning.reading.sentences import Sentence
 
 SURE: Final = 0.8
-"""How likely the ear must find something worth keeping, if cue words do not say so."""
+"""How likely the classifier must find something worth keeping, if cue words do not say so."""
 SURE_AGAINST: Final = 0.87
-"""What the ear needs where cue words speak against a sentence: once, for now, perhaps, others say."""
+"""What the classifier needs where cue words speak against a sentence: once, for now, perhaps, others say."""
 SURE_THROUGHOUT: Final = 0.95
-"""What the ear needs where a sentence mostly tells what is to be written, or what is broken."""
+"""What the classifier needs where a sentence mostly tells what is to be written, or what is broken."""
 SURE_OF_NOTHING: Final = 0.9
-"""How likely the ear must find nothing in a sentence to overrule cue words."""
+"""How likely the classifier must find nothing in a sentence to overrule cue words."""
 SURE_OF_NOTHING_CLEAR: Final = 0.98
 """The same for clear words of blame or consent, and for a few words, of which labelled messages have few."""
 SURE_OF_NOTHING_OUTRIGHT: Final = 0.95
@@ -39,11 +39,11 @@ SURE_OF_NOTHING_ASKED: Final = 0.75
 SURE_OF_NOTHING_IN_TALK: Final = 0.5
 """The same where nothing but talk goes on."""
 SURE_BESIDE: Final = 0.2
-"""What the ear needs for a sentence next to one that is kept: they belong together."""
+"""What the classifier needs for a sentence next to one that is kept: they belong together."""
 MUCH_LIKELIER: Final = 1.5
 """How much likelier another section must be than the one that cue words tell."""
 SURE_AFTER_FAILING: Final = 0.35
-"""What the ear needs to hear a dead end right after something failed."""
+"""What the classifier needs to find a dead end right after something failed."""
 DEAD_END: Final = 0.12
 """How likely a dead end must be for what is said after commands failed to be one."""
 _AGAINST: Final[tuple[Cue, ...]] = ("once", "unreal", "transient", "request", "praise", "moving_on")
@@ -80,7 +80,7 @@ class Told(msgspec.Struct, frozen=True):
     share: float
     """How likely it is to be of that section."""
     by_ear: bool
-    """Only the ear heard it."""
+    """Only the classifier found it."""
 
 
 ANSWERING: Final = Scene("answering")
@@ -111,7 +111,7 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
 
 
 def _least(sentence: Sentence, best: Kind, scene: Scene) -> float:
-    """Return how sure the ear must be of a sentence in which cue words find nothing."""
+    """Return how sure the classifier must be of a sentence in which cue words find nothing."""
     if scene.is_talk:
         return SURE_THROUGHOUT
     if best == "failure" and scene.failing:
@@ -147,7 +147,7 @@ def _is_short(sentence: Sentence) -> bool:
 
 
 def _better(kind: Kind, heard: classifier.Heard, scene: Scene) -> Kind:
-    """Return the kind that is told, or the ear's, if that belongs elsewhere and is likelier."""
+    """Return the kind that is told, or the classifier's, if that belongs elsewhere and is likelier."""
     best = heard.best
     if scene.failing and heard.share(FAILURES) > DEAD_END:
         return "failure"

@@ -181,7 +181,7 @@ def _follows(current: _Group, own: tuple[Sentence, ...], number: int, scene: Sce
 
 
 def _is_beside(own: tuple[Sentence, ...], number: int, scene: Scene) -> bool:
-    """Say whether the ear hears enough in a sentence for it to stand by another one."""
+    """Say whether the classifier finds enough in a sentence for it to stand by another one."""
     return 1 - classifier.listen(own, number, scene.moment).nothing > judge.SURE_BESIDE
 
 
