@@ -1,10 +1,10 @@
 """How likely a sentence is to be worth keeping, and as what: a linear model over its words, as data.
 
 Cue words find what people say outright. Much is said sideways: as a fact, a sigh, a story, an answer of six words. For
-that, several thousand labelled messages were turned into weights (`training/`, `make classifier`): for each word, pair of
-words, cue, verdict of the rules and place in the conversation, how much it speaks for each kind of finding. Hearing is
-adding up the weights of what is there, so it costs microseconds, gives the same on every machine, and can be explained
-word by word.
+that, several thousand labelled messages were turned into weights (`training/`, `make classifier`): for each word, pair
+of words, cue, verdict of the rules and place in the conversation, how much it speaks for each kind of finding.
+Classifying adds up the weights of what is there, so it costs microseconds, gives the same on every machine, and can be
+explained word by word.
 """
 
 from __future__ import annotations

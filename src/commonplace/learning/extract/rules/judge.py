@@ -1,8 +1,8 @@
 """What one sentence of a person teaches: two judges, and how their verdicts become one.
 
-Rules over cue words (`preferences`, `statements`) know what is said outright; the classifier knows what labelled messages
-sounded like, and how often the rules were right about them. What the rules find is kept unless the classifier is sure that it
-is nothing; what only the classifier finds needs more, and more still where cue words speak against it. Where both find
+Rules over cue words (`preferences`, `statements`) know what is said outright; the classifier knows labelled messages,
+and how often the rules were right about them. What the rules find is kept unless the classifier is sure that it is
+nothing; what only the classifier finds needs more, and more still where cue words speak against it. Where both find
 something, the classifier tells the section, since it weighs the whole sentence.
 """
 
