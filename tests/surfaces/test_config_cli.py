@@ -115,11 +115,10 @@ def test_a_key_that_is_misspelt_is_told_once_with_the_nearest_name(commonplace: 
     first, second, doctor = commonplace("sessions", "list"), commonplace("sessions", "list"), commonplace("doctor")
 
     assert (first.code, second.code) == (0, 0)
+    unknown = "commonplace: config.toml sets {}, which this version does not know; did you mean {}?".format
     assert first.err.splitlines() == [
-        "commonplace: config.toml sets memory.extract_modle, which this version does not know; "
-        "did you mean memory.extract_model?",
-        "commonplace: config.toml sets profiles.fast.efort, which this version does not know; "
-        "did you mean profiles.fast.effort?",
+        unknown("memory.extract_modle", "memory.extract_model"),
+        unknown("profiles.fast.efort", "profiles.fast.effort"),
     ]
     assert second.err == ""
     assert doctor.code == 1

@@ -16,7 +16,7 @@ from commonplace.agent import events
 from commonplace.agent.calls import Calls
 from commonplace.agent.profile import Profile
 from commonplace.agent.tools.registry import Definition
-from commonplace.context.usage import Usage
+from commonplace.context.usage import TokenUsage
 from commonplace.models import base
 from commonplace.models.base import CustomTool, FunctionTool, OutputSchema, Request
 from commonplace.protocol import citations, external_content, items
@@ -137,7 +137,7 @@ class _Answer:
             case base.ItemDone():
                 self._done(event.item, calls)
             case base.Usage():
-                usage = Usage(
+                usage = TokenUsage(
                     input_tokens=event.input,
                     cached_input_tokens=event.cached,
                     output_tokens=event.output,
