@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled modules are kept, whatever the environment says: without them every process compiles everything anew.
+export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help

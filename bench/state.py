@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import tempfile
 import time
 import uuid
@@ -20,12 +21,15 @@ import anyio
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
-from tests.state import contender
-from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
 
 from bench.ledger import Table
 from commonplace.state import extraction_jobs, jobs, outputs
 from commonplace.state.database import Database, Transaction
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from tests.state import contender
+from tests.state.contender import HOME, NOW, ROOT, thread_id, thread_row
 
 T = TypeVar("T")
 

@@ -1,8 +1,9 @@
 """A process that has loaded the program, and becomes one run of it after the other: `python -P preloaded.py SOCKET`.
 
 Loading takes most of the time of a short run. Each request on the socket is forked: the child gets the arguments, the
-environment, the folder and the three streams of the request, and goes on in `main` as a process of its own. Its pid and
-its exit code are written to the fourth descriptor of the request. See `processes.py`.
+environment, the folder and the three streams of the request, and goes on in `main`, or in other code that the request
+brings, as a process of its own. Its pid and its exit code are written to the fourth descriptor of the request. See
+`processes.py`.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def load() -> None:
     gc.freeze()
 
 
-def serve(requests: int) -> None:
-    """Answer requests until there are no more; return in a child that is to run the program."""
+def serve(requests: int) -> str | None:
+    """Answer requests until there are no more; return in a child, with the code that it is to run, if any."""
     running: dict[int, tuple[int, int]] = {}
     source = socket.socket(fileno=requests)
     while True:
@@ -59,8 +60,9 @@ def serve(requests: int) -> None:
             program = os.fork()
             if program == 0:
                 source.detach()
-                become(json.loads(data), streams)
-                return
+                request = json.loads(data)
+                become(request, streams)
+                return request["code"]
             for stream in streams:
                 os.close(stream)
             os.write(told, f"{program}\n".encode())
@@ -80,6 +82,7 @@ def become(request: dict[str, Any], streams: list[int]) -> None:
     time.tzset()
     os.chdir(request["folder"])
     sys.argv = ["commonplace", *request["arguments"]]
+    sys.path[:0] = request["path"]
     sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")  # noqa: SIM115 (they stay open)
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115
 
@@ -96,11 +99,14 @@ def end(code: int) -> None:
 
 if __name__ == "__main__":
     load()
-    serve(int(sys.argv[1]))
-    from commonplace.surfaces.cli import main
-
+    asked = serve(int(sys.argv[1]))
     try:
-        main()
+        if asked is None:
+            from commonplace.surfaces.cli import main
+
+            main()
+        else:
+            exec(compile(asked, "<asked>", "exec"), {"__name__": "__main__"})
     except SystemExit as ended:
         end(ended.code if isinstance(ended.code, int) else 0)
     end(0)

@@ -58,6 +58,8 @@ class Process:
         stdin, stdout, stderr: PIPE, DEVNULL or a descriptor.
         env: The whole environment; that of this process if it is left out.
         cwd: The folder; that of this process if it is left out.
+        code: Python that runs instead of the program.
+        path: Folders from which that imports.
         terminal: The process leads a session whose terminal is its stdin.
     """
 
@@ -72,6 +74,8 @@ class Process:
         cwd: Path | None = None,
         text: bool = False,
         terminal: bool = False,
+        code: str | None = None,
+        path: Sequence[Path] = (),
     ) -> None:
         self.args = ["commonplace", *map(str, arguments)]
         self.returncode: int | Any = None
@@ -86,6 +90,8 @@ class Process:
             "environment": dict(os.environ if env is None else env),
             "folder": str(cwd or Path.cwd()),
             "terminal": terminal,
+            "code": code,
+            "path": [str(Path(__file__).parent), *map(str, path)],
         }
         socket.send_fds(_server(), [json.dumps(request).encode()], [*given, telling])
         for descriptor in (*given, telling):

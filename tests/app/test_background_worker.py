@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Sequence
 
 import anyio
 import anyio.to_thread
@@ -174,28 +171,15 @@ anyio.run(main)
 
 def race(variables: dict[str, str], now: int) -> list[str]:
     """Let several processes begin at once; return what each was told."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _RACE, str(now)],
-            env=variables,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(3)
-    ]
-    for process in processes:
+    started = [processes.Process([now], env=variables, stdin=processes.PIPE, text=True, code=_RACE) for _ in range(3)]
+    for process in started:
         assert process.stdout is not None
         assert "ready\n" == process.stdout.readline()
-    return [process.communicate("\n", timeout=100)[0].strip() for process in _all_told(processes)]
-
-
-def _all_told(processes: Sequence[subprocess.Popen[str]]) -> Sequence[subprocess.Popen[str]]:
-    for process in processes:
+    for process in started:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    return processes
+    return [process.communicate("\n", timeout=100)[0].strip() for process in started]
 
 
 def test_of_processes_that_race_one_may_begin(beside: Beside, database_address: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import uuid
@@ -21,6 +20,7 @@ from typing import Any
 
 import anyio
 
+import processes
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Transaction
 from commonplace.state.outputs import Output
@@ -71,9 +71,10 @@ class Race:
 
 def race(address: str, deaths: Sequence[int], *, batch: int, cap: int) -> Race:
     """Let one process per entry work off a queue, all at once; an entry says at which job it dies (0: never)."""
-    command = [sys.executable, __file__, address, str(batch), str(cap)]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    running = [subprocess.Popen([*command, str(death)], text=True, **pipes) for death in deaths]
+    code = Path(__file__).read_text("utf-8")
+    running = [
+        processes.Process([address, batch, cap, death], stdin=processes.PIPE, text=True, code=code) for death in deaths
+    ]
     for process in running:
         assert process.stdout is not None
         process.stdout.readline()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from rows import NOW
 
+import processes
 from commonplace.errors import DatabaseNewer, StateError
 from commonplace.state import database as queries
 from commonplace.state import postgres, sqlite
@@ -212,17 +211,17 @@ def raw(address: str, statement: str) -> None:
 
 def open_in_processes(address: str, count: int) -> list[tuple[int, str]]:
     """Let processes open a database at the same moment; return how each ended."""
-    command = [sys.executable, "-c", OPENER, address]
-    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    processes = [subprocess.Popen([*command, str(number)], text=True, **pipes) for number in range(count)]
-    for process in processes:
+    started = [
+        processes.Process([address, number], stdin=processes.PIPE, text=True, code=OPENER) for number in range(count)
+    ]
+    for process in started:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-    for process in processes:
+    for process in started:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    return [(process.returncode, errors) for process in processes for _, errors in [process.communicate(timeout=60)]]
+    return [(process.returncode, errors) for process in started for _, errors in [process.communicate(timeout=100)]]
 
 
 async def test_processes_that_open_an_empty_database_at_the_same_time_all_succeed(empty_address: str) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from datetime import timedelta
 from functools import cache
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 from manifests import NOW, Manifest, manifest, prune, put
 
+import processes
 from commonplace.agent import undo
 
 SCRIPT = """
@@ -74,15 +73,12 @@ def _turn(root: Path) -> Manifest:
 
 def _run(what: str, home: Path, root: Path, snapshot: str, left: int) -> tuple[bool, str]:
     """Run until the end or the step at which it is killed; say whether it was."""
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", SCRIPT, what, str(home), str(root), snapshot, str(left)],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
+    process = processes.Process(
+        [what, home, root, snapshot, left], text=True, code=SCRIPT, path=[Path(__file__).parent]
     )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0, done.stdout
+    out, err = process.communicate(timeout=100)
+    assert process.returncode in (0, -signal.SIGKILL), err
+    return process.returncode != 0, out
 
 
 def _all_whole(home: Path) -> None:
