@@ -87,14 +87,8 @@ async def resume(
     state.history.restore_usage(stored.info)
     if stored.info is None and state.history.entries:
         state.history.recompute_usage(profile.base, profile.window.effective)
-    prompt = PromptState(
-        state.history,
-        _with_id(state.window, environment),
-        reference=state.reference,
-        baseline=state.world_state,
-        previous_model=state.previous.model if state.previous else None,
-        tally=lambda: _tally(stored.ledger),
-    )
+    prompt = PromptState(state.history, _with_id(state.window, environment), lambda: _tally(stored.ledger))
+    prompt.recollect(state)
     initial = InitialState(
         thread_id=stored.ledger.thread_id,
         prompt=prompt,

@@ -26,24 +26,15 @@ class PromptState:
     `SessionLedger` adds items, because whatever is added is also written down.
     """
 
-    def __init__(
-        self,
-        history: History,
-        window: Window,
-        *,
-        reference: TurnContext | None = None,
-        baseline: Mapping[str, Any] | None = None,
-        previous_model: str | None = None,
-        tally: Callable[[], Tally] | None = None,
-    ) -> None:
+    def __init__(self, history: History, window: Window, tally: Callable[[], Tally] | None = None) -> None:
         self.history = history
         self.window = window
         """The stretch between two compactions that the session is in."""
-        self.reference = reference
+        self.reference: TurnContext | None = None
         """The turn context that the model was last told in full; None: the next turn tells everything."""
-        self.baseline = baseline
+        self.baseline: Mapping[str, Any] | None = None
         """The newest snapshot of the sections that the model was told."""
-        self.previous_model = previous_model
+        self.previous_model: str | None = None
         """The model of the last turn, by its slug."""
         self.held = injected_messages.held(entry.view for entry in history.entries)
         """The injected texts that the history holds, by name."""
@@ -108,7 +99,7 @@ class PromptState:
         return self.window
 
     def recollect(self, state: Reconstruction) -> None:
-        """Take over what the model knows according to the ledger, after a rollback."""
+        """Take over what the model knows according to the ledger, when a thread is resumed or rolled back."""
         self.reference, self.baseline = state.reference, state.world_state
         self.previous_model = state.previous.model if state.previous else None
 

@@ -32,11 +32,10 @@ def test_the_sdk_is_imported_by_nobody_who_has_no_server() -> None:
 import anyio, sys
 from pathlib import Path
 from commonplace.agent.servers.pool import Servers
-from commonplace.agent.servers.values import Config, configured
-from commonplace.agent.servers.values import Command
+from commonplace.agent.servers.config import ServerCommand, ServerConfig, configured
 async def main():
     async with anyio.create_task_group() as tasks:
-        servers = Servers([Config("a", Command("x"), enabled=False)], Path(), {}, tasks, print)
+        servers = Servers([ServerConfig("a", ServerCommand("x"), enabled=False)], Path(), {}, tasks, print)
         assert [] == await servers.tools()
         await servers.close()
 anyio.run(main)

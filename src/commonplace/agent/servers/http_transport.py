@@ -55,7 +55,7 @@ class BoundedClient(httpx2.AsyncClient):
             limits=httpx2.Limits(max_connections=32, max_keepalive_connections=4),
         )
         self._config = config
-        self._state = state
+        self._connection = state
         self._resumed = 0
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -103,7 +103,7 @@ class BoundedClient(httpx2.AsyncClient):
         if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             return "its answer is compressed, which was not asked for"
         if response.status_code == 404 and "mcp-session-id" in request.headers and request.method != "DELETE":
-            self._state.end("it does not know the session any more")
+            self._connection.end("it does not know the session any more")
         if response.status_code >= 400 and not _is_json(response):
             return f"it answered with HTTP status {response.status_code}"
         return None

@@ -16,8 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from commonplace.agent.tools.arguments import decode, schema
-from commonplace.agent.tools.described import description
-from commonplace.agent.tools.registry import ToolContext, ToolDefinition, ToolInvocation, ToolOutput
+from commonplace.agent.tools.registry import ToolContext, ToolDefinition, ToolInvocation, ToolOutput, description
 from commonplace.context.media import image_size
 from commonplace.errors import ToolError
 

@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from commonplace.agent.tools.arguments import bad_arguments, decode, schema
-from commonplace.agent.tools.described import description
-from commonplace.agent.tools.registry import ToolContext, ToolDefinition, ToolInvocation, ToolOutput
+from commonplace.agent.tools.registry import ToolContext, ToolDefinition, ToolInvocation, ToolOutput, description
 
 MOST_STEPS: Final = 100
 """Nobody reads a longer plan."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import time
+import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
@@ -47,6 +49,16 @@ class ToolDefinition(msgspec.Struct, frozen=True):
     def key(self) -> str:
         """Its name among all tools, with the namespace."""
         return flat(self.name, self.namespace)
+
+
+@cache
+def _descriptions() -> dict[str, str]:
+    return tomllib.loads(Path(__file__).with_name("descriptions.toml").read_text("utf-8"))
+
+
+def description(name: str) -> str:
+    """Return the description of a tool for models, from `descriptions.toml`."""
+    return _descriptions()[name].strip()
 
 
 class ToolInvocation(msgspec.Struct, frozen=True):

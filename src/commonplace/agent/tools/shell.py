@@ -21,7 +21,6 @@ from msgspec import Meta
 from commonplace.agent.tools import memory_reads, shell_environment, shell_script
 from commonplace.agent.tools.arguments import Renamed, bad_arguments, decode, schema
 from commonplace.agent.tools.command_output import CommandOutput
-from commonplace.agent.tools.described import description
 from commonplace.agent.tools.processes import Launch, Processes, RunningCommand
 from commonplace.agent.tools.registry import (
     Action,
@@ -30,6 +29,7 @@ from commonplace.agent.tools.registry import (
     ToolDefinition,
     ToolInvocation,
     ToolOutput,
+    description,
     failed,
 )
 from commonplace.context.truncate import Policy

@@ -11,7 +11,6 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.agent.tools.arguments import schema
-from commonplace.agent.tools.described import description
 from commonplace.agent.tools.patch import change, files
 from commonplace.agent.tools.patch.files import FileContent, FileWrite, PatchPath
 from commonplace.agent.tools.patch.parse import AddFile, DeleteFile, Operation, UpdateFile, parse
@@ -23,6 +22,7 @@ from commonplace.agent.tools.registry import (
     ToolDefinition,
     ToolInvocation,
     ToolOutput,
+    description,
     failed,
     text_of,
 )
