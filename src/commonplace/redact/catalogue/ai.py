@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.redact.catalogue import Format, rows
+from commonplace.redact.catalogue.formats import Format, rows
 
 FORMATS: Final[tuple[Format, ...]] = rows("""
 openai_key sk-proj- sk-svcacct- sk-admin- sk-None- sk-service- | W{20,300}

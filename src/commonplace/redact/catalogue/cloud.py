@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.redact.catalogue import Format, rows
+from commonplace.redact.catalogue.formats import Format, rows
 
 FORMATS: Final[tuple[Format, ...]] = rows("""
 aws_access_key_id AKIA ASIA ABIA ACCA | !U{16}(?![A-Za-z0-9])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.redact.catalogue import Format, rows
+from commonplace.redact.catalogue.formats import Format, rows
 
 FORMATS: Final[tuple[Format, ...]] = rows("""
 jwt eyJ | !W{8,4000}\\.(?:eyJ)?W{4,8000}\\.W{4,2000}(?:\\.W{4,4000}\\.W{4,400})?

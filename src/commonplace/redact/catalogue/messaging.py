@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.redact.catalogue import Format, rows
+from commonplace.redact.catalogue.formats import Format, rows
 
 FORMATS: Final[tuple[Format, ...]] = rows("""
 slack_token xoxb- xoxp- xoxa- xoxr- xoxs- xoxo- xoxc- xoxe- xoxe.xoxp- xoxe.xoxb- | [A-Za-z0-9%\\-]{12,400}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.redact.catalogue import Format, rows
+from commonplace.redact.catalogue.formats import Format, rows
 
 FORMATS: Final[tuple[Format, ...]] = rows("""
 sentry_org_token sntrys_ | !B{30,500}={0,2}(?:_B{20,80})?

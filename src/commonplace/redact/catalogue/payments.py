@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.redact.catalogue import Format, rows
+from commonplace.redact.catalogue.formats import Format, rows
 
 FORMATS: Final[tuple[Format, ...]] = rows("""
 stripe_key sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ sk_org_live_ sk_org_test_ | A{16,255}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.redact.catalogue import Format, rows
+from commonplace.redact.catalogue.formats import Format, rows
 
 ANYWHERE: Final[tuple[Format, ...]] = rows("""
 github_token ghp_ gho_ ghu_ ghs_ ghr_ | A{36,255}
