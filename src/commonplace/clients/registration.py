@@ -38,7 +38,7 @@ _MATCHER: Final = "startup|clear|compact"
 """A resumed session has its section already."""
 _SECONDS: Final = {"SessionStart": 10, "SessionEnd": 30}
 _TABLE: Final = ("mcp_servers", SERVER)
-_OURS: Final = re.compile(r"commonplace\S* mcp hook (session-start|session-end)")
+_OURS: Final = re.compile(r"commonplace\S{0,400} mcp hook (session-start|session-end)")
 
 
 class Change(msgspec.Struct, frozen=True):

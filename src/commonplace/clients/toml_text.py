@@ -16,9 +16,14 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 def _opens(line: str, path: tuple[str, ...], *, below: bool) -> bool:
     """Say whether a line is the header of a table, or of one below it."""
+    return header_of(path, below=below).fullmatch(line.rstrip("\r\n")) is not None
+
+
+def header_of(path: tuple[str, ...], *, below: bool) -> re.Pattern[str]:
+    """Return what the header of a table looks like, or of one below it."""
     names = r"[ \t]*\.[ \t]*".join(f"(?:{name}|\"{name}\"|'{name}')" for name in map(re.escape, path))
-    rest = r"(?:[ \t]*\.[^\]]*)?" if below else ""
-    return re.fullmatch(rf"[ \t]*\[[ \t]*{names}[ \t]*{rest}\][ \t]*(?:#.*)?", line.rstrip("\r\n")) is not None
+    rest = r"(?:\.[^\]]*)?" if below else ""
+    return re.compile(rf"[ \t]*\[[ \t]*{names}[ \t]*{rest}\][ \t]*(?:#.*)?")
 
 
 def _block(lines: list[str], first: int) -> int:

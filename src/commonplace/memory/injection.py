@@ -10,8 +10,8 @@ _INJECTION: Final = re.compile(
     r"|disregard (?:the |all )?(?:previous|above)"
     r"|system prompt"
     r"|you are now"
-    r"|curl [^|]*\|\s*(?:ba)?sh"
-    r"|wget [^|]*\|\s*(?:ba)?sh"
+    r"|curl [^|]{0,400}\|\s*(?:ba)?sh"
+    r"|wget [^|]{0,400}\|\s*(?:ba)?sh"
     r"|as an ai"
     r"|</?(?:system|instructions?|assistant|memory)\b",
     re.IGNORECASE,

@@ -7,7 +7,7 @@ from typing import Final
 
 MAX_SENTENCE: Final = 400
 """A longer sentence, in characters, is none that a person typed."""
-_END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]*\s+(?=[^\s])|(?<=[。！？；])|\n+")
+_END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]{0,8}\s+(?=[^\s])|(?<=[。！？；])|\n+")
 _ABBREVIATION: Final = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|z\.B|d\.h|bzw|p\.ej|ej|cf|approx|no|Nr)|(?:^|[:：;]\s+)\d{1,2})\.$", re.IGNORECASE
 )

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-_WORD: Final = re.compile(r"[\u3400-\u9fff]|[^\W_][\w'./:@+-]*[\w+]|\w")
+_WORD: Final = re.compile(r"[\u3400-\u9fff]|[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _EXACT: Final = re.compile(r"\d|[/._:@]|\w-\w")
 """Names, paths, versions, numbers: words that stand for one thing only."""

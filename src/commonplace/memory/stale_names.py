@@ -31,11 +31,11 @@ _SPAN: Final = re.compile(r"`([^`\n]+)`")
 _PATH: Final = re.compile(r"(?:\./)?[\w@.+-]+(?:/[\w@.+-]+)+/?")
 _ENDING: Final = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")
 _HOST: Final = re.compile(r"^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}$")
-_LINE: Final = re.compile(r":\d+(?:[-:]\d+)*$|::.*$")
+_LINE: Final = re.compile(r":\d{1,9}(?:[-:]\d{1,9}){0,9}$|::.*")
 _AFTER: Final = re.compile(r"&&|\|\||[;|\n]")
 _ASSIGNED: Final = re.compile(r"^\w+=")
 _WORKED: Final = re.compile(r"; (?=`)")
-_INCLUDES: Final = re.compile(r"^-?include\b|^import\b|^mod\b|^[^#\n]*%[^\n]*:|^set fallback", re.MULTILINE)
+_INCLUDES: Final = re.compile(r"^-?include\b|^import\b|^mod\b|^[^#%\n]*%[^\n]*:|^set fallback", re.MULTILINE)
 """A file of targets that does not name them all itself."""
 _PROBABLY: Final = ("verify", "procedure")
 _MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
@@ -173,13 +173,20 @@ def _target(name: str, folders: list[Path], files: tuple[str, ...], program: str
         return f"{program} has no {files[-1] if program == 'make' else files[0]} here"
     if any(_INCLUDES.search(text) for text in texts):
         return None  # what it includes is not read
-    named = re.escape(name)
-    made = rf"^(?:[^\s:#][^:#=\n]*[ \t])?{named}(?:[ \t][^:=\n]*)?::?(?!=)"
-    rule = made if program == "make" else rf"^@?{named}\b[^:\n]*:(?!=)|^alias {named}\b"
-    if any(re.search(rule, text, re.MULTILINE) for text in texts):
+    rule = rule_of(program, name)
+    if any(rule.search(text) for text in texts):
         return None
     is_file = program == "make" and any((folder / name).exists() for folder in folders)
     return None if is_file else f"there is no target {name}"
+
+
+def rule_of(program: str, name: str) -> re.Pattern[str]:
+    """Return what the line looks like that makes a target, in a makefile or in a justfile."""
+    named = re.escape(name)
+    if program == "make":
+        before = rf"[^\s:#](?:(?![ \t]{named}[ \t:])[^:#=\n])*+[ \t]"
+        return re.compile(rf"^(?:{before})?{named}(?:[ \t][^:=\n]*)?::?(?!=)", re.MULTILINE)
+    return re.compile(rf"^@?{named}\b[^:\n]*:(?!=)|^alias {named}\b", re.MULTILINE)
 
 
 def _script(program: str, rest: list[str], folders: list[Path]) -> str | None:

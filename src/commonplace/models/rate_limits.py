@@ -16,7 +16,7 @@ from commonplace.models.base import Limit, RateLimits
 
 _REMAINING: Final = re.compile(r"x-ratelimit-remaining-(?P<openai>.+)|anthropic-ratelimit-(?P<anthropic>.+)-remaining")
 _CODEX: Final = re.compile(r"x-codex-(?P<name>primary|secondary)-used-percent")
-_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SPAN: Final = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)(ms|s|m|h|d)")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 

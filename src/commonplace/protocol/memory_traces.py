@@ -13,8 +13,8 @@ SECTION_OPENING: Final = "<commonplace_memory"
 """How the section that we put into prompts, and what our hooks add, begins."""
 
 _SERVERS: Final = re.compile(
-    r"commonplace|(?:[a-z0-9]+[_-])*mem(?:ory|ories|0|o)?(?:[_-][a-z0-9]+)*|openmemory\w*|supermemory\w*|zep|graphiti"
-    r"|letta|cognee|memento|memgpt|memorybank|recall\w*|byterover\w*|cipher",
+    r"commonplace|(?:(?!mem(?:ory|ories|0|o)?(?![a-z0-9]))[a-z0-9]++[_-])*+mem(?:ory|ories|0|o)?(?:[_-][a-z0-9]++)*+"
+    r"|openmemory\w*|supermemory\w*|zep|graphiti|letta|cognee|memento|memgpt|memorybank|recall\w*|byterover\w*|cipher",
     re.IGNORECASE,
 )
 """Names of MCP servers that serve a memory."""

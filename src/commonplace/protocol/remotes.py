@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 _USER = r"(?:[^/]*@)?"
-_HOST = r"(?P<host>\[[^\]/]+\]|[^:/@\[\]]+)"
-_SCP = re.compile(_USER + _HOST + r":(?P<path>[^/].*|/.+)")
+_HOST = r"(?P<host>\[[^\[\]/@]+\]|[^:/@\[\]]+)"
+_SCP = re.compile(_USER + _HOST + r":(?P<path>[^/].*|/.+)", re.DOTALL)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://" + _USER + _HOST + r"(?::\d*)?/(?P<path>.+)", re.IGNORECASE)
 
 _HELPER = re.compile(r"[A-Za-z0-9_-]+::")
@@ -31,7 +31,7 @@ _AZURE_OLD = re.compile(r"([^./]+)\.visualstudio\.com/(?:defaultcollection/)?(.+
 def remote_identity(url: str) -> str | None:
     """Return the identity of a remote, or None when the text names no host (a local path, say)."""
     text = url.strip()
-    if re.match(r"file:", text, re.IGNORECASE) or re.match(r"[A-Za-z]:[\\/]", text):
+    if "\n" in text or re.match(r"file:", text, re.IGNORECASE) or re.match(r"[A-Za-z]:[\\/]", text):
         return None
     found = _URL.fullmatch(text)
     if found is None and "://" not in text and not _HELPER.match(text):

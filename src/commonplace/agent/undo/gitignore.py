@@ -44,6 +44,8 @@ __pycache__/
 """The rules for a folder that is no repository: files that tools make and can make again."""
 
 _WILD: Final = re.compile(rb"[*?\[\\]")
+_WITHIN: Final = rb"[^/]*"
+"""What a star stands for."""
 _CLASSES: Final = {
     b"alnum": rb"0-9A-Za-z",
     b"alpha": rb"A-Za-z",
@@ -148,7 +150,7 @@ def _without_trailing_spaces(line: bytes) -> bytes:
 
 def _translate(pattern: bytes, *, of_path: bool) -> bytes | None:
     """Return a regular expression for git's wildcards; None for a pattern that matches nothing."""
-    out: list[bytes] = []
+    out = _Expression()
     place = 0
     while place < len(pattern):
         letter = pattern[place : place + 1]
@@ -157,7 +159,7 @@ def _translate(pattern: bytes, *, of_path: bool) -> bytes | None:
             while pattern[end : end + 1] == b"*":
                 end += 1
             regex, place = _stars(pattern, place, end, of_path=of_path)
-            out.append(regex)
+            out.append_star(regex)
             continue
         place += 1
         if letter == b"?":
@@ -175,7 +177,44 @@ def _translate(pattern: bytes, *, of_path: bool) -> bytes | None:
             place += 1
         else:
             out.append(re.escape(letter))
-    return b"".join(out)
+    return b"".join(out.parts)
+
+
+class _Expression:
+    """A regular expression in the making, which takes linear time however many stars it has.
+
+    What stands between two stars is taken where it comes first and not looked for again: if the rest does not match
+    behind the first place, it does not behind a later one, because the second star may stand for what is between.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self._star: int | None = None
+        """Where the last star of this folder's name stands."""
+        self._folders: int | None = None
+        """Where the last `**` stands."""
+
+    def append(self, regex: bytes) -> None:
+        """Add what stands for one character."""
+        if regex == b"/":
+            self._star = None
+        self.parts.append(regex)
+
+    def append_star(self, regex: bytes) -> None:
+        """Add what a run of stars stands for."""
+        if regex == _WITHIN:
+            self._settle(self._star, b"(?>[^/]*?")
+            self._star = len(self.parts)
+        else:
+            self._settle(self._folders, b"(?>(?:.*?/)??")
+            self._star, self._folders = None, len(self.parts)
+        self.parts.append(regex)
+
+    def _settle(self, place: int | None, regex: bytes) -> None:
+        """Take what a star stood for at its first place."""
+        if place is not None:
+            self.parts[place] = regex
+            self.parts.append(b")")
 
 
 def _stars(pattern: bytes, start: int, end: int, *, of_path: bool) -> tuple[bytes, int]:
@@ -183,12 +222,12 @@ def _stars(pattern: bytes, start: int, end: int, *, of_path: bool) -> tuple[byte
     # Git compares what stands before the first wildcard by itself, so that a wildcard after it is at a beginning, too.
     begins = pattern[start - 1 : start] in (b"", b"/") or not _WILD.search(pattern[:start])
     if not of_path or end - start < 2 or not begins:
-        return rb"[^/]*", end
+        return _WITHIN, end
     if end == len(pattern):
         return rb".*", end
     if pattern[end : end + 1] == b"/":
         return rb"(?:.*/)?", end + 1
-    return rb"[^/]*", end
+    return _WITHIN, end
 
 
 def _bracket(pattern: bytes, place: int) -> tuple[bytes, int] | None:

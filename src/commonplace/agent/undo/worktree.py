@@ -23,7 +23,7 @@ _MAX_BYTES: Final = 2**20
 _MAX_INDEX_BYTES: Final = 2**30
 _ENTRY_BYTES: Final = 40
 """Bytes before the object's id in an entry of an index."""
-_SHA256: Final = re.compile(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
+_SHA256: Final = re.compile(r"^[ \t]*objectformat[ \t]*=[ \t]*sha256[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 _EXCLUDES: Final = "core.excludesfile"
 _FOLD: Final = "core.ignorecase"
 _MAX_DEPTH: Final = 5

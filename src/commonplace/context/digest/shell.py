@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,11 +13,11 @@ import msgspec
 
 _LONGEST: Final = 140
 _PIECES: Final = 40
-_HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
+_HEREDOC: Final = re.compile(r"<<-?\s*+(['\"]?)(\w++)\1")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _WORD: Final = re.compile(r"[a-z][\w:.-]{0,30}")
 _BRANCH: Final = re.compile(
-    r"(?:checkout\s+-[bB]|switch\s+(?:-c|--create)|branch(?:\s+-[mM])?|push\s+(?:-\S+\s+)*\S+)\s+([\w./-]{3,80})"
+    r"(?:checkout\s+-[bB]|switch\s+(?:-c|--create)|branch(?:\s+-[mM])?|push\s+(?:-\S{1,80}\s+){0,8}\S{1,200})\s+([\w./-]{3,80})"
 )
 _TRIVIAL: Final = frozenset({
     "cd", "ls", "cat", "grep", "rg", "echo", "sed", "awk", "head", "tail", "find", "pwd", "which", "wc", "sort",
@@ -42,12 +43,32 @@ def pieces(line: str) -> list[Piece]:
     if not line:
         return []
     found: list[Piece] = []
-    for text in list(_split(_HEREDOC.sub("", line)))[:_PIECES]:
+    for text in list(_split(_without_heredocs(line)))[:_PIECES]:
         words = _words(text)
         if words and words[0] not in _TRIVIAL:
             branches = tuple(name for name in _BRANCH.findall(text) if not name.startswith("-"))
             found.append(Piece(text[:_LONGEST], _normal(words), branches))
     return found
+
+
+def _without_heredocs(line: str) -> str:
+    """Return a command line without the texts that it gives to its commands, as far as their last lines are there."""
+    if "<<" not in line:
+        return line
+    ends: dict[str, list[int]] = {}
+    at = 0
+    for each in line.split("\n"):
+        at += len(each) + 1
+        ends.setdefault(each.strip(), []).append(at - 1)
+    kept: list[str] = []
+    done = 0
+    for found in _HEREDOC.finditer(line):
+        marks = ends.get(found[2], [])
+        place = bisect_right(marks, found.end())
+        if found.start() >= done and place < len(marks):
+            kept.append(line[done : found.start()])
+            done = marks[place]
+    return "".join(kept) + line[done:]
 
 
 def _split(line: str) -> Iterator[str]:

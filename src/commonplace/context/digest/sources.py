@@ -32,7 +32,7 @@ _SHELLS: Final = frozenset({"exec_command", "shell", "bash", "local_shell", "she
 _READS: Final = frozenset({"read", "read_file", "view", "open", "cat", "view_file"})
 _PLANS: Final = frozenset({"update_plan", "todowrite", "todo_write", "write_todos", "taskcreate"})
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$")
-_SHOWN: Final = re.compile(r"(?:sed -n|cat|head|tail|nl)\b[^|;&]*?\s([\w./~-]+\.\w+)")
+_SHOWN: Final = re.compile(r"(?:sed -n|cat|head|tail|nl)\b[^|;&]{0,400}?\s([\w./~-]+\.\w+)")
 
 
 class Edit(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ _MEMORY_LOOK: Final = 200_000
 """How much of a text is looked at for what it begins or ends with."""
 _REMINDER: Final = "<system-reminder>"
 _REMINDER_END: Final = "</system-reminder>"
-_LAST_REMINDERS: Final = re.compile(r"(?:^|\n)\s*<system-reminder>")
+_BEFORE_REMINDER: Final = re.compile(r"(?<!\s)\s*<system-reminder>")
 _LEFT_OVER: Final = re.compile(r"\s*</[\w-]+>\s*")
 """The end of a wrapper inside a wrapper: nobody says only that."""
 _SYNTHETIC: Final = "<synthetic>"
@@ -63,12 +63,20 @@ def by_text(text: str) -> list[Part]:
         found.append((_remembered(imported("injected"), rest[:end]), rest[:end]))
         rest = rest[end:]
     after: list[Part] = []
-    if rest[-_LOOK:].rstrip().endswith(_REMINDER_END) and (opening := _LAST_REMINDERS.search(rest)):
-        after.append((_remembered(imported("injected"), rest[opening.start() :]), rest[opening.start() :].lstrip("\n")))
-        rest = rest[: opening.start()]
+    if rest[-_LOOK:].rstrip().endswith(_REMINDER_END) and (opening := _last_reminders(rest)) is not None:
+        after.append((_remembered(imported("injected"), rest[opening:]), rest[opening:].lstrip("\n")))
+        rest = rest[:opening]
     if (rest and not rest.isspace()) or not (found or after):
         found.append((_leading(rest), rest.strip("\n") if found or after else rest))
     return [*found, *after]
+
+
+def _last_reminders(text: str) -> int | None:
+    """Return where the reminders at the end of a text begin: before the first one that begins a line."""
+    for found in _BEFORE_REMINDER.finditer(text):
+        if found.start() == 0 or "\n" in found[0]:
+            return found.start() and found.start() + found[0].index("\n")
+    return None
 
 
 def _leading(text: str) -> str:

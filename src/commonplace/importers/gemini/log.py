@@ -34,8 +34,8 @@ _MAX_NAMES: Final = 2**24
 _LOOKED_AT: Final = 8
 """The first messages, among which the program tells the model its working directory."""
 _WORKSPACE: Final = re.compile(
-    r"(?:\*\*Workspace Directories:\*\*\s*\n\s*- |working in the directory: "
-    r"|working in the following directories:\s*\n\s*- )(/[^\n]+)"
+    r"(?:\*\*Workspace Directories:\*\*[^\S\n]*\n\s*- |working in the directory: "
+    r"|working in the following directories:[^\S\n]*\n\s*- )(/[^\n]+)"
 )
 
 

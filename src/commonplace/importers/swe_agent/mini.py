@@ -31,7 +31,7 @@ from commonplace.importers.swe_agent.document import Document, calls, command, c
 from commonplace.protocol.rollout import Origin, Skipped
 
 _NONE: Final = msgspec.Raw()
-_BLOCK: Final = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
+_BLOCK: Final = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*\n((?:[^`]|`{1,2}[^`])*)\n```")
 _RETURNED: Final = re.compile(r"\s*<returncode>(-?\d+)</returncode>")
 _NOBODY: Final = "Temporary interruption caught."
 """What the program says for a person who interrupted without a word."""

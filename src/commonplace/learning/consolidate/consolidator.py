@@ -45,10 +45,10 @@ from commonplace.redact import redact
 MIN_BUDGET: Final = 6_000
 MIN_PER_SESSION: Final = 600
 _SUMMARY_SHARE: Final = 0.3
-_LINKED: Final = re.compile(r"!?\[([^\]]*)\]\(\s*([^)\s]+)[^)]*\)")
-_ADDRESS: Final = re.compile(r"<(https?://[^>\s]+)>")
+_LINKED: Final = re.compile(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
+_ADDRESS: Final = re.compile(r"<(https?://[^<>\s]+)>")
 _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
-_SKILL_FILE: Final = re.compile(r"skills/([\w./-]+)/SKILL\.md")
+_SKILL_FILE: Final = re.compile(r"skills/([\w./-]{1,200})/SKILL\.md")
 
 
 class Desk(msgspec.Struct):

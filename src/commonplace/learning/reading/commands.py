@@ -15,7 +15,7 @@ _SPLIT: Final = re.compile(r"&&|\|\||;|\n")
 _SPACE: Final = re.compile(r"\s+")
 _ASSIGN: Final = re.compile(r"[A-Za-z_]\w*=\S*")
 _WAIT: Final = re.compile(r"^(?:sleep \S+\s*(?:;|&&)\s*)+")
-_SHOWN: Final = re.compile(r"\s*(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|\s*2>&1$")
+_SHOWN: Final = re.compile(r"(?:(?<!\s)\s+)?(?:(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|2>&1$)")
 _LOOKING: Final = tables.words("looking")
 _LOOKS: Final = tables.pattern("looking_commands")
 _WRAPPERS: Final = frozenset({"sudo", "time", "env", "nohup", "exec", "command", "nice", "xargs", "timeout"})
@@ -27,13 +27,15 @@ _CHECKS: Final = tables.pattern("checks", flags=re.NOFLAG)
 _NOT_CHECKING: Final = tables.words("not_checking")
 _SELECTS: Final = tables.pattern("selects", flags=re.NOFLAG)
 _BUILD: Final = tables.pattern("build", r"\b", r"\b", re.NOFLAG)
-_MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w*)*) -\w*m (?:\"[^\"]*\"|'[^']*')")
+_MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w{0,40}){0,9}) -\w{0,40}m (?:\"[^\"]*\"|'[^']*')")
 _INSTALLS: Final = tables.pattern("installs")
 _TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
 _WORD: Final = re.compile(r"[\w./@:=+-]+")
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9:_-]{1,30}")
 _HIDES: Final = re.compile(r"\|\| *(?:true|:|echo)|; *true$")
-_NARROWS: Final = re.compile(r"[\w.-]*[/.][\w./*:-]*\w|-k|--filter|-run|-Dtest\S*|--include\S*|--select|::|TEST=\S*")
+_NARROWS: Final = re.compile(
+    r"(?<![\w.-])[\w-]{0,80}+[/.][\w./*:-]{0,200}\w|-k|--filter|-run|-Dtest\S*|--include\S*|--select|::|TEST=\S*"
+)
 
 
 class Command(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ _HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
 _PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
 _LOCKED: Final = tables.pattern("locked")
 _PASSING: Final = tables.pattern("passing")
-_NO_SUCH_PLACE: Final = re.compile(r"\bcd: [^\n]*(?:No such file|Not a directory|no such file)")
+_NO_SUCH_PLACE: Final = re.compile(r"\bcd: [^\n]{0,400}(?:No such file|Not a directory|no such file)")
 _STOPPED: Final = 130
 _SEARCHES: Final = ("grep", "rg ", "test ", "[ ", "diff ", "git diff")
 _MAX_LINE: Final = 300

@@ -8,6 +8,7 @@ follows an announcement, and quotations within a line. What is left is cut into 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import lru_cache
 from typing import Final
 
@@ -19,10 +20,10 @@ from commonplace.learning.reading.cues import Heard
 from commonplace.memory.sentence_split import split
 
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_TAGGED: Final = re.compile(r"<([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,200})?>.*?</\1>", re.DOTALL)
+_TAG: Final = re.compile(r"<(?:([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,200})?|/([a-zA-Z][\w-]{1,40}))>")
 _RULED: Final = re.compile(r"^[-=_*]{3,} *$.*?(?:^[-=_*]{3,} *$|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED: Final = re.compile(
-    r"“[^”]{20,}”|„[^“”]{20,}[“”]|«[^»]{20,}»|「[^」]{8,}」|“[^”]*[，。；][^”]*”"
+    r"“[^“”]{20,}”|„[^„“”]{20,}[“”]|«[^«»]{20,}»|「[^「」]{8,}」|“[^“”，。；]*[，。；][^“”]*”"
     r"|\"[^\"]{24,}\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){4,}'(?!\w)"
 )
 _MIN_QUOTED: Final = 5
@@ -89,7 +90,7 @@ def _languages(part: str, around: tuple[str, ...]) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def own_lines(text: str) -> tuple[str, ...]:
     """Return the lines of a message that the person wrote, as far as that can be told."""
-    text = _RULED.sub("\n", _TAGGED.sub("\n", _FENCE.sub("\n", text)))
+    text = _RULED.sub("\n", _without_tagged(_FENCE.sub("\n", text)))
     text = _QUOTED.sub(_cut_quotation, text)
     raw = text.split("\n")
     speakers = {line.split(":", 1)[0].strip() for line in raw if _SPEAKER.match(line) and not _ANNOUNCED.search(line)}
@@ -114,6 +115,24 @@ def own_lines(text: str) -> tuple[str, ...]:
         if _ANNOUNCED.search(stripped) and not _RULES.search(stripped):
             pasting, pasted = True, 0
     return tuple(lines)
+
+
+def _without_tagged(text: str) -> str:
+    """Return a text with a line break in place of each tag, its end, and what is between them."""
+    tags = list(_TAG.finditer(text))
+    ends: dict[str, list[int]] = {}
+    for tag in tags:
+        if tag[2]:
+            ends.setdefault(tag[2], []).append(tag.end())
+    kept: list[str] = []
+    done = 0
+    for tag in tags:
+        closing = ends.get(tag[1] or "", [])
+        place = bisect_right(closing, tag.end())
+        if tag.start() >= done and place < len(closing):
+            kept.append(text[done : tag.start()])
+            done = closing[place]
+    return "\n".join([*kept, text[done:]])
 
 
 def _cut_quotation(found: re.Match[str]) -> str:

@@ -29,7 +29,7 @@ _MIN_WORDS: Final = 2
 _BYTES: Final = 6
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]|(?:(?![\u3400-\u9fff])[\w./:@#+-])+")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_WORD: Final = re.compile(r"[^\W_][\w'./:@+-]*[\w+]|\w")
+_WORD: Final = re.compile(r"[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
 """As `alike` has them, so that no word of a text is missed."""
 _EDGES: Final = "./:@#+-_"
 

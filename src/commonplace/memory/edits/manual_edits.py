@@ -28,9 +28,9 @@ from commonplace.protocol.ids import wire_time
 from commonplace.redact import redact
 from commonplace.rollout import decisions
 
-_MARKS: Final = re.compile(r"\s*(?:\[Task \d+\]|\(\d+ sessions\)|\[ad-hoc note\]|\[\d+\])")
+_MARKS: Final = re.compile(r"(?:(?<!\s)\s+)?(?:\[Task \d+\]|\(\d+ sessions\)|\[ad-hoc note\]|\[\d+\])")
 _EXITED: Final = re.compile(r" \(exit 0(?: here)?\)$")
-_QUOTED: Final = re.compile(r'^(?:[^"`]{0,80}: )?"(?P<quote>.+?)"(?: -> .*)?$')
+_QUOTED: Final = re.compile(r'^(?:[^"`]{0,80}: )?"(?P<quote>.+?)"(?: -> (?s:.*))?\Z')
 _FRAME: Final = re.compile(
     r"^(?:#|scope:|applies_to:|- rollout_summaries/|- extensions/|v1$|---$|\s*- desc: |- \[\d+\] turn |"
     r"- \d+ more: read |"

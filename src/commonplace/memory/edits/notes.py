@@ -31,7 +31,7 @@ Action = Literal["remember", "change", "forget"]
 MAX_NAME: Final = 128
 MAX_NOTE_BYTES: Final = 64 * 1024
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9][a-z0-9-]{0,79}\.md")
-_FIELD: Final = re.compile(r"^(remember|change|to|forget|scope)\s*[:：]\s*(.*)$", re.IGNORECASE)
+_FIELD: Final = re.compile(r"^(remember|change|to|forget|scope)\s*[:：]\s*+(.*)$", re.IGNORECASE)
 _POLITE: Final = r"^(?:please |pls |bitte |por favor |s'il te plaît |请)?"
 _FORGETS: Final = re.compile(
     _POLITE + r"(?:forget|remove|delete|drop|don't remember|do not remember|vergiss|lösche|olvida|borra|oublie|supprime"

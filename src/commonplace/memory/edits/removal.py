@@ -28,7 +28,7 @@ from commonplace.state.outputs import Output
 
 _REFERENCE: Final = re.compile(r"^- \[(\d+)\] turn ")
 _NUMBER: Final = re.compile(r"\[(\d+)\]")
-_NUMBERS: Final = re.compile(r"\s*(?:\[\d+\])+\s*$")
+_NUMBERS: Final = re.compile(r"(?:(?<!\s)\s+)?(?:\[\d{1,9}\]){1,99}\s*$")
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _TAKEAWAY: Final = " Best takeaway: "
 _SECTION: Final = re.compile(

@@ -23,7 +23,7 @@ _REFERENCE: Final = re.compile(
     r'(?P<how>(?:[^:"`]|`[^`]*`)*): "(?P<quote>.*)"$'
 )
 _COMMAND: Final = re.compile(r"`([^`]+)`")
-_NUMBERS: Final = re.compile(r"\s*((?:\[\d+\])+)\s*$")
+_NUMBERS: Final = re.compile(r"(?:(?<!\s)\s+)?((?:\[\d{1,9}\]){1,99})\s*$")
 _PLAINEST: Final[dict[str, Kind]] = {
     "Preference signals:": "preference",
     "Reusable knowledge:": "environment",
@@ -36,7 +36,9 @@ _BEGINS: Final[tuple[tuple[str, str, Kind], ...]] = (
     ("Reusable knowledge:", "decided by the user", "decision"),
     ("Reusable knowledge:", "steps ", "procedure"),
 )
-_SAID: Final = re.compile(r'^(?P<lead>[^"`]{0,60}(?:`[^`]*`)?[^"`]{0,20}): "(?P<quote>.+?)"(?: -> (?P<default>.+))?$')
+_SAID: Final = re.compile(
+    r'^(?P<lead>[^"`]{0,80}|[^"`]{0,60}`[^`]*`[^"`]{0,20}): "(?P<quote>.+?)"(?: -> (?P<default>(?s:.+)))?\Z'
+)
 _FIX: Final = re.compile(r"^`.+ worked \(exit 0\)$")
 
 

@@ -22,9 +22,9 @@ from commonplace.memory.recall import receipts
 from commonplace.memory.workspace import layout
 
 FILE: Final = "SKILL.md"
-_FIELD: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*)$")
+_FIELD: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]*+(.*)$")
 _ONLY: Final = re.compile(r"^- only in (\S+); ", re.MULTILINE)
-_POINTER: Final = re.compile(r"\bskills/[\w./-]+/SKILL\.md\b")
+_POINTER: Final = re.compile(r"\bskills/[\w./-]{1,200}/SKILL\.md\b")
 _FOLDED: Final = (">", "|", ">-", "|-", ">+", "|+")
 
 

@@ -34,11 +34,12 @@ _TASK_PARTS: Final = (
 _SCOPE: Final = re.compile(r"^scope: (?:global|project \S.*|(?!general$|misc$)\S.*)$")
 _APPLIES: Final = re.compile(r"^applies_to: cwd=[^;]+; reuse_rule=\S.*$")
 _SUMMARY_FILE: Final = re.compile(
-    r"^- (rollout_summaries/[^ ()]+\.md) \(cwd=[^,]*.*, rollout_path=[^,]+.*, updated_at=[^,)]+.*\)$"
+    r"^- (rollout_summaries/[^ ()]+\.md) \(cwd=(?:(?!, rollout_path=).)*+, rollout_path=(?=[^,])"
+    r"(?:(?!, updated_at=).)*+, updated_at=[^,)].*\)$"
 )
 _RESOURCE: Final = re.compile(r"^- (extensions/[^()]+\.md) \(cwd=[^,]+, source=[^)]+\)$")
 _SKILL: Final = re.compile(r"^- Related skill: (\S+)")
-_MARKS: Final = re.compile(r"((?:\[Task \d+\])+)\s*$")
+_MARKS: Final = re.compile(r"((?:\[Task \d{1,9}\]){1,99})\s*$")
 _QUOTED: Final = re.compile(r"`[^`]*`|\"[^\"]*\"")
 _BOLD: Final = re.compile(r"\*\*[^\s*][^*]*\*\*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

@@ -28,7 +28,7 @@ from commonplace.projects.scope import short_names
 from commonplace.redact import redact
 from commonplace.rollout import decisions
 
-_PROFILE: Final = re.compile(r"^## User Profile[ \t]*\n(.*?)(?=^#{1,2} |\Z)", re.MULTILINE | re.DOTALL)
+_PROFILE: Final = re.compile(r"^## User Profile[ \t]*\n(.*?)(?:(?=^#{1,2} )|\Z)", re.MULTILINE | re.DOTALL)
 _NOTHING: Final = ("", "v1", "Nothing is known yet.")
 """Lines of a summary that say nothing."""
 _TOLD: Final = "told by the memory"

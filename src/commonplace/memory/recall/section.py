@@ -37,7 +37,6 @@ _UNSAFE: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 _PLACE: Final = re.compile(r"\$([a-z]+)")
-_HEADING: Final = re.compile(r"^#+ *(.*?):*$")
 _MAX_ENTRY_BYTES: Final = 1_200
 _MAX_PROFILE_BYTES: Final = 800
 _MAX_DESCRIPTION_BYTES: Final = 240
@@ -133,10 +132,15 @@ class _Page(msgspec.Struct):
     beyond: list[str] = []
 
 
+def _unmarked(line: str) -> str:
+    """Return a heading as a line that ends with a colon; other lines as they are."""
+    return f"{line.lstrip('#').lstrip(' ').rstrip(':')}:" if line.startswith("#") else line
+
+
 def _page(material: Material, size: int) -> _Page:
     page = _Page()
     for line in material.summary:
-        told = _HEADING.sub(r"\1:", harmless(material.clean(line)))
+        told = _unmarked(harmless(material.clean(line)))
         if told:
             page.lines.append(_Line("", _SUMMARY, told))
     enough = max(_LOOKED_BYTES, _LOOKED * size)

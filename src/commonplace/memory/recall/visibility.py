@@ -35,7 +35,7 @@ _SCOPE: Final = re.compile(r"^[ \t]*(?:[-*] )?scope:[ \t]*project[ \t](.*)$", re
 _HEADING: Final = re.compile(r"^(#{1,6}) (.+)$")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")
-_SOURCE: Final = re.compile(rf"^- {SUMMARIES}/(\S+)(?:.*?\bcwd=([^,;)]+))?")
+_SOURCE: Final = re.compile(rf"^- {SUMMARIES}/(\S++)(?:.*?\bcwd=([^,;)]+))?")
 _EVERYBODY: Final = "every project"
 
 

@@ -28,10 +28,12 @@ STEPS: Final = "Key steps:"
 REFERENCES: Final = "References:"
 _SECTIONS: Final = {name.rstrip(":").lower(): name for name in (PREFERENCES, KNOWLEDGE, FAILURES, STEPS, REFERENCES)}
 _TASK: Final = re.compile(r"^#{2,3} Task (\d{1,9}): (.+)$")
-_BULLET: Final = re.compile(r"^[-*] +(.*)$")
+_BULLET: Final = re.compile(r"^[-*] ++(.*)$")
 _NUMBERS: Final = re.compile(r"\d+(?:, ?\d+)*")
-_REFERENCE: Final = re.compile(r"^[-*]? *\[(?P<n>\d{1,9})\] *(?:turn (?P<turn>\d{1,9}))?(?P<rest>.*)$", re.IGNORECASE)
-_QUOTED: Final = re.compile(r"[\"“„«](?P<quote>.*)[\"”“»]\.?$")
+_REFERENCE: Final = re.compile(
+    r"^[-*]? *\[(?P<n>\d{1,9})\] *+(?:turn (?P<turn>\d{1,9}+))?+(?P<rest>.*)$", re.IGNORECASE
+)
+_QUOTED: Final = re.compile(r"[^\"“„«]*+[\"“„«](?P<quote>.*)[\"”“»]\.?$")
 _CONTEXT: Final = "Rollout context:"
 
 
@@ -148,7 +150,7 @@ def _field(line: str, task: Task) -> None:
 
 def _reference(found: re.Match[str]) -> Reference:
     rest = found["rest"].strip()
-    quoted = _QUOTED.search(rest)
+    quoted = _QUOTED.match(rest)
     words = quoted["quote"] if quoted else rest.lstrip(",:;- ").strip("`")
     return Reference(int(found["turn"]) if found["turn"] else None, words.replace('\\"', '"').strip())
 

@@ -27,7 +27,7 @@ _OLDER: Final = {
     "slug": "rollout_slug",
     "rolloutSlug": "rollout_slug",
 }
-_FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?```", re.DOTALL | re.IGNORECASE)
+_FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n((?:[^`]|`{1,2}[^`])*)```", re.IGNORECASE)
 _OBJECT: Final = re.compile(r"\{\s*\"")
 _NO_NAME: Final = re.compile(r"[^a-z0-9_-]+")
 _TOO_LONG: Final = f"It is longer than {MAX_ANSWER:,} characters; keep only what a later agent needs."

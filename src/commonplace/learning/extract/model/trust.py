@@ -46,15 +46,17 @@ _LEADS: Final[dict[str, tuple[str, ...]]] = {
     FAILURES: ("said by the user", "given up by the user"),
 }
 """How a bullet begins that tells what the person said; the first is used where a wish begins otherwise."""
-_ARROW: Final = re.compile(r"\s*(?:->|→|=>)\s*")
+_ARROW: Final = re.compile(r"(?:->|→|=>)\s*")
 _CLAIM: Final = re.compile(
     r"\bby the (?:user|person)\b|\b(?:the )?(?:user|person) (?:said|says|want|wish|prefer|ask|decid|told|insist)"
 )
-_QUOTATION: Final = re.compile(r"[\"“]([^\"”]+)[\"”]")
+_QUOTATION: Final = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 _TELLS: Final[tuple[Cue, ...]] = ("command", "forbid", "lasting")
 _BY_HEARSAY: Final[tuple[Cue, ...]] = (*_TELLS, "request")
 _CODE: Final = re.compile(r"`([^`]+)`")
-_WORKED: Final = re.compile(r"(?:`[^`]+`(?:,? then |,? and |, | -> )?)+ (?:worked\b|\(exit 0)|^verify with `[^`]+`")
+_WORKED: Final = re.compile(
+    r"(?:`[^`]+`(?:,? then |,? and |, | -> )?){1,20} (?:worked\b|\(exit 0)|^verify with `[^`]+`"
+)
 _FAILED: Final = re.compile(r"`(?P<command>[^`]+)` failed[^(:;`]*(?:\(|: )(?P<error>.+?)(?:\)(?=;|$)|(?=;|$))")
 _MIXED: Final = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{12,}")
 _UNNAMED: Final = "session"

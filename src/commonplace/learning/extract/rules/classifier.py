@@ -36,7 +36,7 @@ _CUES: Final[tuple[Cue, ...]] = get_args(Cue)
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:'[a-z]+)?|[./_-]+|[^\w\s]")
 _NUMBER: Final = re.compile(r"\d[\d.]*")
 _DIGIT: Final = re.compile(r"\d")
-_CODE: Final = re.compile(r"\w+[/_]\w+|\w\.\w{1,4}\b|--\w")
+_CODE: Final = re.compile(r"\w[/_]\w|\w\.\w{1,4}\b|--\w")
 _NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
 _ENDINGS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
 

@@ -10,7 +10,7 @@ from commonplace.learning.extract.rules.findings import Finding, Task
 from commonplace.learning.reading import commands, tables
 
 _HANDLE: Final = re.compile(
-    r"`([^`]{2,60})`|\b([\w-]+/[\w./-]+|[\w-]+\.(?:py|ts|tsx|js|go|rs|java|kt|c|h|cpp|rb|php|sql|toml|ya?ml|json|sh|md|tf))\b"
+    r"`([^`]{2,60})`|\b([\w-]{1,80}/[\w./-]{1,200}|[\w-]{1,80}\.(?:py|ts|tsx|js|go|rs|java|kt|c|h|cpp|rb|php|sql|toml|ya?ml|json|sh|md|tf))\b"
 )
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}|[\u3400-\u9fff]{2,6}")
 _DULL: Final = tables.words("dull_in_keywords")

@@ -19,7 +19,7 @@ _ORDER: Final = tables.pattern("order")
 _STEPS: Final = re.compile(r",|\bthen\b|\bdann\b|\bluego\b|\bpuis\b|\bensuite\b|、|，|再")
 _NAME: Final = re.compile(r"[\w.+-]{3,}")
 _DULL: Final = tables.words("dull_in_tasks")
-_NAMED: Final = re.compile(r"\b[A-Z]{2,}|\w+[A-Z]\w+|\d|[a-z]-[a-z]|`|\b\w+\.\w+\b")
+_NAMED: Final = re.compile(r"\b[A-Z]{2,}|\w[A-Z]\w|\d|[a-z]-[a-z]|`|\w\.\w")
 _CODE: Final = tables.pattern("code", flags=re.NOFLAG)
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _NO_CHOICE: Final[tuple[Cue, ...]] = (

@@ -30,7 +30,7 @@ from commonplace.surfaces.cli.output import safe
 LONGEST: Final = 8_000
 """Characters of a block that is not finished; drawing many more, many times a second, would be felt."""
 _ESCAPE: Final = re.compile(r"\x1b\[[0-9;]*m")
-_TRAILING: Final = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)
+_TRAILING: Final = re.compile(r"(?: |\x1b\[[0-9;]{0,40}m){1,1000}$", re.MULTILINE)
 
 
 @cache
