@@ -1,4 +1,4 @@
-"""Check every row of a table that nobody wrote by hand: one test, which tells of all rows that fail."""
+"""Tables that nobody wrote by hand: one test tells of all rows that fail; `make test` takes some, `make soak` all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
+
+
+def strides(step: int) -> pytest.MarkDecorator:
+    """Give a test a `stride`: it takes every so-manieth row, and in a soak every row."""
+    every = pytest.param(1, id="every one", marks=pytest.mark.soak)
+    return pytest.mark.parametrize("stride", [pytest.param(step, id=f"one of {step}"), every])
 
 
 def check_each(rows: Iterable[tuple[object, T]], check: Callable[[T], None]) -> None:

@@ -22,6 +22,7 @@ from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.locks import WriterLock
 from commonplace.rollout.transcript import tell
+from generated_rows import strides
 
 DATA = Path(__file__).parents[1] / "data" / "claude_fixtures"
 FIXTURES = sorted(DATA.rglob("projects/**/*.jsonl"))
@@ -63,7 +64,10 @@ def cuts(raw: bytes) -> list[int]:
 @pytest.mark.parametrize(
     "fixture", FIXTURES, ids=[path.parts[-4 if "subagents" in path.parts else -2] for path in FIXTURES]
 )
-def test_a_file_cut_anywhere_goes_on_later_without_loss_or_duplicate(fixture: Path, tmp_path: Path) -> None:
+@strides(3)
+def test_a_file_cut_anywhere_goes_on_later_without_loss_or_duplicate(
+    fixture: Path, tmp_path: Path, stride: int
+) -> None:
     raw = fixture.read_bytes()
     source = tmp_path / "source" / fixture.name
     source.parent.mkdir()
@@ -71,7 +75,7 @@ def test_a_file_cut_anywhere_goes_on_later_without_loss_or_duplicate(fixture: Pa
     whole = records(imported(source, place(tmp_path / "whole")).path)
     said = user_texts(imported(source, place(tmp_path / "whole2")).path)
 
-    for number, cut in enumerate(cuts(raw)):
+    for number, cut in enumerate(cuts(raw)[::stride]):
         where = place(tmp_path / f"home{number}")
         source.write_bytes(raw[:cut])
         ledger_writer.write(source, claude_code.convert, where)

@@ -14,6 +14,7 @@ from commonplace.errors import LedgerError, NotASession
 from commonplace.rollout import survey as surveying
 from commonplace.rollout.chain import read_head
 from commonplace.rollout.survey import Survey, glance, survey
+from generated_rows import strides
 from ledgers import TIME, Json, Script, assistant, function_call, function_output, user
 
 DATA = Path(__file__).parent.parent / "data"
@@ -97,15 +98,16 @@ def busy_script() -> Script:
     )
 
 
+@strides(7)
 @pytest.mark.parametrize("newline", [True, False])
 def test_a_survey_that_goes_on_after_a_cut_at_any_byte_ends_like_one_from_scratch(
-    tmp_path: Path, newline: bool
+    tmp_path: Path, newline: bool, stride: int
 ) -> None:
     data = busy_script().data()[: None if newline else -1]
     path = tmp_path / "s.jsonl"
     path.write_bytes(data)
     whole = survey(path)
-    for cut in range(data.index(b"\n"), len(data)):
+    for cut in range(data.index(b"\n"), len(data), stride):
         path.write_bytes(data[:cut])
         part = survey(path)
         path.write_bytes(data)

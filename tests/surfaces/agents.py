@@ -150,6 +150,41 @@ def program(*arguments: object) -> processes.Process:
     return processes.Process(arguments, text=True)
 
 
+_PAUSING = """
+import sys
+from pathlib import Path
+from commonplace.surfaces.cli import main
+
+home, ledgers, further = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+del sys.argv[1:4]
+
+def pause(event, _):
+    global further
+    if further < 0 or event not in ("open", "os.rename", "os.remove", "os.mkdir", "os.link"):
+        return
+    if sum(1 for _ in home.rglob("rollout-*")) >= ledgers:
+        further -= 1
+        if further < 0:
+            print("paused", flush=True)
+            sys.stdin.readline()
+
+sys.addaudithook(pause)
+main()
+"""
+
+
+def paused(home: Path, ledgers: int, further: int, *arguments: object) -> processes.Process:
+    """Start the program, and return when it waits for a line, or has ended.
+
+    It waits at an operation on files, as many `further` as is said after there were so many ledgers.
+    """
+    process = processes.Process([home, ledgers, further, *arguments], stdin=processes.PIPE, text=True, code=_PAUSING)
+    assert process.stdout is not None
+    while process.stdout.readline() not in ("paused\n", ""):
+        pass
+    return process
+
+
 def ledgers(home: Path) -> list[Path]:
     """The session files of our home."""
     return sorted(path for path in (home / "sessions").rglob("rollout-*") if path.is_file())

@@ -173,15 +173,15 @@ def test_one_bad_line_costs_nothing_but_itself(commonplace: Command, home: Path)
     assert {entry["reason"] for entry in found["receipt"]["skipped"]} == {"too_deep", "invalid_utf8", "not_json"}
 
 
-def test_a_line_of_two_gigabytes_is_passed_over_in_little_memory(home: Path) -> None:
+def test_a_line_larger_than_memory_is_passed_over(home: Path) -> None:
     path = Script().item(user("before")).write_home(home)
     after = json.dumps({"timestamp": "t", "type": "response_item", "payload": user("after")}).encode()
     with path.open("r+b") as file:
-        file.seek(2 * 2**30)
+        file.seek(2**30)
         file.write(b"\n" + after + b"\n")
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+        resource.setrlimit(resource.RLIMIT_AS, (3 * 2**28, 3 * 2**28))
 
     command = [sys.executable, "-m", "commonplace", "sessions", "context", str(path), "--json"]
     done = subprocess.run(command, capture_output=True, preexec_fn=limit, check=True)

@@ -368,11 +368,9 @@ def test_imports_at_the_same_time_both_finish_and_nothing_is_there_twice(
     assert agents.left_behind(home) == []
 
 
-def killed_while_importing(place: Path, home: Path, after: int) -> int:
-    """Kill an import as soon as a number of ledgers is there; return how many there are."""
-    process = agents.program("sessions", "import", "--path", place)
-    while process.poll() is None and sum(1 for _ in home.rglob("rollout-*")) < after:
-        pass
+def killed_while_importing(place: Path, home: Path, after: int, further: int) -> int:
+    """Kill an import some steps after a number of ledgers is there; return how many there are."""
+    process = agents.paused(home, after, further, "sessions", "import", "--path", place)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     return len(agents.ledgers(home))
@@ -394,7 +392,7 @@ def test_an_import_that_is_killed_loses_nothing_and_doubles_nothing(
     chance = random.Random(20261115)
     killed = 0
     for _ in range(tries):
-        done = killed_while_importing(place, home, chance.randint(0, count - 1))
+        done = killed_while_importing(place, home, chance.randint(0, count - 1), chance.randint(0, 40))
         killed += 0 < done < count
         if done == count:
             for path in agents.ledgers(home)[: chance.randint(1, count)]:
@@ -412,11 +410,9 @@ def test_an_import_that_is_killed_loses_nothing_and_doubles_nothing(
 @pytest.mark.usefixtures("fast")
 def test_an_interrupted_import_ends_at_once_and_goes_on_later(commonplace: Command, home: Path, tmp_path: Path) -> None:
     place = many(tmp_path / "claude", 200)
-    process = agents.program("sessions", "import", "--path", place)
-    while process.poll() is None and len(list(home.rglob("rollout-*"))) < 5:
-        pass
+    process = agents.paused(home, 5, 3, "sessions", "import", "--path", place)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=100)
+    _, errors = process.communicate("go on\n", timeout=100)
 
     assert process.returncode == 130
     assert "Traceback" not in errors

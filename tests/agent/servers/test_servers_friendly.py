@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -18,21 +19,35 @@ PROGRAM = str(FOLDER / "friendly.py")
 TESTS = str(FOLDER.parent.parent)
 
 
-@pytest.fixture(scope="module", params=["stdio", "http", "http-json"])
-def friend(request: pytest.FixtureRequest) -> Generator[ServerConfig]:
+@contextmanager
+def served(*options: str) -> Generator[str]:
+    """Start a server that is reached over HTTP; give its address."""
+    words = [sys.executable, PROGRAM, "http", *options]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": TESTS}) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def streaming() -> Generator[str]:
+    with served() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def plain() -> Generator[str]:
+    with served("json") as address:
+        yield address
+
+
+@pytest.fixture(params=["stdio", "http", "http-json"])
+def friend(request: pytest.FixtureRequest) -> ServerConfig:
     if request.param == "stdio":
-        yield ServerConfig(
-            "friend", ServerCommand(sys.executable, (PROGRAM, "stdio"), {"PYTHONPATH": TESTS}), start_seconds=PATIENCE
-        )
-        return
-    words = [sys.executable, PROGRAM, "http", *(["json"] if request.param == "http-json" else [])]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": TESTS})
-    assert process.stdout is not None
-    port = int(process.stdout.readline())
-    yield ServerConfig("friend", ServerAddress(f"http://127.0.0.1:{port}/mcp"), start_seconds=PATIENCE)
-    process.kill()
-    process.wait()
-    process.stdout.close()
+        command = ServerCommand(sys.executable, (PROGRAM, "stdio"), {"PYTHONPATH": TESTS})
+        return ServerConfig("friend", command, start_seconds=PATIENCE)
+    address = str(request.getfixturevalue("streaming" if request.param == "http" else "plain"))
+    return ServerConfig("friend", ServerAddress(address), start_seconds=PATIENCE)
 
 
 async def test_the_tools_of_a_real_server_are_offered_and_can_be_called(tmp_path: Path, friend: ServerConfig) -> None:

@@ -97,9 +97,9 @@ async def test_a_process_is_interrupted(run: Run) -> None:
     if "ready" not in str(started.content):
         await _until(run, 1, "ready")
 
-    output = await run("process", {"id": 1, "input": "\x03", "wait_ms": LONG})
-    while output.process is not None:
-        output = await run("process", {"id": 1, "wait_ms": LONG})
+    output = await run("process", {"id": 1, "input": "\x03", "wait_ms": 2000})
+    while output.process is not None:  # a shell that was just about to wait does not hear it
+        output = await run("process", {"id": 1, "input": "\x03", "wait_ms": 2000})
 
     assert 5 == output.exit_code
 
