@@ -51,7 +51,7 @@ async def score(case: Case, folder: Path) -> whole.WholeScore:
     environment = {"COMMONPLACE_HOME": str(folder / "home"), "COMMONPLACE_NOW": NOW.isoformat(), "HOME": str(folder)}
     async with books.open(environment=environment) as book:
         places = tuple(place for place in (folder / "source/codex", folder / "source/claude") if place.is_dir())
-        await book.memory.learn(learn.Plan(paths=places))
+        await book.memory.learn(learn.LearningPlan(paths=places))
         database, home = await book.state.database(), str(book.home.resolve())
         rows = await database.read(lambda tx: tx.query("threads.current", home=home))
     dialogue = sum(read(Path(row["path"])).dialogue_bytes() for row in rows)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from bench.ledger import Table
 from commonplace.context.history import History
 from commonplace.context.modalities import ALL, TEXT_ONLY
-from commonplace.context.usage import Usage
+from commonplace.context.usage import TokenUsage
 
 SIZES: Final = (1_000, 10_000, 40_000)
 APPENDS: Final = 200
@@ -85,7 +85,7 @@ def one_more() -> Table:
     for size in SIZES:
         items = list(told(size + APPENDS))
         history = _filled(items[:size])
-        history.record_usage(Usage(total_tokens=100_000))
+        history.record_usage(TokenUsage(total_tokens=100_000))
         history.used()
         history.for_prompt()
         gc.collect()

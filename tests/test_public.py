@@ -2,16 +2,97 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
+import pydoc
+import re
 import subprocess
 import sys
+import typing
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import msgspec
 import pytest
 
 import commonplace
+from commonplace import errors
 from ledgers import Script, user
 
 HEAVY = {"anyio", "asyncio", "click", "msgspec", "sqlite3", "rich", "zstandard"}
+FRONT = (commonplace.Book, commonplace.Thread, commonplace.Sessions, commonplace.Memory, commonplace.Finder)
+"""The objects that the library consists of."""
+INTERNAL = {
+    commonplace.Book: {"state", "memory_store", "importer", "background", "tasks"},
+    commonplace.Thread: {"session", "profile"},
+}
+"""Attributes for the program's own surfaces, as the docstrings say."""
+
+
+def public_values() -> dict[str, Any]:
+    """Every public value by its name: what the package exports, and what its public modules hold."""
+    found = {name: getattr(commonplace, name) for name in commonplace.__all__}
+    modules = {name: value for name, value in found.items() if isinstance(value, ModuleType)}
+    inner = {f"{name}.{key}": value for name, module in modules.items() for key, value in vars(module).items()}
+    return found | {name: value for name, value in inner.items() if not name.rpartition(".")[2].startswith("_")}
+
+
+def names_for_checkers(module: ModuleType) -> dict[str, Any]:
+    """The names of a module, with those that it imports for type checkers only."""
+    names = dict(vars(module))
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for each in node.body:
+                if isinstance(each, ast.ImportFrom) and each.module:
+                    source = importlib.import_module(each.module)
+                    names |= {alias.asname or alias.name: getattr(source, alias.name) for alias in each.names}
+    return names
+
+
+def hints(value: Any) -> dict[str, Any]:
+    return typing.get_type_hints(value, names_for_checkers(sys.modules[value.__module__]))
+
+
+def classes(annotation: Any) -> Iterator[type]:
+    """Yield the classes of ours that an annotation is made of."""
+    for part in typing.get_args(annotation):
+        for each in typing.cast("list[Any]", part) if isinstance(part, list) else [part]:
+            yield from classes(each)
+    kind = typing.get_origin(annotation) or annotation
+    if isinstance(kind, type) and kind.__module__.startswith("commonplace."):
+        yield kind
+
+
+def methods(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yield the public methods and properties of a class, as functions."""
+    for name, value in vars(kind).items():
+        function = value.fget if isinstance(value, property) else value
+        is_public = not name.startswith("_") or name == "__call__"
+        if is_public and name not in INTERNAL.get(kind, ()) and inspect.isfunction(function):
+            yield name, function
+
+
+def reachable() -> dict[type, str]:
+    """Every class of ours that the library takes or returns, with the way to it."""
+    found: dict[type, str] = {}
+
+    def visit(kind: type[Any], way: str) -> None:
+        if kind in found:
+            return
+        found[kind] = way
+        is_record = issubclass(kind, msgspec.Struct) or typing.is_typeddict(kind)
+        parts = [(kind.__name__, hints(kind))] if is_record else []
+        for name, found_hints in (*parts, *((name, hints(function)) for name, function in methods(kind))):
+            for annotation in found_hints.values():
+                for each in classes(annotation):
+                    visit(each, f"{way}.{name}")
+
+    for kind in FRONT:
+        visit(kind, kind.__name__)
+    return found
 
 
 def modules_after(code: str) -> set[str]:
@@ -24,9 +105,70 @@ def test_every_exported_name_is_there() -> None:
     assert [name for name in commonplace.__all__ if not hasattr(commonplace, name)] == []
 
 
+def test_every_exported_name_is_listed_and_described_without_having_been_used() -> None:
+    program = "import commonplace; print(*dir(commonplace))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    described = pydoc.plain(pydoc.render_doc(commonplace))
+
+    assert set(commonplace.__all__) <= set(done.stdout.split())
+    assert [name for name in commonplace.__all__ if name not in described and name != "__version__"] == []
+    assert f"VERSION\n    {commonplace.__version__}" in described
+
+
+def test_every_type_that_the_library_takes_or_returns_is_exported() -> None:
+    known = {id(value) for value in public_values().values()}
+
+    assert {kind: way for kind, way in reachable().items() if id(kind) not in known} == {}
+
+
+def test_every_exported_class_has_a_name_of_its_own() -> None:
+    exported = {name: value for name, value in public_values().items() if isinstance(value, type) and "." not in name}
+
+    assert [name for name, value in exported.items() if value.__name__ != name] == []
+
+
+def test_every_error_is_exported() -> None:
+    known = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)}
+
+    assert sorted(kind.__name__ for kind in known if getattr(commonplace, kind.__name__, None) is not kind) == []
+
+
+def test_every_error_that_a_method_says_it_raises_is_exported() -> None:
+    said: dict[str, str] = {}
+    for kind in FRONT:
+        for name, function in methods(kind):
+            text = inspect.getdoc(function) or ""
+            listed = "\n".join(re.findall(r"^    ([\w, ]+):", text.partition("Raises:")[2], re.MULTILINE))
+            beside = " ".join(re.findall(r"\(raises ([\w, ]+)", text))
+            said |= dict.fromkeys(re.findall(r"[A-Z]\w+", f"{listed} {beside}"), f"{kind.__name__}.{name}")
+
+    assert {"BadInput", "UnknownThread", "WindowTooSmall", "UndoError"} <= said.keys()
+    assert {error: way for error, way in said.items() if error not in commonplace.__all__} == {}
+
+
+def test_no_public_function_takes_just_anything() -> None:
+    functions = {f"{kind.__name__}.{name}": function for kind in reachable() for name, function in methods(kind)}
+    functions |= {kind.__name__: kind.__init__ for kind in vars(errors).values() if inspect.isclass(kind)}
+    functions |= {"open": commonplace.open.__wrapped__}  # pyright: ignore[reportFunctionMemberAccess]
+    loose = [
+        name
+        for name, function in functions.items()
+        for each in inspect.signature(function).parameters.values()
+        if each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and each.annotation in ("Any", each.empty)
+    ]
+
+    assert loose == []
+
+
+def test_options_of_a_thread_and_their_keywords_are_the_same() -> None:
+    fields = {field.name for field in msgspec.structs.fields(commonplace.ThreadOptions)}
+
+    assert fields == commonplace.OptionChanges.__annotations__.keys()
+
+
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError):
-        _ = commonplace.nonsense  # pyright: ignore[reportAttributeAccessIssue]
+        getattr(commonplace, "nonsense")  # noqa: B009 (a checker knows that it is not there)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -18,12 +18,15 @@
     │   ├── DatabaseBusy        another process holds the write lock for too long
     │   └── DatabaseNewer       written by a newer program; opened read-only
     ├── WorkspaceError          the memory folder
+    │   ├── MemoryInvalid       what a consolidator wrote cannot be used; the memory is as it was
     │   ├── WorkspaceBusy       another process is making a new state of it
     │   └── WorkspaceChanged    somebody saved a file there while a new state was being made
     ├── UndoError               the snapshots of working trees
     │   ├── UnknownSnapshot     no snapshot has this id
     │   ├── IncompleteSnapshot  it stopped at a bound, so there is no whole tree to go back to
     │   └── DamagedSnapshot     the contents of some files are gone
+    ├── WindowTooSmall          a window that cannot hold a request and anything about the work
+    ├── NoProgress              a turn compacts again and again and does nothing new
     ├── ExtractionFailed        a model gave no answer about a session that can be used
     ├── ConsolidationFailed     a model could not put the memory together
     ├── BudgetSpent             a limit on what may be spent on models is reached
@@ -43,7 +46,7 @@ attributes. Catch `CommonplaceError` at a surface; catch a leaf only to act on i
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 
 class CommonplaceError(Exception):
@@ -51,7 +54,7 @@ class CommonplaceError(Exception):
 
     code: ClassVar[str] = "error"
 
-    def __init__(self, message: str, *, hint: str = "", **data: Any) -> None:
+    def __init__(self, message: str, *, hint: str = "", **data: object) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -103,7 +106,7 @@ class ToolError(BadInput):
 
     code = "tool_error"
 
-    def __init__(self, kind: str, message: str, *, hint: str = "", **data: Any) -> None:
+    def __init__(self, kind: str, message: str, *, hint: str = "", **data: object) -> None:
         super().__init__(message, hint=hint, kind=kind, **data)
         self.kind = kind
 
@@ -216,7 +219,7 @@ class ModelError(CommonplaceError):
     code = "model_error"
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None, **data: Any) -> None:
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None, **data: object) -> None:
         super().__init__(message, hint=hint, retry_after=retry_after, **data)
         self.retry_after = retry_after
         """Seconds that the server asks to wait, where it says so."""
@@ -274,6 +277,18 @@ class BadAnswer(ModelError):
     retryable = True
 
 
+class WindowTooSmall(CommonplaceError):
+    """The target is too small for any compaction."""
+
+    code = "window_too_small"
+
+
+class NoProgress(CommonplaceError):
+    """A turn compacts again and again and does nothing new."""
+
+    code = "no_progress"
+
+
 class ExtractionFailed(CommonplaceError):
     """A model gave no answer about a session that can be used."""
 
@@ -291,7 +306,7 @@ class BudgetSpent(CommonplaceError):
 
     code = "budget_spent"
 
-    def __init__(self, message: str, *, hint: str = "", limit: str, **data: Any) -> None:
+    def __init__(self, message: str, *, hint: str = "", limit: str, **data: object) -> None:
         super().__init__(message, hint=hint, limit=limit, **data)
         self.limit = limit
         """Which limit: `run` or `day`."""

@@ -13,7 +13,7 @@ from session_invariants import Json, kinds
 
 from commonplace.agent import events, user_input
 from commonplace.agent.user_input import UserInput
-from commonplace.context.additional import Entry
+from commonplace.context.additional import AdditionalContext
 from commonplace.errors import BadInput
 from commonplace.models.base import Limit, RateLimits
 from commonplace.models.scripted import answer, call, say
@@ -245,16 +245,20 @@ async def test_the_persons_own_instructions_come_before_those_of_the_project(tmp
 
 
 async def test_what_a_client_knows_is_told_before_the_words_in_the_order_of_its_keys(tmp_path: Path) -> None:
-    knows = {"b": Entry("2", "untrusted"), "a": Entry("1", "application")}
+    knows = {"b": AdditionalContext("2", "untrusted"), "a": AdditionalContext("1", "application")}
     async with stage(tmp_path, answer(say("0.")), answer(say("1.")), answer(say("2."))) as here:
         await here.run(UserInput(parts=user_input.text("One.").parts, context=knows))
         assert ["<a>1</a>", "<external_b>2</external_b>", "One."] == here.said()
         assert ["developer", "user", "user"] == [item["role"] for item in here.items()[-3:]]
         await here.run(
-            UserInput(parts=user_input.text("Two.").parts, context={**knows, "a": Entry("3", "application")})
+            UserInput(
+                parts=user_input.text("Two.").parts, context={**knows, "a": AdditionalContext("3", "application")}
+            )
         )
         assert ["0.", "<a>3</a>", "Two."] == here.said()[3:]
-        await here.run(UserInput(parts=user_input.text("Three.").parts, context={"b": Entry("2", "untrusted")}))
+        await here.run(
+            UserInput(parts=user_input.text("Three.").parts, context={"b": AdditionalContext("2", "untrusted")})
+        )
 
         assert ["1.", "Three."] == here.said()[6:]
 
@@ -262,7 +266,9 @@ async def test_what_a_client_knows_is_told_before_the_words_in_the_order_of_its_
 async def test_context_that_cannot_be_sent_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         with pytest.raises(BadInput):
-            await here.run(UserInput(parts=user_input.text("One.").parts, context={"a b": Entry("2", "untrusted")}))
+            await here.run(
+                UserInput(parts=user_input.text("One.").parts, context={"a b": AdditionalContext("2", "untrusted")})
+            )
 
         assert not here.path.exists()
         assert [] == here.events

@@ -13,7 +13,7 @@ from session_invariants import kinds
 
 from commonplace.agent import events, user_input
 from commonplace.agent.user_input import UserInput
-from commonplace.context.additional import Entry
+from commonplace.context.additional import AdditionalContext
 from commonplace.errors import BadInput, RequestRefused
 from commonplace.models.base import Request
 from commonplace.models.scripted import Answer, answer, call, say
@@ -108,7 +108,7 @@ async def test_words_that_come_when_the_turn_fails_are_kept(tmp_path: Path) -> N
 REFUSED: list[tuple[str, UserInput, dict[str, Any], str]] = [
     ("another turn", user_input.text("x"), {"expected": "another"}, "expected_turn_mismatch"),
     ("no words", UserInput(), {}, "empty_input"),
-    ("context alone", UserInput(context={"a": Entry("b", "untrusted")}), {}, "empty_input"),
+    ("context alone", UserInput(context={"a": AdditionalContext("b", "untrusted")}), {}, "empty_input"),
     ("another schema", user_input.text("x", schema={"type": "object"}), {}, "active_turn_output_schema_mismatch"),
     ("another turn, without words", UserInput(), {"expected": "another"}, "expected_turn_mismatch"),
     ("no words, another schema", UserInput(schema={"type": "object"}), {}, "empty_input"),
@@ -129,9 +129,13 @@ async def test_words_that_cannot_be_taken_are_refused_with_the_reason_and_change
         return answer(say("Done."))
 
     async with stage(tmp_path, first) as here:
-        await here.run(UserInput(parts=user_input.text("Work.").parts, context={"a": Entry("b", "application")}))
+        await here.run(
+            UserInput(parts=user_input.text("Work.").parts, context={"a": AdditionalContext("b", "application")})
+        )
         here.model.add(answer(say("Yes.")))
-        await here.run(UserInput(parts=user_input.text("Again.").parts, context={"a": Entry("b", "application")}))
+        await here.run(
+            UserInput(parts=user_input.text("Again.").parts, context={"a": AdditionalContext("b", "application")})
+        )
 
         assert [reason] == [error.data["reason"] for error in caught]
         assert 1 == here.texts().count("<a>b</a>"), "what the session remembers of the context is untouched"
@@ -190,12 +194,12 @@ async def test_a_steer_of_the_same_schema_is_taken(tmp_path: Path) -> None:
 
 async def test_what_the_client_knows_is_told_before_steered_words_and_not_twice(tmp_path: Path) -> None:
     def first(_: Request) -> Answer:
-        knows = {"page": Entry("two", "untrusted"), "mode": Entry("fast", "application")}
+        knows = {"page": AdditionalContext("two", "untrusted"), "mode": AdditionalContext("fast", "application")}
         here.session.steer(UserInput(parts=user_input.text("Look.").parts, context=knows))
         return answer(say("Done."))
 
     async with stage(tmp_path, first, answer(say("Yes."))) as here:
-        given = {"mode": Entry("fast", "application")}
+        given = {"mode": AdditionalContext("fast", "application")}
         await here.run(UserInput(parts=user_input.text("Work.").parts, context=given))
 
         assert ["<mode>fast</mode>", "Work.", "Done.", "<external_page>two</external_page>", "Look."] == here.said()

@@ -38,7 +38,7 @@ async def learned(folder: Path) -> Path:
     environment = {"COMMONPLACE_HOME": str(folder / "ours"), "COMMONPLACE_NOW": NOW.isoformat(), "HOME": str(folder)}
     async with books.open(environment=environment) as book:
         places = tuple(place for place in (folder / "source/codex", folder / "source/claude") if place.is_dir())
-        report = await book.memory.learn(learn.Plan(paths=places))
+        report = await book.memory.learn(learn.LearningPlan(paths=places))
     assert report.consolidation.status == "succeeded", report.warnings
     return folder / "ours" / "memories"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from commonplace.context import additional, truncate
-from commonplace.context.additional import Entry, Remembered
+from commonplace.context.additional import AdditionalContext, Remembered
 from commonplace.errors import BadInput
 from commonplace.protocol import fragments, items, turns
 from ledgers import Json, user
@@ -19,8 +19,8 @@ from ledgers import Json, user
 Given = dict[str, tuple[str, additional.Kind]]
 
 
-def entries(given: Given) -> dict[str, Entry]:
-    return {key: Entry(value, kind) for key, (value, kind) in given.items()}
+def entries(given: Given) -> dict[str, AdditionalContext]:
+    return {key: AdditionalContext(value, kind) for key, (value, kind) in given.items()}
 
 
 def said(items_: list[Json]) -> list[tuple[str, str]]:
@@ -47,7 +47,7 @@ B: Given = {"b": ("2", "untrusted")}
 def test_the_kind_decides_role_and_tag_and_the_value_is_not_escaped(
     key: str, value: str, kind: additional.Kind, role: str, text: str
 ) -> None:
-    told = additional.rendered(key, Entry(value, kind))
+    told = additional.rendered(key, AdditionalContext(value, kind))
 
     assert (role, text, f"additional_content.{key}", True) == (told.role, told.text, told.kind, told.alone)
 
@@ -61,7 +61,7 @@ def test_the_kind_decides_role_and_tag_and_the_value_is_not_escaped(
     ],
 )
 def test_a_value_is_cut_in_its_middle_at_a_thousand_tokens(value: str, inside: str) -> None:
-    assert f"<external_k>{inside}</external_k>" == additional.rendered("k", Entry(value, "untrusted")).text
+    assert f"<external_k>{inside}</external_k>" == additional.rendered("k", AdditionalContext(value, "untrusted")).text
 
 
 def test_entries_stand_one_to_a_message_sorted_by_key_before_the_words_of_the_person() -> None:
@@ -156,14 +156,18 @@ def test_a_key_that_would_break_its_tag_is_refused_and_nothing_is_remembered(key
     remembered = Remembered(entries(A))
 
     with pytest.raises(BadInput):
-        additional.start(remembered, {"ok": Entry("v", "untrusted"), key: Entry("v", "untrusted")}, [user("x")])
+        additional.start(
+            remembered,
+            {"ok": AdditionalContext("v", "untrusted"), key: AdditionalContext("v", "untrusted")},
+            [user("x")],
+        )
 
     assert entries(A) == remembered.entries
 
 
 @pytest.mark.parametrize("key", ["a", "a.b", "a-b_c:d", "ключ", "k=1", "&amp;", '"', "'", "a\\b", "🙂", "external_x"])
 def test_any_other_key_is_as_good_as_another(key: str) -> None:
-    additional.check({key: Entry("v", "untrusted")})
+    additional.check({key: AdditionalContext("v", "untrusted")})
 
 
 @pytest.mark.parametrize(
@@ -196,7 +200,7 @@ def test_nothing_given_is_an_empty_map(given: object) -> None:
 def test_fields_that_we_do_not_know_are_ignored() -> None:
     given = {"page": {"value": "v", "kind": "untrusted", "name": "browser"}}
 
-    assert {"page": Entry("v", "untrusted")} == additional.parse(given)
+    assert {"page": AdditionalContext("v", "untrusted")} == additional.parse(given)
 
 
 # --- Whatever is given.
@@ -215,7 +219,7 @@ KINDS: st.SearchStrategy[additional.Kind] = st.sampled_from(["untrusted", "appli
 
 @given(key=KEYS, value=VALUES)
 def test_what_comes_from_outside_is_never_taken_for_the_persons_words(key: str, value: str) -> None:
-    given = {key: Entry(value, "untrusted")}
+    given = {key: AdditionalContext(value, "untrusted")}
     try:
         additional.check(given)
     except BadInput:
@@ -240,13 +244,15 @@ class Turns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.remembered = Remembered()
-        self.last: dict[str, Entry] = {}
+        self.last: dict[str, AdditionalContext] = {}
 
     @rule(
-        given=st.dictionaries(st.sampled_from("abc"), st.builds(Entry, st.sampled_from(["1", "2"]), KINDS), max_size=3),
+        given=st.dictionaries(
+            st.sampled_from("abc"), st.builds(AdditionalContext, st.sampled_from(["1", "2"]), KINDS), max_size=3
+        ),
         steers=st.booleans(),
     )
-    def turn(self, given: dict[str, Entry], steers: bool) -> None:
+    def turn(self, given: dict[str, AdditionalContext], steers: bool) -> None:
         take = additional.steer if steers else additional.start
         self.remembered, found = take(self.remembered, given, [user("words")])
         news = [key for key in sorted(given) if key not in self.last or self.last[key] != given[key]]
@@ -254,8 +260,8 @@ class Turns(RuleBasedStateMachine):
         assert "words" == said(found)[-1][1]
         self.last = given
 
-    @rule(given=st.dictionaries(st.sampled_from("abc"), st.builds(Entry, st.just("1"), KINDS), max_size=3))
-    def refused(self, given: dict[str, Entry]) -> None:
+    @rule(given=st.dictionaries(st.sampled_from("abc"), st.builds(AdditionalContext, st.just("1"), KINDS), max_size=3))
+    def refused(self, given: dict[str, AdditionalContext]) -> None:
         with pytest.raises(BadInput):
             additional.steer(self.remembered, given, [])
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import compaction
-from commonplace.context.compaction import FLOOR_TOKENS, Options, WindowTooSmall, kept_messages, sizes
+from commonplace.context.compaction import FLOOR_TOKENS, Options, kept_messages, sizes
 from commonplace.context.compaction.summaries import Ask, TooLong
 from commonplace.context.digest.tally import Tally
 from commonplace.context.history import History
 from commonplace.context.history_items import Entry
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, WindowTooSmall
 from commonplace.protocol import fragments, items
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commonplace.context.history import History
 from commonplace.context.tokens import item_tokens
-from commonplace.context.usage import TokenInfo, Usage, percent_left
+from commonplace.context.usage import TokenInfo, TokenUsage, percent_left
 from commonplace.protocol import items
 from generated_rows import check_each
 from ledgers import Json, assistant, function_call, function_output, user
@@ -52,10 +52,14 @@ def cost(*told: Json) -> int:
 
 def test_usages_add_up_field_by_field_and_the_last_one_stays() -> None:
     history = History()
-    history.record_usage(Usage(100, 10, 1, 20, 5, 120), 258_400)
-    info = history.record_usage(Usage(200, 100, 2, 30, 6, 230))
+    history.record_usage(TokenUsage(100, 10, 1, 20, 5, 120), 258_400)
+    info = history.record_usage(TokenUsage(200, 100, 2, 30, 6, 230))
 
-    assert TokenInfo(Usage(300, 110, 3, 50, 11, 350), Usage(200, 100, 2, 30, 6, 230), 258_400) == info == history.info
+    assert (
+        TokenInfo(TokenUsage(300, 110, 3, 50, 11, 350), TokenUsage(200, 100, 2, 30, 6, 230), 258_400)
+        == info
+        == history.info
+    )
 
 
 def test_usage_is_written_as_the_events_of_codex_tell_it() -> None:
@@ -74,51 +78,56 @@ def test_usage_is_written_as_the_events_of_codex_tell_it() -> None:
 
     info = msgspec.convert(written, TokenInfo)
 
-    assert Usage(9000, 0, 0, 80, 40, 9080) == info.total_token_usage
-    assert Usage(9000, 0, 0, 80, 0, 9080) == info.last_token_usage
+    assert TokenUsage(9000, 0, 0, 80, 40, 9080) == info.total_token_usage
+    assert TokenUsage(9000, 0, 0, 80, 0, 9080) == info.last_token_usage
     assert written["total_token_usage"] == msgspec.to_builtins(info)["total_token_usage"]
 
 
 @pytest.mark.parametrize(
     ("usage", "cached", "non_cached", "blended"),
     [
-        (Usage(input_tokens=100, cached_input_tokens=30, output_tokens=7), 30, 70, 77),
-        (Usage(input_tokens=100, cached_input_tokens=-1, output_tokens=7), 0, 100, 107),
-        (Usage(input_tokens=10, cached_input_tokens=30, output_tokens=7), 30, 0, 7),
-        (Usage(input_tokens=10, output_tokens=-7), 0, 10, 10),
+        (TokenUsage(input_tokens=100, cached_input_tokens=30, output_tokens=7), 30, 70, 77),
+        (TokenUsage(input_tokens=100, cached_input_tokens=-1, output_tokens=7), 0, 100, 107),
+        (TokenUsage(input_tokens=10, cached_input_tokens=30, output_tokens=7), 30, 0, 7),
+        (TokenUsage(input_tokens=10, output_tokens=-7), 0, 10, 10),
     ],
 )
-def test_derived_numbers_are_never_negative(usage: Usage, cached: int, non_cached: int, blended: int) -> None:
+def test_derived_numbers_are_never_negative(usage: TokenUsage, cached: int, non_cached: int, blended: int) -> None:
     assert (cached, non_cached, blended) == (usage.cached, usage.non_cached, usage.blended)
 
 
 @pytest.mark.parametrize(
     ("before", "last"),
-    [(None, 1_000), (Usage(total_tokens=400), 600), (Usage(total_tokens=1_000), 0), (Usage(total_tokens=5_000), 0)],
+    [
+        (None, 1_000),
+        (TokenUsage(total_tokens=400), 600),
+        (TokenUsage(total_tokens=1_000), 0),
+        (TokenUsage(total_tokens=5_000), 0),
+    ],
 )
-def test_a_full_window_counts_as_used_to_the_end(before: Usage | None, last: int) -> None:
+def test_a_full_window_counts_as_used_to_the_end(before: TokenUsage | None, last: int) -> None:
     history = History()
     if before is not None:
         history.record_usage(before)
 
-    assert TokenInfo(Usage(total_tokens=1_000), Usage(total_tokens=last), 1_000) == history.mark_full(1_000)
+    assert TokenInfo(TokenUsage(total_tokens=1_000), TokenUsage(total_tokens=last), 1_000) == history.mark_full(1_000)
 
 
 def test_after_a_replacement_the_estimate_takes_the_place_of_the_last_count_and_the_total_stays() -> None:
     history = history_of(user("x" * 400), assistant("y"))
-    total = Usage(9_000, 1, 2, 80, 40, 9_080)
+    total = TokenUsage(9_000, 1, 2, 80, 40, 9_080)
     history.record_usage(total, 258_400)
     history.replace([msgspec.json.encode(user("short"))])
 
     info = history.recompute_usage("x" * 41)
 
-    assert TokenInfo(total, Usage(total_tokens=cost(user("short")) + 11), 258_400) == info == history.info
+    assert TokenInfo(total, TokenUsage(total_tokens=cost(user("short")) + 11), 258_400) == info == history.info
 
 
 def test_a_history_that_no_server_counted_can_be_recomputed() -> None:
     history = history_of(user("short"))
 
-    expected = TokenInfo(Usage(), Usage(total_tokens=cost(user("short"))), 1_000)
+    expected = TokenInfo(TokenUsage(), TokenUsage(total_tokens=cost(user("short"))), 1_000)
 
     assert expected == history.recompute_usage(window=1_000)
 
@@ -174,7 +183,7 @@ def test_what_came_after_the_last_thing_that_the_model_made_is_added(
     told: list[Json], counted: list[Json] | None
 ) -> None:
     history = history_of(*told)
-    history.record_usage(Usage(total_tokens=9_000))
+    history.record_usage(TokenUsage(total_tokens=9_000))
 
     assert 9_000 + cost(*(told[1:] if counted is None else counted)) == history.used(reasoning_included=True)
 
@@ -194,7 +203,7 @@ def test_what_came_after_the_last_thing_that_the_model_made_is_added(
 )
 def test_reasoning_of_earlier_turns_is_added_unless_the_server_counts_it(told: list[Json], earlier: list[Json]) -> None:
     history = history_of(*told)
-    history.record_usage(Usage(total_tokens=9_000))
+    history.record_usage(TokenUsage(total_tokens=9_000))
 
     counted = history.used(reasoning_included=True)
 
@@ -250,8 +259,8 @@ def test_sums_that_grow_are_those_made_at_once(told: list[Json], included: bool,
 )
 def test_the_percentage_left_is_of_what_a_person_can_fill(used: int, window: int, percent: int) -> None:
     assert percent == percent_left(used, window)
-    assert percent == TokenInfo(Usage(), Usage(total_tokens=used), window).percent_left
+    assert percent == TokenInfo(TokenUsage(), TokenUsage(total_tokens=used), window).percent_left
 
 
 def test_nothing_is_known_of_an_unknown_window() -> None:
-    assert TokenInfo(Usage(), Usage(total_tokens=5)).percent_left is None
+    assert TokenInfo(TokenUsage(), TokenUsage(total_tokens=5)).percent_left is None

@@ -12,7 +12,7 @@ from commonplace.context.truncate import approximate_tokens
 from commonplace.memory.entries import GLOBAL, KINDS, Entry, Kind, Source
 from commonplace.memory.files.skills import Skill
 from commonplace.memory.recall import section
-from commonplace.memory.recall.section import CLOSING, Left, Material
+from commonplace.memory.recall.section import CLOSING, LeftOutEntry, Material
 from commonplace.protocol.citations import CLOSE, OPEN
 from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
 
@@ -55,7 +55,7 @@ def test_a_section_has_what_is_for_this_project_and_names_of_the_others_only() -
     assert "blog. " in made.text
     assert "- release: cut a release (`skills/release/SKILL.md`)" in made.text
     assert "- x: no" not in made.text
-    assert (made.included, made.left_out) == (["m1", "m2"], [Left("m3", "other_project")])
+    assert (made.included, made.left_out) == (["m1", "m2"], [LeftOutEntry("m3", "other_project")])
     assert made.tokens == approximate_tokens(made.text)
     assert is_memory_text(made.text)
 
@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_said_in_the_text_and_in_the_receipt() -> None:
     missing = len(MANY) - len(made.included)
     assert 0 < missing < len(MANY)
     assert f"Left out for lack of room: {missing} more lines; search `MEMORY.md`." in made.text
-    assert made.left_out == [Left(each.id, "budget") for each in MANY[len(made.included) :]]
+    assert made.left_out == [LeftOutEntry(each.id, "budget") for each in MANY[len(made.included) :]]
     assert made.included == [each.id for each in MANY[: len(made.included)]]  # the most useful first
 
 
@@ -163,7 +163,7 @@ def test_secrets_and_forgotten_words_do_not_come_back() -> None:
 
     assert token not in made.text
     assert "zanzibar" not in made.text
-    assert Left("m2", "forgotten") in made.left_out
+    assert LeftOutEntry("m2", "forgotten") in made.left_out
     assert made.included == ["m1", "m3"]
 
 
@@ -179,7 +179,7 @@ def test_a_summary_of_somebody_else_is_told_from_its_beginning() -> None:
     made = section.build(material(summary=lines), 1_800)
 
     assert "General Tips:\n- tip number 0 " in made.text
-    assert Left("memory_summary.md", "budget") in made.left_out
+    assert LeftOutEntry("memory_summary.md", "budget") in made.left_out
     assert made.included == []
     told = [int(found) for found in re.findall(r"^- tip number (\d+)", made.text, re.MULTILINE)]
     assert told == list(range(len(told)))

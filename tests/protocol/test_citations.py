@@ -18,7 +18,7 @@ from commonplace.app import book as books
 from commonplace.importers import session_citations
 from commonplace.importers.session_citations import Answer
 from commonplace.protocol import citations
-from commonplace.protocol.citations import CLOSE, OPEN, Citation, Entry
+from commonplace.protocol.citations import CLOSE, OPEN, Citation, CitedEntry
 from commonplace.state import outputs
 from commonplace.state.outputs import Output
 from ledgers import Script, assistant, user
@@ -48,8 +48,8 @@ def test_a_block_as_the_grammar_writes_it_is_read_whole() -> None:
     assert visible == "The port is 8080.\n"
     assert citations.parse(bodies) == Citation(
         [
-            Entry("MEMORY.md", 12, 15, "used the port"),
-            Entry("rollout_summaries/2026-11-15-x.md", 1, 3, "checked it"),
+            CitedEntry("MEMORY.md", 12, 15, "used the port"),
+            CitedEntry("rollout_summaries/2026-11-15-x.md", 1, 3, "checked it"),
         ],
         [ONE, TWO],
     )
@@ -127,17 +127,17 @@ def entries(*lines: str) -> str:
 @pytest.mark.parametrize(
     ("line", "entry"),
     [
-        ("MEMORY.md:12-15|note=[x]", Entry("MEMORY.md", 12, 15, "x")),
-        ("  MEMORY.md : 12 - 15 |note=[  x  ]  ", Entry("MEMORY.md", 12, 15, "x")),
-        ("MEMORY.md:+1-+2|note=[]", Entry("MEMORY.md", 1, 2, "")),
-        ("MEMORY.md:0-0|note=[x]", Entry("MEMORY.md", 0, 0, "x")),
-        ("MEMORY.md:9-1|note=[x]", Entry("MEMORY.md", 9, 1, "x")),
-        ("MEMORY.md:007-4294967295|note=[x]", Entry("MEMORY.md", 7, 2**32 - 1, "x")),
-        (r"C:\m.md:1-2|note=[n]", Entry(r"C:\m.md", 1, 2, "n")),
-        ("a:b:1-2|note=[n]", Entry("a:b", 1, 2, "n")),
-        (":1-2|note=[n]", Entry("", 1, 2, "n")),
-        ("a:1-2|note=[see [1] and ]]", Entry("a", 1, 2, "see [1] and ]")),
-        ("a:1-2|note=[x]]", Entry("a", 1, 2, "x]")),
+        ("MEMORY.md:12-15|note=[x]", CitedEntry("MEMORY.md", 12, 15, "x")),
+        ("  MEMORY.md : 12 - 15 |note=[  x  ]  ", CitedEntry("MEMORY.md", 12, 15, "x")),
+        ("MEMORY.md:+1-+2|note=[]", CitedEntry("MEMORY.md", 1, 2, "")),
+        ("MEMORY.md:0-0|note=[x]", CitedEntry("MEMORY.md", 0, 0, "x")),
+        ("MEMORY.md:9-1|note=[x]", CitedEntry("MEMORY.md", 9, 1, "x")),
+        ("MEMORY.md:007-4294967295|note=[x]", CitedEntry("MEMORY.md", 7, 2**32 - 1, "x")),
+        (r"C:\m.md:1-2|note=[n]", CitedEntry(r"C:\m.md", 1, 2, "n")),
+        ("a:b:1-2|note=[n]", CitedEntry("a:b", 1, 2, "n")),
+        (":1-2|note=[n]", CitedEntry("", 1, 2, "n")),
+        ("a:1-2|note=[see [1] and ]]", CitedEntry("a", 1, 2, "see [1] and ]")),
+        ("a:1-2|note=[x]]", CitedEntry("a", 1, 2, "x]")),
         ("", None),
         ("MEMORY.md:5|note=[x]", None),
         ("MEMORY.md|note=[x]", None),
@@ -158,7 +158,7 @@ def entries(*lines: str) -> str:
         ("a:1-2|note=[x|note=[y]", None),
     ],
 )
-def test_an_entry_is_read_or_dropped(line: str, entry: Entry | None) -> None:
+def test_an_entry_is_read_or_dropped(line: str, entry: CitedEntry | None) -> None:
     found = citations.parse([entries(line)])
 
     assert found == (Citation([entry], []) if entry else None)
@@ -192,13 +192,13 @@ def test_entries_are_not_told_once_and_bad_ones_cost_nothing_but_themselves() ->
     assert found is not None
     assert [entry.path for entry in found.entries] == ["a", "a", "b"]
     assert citations.parse([f"noise {entries('a:1-2|note=[x]')}{entries('b:1-2|note=[x]')}"]) == Citation(
-        [Entry("a", 1, 2, "x")], []
+        [CitedEntry("a", 1, 2, "x")], []
     )
     assert citations.parse(["<citation_entries>a:1-2|note=[x]"]) is None
 
 
 def test_on_the_wire_names_are_written_as_codex_writes_them() -> None:
-    encoded = msgspec.json.decode(msgspec.json.encode(Citation([Entry("a", 1, 2, "x")], [ONE])))
+    encoded = msgspec.json.decode(msgspec.json.encode(Citation([CitedEntry("a", 1, 2, "x")], [ONE])))
 
     assert encoded == {
         "entries": [{"path": "a", "lineStart": 1, "lineEnd": 2, "note": "x"}],

@@ -14,7 +14,7 @@ from command import Command
 from commonplace.importers import session_citations
 from commonplace.importers.session_citations import Answer
 from commonplace.protocol import citations, events
-from commonplace.protocol.citations import CLOSE, OPEN, Citation, Entry, Finished, Streams, Stripper
+from commonplace.protocol.citations import CLOSE, OPEN, Citation, CitedEntry, Finished, Streams, Stripper
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import reader
 from commonplace.rollout.recorder import Options, Recorder
@@ -22,7 +22,7 @@ from ledgers import FILE, THREAD, TIME, assistant, user
 
 ONE = "01a1dddc-5c08-7863-8c91-eb8a612fb6a1"
 BODY = f"\n<citation_entries>\nMEMORY.md:12-15|note=[port]\n</citation_entries>\n<rollout_ids>\n{ONE}\n</rollout_ids>\n"
-CITED = Citation([Entry("MEMORY.md", 12, 15, "port")], [ONE])
+CITED = Citation([CitedEntry("MEMORY.md", 12, 15, "port")], [ONE])
 
 
 @pytest.mark.parametrize(

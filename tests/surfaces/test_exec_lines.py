@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commonplace.agent import events
-from commonplace.context.usage import TokenInfo, Usage
+from commonplace.context.usage import TokenInfo, TokenUsage
 from commonplace.surfaces.cli.exec_lines import Lines
 
 Json = dict[str, Any]
@@ -257,8 +257,10 @@ def test_what_was_begun_is_completed_before_the_end_of_a_turn_that_was(how: str)
 
 
 def test_the_usage_is_that_of_the_whole_thread() -> None:
-    total = Usage(input_tokens=5, cached_input_tokens=4, output_tokens=3, reasoning_output_tokens=2, total_tokens=8)
-    info = TokenInfo(total_token_usage=total, last_token_usage=Usage(input_tokens=1), model_context_window=None)
+    total = TokenUsage(
+        input_tokens=5, cached_input_tokens=4, output_tokens=3, reasoning_output_tokens=2, total_tokens=8
+    )
+    info = TokenInfo(total_token_usage=total, last_token_usage=TokenUsage(input_tokens=1), model_context_window=None)
 
     (line,) = told(events.TurnCompleted(turn_id=TURN, message=None, info=info))
 

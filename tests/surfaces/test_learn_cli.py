@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from command import Command
-from learning.learners import NOW
 
 import gold
 from commonplace.learning.evaluate import files
+from learning.learners import NOW
 
 CASES = ("m1-006", "m1-017")
 

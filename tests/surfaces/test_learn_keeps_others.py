@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from command import Command
-from learning.learners import NOW
 
 import gold
 from commonplace.learning.evaluate import files
+from learning.learners import NOW
 
 MODELS_OWN = """# Task Group: potluck, as the model tells it
 scope: the potluck app

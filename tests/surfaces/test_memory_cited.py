@@ -15,9 +15,9 @@ import taught_homes as taught
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.memory.recall import usage_counts
-from commonplace.memory.recall.usage_counts import Receipt, Unknown
+from commonplace.memory.recall.usage_counts import CitationReceipt, UnknownCitation
 from commonplace.protocol import citations
-from commonplace.protocol.citations import CLOSE, OPEN, Citation, Entry
+from commonplace.protocol.citations import CLOSE, OPEN, Citation, CitedEntry
 from commonplace.state import outputs
 
 SHOP = "github.com/acme/shop"
@@ -69,7 +69,7 @@ async def test_a_cited_line_counts_its_entry_and_who_taught_it_once(book: Book) 
     line = f"MEMORY.md:{number}-{number}|note=[pnpm]"
     receipt = await book.memory.cited(f"Done.\n{block(line, line, ids=(taught.SHOP, taught.SHOP.upper()))}")
 
-    assert receipt == Receipt([pnpm], [taught.SHOP], [])
+    assert receipt == CitationReceipt([pnpm], [taught.SHOP], [])
     assert await counts(book, "cited") == {pnpm: 1, taught.SHOP: 1}
     await book.memory.cited(block(line))
     assert await counts(book, "cited") == {pnpm: 2, taught.SHOP: 2}
@@ -79,9 +79,9 @@ async def test_a_cited_line_counts_its_entry_and_who_taught_it_once(book: Book) 
 async def test_a_cited_session_counts_what_it_taught(book: Book) -> None:
     (summary,) = [path for path in (book.home / "memories" / "rollout_summaries").iterdir() if "zanzibar" in path.name]
     place = f"rollout_summaries/{summary.name}"
-    receipt = await book.memory.cited(Citation([Entry(place, 1, 1, "")], []))
+    receipt = await book.memory.cited(Citation([CitedEntry(place, 1, 1, "")], []))
 
-    assert receipt == Receipt([], [taught.BLOG], [])
+    assert receipt == CitationReceipt([], [taught.BLOG], [])
     assert await counts(book, "cited") == {taught.BLOG: 1}
 
 
@@ -103,12 +103,12 @@ async def test_what_does_not_exist_is_told_and_counts_nothing(book: Book) -> Non
 
     assert (receipt.entries, receipt.threads) == ([], [])
     assert receipt.unknown == [
-        Unknown(reason="no_such_file", path="nowhere.md", lines="1-2"),
-        Unknown(reason="no_such_lines", path="MEMORY.md", lines="100000-100001"),
-        Unknown(reason="blank_lines", path="MEMORY.md", lines=f"{blank}-{blank}"),
-        Unknown(reason="no_such_file", path="../../etc/passwd", lines="1-1"),
-        Unknown(reason="not_an_id", id="not an id"),
-        Unknown(reason="no_such_thread", id=NOBODY),
+        UnknownCitation(reason="no_such_file", path="nowhere.md", lines="1-2"),
+        UnknownCitation(reason="no_such_lines", path="MEMORY.md", lines="100000-100001"),
+        UnknownCitation(reason="blank_lines", path="MEMORY.md", lines=f"{blank}-{blank}"),
+        UnknownCitation(reason="no_such_file", path="../../etc/passwd", lines="1-1"),
+        UnknownCitation(reason="not_an_id", id="not an id"),
+        UnknownCitation(reason="no_such_thread", id=NOBODY),
     ]
     assert await counts(book, "cited") == {}
     event = citations.recorded({"type": "message", "role": "assistant", "content": []}, receipt).event
@@ -117,8 +117,8 @@ async def test_what_does_not_exist_is_told_and_counts_nothing(book: Book) -> Non
 
 
 async def test_an_answer_that_cites_nothing_costs_nothing(book: Book) -> None:
-    assert await book.memory.cited("plain") == Receipt()
-    assert await book.memory.cited(f"{OPEN}nonsense{CLOSE}") == Receipt()
+    assert await book.memory.cited("plain") == CitationReceipt()
+    assert await book.memory.cited(f"{OPEN}nonsense{CLOSE}") == CitationReceipt()
 
 
 async def test_what_a_tool_gave_out_is_retrieved_once_for_each_call(book: Book) -> None:
@@ -127,9 +127,9 @@ async def test_what_a_tool_gave_out_is_retrieved_once_for_each_call(book: Book) 
         book.memory_store, [("MEMORY.md", number, number), ("MEMORY.md", number, number)]
     )
 
-    assert receipt == Receipt([pnpm], [], [])
+    assert receipt == CitationReceipt([pnpm], [], [])
     assert await counts(book, "retrieved") == {pnpm: 1, taught.SHOP: 1}
-    assert await usage_counts.retrieved(book.memory_store, []) == Receipt()
+    assert await usage_counts.retrieved(book.memory_store, []) == CitationReceipt()
 
 
 async def test_a_scoped_reader_retrieves_nothing_of_others(book: Book) -> None:

@@ -18,7 +18,7 @@ from commonplace.agent.session import Session
 from commonplace.agent.tool_calls import ToolCalls
 from commonplace.agent.tools.registry import ToolDefinition
 from commonplace.agent.turn_state import TurnState
-from commonplace.context.usage import Usage
+from commonplace.context.usage import TokenUsage
 from commonplace.models import base
 from commonplace.models.base import CustomTool, FunctionTool, OutputSchema, Request
 from commonplace.protocol import citations, external_content, items
@@ -132,7 +132,7 @@ class _AnswerReader:
             case base.ItemDone():
                 self._done(event.item, calls)
             case base.Usage():
-                usage = Usage(
+                usage = TokenUsage(
                     input_tokens=event.input,
                     cached_input_tokens=event.cached,
                     output_tokens=event.output,

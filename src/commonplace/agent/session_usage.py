@@ -7,7 +7,7 @@ from typing import Any, Final
 from commonplace.agent import ledger_lines
 from commonplace.agent.profile import Profile
 from commonplace.context.history import History
-from commonplace.context.usage import TokenInfo, Usage
+from commonplace.context.usage import TokenInfo, TokenUsage
 from commonplace.models.base import Limit
 
 _NEAR_REFUSAL: Final = 0.9
@@ -37,7 +37,7 @@ class SessionUsage:
         """Keep the rate limits that the provider told."""
         self.limits = limits
 
-    def count(self, usage: Usage, profile: Profile) -> None:
+    def count(self, usage: TokenUsage, profile: Profile) -> None:
         """Count an answer as the server counted it."""
         self._history.record_usage(usage, profile.window.effective)
 

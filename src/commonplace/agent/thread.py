@@ -38,7 +38,10 @@ from commonplace.state.home import Home
 
 
 class Thread:
-    """One thread with an agent."""
+    """One thread with an agent.
+
+    `session` and `profile` are for this program's own surfaces; they are not public and may change.
+    """
 
     def __init__(self, home: Home, session: Session, tasks: TaskGroup) -> None:
         self._home = home

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.agent.tools import image
-from commonplace.context.additional import Entry
+from commonplace.context.additional import AdditionalContext
 from commonplace.errors import BadInput, ToolError
 
 MOST_CHARACTERS: Final = 1_048_576
@@ -22,7 +22,7 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
 
     parts: tuple[dict[str, Any], ...] = ()
     """The content items `input_text` and `input_image`, as they are sent."""
-    context: Mapping[str, Entry] = {}
+    context: Mapping[str, AdditionalContext] = {}
     schema: Mapping[str, Any] | None = None
     """The JSON schema of the answer."""
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from commonplace.memory.edits.history import Change
-from commonplace.memory.listing import LIMIT, Listed, Page
+from commonplace.memory.edits.history import EntryChange
+from commonplace.memory.listing import LIMIT, EntryPage, Listed
 from commonplace.memory.store import MemoryStore
 
 if TYPE_CHECKING:
-    from commonplace.learning.learn import Consent, Plan, Steps
+    from commonplace.learning.learn import Consent, LearningPlan, LearningSteps
     from commonplace.learning.run import LearningReport
     from commonplace.learning.status import Status
     from commonplace.memory.audit import Audit
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from commonplace.memory.edits.migration import Migrated
     from commonplace.memory.recall.section import Prompt
     from commonplace.memory.recall.tools import Reading
-    from commonplace.memory.recall.usage_counts import Receipt
+    from commonplace.memory.recall.usage_counts import CitationReceipt
     from commonplace.memory.why import Why
     from commonplace.protocol.citations import Citation
     from commonplace.sessions.imports import Importer
@@ -42,7 +42,9 @@ class Memory:
         self._store = store
         self._importer = importer
 
-    async def learn(self, plan: Plan, steps: Steps | None = None, consent: Consent | None = None) -> LearningReport:
+    async def learn(
+        self, plan: LearningPlan, steps: LearningSteps | None = None, consent: Consent | None = None
+    ) -> LearningReport:
         """Import what agents left on this machine, and learn from it; `consent` is asked before a model reads much.
 
         Raises:
@@ -69,7 +71,7 @@ class Memory:
 
     async def list(
         self, *, project: str | None = None, kind: str | None = None, limit: int = LIMIT, cursor: str | None = None
-    ) -> Page:
+    ) -> EntryPage:
         """Return some of what the memory holds, the most useful first (raises BadInput)."""
         from commonplace.memory import listing
 
@@ -112,7 +114,7 @@ class Memory:
 
         return await edits.pin(self._store, text, pinned=pinned)
 
-    async def history(self, entry: str | None = None) -> builtins.list[Change]:
+    async def history(self, entry: str | None = None) -> builtins.list[EntryChange]:
         """Return how the memory changed, oldest first (raises BadInput)."""
         from commonplace.memory.edits import edits
 
@@ -146,7 +148,7 @@ class Memory:
             self._store, folder=folder, scope=project, budget=budget, tools=tools, count=count
         )
 
-    async def cited(self, answer: str | Citation) -> Receipt:
+    async def cited(self, answer: str | Citation) -> CitationReceipt:
         """Count what an answer cites; return what of it exists and what does not."""
         from commonplace.memory.recall import usage_counts
 

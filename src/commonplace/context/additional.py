@@ -28,7 +28,7 @@ VALUE_TOKENS: Final = 1_000
 _REFUSED: Final = frozenset("<>/")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AdditionalContext(msgspec.Struct, frozen=True):
     """One thing a client knows; fields that we do not know are ignored."""
 
     value: str
@@ -38,15 +38,15 @@ class Entry(msgspec.Struct, frozen=True):
 class Remembered(msgspec.Struct, frozen=True):
     """The map that a session was last given. Begins empty, also after a resume; a compaction leaves it as it is."""
 
-    entries: dict[str, Entry] = {}
+    entries: dict[str, AdditionalContext] = {}
 
-    def merge(self, given: Mapping[str, Entry]) -> tuple[Remembered, list[Injected]]:
+    def merge(self, given: Mapping[str, AdditionalContext]) -> tuple[Remembered, list[Injected]]:
         """Return the new memory and what of the map the model has not been told."""
         told = [rendered(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
         return Remembered(dict(given)), told
 
 
-def parse(given: object) -> dict[str, Entry]:
+def parse(given: object) -> dict[str, AdditionalContext]:
     """Return the map of a request, checked as a whole; nothing given is an empty map.
 
     Raises:
@@ -55,7 +55,7 @@ def parse(given: object) -> dict[str, Entry]:
     if given is None:
         return {}
     try:
-        entries = msgspec.convert(given, dict[str, Entry])
+        entries = msgspec.convert(given, dict[str, AdditionalContext])
     except msgspec.ValidationError as error:
         raise BadInput(
             f"The additional context cannot be read: {error}.",
@@ -65,7 +65,7 @@ def parse(given: object) -> dict[str, Entry]:
     return entries
 
 
-def check(entries: Mapping[str, Entry]) -> None:
+def check(entries: Mapping[str, AdditionalContext]) -> None:
     """Refuse what could not be wrapped in a tag or sent as UTF-8.
 
     Raises:
@@ -92,7 +92,7 @@ def _is_refused(char: str) -> bool:
     return char in _REFUSED or char.isspace() or unicodedata.category(char) in ("Cc", "Cs")
 
 
-def rendered(key: str, entry: Entry) -> Injected:
+def rendered(key: str, entry: AdditionalContext) -> Injected:
     """Return an entry as the model gets it: cut, wrapped, not escaped, in a message of its own."""
     value = truncate.truncate(entry.value, VALUE_TOKENS)
     kind = f"additional_content.{key}"
@@ -101,7 +101,9 @@ def rendered(key: str, entry: Entry) -> Injected:
     return Injected("developer", f"<{key}>{value}</{key}>", kind, alone=True)
 
 
-def start(remembered: Remembered, given: Mapping[str, Entry], said: Sequence[Item]) -> tuple[Remembered, list[Item]]:
+def start(
+    remembered: Remembered, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+) -> tuple[Remembered, list[Item]]:
     """Return the memory and the input of a new turn; without words of a person the context alone is the input.
 
     Raises:
@@ -112,7 +114,9 @@ def start(remembered: Remembered, given: Mapping[str, Entry], said: Sequence[Ite
     return after, [*injected_messages.messages(told), *said]
 
 
-def steer(remembered: Remembered, given: Mapping[str, Entry], said: Sequence[Item]) -> tuple[Remembered, list[Item]]:
+def steer(
+    remembered: Remembered, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+) -> tuple[Remembered, list[Item]]:
     """Return the memory and the input that joins a running turn.
 
     Call it after every other check of the steer, since a steer that is refused changes nothing.

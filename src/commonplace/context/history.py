@@ -28,7 +28,7 @@ from commonplace.context.modalities import ALL
 from commonplace.context.pairing import Pairing
 from commonplace.context.tokens import approximate_tokens
 from commonplace.context.truncate import OUTPUT_POLICY, Policy
-from commonplace.context.usage import Sums, TokenInfo, Usage
+from commonplace.context.usage import Sums, TokenInfo, TokenUsage
 from commonplace.protocol.items import Message
 
 
@@ -139,7 +139,7 @@ class History:
         counted = self.info.last_token_usage.total_tokens if self.info is not None else 0
         return counted + self._sums.since(reasoning_included=reasoning_included)
 
-    def record_usage(self, usage: Usage, window: int | None = None) -> TokenInfo:
+    def record_usage(self, usage: TokenUsage, window: int | None = None) -> TokenInfo:
         """Note what a response took."""
         self.info = (self.info or TokenInfo()).with_response(usage, window)
         return self.info

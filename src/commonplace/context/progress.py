@@ -10,7 +10,7 @@ import hashlib
 import re
 from typing import Final
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import NoProgress
 from commonplace.protocol import items
 
 _VARIES: Final = re.compile(
@@ -18,12 +18,6 @@ _VARIES: Final = re.compile(
 )
 """What differs from run to run of the same thing."""
 _MOST: Final = 200_000
-
-
-class NoProgress(CommonplaceError):
-    """A turn compacts again and again and does nothing new."""
-
-    code = "no_progress"
 
 
 class Manifest:

@@ -19,7 +19,7 @@ BASELINE_TOKENS: Final = 12_000
 """What every request carries whatever is said: instructions and tools. A person cannot free it, so it is not shown."""
 
 
-class Usage(msgspec.Struct, frozen=True):
+class TokenUsage(msgspec.Struct, frozen=True):
     """What one response took, or several together."""
 
     input_tokens: int = 0
@@ -29,8 +29,8 @@ class Usage(msgspec.Struct, frozen=True):
     reasoning_output_tokens: int = 0
     total_tokens: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
 
     @property
     def cached(self) -> int:
@@ -51,11 +51,11 @@ class Usage(msgspec.Struct, frozen=True):
 class TokenInfo(msgspec.Struct, frozen=True):
     """The usage of a thread, as `token_count` events tell it."""
 
-    total_token_usage: Usage = Usage()
-    last_token_usage: Usage = Usage()
+    total_token_usage: TokenUsage = TokenUsage()
+    last_token_usage: TokenUsage = TokenUsage()
     model_context_window: int | None = None
 
-    def with_response(self, usage: Usage, window: int | None = None) -> TokenInfo:
+    def with_response(self, usage: TokenUsage, window: int | None = None) -> TokenInfo:
         """Return what is known after one more response."""
         window = self.model_context_window if window is None else window
         return TokenInfo(self.total_token_usage + usage, usage, window)
@@ -63,12 +63,12 @@ class TokenInfo(msgspec.Struct, frozen=True):
     def full(self, window: int) -> TokenInfo:
         """Return what is known after the server refused a request because the window is full."""
         missing = max(window - self.total_token_usage.total_tokens, 0)
-        return TokenInfo(Usage(total_tokens=window), Usage(total_tokens=missing), window)
+        return TokenInfo(TokenUsage(total_tokens=window), TokenUsage(total_tokens=missing), window)
 
     def recomputed(self, estimate: int, window: int | None = None) -> TokenInfo:
         """Return what is known after the history was replaced: the estimate of it; what was used so far stays."""
         window = self.model_context_window if window is None else window
-        return TokenInfo(self.total_token_usage, Usage(total_tokens=estimate), window)
+        return TokenInfo(self.total_token_usage, TokenUsage(total_tokens=estimate), window)
 
     @property
     def percent_left(self) -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from commonplace.importers import session_citations
-from commonplace.importers.run import Noted, Outcome
+from commonplace.importers.run import ImportOutcome, Noted
 from commonplace.importers.sources import CODEX
 from commonplace.rollout import layout, reader
 from commonplace.rollout.layout import FoundFile
@@ -17,7 +17,7 @@ from commonplace.state.import_files import Imported
 
 
 def look(
-    outcome: Outcome,
+    outcome: ImportOutcome,
     files: Iterable[FoundFile],
     listed: Container[str],
     known: Mapping[str, Imported],

@@ -28,7 +28,7 @@ _MAX_WARNINGS: Final = 50
 Progress = Callable[[int, int], None]
 
 
-class Outcome(msgspec.Struct):
+class ImportOutcome(msgspec.Struct):
     """What an import of one source did (an entry of the JSON of `sessions import`)."""
 
     source: str = msgspec.field(name="from")
@@ -61,7 +61,7 @@ class Import:
 
     def __init__(
         self,
-        outcome: Outcome,
+        outcome: ImportOutcome,
         convert: Converter,
         place: Place,
         known: Mapping[str, Imported],

@@ -15,10 +15,10 @@ import msgspec
 
 from commonplace.errors import BadInput
 from commonplace.importers import sources
-from commonplace.importers.run import Outcome
+from commonplace.importers.run import ImportOutcome
 from commonplace.learning import estimate, providers, run, select
 from commonplace.learning.estimate import Forecast
-from commonplace.learning.run import Consolidated, LearningReport, LearningRequest
+from commonplace.learning.run import ConsolidationReport, LearningReport, LearningRequest
 from commonplace.sessions import imports
 from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state.database import Row
@@ -27,7 +27,7 @@ from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION
 
 
-class Steps(Protocol):
+class LearningSteps(Protocol):
     """Shows how far learning is."""
 
     def __call__(self, step: str, done: int, total: int | None) -> None:
@@ -35,7 +35,7 @@ class Steps(Protocol):
         ...
 
 
-class Plan(msgspec.Struct, frozen=True):
+class LearningPlan(msgspec.Struct, frozen=True):
     """What to learn from."""
 
     source: str | None = None
@@ -55,7 +55,7 @@ def silent(step: str, done: int, total: int | None) -> None:
 
 
 async def learn(
-    home: Home, importer: Importer, plan: Plan, steps: Steps = silent, consent: Consent | None = None
+    home: Home, importer: Importer, plan: LearningPlan, steps: LearningSteps = silent, consent: Consent | None = None
 ) -> LearningReport:
     """Learn from everything that is there; `consent` is asked before a model reads more than `memory.ask_tokens`.
 
@@ -80,7 +80,7 @@ async def learn(
     return report
 
 
-def _chosen(home: Home, plan: Plan) -> list[tuple[str, Path]]:
+def _chosen(home: Home, plan: LearningPlan) -> list[tuple[str, Path]]:
     """Return where to look: as told, else the usual places; our own sessions are enough if there are no others."""
     try:
         return imports.choose(plan.source, list(plan.paths), home.environment)
@@ -90,7 +90,7 @@ def _chosen(home: Home, plan: Plan) -> list[tuple[str, Path]]:
         return []
 
 
-async def _eligible(home: Home, plan: Plan) -> list[Row]:
+async def _eligible(home: Home, plan: LearningPlan) -> list[Row]:
     """Return the sessions that are going to be read, as far as is known, the newest first."""
     terms, wanted, now = _bounds(home, plan)
     rows = [row for row in await _known(home) if select.why_not(row, terms, wanted, now) is None]
@@ -98,7 +98,7 @@ async def _eligible(home: Home, plan: Plan) -> list[Row]:
     return rows[: plan.limit]
 
 
-async def _ask(home: Home, plan: Plan, consent: Consent) -> None:
+async def _ask(home: Home, plan: LearningPlan, consent: Consent) -> None:
     """Ask whether a model may read what is there (raises BadInput: it may not)."""
     if providers.model_of(home, EXTRACTION) is None:
         return
@@ -111,7 +111,7 @@ async def _ask(home: Home, plan: Plan, consent: Consent) -> None:
         )
 
 
-async def _forecast(home: Home, plan: Plan) -> Forecast | None:
+async def _forecast(home: Home, plan: LearningPlan) -> Forecast | None:
     """Return what a model would be asked about sessions that are known; None where none would."""
     choice, rows = providers.model_of(home, EXTRACTION), await _eligible(home, plan)
     if choice is None or not rows:
@@ -119,22 +119,22 @@ async def _forecast(home: Home, plan: Plan) -> Forecast | None:
     return await estimate.reading(f"{choice.name}:{choice.slug}", rows)
 
 
-def _bounds(home: Home, plan: Plan) -> tuple[Terms, Callable[[Row], bool], int]:
+def _bounds(home: Home, plan: LearningPlan) -> tuple[Terms, Callable[[Row], bool], int]:
     terms = select.terms(home.settings, background=False, max_claims=0, since_s=plan.since_s)
     return terms, select.wanted(home.settings), home.now_s()
 
 
-def _left_out(home: Home, plan: Plan, rows: list[Row]) -> dict[str, int]:
+def _left_out(home: Home, plan: LearningPlan, rows: list[Row]) -> dict[str, int]:
     return select.left_out(rows, *_bounds(home, plan))
 
 
-async def _look(home: Home, plan: Plan, chosen: list[tuple[str, Path]]) -> LearningReport:
+async def _look(home: Home, plan: LearningPlan, chosen: list[tuple[str, Path]]) -> LearningReport:
     """Count what would be taken in and read."""
-    report = LearningReport(consolidation=Consolidated("dry_run"))
+    report = LearningReport(consolidation=ConsolidationReport("dry_run"))
     for name, path in chosen:
         count: Callable[[], int] = lambda name=name, path=path: sum(1 for _ in sources.find(name, path))  # noqa: E731
         found = await anyio.to_thread.run_sync(count)
-        report.sources.append(Outcome(name, str(path), found=found))
+        report.sources.append(ImportOutcome(name, str(path), found=found))
     if home.path.is_dir() and home.has_index():
         rows = await _known(home)
         report.skipped = _left_out(home, plan, rows)

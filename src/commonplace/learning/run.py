@@ -14,11 +14,11 @@ import anyio
 import msgspec
 
 from commonplace.errors import BadInput, StateError
-from commonplace.importers.run import Outcome as Imported
+from commonplace.importers.run import ImportOutcome as Imported
 from commonplace.learning import providers, select
 from commonplace.learning.consolidate import phase2
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.phase1 import Failed, Progress
+from commonplace.learning.extract.phase1 import FailedExtraction, Progress
 from commonplace.learning.providers import Learners
 from commonplace.memory.entries import GLOBAL
 from commonplace.projects import assignment
@@ -38,7 +38,7 @@ CYCLE_SECONDS = 60.0
 """How long a worker rests when there was nothing to do."""
 
 
-class Consolidated(msgspec.Struct):
+class ConsolidationReport(msgspec.Struct):
     """What phase 2 did."""
 
     status: str
@@ -63,9 +63,9 @@ class LearningReport(msgspec.Struct):
     sources: list[Imported] = []
     extracted: int = 0
     no_output: int = 0
-    failed: list[Failed] = []
+    failed: list[FailedExtraction] = []
     skipped: dict[str, int] = {}
-    consolidation: Consolidated = msgspec.field(default_factory=lambda: Consolidated("not_run"))
+    consolidation: ConsolidationReport = msgspec.field(default_factory=lambda: ConsolidationReport("not_run"))
     projects: list[dict[str, Any]] = []
     cost: dict[str, int] = msgspec.field(default_factory=lambda: {"requests": 0, "tokens": 0})
     warnings: list[str] = []
@@ -167,7 +167,7 @@ async def consolidate_now(phase: phase2.Phase, report: LearningReport) -> None:
         if phase.background or done.status != f"skipped_{Outcome.RUNNING.value}":
             break
         await anyio.sleep(POLL_SECONDS)
-    report.consolidation = Consolidated(done.status, done.added, done.changed, done.removed)
+    report.consolidation = ConsolidationReport(done.status, done.added, done.changed, done.removed)
     report.warnings += done.warnings
 
 

@@ -27,7 +27,7 @@ class FailedJob(msgspec.Struct):
     retry_at: str | None
 
 
-class Lock(msgspec.Struct):
+class HeldLease(msgspec.Struct):
     """A claim with a live lease, and who holds it."""
 
     kind: str
@@ -59,7 +59,7 @@ class Status(msgspec.Struct):
     selected: int
     budget: dict[str, Cost]
     """By kind of job, for those that a model does or did today."""
-    locks: list[Lock]
+    locks: list[HeldLease]
 
 
 async def status(home: Home) -> Status:
@@ -78,7 +78,7 @@ def _status(tx: Transaction, settings: Settings, home: str, now: int) -> Status:
         for row in tx.query("jobs.failed", limit=SHOWN_FAILURES)
     ]
     held = [
-        Lock(row["kind"], row["job_key"], row["worker_id"], _time(row["lease_until"]) or "")
+        HeldLease(row["kind"], row["job_key"], row["worker_id"], _time(row["lease_until"]) or "")
         for row in tx.query("jobs.leases", now=now)
     ]
     spent: dict[str, Cost] = {}

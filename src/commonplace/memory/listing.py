@@ -38,7 +38,7 @@ class Listed(msgspec.Struct, kw_only=True):
     cited: int = 0
 
 
-class Page(msgspec.Struct):
+class EntryPage(msgspec.Struct):
     """A stretch of the list and where the next one begins."""
 
     entries: list[Listed]
@@ -73,7 +73,7 @@ async def page(
     kind: str | None = None,
     limit: int = LIMIT,
     cursor: str | None = None,
-) -> Page:
+) -> EntryPage:
     """Return some of what the memory holds.
 
     Raises:
@@ -98,7 +98,7 @@ async def page(
         if place >= first and scope in (None, each.entry.scope) and kind in (None, each.entry.kind)
     ]
     more = str(chosen[limit][0]) if len(chosen) > limit else None
-    return Page([listed(each) for _, each in chosen[:limit]], more)
+    return EntryPage([listed(each) for _, each in chosen[:limit]], more)
 
 
 def named(text: str, found: list[KnownEntry]) -> list[KnownEntry]:

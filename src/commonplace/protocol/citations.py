@@ -37,7 +37,7 @@ _UUID: Final = re.compile(
 )
 
 
-class Entry(msgspec.Struct, frozen=True, rename="camel"):
+class CitedEntry(msgspec.Struct, frozen=True, rename="camel"):
     """A stretch of a memory file that an answer used."""
 
     path: str
@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel"):
 class Citation(msgspec.Struct, frozen=True, rename="camel"):
     """What an answer used."""
 
-    entries: list[Entry]
+    entries: list[CitedEntry]
     rollout_ids: list[str]
 
 
@@ -156,7 +156,7 @@ def recorded(item: Mapping[str, Any], receipt: object = None) -> Recorded:
 
 def parse(bodies: list[str]) -> Citation | None:
     """Return what the bodies of citation blocks name; None if that is nothing."""
-    entries: list[Entry] = []
+    entries: list[CitedEntry] = []
     named: dict[str, None] = {}
     for body in bodies:
         lines = (_section(body, "citation_entries") or "").split("\n")
@@ -192,7 +192,7 @@ def _section(body: str, tag: str) -> str | None:
     return inside if opened and closed else None
 
 
-def _entry(line: str) -> Entry | None:
+def _entry(line: str) -> CitedEntry | None:
     location, marked, note = line.strip().rpartition("|note=[")
     if not marked or not note.endswith("]"):
         return None
@@ -201,7 +201,7 @@ def _entry(line: str) -> Entry | None:
     start, end = _line_number(first), _line_number(last)
     if not colon or not dash or start is None or end is None:
         return None
-    return Entry(path.strip(), start, end, note[:-1].strip())
+    return CitedEntry(path.strip(), start, end, note[:-1].strip())
 
 
 def _line_number(text: str) -> int | None:

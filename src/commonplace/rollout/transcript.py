@@ -28,7 +28,7 @@ _FAILED: Final = re.compile(
 """How the outputs of calls that could not run begin."""
 
 
-class Call(msgspec.Struct):
+class TranscriptCall(msgspec.Struct):
     """A tool call and whether it worked."""
 
     name: str
@@ -62,7 +62,7 @@ class Transcript(msgspec.Struct):
     """What `sessions show` tells."""
 
     user_texts: list[str] = []
-    calls: list[Call] = []
+    calls: list[TranscriptCall] = []
     compactions: list[CompactionMark] = []
     items: list[TranscriptItem] = []
     turns: int = 0
@@ -177,7 +177,7 @@ class _TranscriptFold(LedgerFold):
 
     def _call(self, name: str, call_id: str | None, *, ok: bool = False) -> None:
         if self._room(_ENTRY_COST):
-            self.found.calls.append(Call(name, ok))
+            self.found.calls.append(TranscriptCall(name, ok))
             self._call_ids.append(call_id)
 
     def _answer(self, call_id: str | None, *, ok: bool) -> None:

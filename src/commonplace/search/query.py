@@ -32,14 +32,6 @@ class Query(msgspec.Struct, frozen=True):
     learned: bool = False
     """Only sessions that memory may use."""
 
-    def weights(self) -> tuple[Recipe, Weights]:
-        """Return the recipe with the role weight that was asked for."""
-        if self.assistant is None:
-            return RECIPE, WEIGHTS
-        share = min(1.0, max(0.0, (1 - self.assistant) / (1 - RECIPE.assistant)))
-        recipe = msgspec.structs.replace(RECIPE, assistant=self.assistant)
-        return recipe, msgspec.structs.replace(WEIGHTS, user=WEIGHTS.user * share)
-
     def check(self) -> None:
         """Refuse what cannot be asked (raises BadInput)."""
         if not self.query.strip():
@@ -48,3 +40,12 @@ class Query(msgspec.Struct, frozen=True):
             raise BadInput(f"The question has {len(self.query)} characters.", hint=f"Use at most {_LONGEST}.")
         if not 1 <= self.limit <= MOST:
             raise BadInput(f"{self.limit} hits cannot be asked for.", hint=f"Use a limit from 1 to {MOST}.")
+
+
+def ranking(query: Query) -> tuple[Recipe, Weights]:
+    """Return the recipe of the ranking, with the role weight that was asked for."""
+    if query.assistant is None:
+        return RECIPE, WEIGHTS
+    share = min(1.0, max(0.0, (1 - query.assistant) / (1 - RECIPE.assistant)))
+    recipe = msgspec.structs.replace(RECIPE, assistant=query.assistant)
+    return recipe, msgspec.structs.replace(WEIGHTS, user=WEIGHTS.user * share)

@@ -18,7 +18,7 @@ from commonplace.redact import redact
 from commonplace.search import hits, session_index
 from commonplace.search.hits import Clean, RankedPassage, ScoredHit
 from commonplace.search.index import OpenIndex, Progress, SearchIndex
-from commonplace.search.query import Query
+from commonplace.search.query import Query, ranking
 from commonplace.search.rank import score
 from commonplace.search.rank.recipe import LINES, WEIGHTS, Recipe
 from commonplace.search.rank.segment import Document, Numbers
@@ -86,7 +86,7 @@ class Search:
         if query.since_s is not None:
             newer = index.seconds >= query.since_s
             mask = newer if mask is None else mask & newer
-        recipe, weights = (LINES, WEIGHTS) if collection == "memory" else query.weights()
+        recipe, weights = (LINES, WEIGHTS) if collection == "memory" else ranking(query)
         prior = await self._prior(collection, opened, query.near, recipe, worth)
         more = query.limit * 2 + 10  # some may be copies of others
 

@@ -11,7 +11,7 @@ from commonplace.rollout.chain import Ledger
 from commonplace.search import exact_text, hits, passages
 from commonplace.search.exact_text import Needle
 from commonplace.search.hits import Clean, Hit
-from commonplace.search.query import Query
+from commonplace.search.query import Query, ranking
 from commonplace.search.rank import analysis, score
 from commonplace.search.rank.build import Builder
 from commonplace.search.rank.segment import unpack_facts
@@ -21,7 +21,7 @@ from commonplace.sessions.resolve import resolve
 from commonplace.state.home import Home
 
 
-class Thread(msgspec.Struct, frozen=True):
+class NamedThread(msgspec.Struct, frozen=True):
     """A thread by what a person typed, and the home it is looked for in, if that is not ours."""
 
     name: str
@@ -29,7 +29,7 @@ class Thread(msgspec.Struct, frozen=True):
 
 
 async def search_thread(
-    home: Home, thread: Thread, query: Query, clean: Clean, *, exact: bool = False, ignore_case: bool = False
+    home: Home, thread: NamedThread, query: Query, clean: Clean, *, exact: bool = False, ignore_case: bool = False
 ) -> list[Hit]:
     """Return what answers a question in one thread, by rank or word for word.
 
@@ -55,7 +55,7 @@ def _ranked(ledger: Ledger, query: Query, clean: Clean) -> list[Hit]:
     wanted = index.wants(list(analysis.query_terms(query.query).values()))
     index.hold({place: made.buckets[place[1]] for place in wanted})
     mask = None if query.since_s is None else index.seconds >= query.since_s
-    recipe, weights = query.weights()
+    recipe, weights = ranking(query)
     best = score.rank(index, query.query, limit=query.limit, mask=mask, recipe=recipe, weights=weights)
     row = {"thread_id": ledger.thread_id, "path": str(ledger.path), "project": ledger.meta.project()}
     found = hits.of_sessions(index, hits.chosen(index, best, query.limit), {ledger.thread_id: row}, clean)

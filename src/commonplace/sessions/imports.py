@@ -23,7 +23,7 @@ from commonplace.importers import codex, sources
 from commonplace.importers.converter import Head
 from commonplace.importers.forks import Origins
 from commonplace.importers.ledger_writer import Place
-from commonplace.importers.run import Import, Noted, Outcome
+from commonplace.importers.run import Import, ImportOutcome, Noted
 from commonplace.importers.session_citations import Answer
 from commonplace.projects import assignment, scope
 from commonplace.projects.identity import Repositories
@@ -42,7 +42,7 @@ T = TypeVar("T")
 class ImportReport(msgspec.Struct):
     """What was imported (the JSON of `sessions import`)."""
 
-    sources: list[Outcome]
+    sources: list[ImportOutcome]
     warnings: list[str]
 
 
@@ -113,9 +113,9 @@ class Importer:
         await (await self._home.index()).refresh(self._home.path)
         await assignment.settle(self._home)
 
-    async def _convert(self, name: str, path: Path, warnings: list[str], progress: Progress | None) -> Outcome:
+    async def _convert(self, name: str, path: Path, warnings: list[str], progress: Progress | None) -> ImportOutcome:
         """Convert the sessions of one source into ledgers of our own."""
-        outcome = Outcome(name, str(path))
+        outcome = ImportOutcome(name, str(path))
         known = await self._steadily(self._known)
         files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
         sync = (lambda: None) if self._home.settings.fsync == "never" else os.sync
@@ -179,10 +179,10 @@ class Importer:
 
         return why_not
 
-    async def _refer(self, path: Path, progress: Progress | None) -> Outcome:
+    async def _refer(self, path: Path, progress: Progress | None) -> ImportOutcome:
         """List the sessions of a Codex home (or a part of one) as our own, where they are."""
         home, place, now = self._home, path.resolve(), self._home.now()
-        outcome = Outcome(sources.CODEX, str(path))
+        outcome = ImportOutcome(sources.CODEX, str(path))
         if not any(place == known or known in place.parents for known in decisions.referred(home.path)):
             await anyio.to_thread.run_sync(
                 lambda: decisions.append(home.path, "refer", wire_time(now), path=str(place))

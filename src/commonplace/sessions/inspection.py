@@ -16,10 +16,10 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger, SkipLog
 from commonplace.rollout.checkpoint import Tail
 from commonplace.rollout.sidechains import Sidechain
-from commonplace.rollout.transcript import Call, CompactionMark, TranscriptItem
+from commonplace.rollout.transcript import CompactionMark, TranscriptCall, TranscriptItem
 
 
-class Receipt(msgspec.Struct):
+class ContextReceipt(msgspec.Struct):
     """How a context was found: how much was read, and what could not be used."""
 
     turns: int
@@ -35,7 +35,7 @@ class Context(msgspec.Struct):
     thread_id: str
     items: list[msgspec.Raw]
     window_number: int
-    receipt: Receipt
+    receipt: ContextReceipt
 
 
 class Shown(msgspec.Struct, omit_defaults=True):
@@ -47,7 +47,7 @@ class Shown(msgspec.Struct, omit_defaults=True):
     cwd: str
     project: str
     user_texts: list[str]
-    calls: list[Call]
+    calls: list[TranscriptCall]
     compactions: list[CompactionMark]
     sidechains: list[Sidechain]
     skipped: list[Skipped]
@@ -76,7 +76,7 @@ def context(ledger: Ledger, store: BlobStore) -> Context:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
     prompt = [msgspec.Raw(item) for item in found.history.for_prompt()]
-    receipt = Receipt(
+    receipt = ContextReceipt(
         turns=found.turns,
         last_id=found.last_id,
         checkpoint_offset=found.checkpoint.offset if found.checkpoint else None,

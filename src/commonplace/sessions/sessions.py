@@ -27,7 +27,7 @@ from commonplace.sessions.inspection import Context, Shown, Verified
 from commonplace.sessions.open_thread import OpenThread, open_head, open_thread, read_thread
 from commonplace.sessions.resolve import Target, resolve
 from commonplace.state.home import Home
-from commonplace.state.threads import Page, Progress, Refreshed, ThreadIndex
+from commonplace.state.threads import Progress, Refreshed, ThreadIndex, ThreadPage
 
 MAX_NAME_CHARS = 200
 """The longest name of a thread."""
@@ -76,12 +76,12 @@ class Sessions:
         archived: bool = False,
         refresh: bool = True,
         progress: Progress | None = None,
-    ) -> Page:
+    ) -> ThreadPage:
         """Return a page of threads, newest first; `refresh` first looks for files that changed."""
         place = _existing(home) if home else self._home.path
         folder = str(Path(cwd).absolute()) if cwd else None
 
-        async def page(threads: ThreadIndex) -> Page:
+        async def page(threads: ThreadIndex) -> ThreadPage:
             if refresh and (await threads.refresh(place, progress=progress)).read and place == self._home.path:
                 await assignment.settle(self._home)
             return await threads.page(place, limit=limit, cursor=cursor, cwd=folder, source=source, archived=archived)

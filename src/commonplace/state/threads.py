@@ -56,7 +56,7 @@ def ambiguous(text: str, matches: list[str]) -> AmbiguousThread:
     return AmbiguousThread(f"{text!r} matches {count} threads: {shown}.", hint="Give more of the id.", matches=matches)
 
 
-class Page(msgspec.Struct, frozen=True):
+class ThreadPage(msgspec.Struct, frozen=True):
     """A stretch of a listing and where the next one begins."""
 
     threads: list[ThreadRow]
@@ -159,7 +159,7 @@ class ThreadIndex:
         cwd: str | None = None,
         source: str | None = None,
         archived: bool = False,
-    ) -> Page:
+    ) -> ThreadPage:
         """Return a page of a home's threads, newest first.
 
         Raises:
@@ -177,7 +177,7 @@ class ThreadIndex:
         rows = await self._database.read(lambda tx: tx.query("threads.page", *chosen, **values))
         threads = [_listed(row) for row in rows[:limit]]
         more = len(rows) > limit
-        return Page(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)
+        return ThreadPage(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)
 
     async def find(self, home: Path, text: str) -> Path | None:
         """Return the file of the thread with this id, name or unique id prefix.

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from commonplace.context import digest
 from commonplace.context.digest.tally import Tally
-from commonplace.context.progress import Manifest, NoProgress
+from commonplace.context.progress import Manifest
+from commonplace.errors import NoProgress
 from commonplace.protocol import items
 
 

@@ -22,7 +22,7 @@ from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Digest, Retention
 from commonplace.context.digest.tally import Tally
 from commonplace.context.history_items import Entry
-from commonplace.errors import CommonplaceError
+from commonplace.errors import WindowTooSmall
 from commonplace.protocol import fragments
 
 TARGET_PERCENT: Final = 30
@@ -34,12 +34,6 @@ _SUMMARY_MOST: Final = 6_000
 _REQUEST_SHARE: Final = 0.5
 _OVERHEAD: Final = 90
 """What a summary's message costs besides its words: its opening and its JSON."""
-
-
-class WindowTooSmall(CommonplaceError):
-    """The target is too small for any compaction."""
-
-    code = "window_too_small"
 
 
 class Options(msgspec.Struct, frozen=True):

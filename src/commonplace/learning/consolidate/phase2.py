@@ -230,7 +230,7 @@ class _Job(msgspec.Struct):
     fingerprint: str
     is_current: bool
     moment: datetime
-    told: list[history.Change]
+    told: list[history.EntryChange]
     given: frozenset[str] = frozenset()
     """Files that were put there for the consolidator."""
 
@@ -248,7 +248,7 @@ async def _work(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) ->
     job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirror)
     if isinstance(job, _Done):
         return job
-    changes: list[history.Change] = []
+    changes: list[history.EntryChange] = []
     try:
         consolidated = await _consolidated(job)
         if not job.is_current:
@@ -329,7 +329,7 @@ def invalid(name: str, wrong: list[str]) -> MemoryInvalid:
     )
 
 
-def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history.Change]:
+def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history.EntryChange]:
     """Put the staged workspace in the place of the old one, and tell how the memory changed."""
     if job.is_current:  # a run was cut short after its state took its place: only history and rows are missing
         staging.discard(job.root)
@@ -340,7 +340,7 @@ def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history
     return changes
 
 
-def _result(changes: list[history.Change], consolidated: Consolidated) -> Result:
+def _result(changes: list[history.EntryChange], consolidated: Consolidated) -> Result:
     counts = {"added": 0, "changed": 0, "removed": 0}
     for change in changes:
         kind = "added" if change.before is None else "removed" if change.after is None else "changed"

@@ -21,7 +21,7 @@ from commonplace.learning.evaluate import files, score
 from commonplace.learning.evaluate.cases import Case, Session
 from commonplace.learning.evaluate.score import CaseScore, Score
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.phase1 import Extractor, Failed
+from commonplace.learning.extract.phase1 import Extractor, FailedExtraction
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.state.outputs import Output
 
@@ -38,7 +38,7 @@ class Evaluation(msgspec.Struct):
 
     extractor: str
     score: Score
-    failed: list[Failed]
+    failed: list[FailedExtraction]
 
     def document(self) -> dict[str, Any]:
         """Return the JSON of it."""
@@ -73,7 +73,7 @@ async def evaluate(
     """
     cases = list(known)
     scored: dict[str, CaseScore] = {}
-    failed: list[Failed] = []
+    failed: list[FailedExtraction] = []
     limiter = anyio.CapacityLimiter(concurrency)
 
     ended: list[CommonplaceError] = []
@@ -98,7 +98,7 @@ async def evaluate(
 
 
 async def _outputs(
-    extractor: Extractor, case: Case, folder: Path, ledger: Ledger, failed: list[Failed]
+    extractor: Extractor, case: Case, folder: Path, ledger: Ledger, failed: list[FailedExtraction]
 ) -> list[Output]:
     written = await anyio.to_thread.run_sync(files.write, case, folder, NOW)
     outputs: list[Output] = []
@@ -111,6 +111,6 @@ async def _outputs(
             except phase1.NOBODYS_FAULT:
                 raise
             except CommonplaceError as error:
-                failed.append(Failed(f"{case.id}/{number}", error.sentence()))
+                failed.append(FailedExtraction(f"{case.id}/{number}", error.sentence()))
         outputs.append(found)
     return outputs

@@ -62,7 +62,7 @@ class LastResort(Protocol):
         ...
 
 
-class Failed(msgspec.Struct):
+class FailedExtraction(msgspec.Struct):
     """A session that could not be read this time."""
 
     thread_id: str
@@ -74,7 +74,7 @@ class Extracted(msgspec.Struct):
 
     extracted: int = 0
     no_output: int = 0
-    failed: list[Failed] = []
+    failed: list[FailedExtraction] = []
     stopped: str | None = None
     """Why nothing more was read although something may be left."""
 
@@ -273,7 +273,7 @@ async def _store(phase: Phase, batch: list[Extraction], results: _Results, done:
                 jobs.release(tx, [claim])
             elif isinstance(found, str):
                 if jobs.fail(tx, claim, found, now=now):
-                    stored.failed = [*stored.failed, Failed(claim.job_key, found)]
+                    stored.failed = [*stored.failed, FailedExtraction(claim.job_key, found)]
             elif not found.raw_memory or not found.rollout_summary:
                 stored.no_output += extraction_jobs.succeed_without_output(tx, claim, root=root, now=now)
             else:

@@ -14,7 +14,7 @@ from commonplace.errors import BadInput, StateError, WorkspaceError
 from commonplace.memory import listing
 from commonplace.memory.edits import history, notes
 from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.edits.history import Change
+from commonplace.memory.edits.history import EntryChange
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout, staging
@@ -131,7 +131,7 @@ async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str
     return {"id": chosen.entry.id, "pinned": pinned}
 
 
-def changes(home: Path, text: str | None) -> list[Change]:
+def changes(home: Path, text: str | None) -> list[EntryChange]:
     """Return how the memory changed, oldest first; of one entry if one is named by its id or the beginning of it.
 
     Raises:
@@ -167,7 +167,7 @@ async def reset(store: MemoryStore) -> dict[str, int]:
     files = await anyio.to_thread.run_sync(_empty, root)
     last = history.current(await anyio.to_thread.run_sync(history.read, store.home.path))
     gone = [
-        Change(time=moment, entry_id=key, before=text, after=None, cause="reset")
+        EntryChange(time=moment, entry_id=key, before=text, after=None, cause="reset")
         for key, text in {**held, **last}.items()
     ]
     await anyio.to_thread.run_sync(history.append, store.home.path, gone)

@@ -216,7 +216,7 @@ def _all_of(each: KnownEntry) -> str:
 
 
 def _of_entry(
-    chosen: KnownEntry, taught: dict[str, Output], past: list[history.Change], told: list[notes.Note]
+    chosen: KnownEntry, taught: dict[str, Output], past: list[history.EntryChange], told: list[notes.Note]
 ) -> Iterator[str]:
     """Yield every wording of an entry: as it is told, as it was said, and as it was told before.
 
@@ -256,7 +256,7 @@ def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
 
 
 def _holding(
-    wanted: str, taught: dict[str, Output], told: list[notes.Note], past: list[history.Change]
+    wanted: str, taught: dict[str, Output], told: list[notes.Note], past: list[history.EntryChange]
 ) -> Iterator[str]:
     """Yield whatever holds a text: lessons, notes, and what was known before."""
     lower = wanted.lower()
@@ -375,7 +375,7 @@ def _rewrite_history(home: Path, forgotten: Forgotten | None = None) -> None:
     """Take what was forgotten out of the history; what a note brought back since stays."""
     known = forgotten or Forgotten.of(home)
 
-    def is_forgotten(text: str, change: history.Change) -> bool:
+    def is_forgotten(text: str, change: history.EntryChange) -> bool:
         when, moment = known.within(text), parse_time(change.time)
         return when is not None and (moment is None or int(moment.timestamp()) <= when)
 

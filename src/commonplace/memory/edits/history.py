@@ -23,7 +23,7 @@ FORGOTTEN: Final = "[forgotten]"
 _MAX_SOURCES: Final = 16
 
 
-class Change(msgspec.Struct, kw_only=True):
+class EntryChange(msgspec.Struct, kw_only=True):
     """One line."""
 
     time: str
@@ -35,16 +35,16 @@ class Change(msgspec.Struct, kw_only=True):
     """The threads and notes that it rests on."""
 
 
-_change = msgspec.json.Decoder(Change)
+_change = msgspec.json.Decoder(EntryChange)
 
 
-def read(home: Path) -> list[Change]:
+def read(home: Path) -> list[EntryChange]:
     """Return every change that can be read, oldest first."""
     try:
         lines = (home / FILE).read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
-    found: list[Change] = []
+    found: list[EntryChange] = []
     for raw in lines:
         try:
             found.append(_change.decode(raw))
@@ -53,7 +53,7 @@ def read(home: Path) -> list[Change]:
     return found
 
 
-def current(changes: Iterable[Change]) -> dict[str, str]:
+def current(changes: Iterable[EntryChange]) -> dict[str, str]:
     """Return what was last known of each entry that is still there."""
     known: dict[str, str] = {}
     for change in changes:
@@ -65,14 +65,14 @@ def current(changes: Iterable[Change]) -> dict[str, str]:
 
 
 def difference(
-    told: Iterable[Change], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
-) -> list[Change]:
+    told: Iterable[EntryChange], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
+) -> list[EntryChange]:
     """Return the changes that lead from what was told so far to these entries."""
     told = list(told)
     known, before_that = current(told), {change.entry_id for change in told}
     now = {entry.id: entry for entry in entries}
     taken = {old.id: new for old, new in replaced if old.id not in now}
-    found: list[Change] = []
+    found: list[EntryChange] = []
     for old, new in replaced:
         if old.id not in before_that and old.id not in now:  # it came and went in one run: its words go to history
             found.append(_line(time, old, None, old.text, "learned"))
@@ -86,23 +86,25 @@ def difference(
     for name, before in known.items():
         if name not in now:
             cause = f"superseded by {taken[name].id}" if name in taken else "no longer supported"
-            found.append(Change(time=time, entry_id=name, before=before, after=None, cause=cause))
+            found.append(EntryChange(time=time, entry_id=name, before=before, after=None, cause=cause))
     return found
 
 
-def _line(time: str, entry: Entry, before: str | None, after: str | None, cause: str) -> Change:
+def _line(time: str, entry: Entry, before: str | None, after: str | None, cause: str) -> EntryChange:
     sources = list(dict.fromkeys(source.note or source.thread_id or "" for source in entry.sources))
-    return Change(time=time, entry_id=entry.id, before=before, after=after, cause=cause, sources=sources[:_MAX_SOURCES])
+    return EntryChange(
+        time=time, entry_id=entry.id, before=before, after=after, cause=cause, sources=sources[:_MAX_SOURCES]
+    )
 
 
-def append(home: Path, changes: Iterable[Change]) -> None:
+def append(home: Path, changes: Iterable[EntryChange]) -> None:
     """Add changes, durably."""
     lines = [msgspec.json.encode(change) for change in changes]
     if lines:
         journal.append(home, FILE, b"\n".join(lines))
 
 
-def rewrite(home: Path, is_forgotten: Callable[[str, Change], bool]) -> bool:
+def rewrite(home: Path, is_forgotten: Callable[[str, EntryChange], bool]) -> bool:
     """Write the file anew without the texts that were forgotten; return whether anything changed.
 
     The names of notes go with them, since a note is named by its first words.
@@ -118,7 +120,7 @@ def rewrite(home: Path, is_forgotten: Callable[[str, Change], bool]) -> bool:
     return True
 
 
-def _without(change: Change, is_forgotten: Callable[[str, Change], bool]) -> Change:
+def _without(change: EntryChange, is_forgotten: Callable[[str, EntryChange], bool]) -> EntryChange:
     before, after = (
         FORGOTTEN if text is not None and is_forgotten(text, change) else text for text in (change.before, change.after)
     )

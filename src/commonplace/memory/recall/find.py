@@ -30,7 +30,7 @@ from commonplace.search.rank.recipe import Recipe
 from commonplace.search.rank.segment import Document
 from commonplace.search.rank.segments import Index
 from commonplace.search.search import Search, documents_where
-from commonplace.search.within import Thread, search_thread
+from commonplace.search.within import NamedThread, search_thread
 from commonplace.state import postings
 from commonplace.state.database import Row
 from commonplace.state.postings import Stamp
@@ -89,7 +89,7 @@ class Finder:
         return [hit for _, hit in await self._memory(query, None if query.scope is None else {query.scope})]
 
     async def in_thread(
-        self, thread: Thread, query: Query, *, exact: bool = False, ignore_case: bool = False
+        self, thread: NamedThread, query: Query, *, exact: bool = False, ignore_case: bool = False
     ) -> list[Hit]:
         """Search one thread, ours or any agent's file (raises BadInput)."""
         query.check()

@@ -54,7 +54,7 @@ _SECTIONS: Final[tuple[Section, ...]] = (
 )  # fmt: skip
 
 
-class Left(msgspec.Struct, frozen=True):
+class LeftOutEntry(msgspec.Struct, frozen=True):
     """What is not in a prompt, and why: `budget`, `other_project`, `forgotten`."""
 
     id: str
@@ -68,7 +68,7 @@ class Prompt(msgspec.Struct):
     tokens: int
     scope: str | None
     included: list[str]
-    left_out: list[Left]
+    left_out: list[LeftOutEntry]
 
 
 class Material(msgspec.Struct, kw_only=True):
@@ -129,7 +129,7 @@ class _Page(msgspec.Struct):
     """What may go in, the most useful first; what may not; and what is too far down to be looked at."""
 
     lines: list[_Line] = []
-    left: list[Left] = []
+    left: list[LeftOutEntry] = []
     beyond: list[str] = []
 
 
@@ -142,14 +142,14 @@ def _page(material: Material, size: int) -> _Page:
     enough = max(_LOOKED_BYTES, _LOOKED * size)
     for entry in material.entries:
         if not entry.is_global and entry.scope != material.scope:
-            page.left.append(Left(entry.id, "other_project"))
+            page.left.append(LeftOutEntry(entry.id, "other_project"))
             continue
         if enough <= 0:
             page.beyond.append(entry.id)
             continue
         told = harmless(material.clean(entry.text))
         if not told.strip(" \"'`.,;:-"):
-            page.left.append(Left(entry.id, "forgotten"))
+            page.left.append(LeftOutEntry(entry.id, "forgotten"))
             continue
         place = f"L{material.lines[entry.id]} " if entry.id in material.lines else ""
         page.lines.append(_Line(entry.id, _heading(entry), f"- {place}{told}"))
@@ -200,13 +200,13 @@ def _packed(material: Material, page: _Page, guide: str, budget: int) -> Prompt 
     return Prompt(text, tokens, material.scope, included, _left_out(material, page, chosen))
 
 
-def _left_out(material: Material, page: _Page, chosen: list[_Line]) -> list[Left]:
+def _left_out(material: Material, page: _Page, chosen: list[_Line]) -> list[LeftOutEntry]:
     """Return what is not in the section and why, in the order of its usefulness."""
     inside = {line.id for line in chosen}
-    left = [*page.left, *(Left(line.id, "budget") for line in page.lines if line.id and line.id not in inside)]
-    left += [Left(name, "budget") for name in page.beyond]
+    left = [*page.left, *(LeftOutEntry(line.id, "budget") for line in page.lines if line.id and line.id not in inside)]
+    left += [LeftOutEntry(name, "budget") for name in page.beyond]
     if sum(not line.id for line in chosen) < sum(not line.id for line in page.lines):
-        left.append(Left("memory_summary.md", "budget"))
+        left.append(LeftOutEntry("memory_summary.md", "budget"))
     places = {entry.id: place for place, entry in enumerate(material.entries)}
     return sorted(left, key=lambda each: places.get(each.id, len(places)))
 

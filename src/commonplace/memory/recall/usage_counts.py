@@ -26,7 +26,7 @@ from commonplace.state.database import Transaction
 from commonplace.state.usage import Use
 
 
-class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class UnknownCitation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something that a citation names and that is not there."""
 
     reason: str
@@ -36,25 +36,25 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str | None = None
 
 
-class Receipt(msgspec.Struct):
+class CitationReceipt(msgspec.Struct):
     """What an answer or a call used of the memory."""
 
     entries: list[str] = []
     threads: list[str] = []
-    unknown: list[Unknown] = []
+    unknown: list[UnknownCitation] = []
 
 
-async def cited(store: MemoryStore, said: str | Citation) -> Receipt:
+async def cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
     """Count what an answer cites, and return what that was."""
     citation = citations.finished(said).citation if isinstance(said, str) else said
     if citation is None:
-        return Receipt()
+        return CitationReceipt()
     known = [each.entry for each in await known_entries.known(store)]
     shelf = Shelf(store.root, known)
     places = [Place(each.path, each.line_start, each.line_end) for each in citation.entries]
     found = await anyio.to_thread.run_sync(lambda: [shelf.at(place) for place in places])
     missing = [
-        Unknown(reason=each.problem, path=place.path, lines=f"{place.first}-{place.last}")
+        UnknownCitation(reason=each.problem, path=place.path, lines=f"{place.first}-{place.last}")
         for place, each in zip(places, found, strict=True)
         if each.problem is not None
     ]
@@ -65,11 +65,13 @@ async def cited(store: MemoryStore, said: str | Citation) -> Receipt:
     return receipt
 
 
-async def retrieved(store: MemoryStore, places: Iterable[tuple[str, int, int]], *, scope: str | None = None) -> Receipt:
+async def retrieved(
+    store: MemoryStore, places: Iterable[tuple[str, int, int]], *, scope: str | None = None
+) -> CitationReceipt:
     """Count what a tool gave out: what stands at places (path, first and last line), as far as a scope may see it."""
     asked = [Place(*place) for place in dict.fromkeys(places)]
     if not asked:
-        return Receipt()
+        return CitationReceipt()
     known = [each.entry for each in await known_entries.known(store)]
     if scope is not None:
         known = [entry for entry in known if entry.scope in (GLOBAL, scope)]
@@ -139,15 +141,15 @@ class ImportedCitations:
             await count(store, "cited", used, besides=answer.threads)
 
 
-def _receipt(found: list[Found], threads: list[str], unknown: list[Unknown]) -> Receipt:
+def _receipt(found: list[Found], threads: list[str], unknown: list[UnknownCitation]) -> CitationReceipt:
     entries = dict.fromkeys(name for each in found for name in each.entries)
     named = dict.fromkeys([*threads, *(thread for each in found for thread in each.threads)])
-    return Receipt(list(entries), list(named), unknown)
+    return CitationReceipt(list(entries), list(named), unknown)
 
 
 async def _threads(
     store: MemoryStore, names: list[str], known: list[Entry], shelf: Shelf
-) -> tuple[list[str], list[Unknown]]:
+) -> tuple[list[str], list[UnknownCitation]]:
     """Return the threads that ids name, and those ids that name none."""
     spelt = {name: citations.thread_of(name) for name in names}
     there = {source.thread_id for entry in known for source in entry.sources}
@@ -156,7 +158,7 @@ async def _threads(
     raw = (await anyio.to_thread.run_sync(shelf.text, layout.RAW)) or "" if len(listed) < len(wanted) else ""
     there |= listed | {thread for thread in wanted if f"## Thread `{thread}`\n" in raw}
     unknown = [
-        Unknown(reason="not_an_id" if thread is None else "no_such_thread", id=name)
+        UnknownCitation(reason="not_an_id" if thread is None else "no_such_thread", id=name)
         for name, thread in spelt.items()
         if thread is None or thread not in there
     ]

@@ -24,7 +24,7 @@ from rich.text import Text
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.learning.evaluate import cases, files
-from commonplace.learning.learn import Plan
+from commonplace.learning.learn import LearningPlan
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.listing import Listed
 from commonplace.surfaces.cli import learn_report, output
@@ -61,7 +61,7 @@ async def _tour(folder: Path) -> None:
         screen.print(Text(told, style="dim"))
         begun = time.perf_counter()
         places = tuple(place for place in (folder / "codex", folder / "claude") if place.is_dir())
-        report = await book.memory.learn(Plan(paths=places))
+        report = await book.memory.learn(LearningPlan(paths=places))
         elapsed = time.perf_counter() - begun
         _title(screen, "2", "commonplace learn")
         learn_report.read(report)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.agent import events
-from commonplace.context.usage import TokenInfo, Usage
+from commonplace.context.usage import TokenInfo, TokenUsage
 
 Line = dict[str, Any]
 OWN_SERVER: Final = "commonplace"
@@ -89,7 +89,7 @@ class Lines:
 
 def usage(info: TokenInfo | None) -> dict[str, int]:
     """Return what the thread used so far."""
-    total = info.total_token_usage if info is not None else Usage()
+    total = info.total_token_usage if info is not None else TokenUsage()
     return {
         "input_tokens": total.input_tokens,
         "cached_input_tokens": total.cached_input_tokens,

@@ -84,7 +84,7 @@ def command(
     flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
     line = _Line()
 
-    from commonplace.learning.learn import Plan
+    from commonplace.learning.learn import LearningPlan
 
     async def ask(told: Forecast) -> bool:
         line.end()
@@ -92,7 +92,7 @@ def command(
 
     async def inside() -> tuple[LearningReport, list[Listed], Path]:
         async with books.open(flags=flags, warn=output.warn) as book:
-            plan = Plan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
+            plan = LearningPlan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
             report = await book.memory.learn(plan, line, None if yes else ask)
             shown = [] if dry_run else await book.memory.entries()
             return report, shown, book.home

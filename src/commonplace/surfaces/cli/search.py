@@ -78,7 +78,7 @@ def sessions(
         raise click.UsageError("--batch goes with neither --in nor --exact.")
 
     async def inside() -> list[Hit] | int:
-        from commonplace.search.within import Thread
+        from commonplace.search.within import NamedThread
 
         async with books.open(warn=output.warn) as book:
             since_s = since_seconds(since, book.settings.now())
@@ -86,7 +86,7 @@ def sessions(
                 return await _batch(book, project, since_s, assistant)
             asked = await _query(book, query or "", limit, None if thread else project, since_s, assistant)
             if thread is not None:
-                return await book.search.in_thread(Thread(thread), asked, exact=exact, ignore_case=ignore_case)
+                return await book.search.in_thread(NamedThread(thread), asked, exact=exact, ignore_case=ignore_case)
             return await _search(book, asked, exact=exact, ignore_case=ignore_case)
 
     found = anyio.run(inside)

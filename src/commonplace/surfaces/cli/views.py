@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import msgspec
 
-from commonplace.importers.run import Outcome
+from commonplace.importers.run import ImportOutcome
 from commonplace.protocol.rollout import Skipped
 from commonplace.sessions.imports import ImportReport
 from commonplace.sessions.inspection import Context, Shown, Verified
-from commonplace.state.threads import Page
+from commonplace.state.threads import ThreadPage
 from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say
 
 REASONS = {
@@ -27,7 +27,7 @@ REASONS = {
 """What the reasons for leaving a file out mean."""
 
 
-def threads(page: Page) -> None:
+def threads(page: ThreadPage) -> None:
     """Print a page of threads."""
     if not page.threads:
         say("No threads here yet.")
@@ -70,7 +70,7 @@ def thread(shown: Shown) -> None:
     _skipped(shown.skipped)
 
 
-def imported_source(source: Outcome) -> None:
+def imported_source(source: ImportOutcome) -> None:
     """Print in one line what was taken in from a source."""
     left = f", {source.skipped} left out" if source.skipped else ""
     counts = f"{source.imported} new, {source.updated} continued{left}"
