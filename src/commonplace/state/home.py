@@ -102,8 +102,12 @@ class Home:
             from commonplace.state.sqlite import SqliteDatabase  # imported here as in `degrade`
 
             return await SqliteDatabase.open(self.path / SQLITE_FILE, patience=FOREGROUND_SECONDS)
-        # psycopg is an optional dependency and slow to import.
-        from commonplace.state.postgres import PostgresDatabase
+        try:  # the driver is an extra, and slow to import
+            from commonplace.state.postgres import PostgresDatabase
+        except ImportError as error:
+            raise StateError(
+                "PostgreSQL needs a driver that is not installed: run pip install 'commonplace[postgres]'."
+            ) from error
 
         return await PostgresDatabase.open(address)
 

@@ -1,0 +1,156 @@
+"""The wheel as people install it: it holds what it needs, its examples run, and two type checkers accept them.
+
+The wheel is built and installed without a network, into an environment that borrows the dependencies of this one.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HOME = str(Path("~").expanduser())  # before tests get one of their own: checkers keep caches there
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+WRONG = """
+import commonplace
+
+
+async def wrong(book: commonplace.Book) -> None:
+    commonplace.nonsense
+    page = await book.sessions.list(limit="ten")
+    page.threads[0].nonsense
+    await book.start(colour="red")
+"""
+"""Four mistakes that a checker finds if it sees the types."""
+MISTAKES = 4
+NOT_INSTALLED = {"_typeshed"}
+"""What is imported for type checkers only."""
+
+
+def run(*command: object, cwd: Path, more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    words = [str(word) for word in command]
+    environment = {"PATH": os.environ["PATH"], "HOME": HOME, **(more or {})}
+    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `venv`, where the wheel is installed, and `examples`."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    venv.create(folder / "venv")
+    (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    (site / "dependencies.pth").write_text(str(Path(pytest.__file__).parent.parent), "utf-8")
+    pip = (sys.executable, "-m", "pip", "--python", folder / "venv" / "bin" / "python", "install")
+    done = run(*pip, "--quiet", "--no-deps", "--no-index", "--no-compile", wheel, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    (folder / "wrong.py").write_text(WRONG, "utf-8")
+    return folder
+
+
+def test_the_program_and_the_examples_run_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    program = installed / "venv" / "bin"
+    version = run(program / "commonplace", "--version", cwd=tmp_path)
+    where = run(program / "python", "-c", "import commonplace; print(commonplace.__file__)", cwd=tmp_path)
+
+    assert version.stdout == f"commonplace {metadata.version('commonplace')}\n"
+    assert Path(where.stdout.strip()).is_relative_to(installed)
+    for path in EXAMPLES:
+        done = run(program / "python", installed / "examples" / path.name, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), path
+
+
+def test_pyright_accepts_the_examples_and_finds_mistakes(installed: Path) -> None:
+    config = '{"typeCheckingMode": "strict", "include": ["examples", "wrong.py"]}'
+    (installed / "pyrightconfig.json").write_text(config, "utf-8")
+    done = run(sys.executable, "-m", "pyright", "--pythonpath", installed / "venv" / "bin" / "python", cwd=installed)
+    found = re.findall(r"(\w+\.py):\d+:\d+ - error", done.stdout)
+
+    assert set(found) == {"wrong.py"}, done.stdout + done.stderr
+    assert len(found) >= MISTAKES
+
+
+def test_mypy_accepts_the_examples_and_finds_mistakes(installed: Path) -> None:
+    mypy = (sys.executable, "-m", "mypy", "--strict", "--python-executable", installed / "venv" / "bin" / "python")
+    done = run(*mypy, "--cache-dir", installed / "mypy", "examples", "wrong.py", cwd=installed)
+    found = re.findall(r"^(\S+?\.py):\d+: error", done.stdout, re.MULTILINE)
+
+    assert set(found) == {"wrong.py"}, done.stdout + done.stderr
+    assert len(found) >= MISTAKES
+
+
+def top_level_imports(folder: Path) -> set[str]:
+    """The packages that the files of a folder import anywhere, those of Python itself left out."""
+    found: set[str] = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"commonplace"} - NOT_INSTALLED
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", re.split(r"[\[<>=~!; ]", name)[0]).lower()
+
+
+def declared(*extras: str) -> set[str]:
+    """The distributions that pyproject.toml names, with those of some extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = [*project["dependencies"], *(name for extra in extras for name in project["optional-dependencies"][extra])]
+    return {normal(name) for name in names}
+
+
+def distributions(packages: set[str]) -> dict[str, set[str]]:
+    """The distributions that packages come from."""
+    known = metadata.packages_distributions()
+    return {name: {normal(each) for each in known.get(name, [name])} for name in packages}
+
+
+def test_whatever_the_program_imports_is_declared() -> None:
+    used = distributions(top_level_imports(ROOT / "src"))
+    of_program = {name: found for name, found in used.items() if name != "psycopg"}
+
+    assert [name for name, found in sorted(of_program.items()) if not found & declared()] == []
+    assert used["psycopg"] <= declared("postgres")
+    assert not used["psycopg"] & declared()
+    assert sorted(declared() - set[str]().union(*of_program.values())) == []
+
+
+def test_whatever_tests_and_benches_import_is_declared() -> None:
+    own = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {path.name for path in (ROOT / "tests").rglob("*")}
+    used = set[str]().union(*(top_level_imports(ROOT / name) for name in ("tests", "bench", "examples")))
+    packages = distributions(used - own - {"bench", "tests"})
+
+    assert [name for name, found in sorted(packages.items()) if not found & declared("dev", "postgres")] == []
+
+
+def test_without_the_driver_of_postgresql_a_command_says_what_to_install(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "psycopg.py").write_text('raise ModuleNotFoundError("No module named psycopg")', "utf-8")
+    environment = {
+        "COMMONPLACE_HOME": str(home),
+        "COMMONPLACE_DATABASE": "postgresql://nobody@127.0.0.1:1/x",
+        "PYTHONPATH": str(tmp_path),
+    }
+    listed = run(sys.executable, "-m", "commonplace", "sessions", "list", cwd=tmp_path, more=environment)
+    doctor = run(sys.executable, "-m", "commonplace", "doctor", cwd=tmp_path, more=environment)
+
+    assert listed.returncode == 0
+    assert "run pip install 'commonplace[postgres]'" in listed.stderr
+    assert doctor.returncode == 1
+    assert "run pip install 'commonplace[postgres]'" in doctor.stdout
