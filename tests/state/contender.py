@@ -109,7 +109,12 @@ def fill(tx: Transaction, numbers: range, size: int) -> None:
     tx.execute_many("jobs.insert_claim", [claim | more | {"input_watermark": claim["watermark"]} for claim in claims])
     tx.execute_many("jobs.succeed", claims)
     tx.execute_many("threads.learned", [{"thread_id": key, "watermark": mark} for key, mark in known])
-    texts = {"raw_memory": "what was learned " * 120, "rollout_summary": "what was done " * 60, "rollout_slug": "slug"}
+    texts = {
+        "raw_memory": "what was learned " * 120,
+        "rollout_summary": "what was done " * 60,
+        "rollout_slug": "slug",
+        "lessons": None,
+    }
     made = [{"thread_id": key, "source_updated_at": mark, "is_empty": 0, "now": NOW, **texts} for key, mark in known]
     tx.execute_many("outputs.put", made)
     tx.execute_many("usage.output_retrieved", [{"id": key, "n": 1, "now": NOW} for key, _ in known[::5]])

@@ -114,11 +114,11 @@ async def test_outputs_of_version_2_are_there_after_the_migration(
     with pytest.MonkeyPatch.context() as patch:
         stop_at(patch, 2)
         database = await open_at(empty_address)
-        values = {"raw_memory": "r", "rollout_summary": "s", "rollout_slug": "x", "is_empty": 0, "now": NOW}
+        columns = (
+            "thread_id, source_updated_at, raw_memory, rollout_summary, rollout_slug, generated_at, is_empty, fresh_at"
+        )
         for key in ("a", "b"):
-            await database.write(
-                lambda tx, key=key: tx.execute("outputs.put", thread_id=key, source_updated_at=7, **values)
-            )
+            raw(empty_address, f"INSERT INTO outputs ({columns}) VALUES ('{key}', 7, 'r', 's', 'x', {NOW}, 0, 7)")
         before = await database.read(lambda tx: tx.query("test.outputs"))
         await database.close()
     database = await open_at(empty_address)
