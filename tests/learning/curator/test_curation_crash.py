@@ -11,7 +11,7 @@ import pytest
 from test_consolidation_crash import half_learned
 
 HERE = Path(__file__).parent
-PLACES = (HERE, HERE.parent, HERE.parent / "consolidation", HERE.parent / "embedded")
+PLACES = (HERE, HERE.parent, HERE.parent / "consolidate", HERE.parent / "rules")
 
 
 def crash(tmp_path: Path, every: int) -> int:

@@ -7,5 +7,5 @@ HERE = Path(__file__).parent
 
 # What other tests are made of is found here too when these tests are run alone: sessions in a few words, processes that
 # learn, and the models' scripted server.
-for folder in (HERE.parent, HERE.parent / "embedded", HERE.parent.parent / "models"):
+for folder in (HERE.parent, HERE.parent / "rules", HERE.parent.parent / "models"):
     sys.path.append(str(folder))
