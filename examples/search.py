@@ -26,7 +26,7 @@ async def main() -> None:
                 if isinstance(hit.reply, str):
                     print(f"answer: {hit.reply}")
                 (link,) = await book.why(hit)
-                print(f"bytes {link.byte_start} to {link.byte_end} of its ledger")
+                print(f"turn {link.turn} of its ledger")
             exact = await book.search.exact_sessions(commonplace.Query("websocket"))
             print(f"{len(exact)} message says websocket")
 

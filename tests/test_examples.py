@@ -34,7 +34,7 @@ True False
     "search": """
 user: Which port does the staging database listen on?
 answer: The staging database listens on port 5433; 5432 is the old one.
-bytes 436 to 748 of its ledger
+turn 1 of its ledger
 1 message says websocket
 """,
 }
