@@ -6,10 +6,10 @@ left is described in `docs/security.md`. The rules are loaded when the first tex
 
 from __future__ import annotations
 
-from commonplace.redact.spans import MARK, Finding
+from commonplace.redact.spans import MARK, Secret
 from commonplace.redact.stream import Redactor
 
-__all__ = ["MARK", "Finding", "Redactor", "find", "redact"]
+__all__ = ["MARK", "Redactor", "Secret", "find", "redact"]
 
 
 def redact(text: str) -> str:
@@ -19,7 +19,7 @@ def redact(text: str) -> str:
     return scan.redact(text)
 
 
-def find(text: str) -> list[Finding]:
+def find(text: str) -> list[Secret]:
     """Return the secrets in a text, in order."""
     from commonplace.redact import scan
 

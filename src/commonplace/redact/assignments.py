@@ -10,22 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.redact import anchors, values, verdict
-from commonplace.redact.anchors import Text
+from commonplace.redact import names, notation, values, verdict
+from commonplace.redact.lexicon import Text
 from commonplace.redact.names import Rank, rank
-from commonplace.redact.spans import MARK_BYTES, Span
-from commonplace.redact.values import Value
-from commonplace.redact.verdict import Place
+from commonplace.redact.spans import MARK_BYTES, SecretSpan
+from commonplace.redact.values import ValueText
+from commonplace.redact.verdict import NamedValue
 
-WORDS: Final = (
-    b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
-    b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord", b"zugangscode", b"contrasena", b"salasana",
-    b"parola", b"haslo", b"heslo", b"pepper",
-)  # fmt: skip
-"""Parts of names that can stand before a secret; found as plain strings, which is fast."""
-
-_NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"
-_REACH: Final = 48
 _AFTER: Final = re.compile(
     rb"""(?xs)
     (?P<tail> [\w.\-]{0,40}+ ) (?:[ ]\#?[0-9]{1,2}(?=:))?
@@ -33,13 +24,15 @@ _AFTER: Final = re.compile(
     (?:
       (?P<pair>
           (?: [ \t]{0,8}+ (?: [,;] | [:=]?[ \t]{0,4}\{ )? """
-    + anchors.GAP
+    + notation.GAP
     + rb"""{0,60}+
-              (?: \\{0,15}["']? type \\{0,15}["']? [ \t]{0,4}[:=][ \t]{0,4} \\{0,15}["']? \w{1,20} \\{0,15}["']? ,?
+              (?: (?:\\{0,15}["'])? type (?:\\{0,15}["'])? [ \t]{0,4}[:=][ \t]{0,4}
+                (?:\\{0,15}["'])? \w{1,20}+ (?:\\{0,15}["'])? ,?
                 """
-    + anchors.GAP
+    + notation.GAP
     + rb"""{0,60}+ )?
-              \\{0,15}["']? (?i:(?:parameter|default)?_?value|val|default|secret|string) \\{0,15}["']? [ \t]{0,8}+ [:=]
+              (?:\\{0,15}["'])? (?i:(?:parameter|default)?_?value|val|default|secret|string)
+              (?:\\{0,15}["'])? [ \t]{0,8}+ [:=]
             | [ \t]{1,4} --(?:body|value|secret-string|plaintext)[ =]
             | [ \t]{0,4} \|[ \t]{0,4}default\( ) [ \t]{0,8}+ )
     | (?P<assign> [ \t]{0,40}+
@@ -51,11 +44,11 @@ _AFTER: Final = re.compile(
           | (?: \|\| | \?\? | or[ ] ) (?=[ \t]{0,4}["'`\\]) )
         \*{0,2} (?:&nbsp;)? (?: (?:</\w{1,8}>){1,2} [ \t]{0,4} (?:<\w{1,8}>){0,2} )? (?:[ \t]|\\{1,15}t){0,40}+
         (?: [|>][+\-]? """
-    + anchors.BREAK
-    + anchors.VIEW
+    + notation.BREAK
+    + notation.VIEW
     + rb""" )? )
         (?P<below> (?<=:)(?:\r?\n|\\+n){1,2}+"""
-    + anchors.VIEW
+    + notation.VIEW
     + rb""")?
     | (?P<says> [ \t]{1,4}
         (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de)[ ]
@@ -66,17 +59,17 @@ _AFTER: Final = re.compile(
         [ \t]{1,4} (?:\r?\n[ \t]{0,8})? )
     | (?P<dash> [ \t]{1,3} (?:-|\xe2\x80[\x93\x94]|\\{1,15}u201[34]) [ \t]{1,3} )
     | (?P<under> """
-    + anchors.BREAK
-    + anchors.VIEW
+    + notation.BREAK
+    + notation.VIEW
     + rb""" (?=[!-~]{8}) )
     | (?P<comma> [ \t]{0,4} , [ \t]{0,24} (?=\\{0,15}["'`]) )
     | (?P<call> [ \t]{0,2} \( [ \t]{0,8} (?=\\{0,15}["'`]|[^\s()]{20}) )
     | (?P<element> (?: </key>"""
-    + anchors.GAP
+    + notation.GAP
     + rb"""{0,20}<string> | </(?i:name|param-name|key)>"""
-    + anchors.GAP
+    + notation.GAP
     + rb"""{0,20}<(?i:value|param-value)> | (?:[ \t][^<>]{0,80})? > (?: """
-    + anchors.GAP
+    + notation.GAP
     + rb"""{0,20}<(?i:value)> )?
         | :?</(?:td|th|dt|b|strong|label|span|code)>[ \t]{0,4}(?:<(?:td|dd|code|span|b|kbd)>){1,2} )
         (?=[^<>\s"']{4,512}</) )
@@ -110,32 +103,20 @@ _IS_NAME: Final = re.compile(rb"\\{0,15}[\"'`][ \t]{0,8}:(?!:)")
 _QUERY: Final = (b"?", b"&", b"&amp;", b"\\u0026", b"#", b"%26", b"%3F")
 
 
-def find(text: Text) -> Iterator[Span]:
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the values that follow key-like names"""
     data = text.data
     seen: set[int] = set()
-    for word in WORDS:
-        for at in text.places(word):
-            found = _AFTER.match(data, at + len(word))
-            if found is not None and found.end() not in seen:
-                seen.add(found.end())
-                if span := _examine(data, at, found):
-                    yield span
+    for at, end in text.names:
+        found = _AFTER.match(data, end)
+        if found is not None and found.end() not in seen:
+            seen.add(found.end())
+            if span := _examine(data, at, found):
+                yield span
 
 
-def _name(data: bytes, at: int) -> int:
-    """Return where the name begins that has a key-like word at this place."""
-    left = data[max(0, at - _REACH) : at]
-    start = at - (len(left) - len(left.rstrip(_NAME_BYTES)))
-    if start < at and data[start - 1 : start] == b"\\":
-        start += 1
-    if start + 2 <= at and data[start - 1 : start] == b"%":
-        start += 2
-    return start
-
-
-def _examine(data: bytes, at: int, found: re.Match[bytes]) -> Span | None:
-    start = _name(data, at)
+def _examine(data: bytes, at: int, found: re.Match[bytes]) -> SecretSpan | None:
+    start = names.begin(data, at)
     name = data[start : found.end("tail")].strip(b".-_$")
     strength = rank(name)
     if strength is Rank.NONE or data.startswith(MARK_BYTES, start - 1 if start else 0):
@@ -164,7 +145,7 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> Span | None:
         return None  # behind a comma, what a colon follows is the name of the next field
     form = "below" if found["below"] is not None else "typed" if found["typed"] is not None else form
     is_flag = data[start : start + 1] in (b"-", b"/") or before.endswith((b" -", b" --"))
-    place = Place(data, name, strength, form, value, before, found["assign"] or b"", is_flag)
+    place = NamedValue(data, name, strength, form, value, before, found["assign"] or b"", is_flag)
     return _span(value, found) if verdict.is_secret(place) else None
 
 
@@ -177,18 +158,18 @@ def _with_words_before(before: bytes, name: bytes, strength: Rank) -> Rank:
     return rank(_ARTICLE.sub(b"", words[0][escaped:]) + name)
 
 
-def _value(data: bytes, found: re.Match[bytes], *, query: bool, listed: bool) -> Value | None:
+def _value(data: bytes, found: re.Match[bytes], *, query: bool, listed: bool) -> ValueText | None:
     quote = _QUOTE.search(found["open"])
     quote = quote[0] if quote else b""
     if quote:
         return values.quoted(data, found.end(), quote)
     if found["element"] is not None:
         end = data.find(b"</", found.end())
-        return Value(found.end(), end, b"<", data[found.end() : end])
+        return ValueText(found.end(), end, b"<", data[found.end() : end])
     return values.bare(data, found.end(), query=query, listed=listed)
 
 
-def _span(value: Value, found: re.Match[bytes]) -> Span:
+def _span(value: ValueText, found: re.Match[bytes]) -> SecretSpan:
     """Make the span; a bare value where JSON has a string or number gets quotes like those of its name."""
     close = found["close"]
     if (
@@ -198,5 +179,5 @@ def _span(value: Value, found: re.Match[bytes]) -> Span:
         and found["assign"] is not None
         and b":" in found["assign"]
     ):
-        return Span(value.start, value.end, "assignment", close + MARK_BYTES + close)
-    return Span(value.start, value.end, "assignment")
+        return SecretSpan(value.start, value.end, "assignment", close + MARK_BYTES + close)
+    return SecretSpan(value.start, value.end, "assignment")

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from commonplace.redact.anchors import Text
-from commonplace.redact.spans import Span
+from commonplace.redact.spans import SecretSpan
+
+if TYPE_CHECKING:
+    from commonplace.redact.lexicon import Text
 
 _BEGIN: Final = re.compile(
     rb"-{4,5}[ ]?BEGIN[ ](?:[A-Z0-9]{1,12}[ ]){0,4}(?:PRIVATE[ ]KEY|SECRET[ ]KEY)(?:[ ]BLOCK)?[ ]?-{4,5}"
@@ -36,7 +38,16 @@ _LINE: Final = 40
 """Lines of a key are 64 to 76 characters; shorter ones are taken only where the key ends."""
 
 
-class Block(NamedTuple):
+_BEGINNINGS: Final = (
+    (b"PRIVATE KEY", _BEGIN, "private_key"),
+    (b"SECRET KEY", _BEGIN, "private_key"),
+    (b"Private-Lines:", _PUTTY, "putty_private_key"),
+    (b"OpenVPN Static", _OPENVPN, "openvpn_static_key"),
+)
+ANCHORS: Final = tuple(anchor.lower() for anchor, _, _ in _BEGINNINGS)
+
+
+class KeyBlock(NamedTuple):
     """A key block: where its secret begins and ends, and whether data ended before the block did."""
 
     start: int
@@ -67,15 +78,10 @@ def resume(data: bytes) -> bytes:
     return tail
 
 
-def find_blocks(text: Text) -> Iterator[Block]:
+def find_blocks(text: Text) -> Iterator[KeyBlock]:
     """Yield the key blocks in the data."""
     data = text.data
-    for anchor, pattern, kind in (
-        (b"PRIVATE KEY", _BEGIN, "private_key"),
-        (b"SECRET KEY", _BEGIN, "private_key"),
-        (b"Private-Lines:", _PUTTY, "putty_private_key"),
-        (b"OpenVPN Static", _OPENVPN, "openvpn_static_key"),
-    ):
+    for anchor, pattern, kind in _BEGINNINGS:
         done = 0
         for at in text.exact(anchor):
             if at < done:
@@ -89,11 +95,11 @@ def find_blocks(text: Text) -> Iterator[Block]:
                 end, is_open = body_end(data, found.end(), 30 if kind == "openvpn_static_key" else _LINE)
                 start = found.end() + len(first["gap"])
                 if end - start >= 24:
-                    yield Block(start, end, kind, is_open)
+                    yield KeyBlock(start, end, kind, is_open)
                     done = end
 
 
-def find(text: Text) -> Iterator[Span]:
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets of key blocks."""
     for block in find_blocks(text):
-        yield Span(block.start, block.end, block.kind)
+        yield SecretSpan(block.start, block.end, block.kind)

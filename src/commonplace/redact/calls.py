@@ -7,17 +7,19 @@ bracket on: strings at any depth of escaping, everything else as one piece, nest
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge
-from commonplace.redact.anchors import Gated, Text, gated
-from commonplace.redact.spans import Span
+from commonplace.redact.lexicon import Text, by_anchor
+from commonplace.redact.phrases import compiled
+from commonplace.redact.spans import SecretSpan
 
-_STRING: Final = re.compile(
-    rb"(?:@|N|[bBrRuUfF]{1,2}|\[\]byte\(|new[ ]String\(|Encoding\.\w{1,8}\.GetBytes\()?"
-    rb"(?P<open>\\{0,15}[\"'`])(?P<value>(?:(?!(?P=open))[^\n]){0,400}?)(?P=open)"
+_OPENING: Final = re.compile(
+    rb"(?:@|N|[bBrRuUfF]{1,2}|\[\]byte\(|new[ ]String\(|Encoding\.\w{1,8}\.GetBytes\()?(?P<quote>\\{0,15}[\"'`])"
 )
+_LONGEST: Final = 400
+"""A longer string is no secret."""
 _OTHER: Final = re.compile(rb"[^\"'`,()\[\]{}\n\\;]{1,120}+")
 _SPACE: Final = re.compile(rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,40}")
 _DEPTH: Final = 3
@@ -26,20 +28,33 @@ _ARGUMENTS: Final = 5
 _NESTING: Final = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
 
 
-class Call(NamedTuple):
+class _String(NamedTuple):
+    """A string among the arguments of a call: the number of its argument, where it begins and ends."""
+
+    number: int
+    start: int
+    end: int
+
+
+class SecretArgument(NamedTuple):
     """A word of a function's name, the name from there to the bracket, the secret's place, and how weak it may be."""
 
     word: bytes
-    name: re.Pattern[bytes]
+    name: bytes
     place: int
     chosen: bool = True
 
+    @property
+    def expression(self) -> re.Pattern[bytes]:
+        """The name, compiled when its word is met for the first time."""
+        return compiled(self.name)
 
-def _calls(*rows: tuple[bytes, bytes, int] | tuple[bytes, bytes, int, bool]) -> Gated[Call]:
-    made = (
-        Call(row[0], re.compile(row[1] + rb"[ ]?[(\[ ]"), row[2], row[3] if len(row) == 4 else True) for row in rows
-    )
-    return gated(made, lambda row: row.word)
+
+def _calls(
+    *rows: tuple[bytes, bytes, int] | tuple[bytes, bytes, int, bool],
+) -> Mapping[bytes, tuple[SecretArgument, ...]]:
+    made = (SecretArgument(row[0], row[1] + rb"[ ]?[(\[ ]", row[2], row[3] if len(row) == 4 else True) for row in rows)
+    return by_anchor(made, lambda row: row.word)
 
 
 _CALLS: Final = _calls(
@@ -102,6 +117,9 @@ _CALLS: Final = _calls(
     (b"send_keys", rb"send_keys(?=\()", -1),
     (b"sendkeys", rb"sendkeys(?=\()", -1),
 )  # fmt: skip
+ANCHORS: Final = tuple(_CALLS)
+_LONGEST_NAME: Final = 160
+"""So far from its word a name and what must follow it are compared."""
 _TYPING: Final = frozenset({b".fill(", b".type(", b"send_keys", b"sendkeys"})
 _ALONE: Final = frozenset({b"login", b"auth", b"set_password", *_TYPING})
 _FIELD: Final = re.compile(rb"(?i)passw|pwd|secret|token")
@@ -109,51 +127,52 @@ _NAME: Final = re.compile(rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z|(?i:.*(?:password|u
 _HASH_NAME: Final = re.compile(rb"(?i)(?:sha|md|aes|hs|rs|es|des)[\-_]?\d{1,4}[\w\-]{0,12}\Z|text/|utf-?8")
 
 
-def find(text: Text) -> Iterator[Span]:
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets that are arguments of known functions."""
     data = text.data
-    read: dict[int, list[tuple[int, re.Match[bytes]]]] = {}
+    read: dict[int, list[_String]] = {}
     for call in text.among(_CALLS):
         for at in text.places(call.word):
-            found = call.name.match(text.low, at)
+            found = call.expression.match(data[at : at + _LONGEST_NAME].lower())
             if found is None:
                 continue
             if call.word in _TYPING and not _FIELD.search(data, max(0, at - 60), at + 60):
                 continue
-            strings = read.get(found.end())
+            strings = read.get(at + found.end())
             if strings is None:
-                strings = read[found.end()] = _strings(data, found.end())
-            if span := _argument(strings, call):
+                strings = read[at + found.end()] = _strings(data, at + found.end())
+            if span := _argument(data, strings, call):
                 yield span
 
 
-def _argument(strings: list[tuple[int, re.Match[bytes]]], call: Call) -> Span | None:
+def _argument(data: bytes, strings: list[_String], call: SecretArgument) -> SecretSpan | None:
     """Return the secret argument of a call."""
     if not strings:
         return None
-    number, last = strings[-1]
+    last = strings[-1]
     if call.place >= 0:
-        chosen = next((one for at, one in strings if at == call.place), None)
+        chosen = next((one for one in strings if one.number == call.place), None)
     else:
-        chosen = last if number or call.word in _ALONE or len(strings) > 1 else None
-    if call.word == b"auth" and len(strings) == 1 and len(last["value"]) < 10:
+        chosen = last if last.number or call.word in _ALONE or len(strings) > 1 else None
+    if call.word == b"auth" and len(strings) == 1 and last.end - last.start < 10:
         return None
-    if chosen is None or not _is_secret(chosen["value"], call):
+    if chosen is None or not _is_secret(data[chosen.start : chosen.end], call):
         return None
-    return Span(*chosen.span("value"), "call_argument")
+    return SecretSpan(chosen.start, chosen.end, "call_argument")
 
 
-def _strings(data: bytes, at: int) -> list[tuple[int, re.Match[bytes]]]:
+def _strings(data: bytes, at: int) -> list[_String]:
     """Return the arguments that are strings, with their numbers."""
-    found: list[tuple[int, re.Match[bytes]]] = []
+    found: list[_String] = []
     number = depth = 0
     for _ in range(_PIECES):
         space = _SPACE.match(data, at)
         at = space.end() if space else at
-        if string := _STRING.match(data, at):
+        opening = _OPENING.match(data, at)
+        if opening and (end := _closing(data, opening)) >= 0:
             if depth == 0:
-                found.append((number, string))
-            at = string.end()
+                found.append(_String(number, opening.end(), end))
+            at = end + len(opening["quote"])
             continue
         if other := _OTHER.match(data, at):
             at = other.end()
@@ -169,7 +188,14 @@ def _strings(data: bytes, at: int) -> list[tuple[int, re.Match[bytes]]]:
     return found
 
 
-def _is_secret(text: bytes, call: Call) -> bool:
+def _closing(data: bytes, opening: re.Match[bytes]) -> int:
+    """Return where a string ends: at the same quote, on the same line; -1 if it does not."""
+    start = opening.end()
+    end = data.find(opening["quote"], start, start + _LONGEST + len(opening["quote"]))
+    return -1 if data.find(b"\n", start, end) >= 0 else end
+
+
+def _is_secret(text: bytes, call: SecretArgument) -> bool:
     if judge.is_placeholder(text) or judge.is_reference(text) or b" " in text or b"://" in text:
         return False
     if b'"' in text or b"\\" in text:  # it may go on behind the string that it stands in

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge
-from commonplace.redact.anchors import Text, gated
-from commonplace.redact.spans import Span
+from commonplace.redact.lexicon import Mark, Text, by_anchor
+from commonplace.redact.spans import SecretSpan
 
 _REACH: Final = 240
 """How far before a flag its program may stand."""
@@ -99,15 +99,14 @@ _LETTERS: Final[dict[bytes, tuple[Flag, ...]]] = {
     b"N": (Flag(_programs(rb"ssh-keygen"), _APART),),
 }
 """By their letter: flags of programs."""
-_LETTER: Final = tuple(
-    re.compile(start + rb"-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" + b"".join(_LETTERS) + rb"])")
-    for start in (b" ", b'"', b"'")
-)
+_LETTER: Final = re.compile(rb"[ \"']-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" + b"".join(_LETTERS) + rb"])")
+_FLAG: Final = "flag"
+MARKS: Final = (Mark(_FLAG, re.compile(rb"-(?<=[ \"']-)(?:[a-zA-Z]{1,3}u(?= )|[" + b"".join(_LETTERS) + rb"])")),)
 _ANY: Final = re.compile(rb"")
 _SECURE: Final = re.compile(
     rb"(?:-(?:String|AsPlainText|Force)[ \t]{1,4}){0,3}\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)"
 )
-_WORDS: Final = gated((
+_WORDS: Final = by_anchor((
     (b" --user", Flag(_programs(rb"curl|http|https|xh|wget|lftp|etcdctl"), _LOGIN, "basic_login")),
     (b"creds", Flag(_programs(rb"skopeo|buildah|podman|crane|oras"), _LOGIN, "basic_login")),
     (b"-user ", Flag(_HTTP, _LOGIN, "basic_login")),
@@ -123,13 +122,14 @@ _WORDS: Final = gated((
     (b"sonar.login", Flag(_ANY, _VALUE)),
 ), lambda row: row[0])  # fmt: skip
 """Flags of more than one letter that say nothing by themselves."""
+ANCHORS: Final = tuple(_WORDS)
 
 
-def find(text: Text) -> Iterator[Span]:
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the passwords on command lines."""
     data = text.data
-    for pattern in _LETTER:
-        for found in pattern.finditer(data):
+    for start, end in text.marked(_FLAG):
+        for found in _LETTER.finditer(data, max(0, start - 1), end + 1):
             for flag in _flags(found[1]):
                 if span := _given(data, found.start(), found.end(), flag):
                     yield span
@@ -146,7 +146,7 @@ def _flags(letters: bytes) -> tuple[Flag, ...]:
     return _LETTERS[letters]
 
 
-def _given(data: bytes, at: int, end: int, flag: Flag) -> Span | None:
+def _given(data: bytes, at: int, end: int, flag: Flag) -> SecretSpan | None:
     found = flag.form.match(data, end)
     if found is None or (span := span_of(found, flag.kind)) is None or not _is_given_to(data, at, flag.programs):
         return None
@@ -161,7 +161,7 @@ def _is_given_to(data: bytes, at: int, programs: re.Pattern[bytes]) -> bool:
     return any(_STOP.search(before, found.end()) is None for found in programs.finditer(before))
 
 
-def span_of(found: re.Match[bytes], kind: str) -> Span | None:
+def span_of(found: re.Match[bytes], kind: str) -> SecretSpan | None:
     """Return the span of what a rule took for a password, unless it stands for one or is something else."""
     groups = found.groupdict()
     group = "quoted" if groups.get("quoted") else "bare"
@@ -173,4 +173,4 @@ def span_of(found: re.Match[bytes], kind: str) -> Span | None:
         return None
     if not judge.is_password(text, 5) and not (kind == "basic_login" and len(text) >= 8):
         return None
-    return Span(*found.span(group), kind)
+    return SecretSpan(*found.span(group), kind)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.redact import judge
-from commonplace.redact.anchors import Text
-from commonplace.redact.spans import Span
+from commonplace.redact.lexicon import Text
+from commonplace.redact.spans import SecretSpan
 
 _PGPASS: Final = re.compile(
     rb"[\w.*\-]{1,80}:(?:54\d\d|6543|\*):[\w.*\-]{1,64}:[\w.*\-@]{1,64}:(?P<value>[^\s:\"'\\]{4,200}+)(?=[\s\"'\\]|\Z)"
@@ -37,21 +37,24 @@ _KINDS: Final = (
 _WEB_KEY: Final = re.compile(
     rb"\"(?:d|p|q|dp|dq|qi|k)\\{0,15}\":[ ]?\\{0,15}\"(?P<value>[A-Za-z0-9_\-]{20,2000}+)(?=\\{0,15}\")"
 )
+_LINES: Final = (
+    (b":54", _PGPASS, "pgpass", 81),
+    (b":*:", _PGPASS, "pgpass", 81),
+    (b":$", _CRYPT, "password_file", 64),
+    (b":{S", _CRYPT, "password_file", 64),
+)
+"""An anchor, the form of the line, the kind of finding, and how far before the anchor the line begins at most."""
+ANCHORS: Final = (*(row[0].lower() for row in _LINES), *(kind.lower() for kind in _KINDS), b"kty")
 _AROUND: Final = 3000
 _NOT_DATA: Final = frozenset(
     b"kind apiVersion metadata type immutable name namespace labels annotations creationTimestamp uid".split()
 )
 
 
-def find(text: Text) -> Iterator[Span]:
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets that the form of a file shows."""
     data = text.data
-    for anchor, pattern, kind, back in (
-        (b":54", _PGPASS, "pgpass", 81),
-        (b":*:", _PGPASS, "pgpass", 81),
-        (b":$", _CRYPT, "password_file", 64),
-        (b":{S", _CRYPT, "password_file", 64),
-    ):
+    for anchor, pattern, kind, back in _LINES:
         for at in text.exact(anchor):
             left = data[max(0, at - back) : at]
             start = at - (
@@ -63,12 +66,12 @@ def find(text: Text) -> Iterator[Span]:
                 and (found := pattern.match(data, start))
                 and not judge.is_placeholder(found["value"])
             ):
-                yield Span(*found.span("value"), kind)
+                yield SecretSpan(*found.span("value"), kind)
     yield from _kubernetes(text)
     yield from _web_keys(text)
 
 
-def _web_keys(text: Text) -> Iterator[Span]:
+def _web_keys(text: Text) -> Iterator[SecretSpan]:
     """Yield the private parts of JSON Web Keys."""
     data = text.data
     done = after = 0
@@ -77,21 +80,21 @@ def _web_keys(text: Text) -> Iterator[Span]:
             continue
         for found in _WEB_KEY.finditer(data, max(done, at - 1500), at + 2500):
             if not judge.is_placeholder(found["value"]) and not judge.is_worded(found["value"]):
-                yield Span(*found.span("value"), "json_web_key")
+                yield SecretSpan(*found.span("value"), "json_web_key")
         done = max(done, at)
         after = at + 600
 
 
-def _kubernetes(text: Text) -> Iterator[Span]:
+def _kubernetes(text: Text) -> Iterator[SecretSpan]:
     """Yield the values under `data:` and `stringData:` that stand near the kind of a Kubernetes secret."""
     data = text.data
-    kinds = [at for anchor in _KINDS if text.has(b"secret") for at in text.exact(anchor)]
+    kinds = [at for anchor in _KINDS for at in text.exact(anchor)]
     if not kinds:
         return
     kinds.sort()
     done = 0
-    for at in text.exact(b"ata"):
-        if at >= done and (found := _DATA.match(data, at)) and _is_secret(data, at, kinds):
+    for found in _DATA.finditer(data, max(0, kinds[0] - _AROUND)):
+        if found.start() >= done and _is_secret(data, found.start(), kinds):
             done = found.end()
             for span, end in _entries(data, found.end()):
                 yield span
@@ -108,7 +111,7 @@ def _is_secret(data: bytes, at: int, kinds: list[int]) -> bool:
     return False
 
 
-def _entries(data: bytes, place: int) -> Iterator[tuple[Span, int]]:
+def _entries(data: bytes, place: int) -> Iterator[tuple[SecretSpan, int]]:
     for _ in range(100):
         entry = _ENTRY.match(data, place)
         if entry is None or entry["name"] in _NOT_DATA:
@@ -116,4 +119,4 @@ def _entries(data: bytes, place: int) -> Iterator[tuple[Span, int]]:
         place = entry.end()
         value = entry["value"]
         if not judge.is_placeholder(value) and not judge.is_reference(value):
-            yield Span(*entry.span("value"), "kubernetes_secret"), place
+            yield SecretSpan(*entry.span("value"), "kubernetes_secret"), place

@@ -1,8 +1,7 @@
 """Credentials that are glued to a word: `fix-ghp_…`, `a_AKIA…`, `backup.sk-proj-…`, and `AIza…_old`.
 
 `tokens` looks a run of word bytes up by its beginning. What it leaves is looked through here for the prefixes that are
-unmistakable inside of a word. Few texts have the letters of such a prefix, and runs are a tenth of a text, so this is
-cheap. Each place is judged by itself, with a few bytes before it, so a stream gives what the whole gives.
+unmistakable inside of a word. Each place is judged by itself, with a few bytes before it.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import accumulate
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge
-from commonplace.redact.anchors import Gated, Text, gated
-from commonplace.redact.catalogue import Format, shape_of
-from commonplace.redact.spans import Span
+from commonplace.redact.catalogue.formats import Format, shape_of
+from commonplace.redact.catalogue.unmistakable import ANYWHERE, APART
+from commonplace.redact.spans import SecretSpan
 
 Run = tuple[int, int]
 _REACH: Final = 24
@@ -39,9 +37,8 @@ class _Prefix(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _prefixes() -> Gated[_Prefix]:
-    from commonplace.redact.catalogue.unmistakable import ANYWHERE, APART
-
+def _prefixes() -> dict[bytes, list[_Prefix]]:
+    """Arrange the prefixes by how they are written in lower case."""
     found: dict[bytes, _Prefix] = {}
     for row in (*ANYWHERE, *APART):
         for prefix in row.prefixes:
@@ -50,49 +47,48 @@ def _prefixes() -> Gated[_Prefix]:
             one.apart.append(row)
             if row in ANYWHERE:
                 one.anywhere.append(row)
-    return gated(found.values(), lambda one: one.start)
+    low: dict[bytes, list[_Prefix]] = {}
+    for start, one in found.items():
+        low.setdefault(start.lower(), []).append(one)
+    return low
 
 
-def find(text: Text, left: list[Run]) -> Iterator[Span]:
-    """Yield the credentials within runs of word bytes that do not begin with one."""
-    data = text.data
-    present = _present(text, b" ".join({data[start:end] for start, end in left}))
-    if not present:
-        return
-    joined = b" ".join([data[start:end] for start, end in left])
-    begins = [0, *accumulate(end - start + 1 for start, end in left)]
-    for one in present:
-        at = joined.find(one.start)
-        while at >= 0:
-            number = bisect_right(begins, at) - 1
-            span = _at(data, left[number][0] + at - begins[number], one)
-            if span is not None:
+def prefixes() -> list[bytes]:
+    """Return the prefixes that are looked for inside of words, in lower case."""
+    return list(_prefixes())
+
+
+def find(data: bytes, left: list[Run], prefixes: list[tuple[bytes, int]]) -> Iterator[SecretSpan]:
+    """Yield the credentials within runs of word bytes that do not begin with one.
+
+    The runs are given in order, and the places of prefixes, which are in lower case and may stand outside of the runs.
+    """
+    begins = [start for start, _ in left]
+    done: dict[bytes, int] = {}
+    for low, at in sorted(prefixes, key=lambda one: one[1]) if left else ():
+        number = bisect_right(begins, at) - 1
+        for prefix in _prefixes().get(low, ()):
+            is_left = number >= 0 and at + len(low) <= left[number][1] and at >= done.get(prefix.start, 0)
+            if is_left and data.startswith(prefix.start, at) and (span := _at(data, at, prefix)):
                 yield span
-            ahead = at + (1 if span is None else span.end - span.start)
-            at = joined.find(one.start, min(ahead, begins[number + 1]))
+                done[prefix.start] = span.end
 
 
-def _present(text: Text, words: bytes) -> list[_Prefix]:
-    """Return the prefixes that the words have, each of which is given once; the text is asked if that is cheaper."""
-    prefixes = [one for _, one in _prefixes()] if len(words) <= text.breadth else text.among(_prefixes())
-    return [one for one in prefixes if one.start in words]
-
-
-def _at(data: bytes, place: int, prefix: _Prefix) -> Span | None:
+def _at(data: bytes, place: int, prefix: _Prefix) -> SecretSpan | None:
     """Return the longest credential with a prefix at a place."""
     near = data[max(0, place - _REACH) : place]
     if _is_blob(near) or data.startswith(_JWT_EXAMPLE, place):
         return None
-    best: Span | None = None
+    best: SecretSpan | None = None
     body = place + len(prefix.start)
     for row in prefix.anywhere if near[-1:].isalnum() else prefix.apart:
         found = shape_of(row.shape).match(data, body) if _is_made(data, body, row) else None
         if found is not None and (best is None or found.end() > best.end):
-            best = Span(place, found.end(), row.kind)
+            best = SecretSpan(place, found.end(), row.kind)
     if best is None:
         return None
     kept = data[place : best.end].rstrip(b".-")
-    return Span(place, place + len(kept), best.kind)
+    return SecretSpan(place, place + len(kept), best.kind)
 
 
 def _is_blob(near: bytes) -> bool:

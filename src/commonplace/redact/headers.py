@@ -6,12 +6,12 @@ Headers whose name has a key-like word (`X-Api-Key`, `PRIVATE-TOKEN`) are found 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from commonplace.redact import judge, values
-from commonplace.redact.anchors import Text
-from commonplace.redact.spans import MARK_BYTES, Span
+from commonplace.redact.lexicon import Text
+from commonplace.redact.spans import MARK_BYTES, SecretSpan
 
 _BEARER: Final = re.compile(rb"(?i)bearer(?:[ \t]{1,8}|%20|\+)(?P<value>[A-Za-z0-9._~+/\-|:]{16,4096}+={0,2})")
 _AUTHORIZATION: Final = re.compile(
@@ -48,20 +48,23 @@ _SCHEMES: Final = frozenset(
 _WITH_PARAMETERS: Final = frozenset(b"digest hawk oauth signature hmac aws4-hmac-sha256 mac vapid".split())
 
 
-def find(text: Text) -> Iterator[Span]:
+ANCHORS: Final = (b"bearer", b"authorization", b"cookie")
+
+
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets in headers."""
     data = text.data
     for at in text.places(b"bearer"):
         if (found := _BEARER.match(data, at)) and _is_token(found["value"], 16):
-            yield Span(*found.span("value"), "bearer_token")
+            yield SecretSpan(*found.span("value"), "bearer_token")
     for at in text.places(b"authorization"):
         if found := _AUTHORIZATION.match(data, at):
             yield from _authorization(data, found)
     for at in text.places(b"cookie"):
         if found := _JAR.match(data, at):
-            yield from _crumbs(data, found.end(), _ENTRY)
+            yield from _crumbs(data, found.end(), _ENTRY.match)
         elif found := _COOKIE.match(data, at):
-            yield from _crumbs(data, found.end(), _CRUMB)
+            yield from _crumbs(data, found.end(), _CRUMB.match)
 
 
 def _is_token(value: bytes, least: int) -> bool:
@@ -72,7 +75,7 @@ def _is_token(value: bytes, least: int) -> bool:
     )
 
 
-def _authorization(data: bytes, found: re.Match[bytes]) -> Iterator[Span]:
+def _authorization(data: bytes, found: re.Match[bytes]) -> Iterator[SecretSpan]:
     scheme = (found["scheme"] or b"").lower()
     value = found["value"]
     if scheme in _WITH_PARAMETERS or (b"=" in value[:-2] and scheme not in (b"basic", b"bearer", b"")):
@@ -80,7 +83,7 @@ def _authorization(data: bytes, found: re.Match[bytes]) -> Iterator[Span]:
         stop = stop if stop >= 0 else min(len(data), found.start("value") + 2048)
         for part in _PARAMETER.finditer(data, found.start("value"), stop):
             if not judge.is_placeholder(part["value"]):
-                yield Span(*part.span("value"), "authorization")
+                yield SecretSpan(*part.span("value"), "authorization")
         return
     if scheme and scheme not in _SCHEMES:
         return
@@ -94,13 +97,13 @@ def _authorization(data: bytes, found: re.Match[bytes]) -> Iterator[Span]:
     ):
         if scheme == b"basic" and plain.isalpha() and not judge.is_random(plain, 8):
             return
-        yield Span(*found.span("value"), "authorization")
+        yield SecretSpan(*found.span("value"), "authorization")
 
 
-def _crumbs(data: bytes, at: int, form: re.Pattern[bytes]) -> Iterator[Span]:
+def _crumbs(data: bytes, at: int, read: Callable[[bytes, int], re.Match[bytes] | None]) -> Iterator[SecretSpan]:
     """Yield the values of cookies that name a session or look like one."""
     for _ in range(64):
-        found = form.match(data, at)
+        found = read(data, at)
         if found is None:
             return
         at = found.end()
@@ -115,4 +118,4 @@ def _crumbs(data: bytes, at: int, form: re.Pattern[bytes]) -> Iterator[Span]:
         if (_SESSION.search(name) and len(value) >= 8 and judge.is_password(value, 8)) or judge.is_random(
             values.plain(value), 16
         ):
-            yield Span(*found.span("value"), "cookie")
+            yield SecretSpan(*found.span("value"), "cookie")

@@ -1,19 +1,21 @@
 """Secrets with a form of their own after a word of their own: session cookies, recovery codes, reset links, word diffs.
 
 These words are no key-like names (`appid`, `PHPSESSID`, `SAMLResponse`), or what follows is no usual value, so each row
-says what must stand there. A row is a word, how far before it the phrase may begin, the phrase, and what is asked.
+says what must stand there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from commonplace.redact import judge, names, values
-from commonplace.redact.anchors import BREAK, GAP, OPEN, VIEW, Gated, Text, gated
+from commonplace.redact.lexicon import Text, by_anchor
 from commonplace.redact.names import Rank
-from commonplace.redact.spans import Span
+from commonplace.redact.notation import ARROW, BREAK, GAP, OPEN, VIEW
+from commonplace.redact.phrases import Phrase
+from commonplace.redact.spans import SecretSpan
 
 _IS: Final = rb"(?:" + OPEN + rb"{0,1}[ \t]{0,4}(?:[:=]|=>|,)[ \t]{0,4}" + OPEN + rb"?)"
 
@@ -22,19 +24,10 @@ _CRUMB: Final = rb"(?P<value>[^\s\"'\\]{16,4096}+)"
 _TARGET: Final = rb"(?:\.py)?[ ](?:[\w.\-]{1,40}/)?[\w.\-]{1,40}:(?P<value>[^\s\"'/]{4,100})@[\w.\-]+"
 
 
-class Row(NamedTuple):
-    """A word in lower case, how far before it the phrase may begin, the phrase, the least random length, the kind."""
-
-    word: bytes
-    back: int
-    form: re.Pattern[bytes]
-    least: int
-    kind: str
-
-
-def _rows(*rows: tuple[bytes, int, bytes, int, str]) -> Gated[Row]:
-    made = (Row(word, back, re.compile(rb"(?i)" + form), least, kind) for word, back, form, least, kind in rows)
-    return gated(made, lambda row: row.word)
+def _rows(*rows: tuple[bytes, int, bytes, int, str]) -> Mapping[bytes, tuple[Phrase, ...]]:
+    """Make phrases of rows: an anchor, how far before it, the phrase, the value's least random length, the kind."""
+    made = (Phrase(anchor, back, rb"(?i)" + form, kind, least) for anchor, back, form, least, kind in rows)
+    return by_anchor(made, lambda phrase: phrase.anchor)
 
 
 _ROWS: Final = _rows(
@@ -71,10 +64,10 @@ _ROWS: Final = _rows(
     (b".ankr.com/", 0, rb"\.ankr\.com/[\w\-]{2,40}/(?P<value>[0-9a-f]{64})", 16, "rpc_key"),
     (b".quiknode.pro/", 0, rb"\.quiknode\.pro/(?P<value>[0-9a-f]{40})", 16, "rpc_key"),
     (b".render.com/deploy/", 0, rb"\.render\.com/deploy/srv-\w{1,40}\?key=(?P<value>[\w\-]{8,40})", 8, "deploy_hook"),
-    (b"following password", 0, rb"following password[^\n\\]{0,60}:(?:" + GAP + rb"){1,40}(?P<value>[0-9a-f]{32})",
+    (b"following password", 0, rb"following password[^\n\\:]{0,60}+:(?:" + GAP + rb"){1,40}+(?P<value>[0-9a-f]{32})",
      16, "initial_password"),
     (b"new value:", 0, rb"new value:[ ](?P<value>[A-Za-z0-9_*+=\-]{20})(?![\w])", 16, "initial_password"),
-    (b"ssword for", 0, rb"ssword for [^\n\\]{1,110}:[ ]{0,2}" + BREAK + VIEW
+    (b"ssword for", 0, rb"ssword for [^\n\\:]{1,110}+:[ ]{0,2}" + BREAK + VIEW
      + rb"(?P<value>[\w*+=\-!@#%.]{12,64})(?=[\s\\\"]|\Z)", 12, "initial_password"),
     (b"thin:", 0, rb"thin:[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)@", 0, "oracle_password"),
     (b"sqlplus", 0, rb"sqlplus[ ](?:-\w{1,3}[ ]){0,3}" + OPEN + rb"?[\w$#]{1,40}/(?P<value>[^\s\"'@/]{4,100}+)", 0,
@@ -86,19 +79,19 @@ _ROWS: Final = _rows(
     (b"password ", 0, rb"password[ ][a-z_]{2,24}[ ]=[ ](?P<value>[A-Za-z0-9]{12,64})(?![\w.(])", 12,
      "initial_password"),
     (b"arykey", 0, rb"arykey" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20, "account_key"),
-    (b"keyname", 0, rb"keyname" + _IS + rb"[^\n]{1,80}?value" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20,
-     "account_key"),
+    (b"keyname", 0, rb"keyname" + _IS + rb"(?:(?!value)[^\n]){1,80}+value" + _IS 
+     + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20, "account_key"),
     (b"secret_text", 0, rb"secret_text" + _IS + rb"(?P<value>[\w+/=\-]{16,200})", 16, "assignment"),
     (b"value", 0, rb"value\\{0,15}\"[ ]?:[ ]?\\{0,15}\"(?P<value>[^\s\"\\]{6,200}+)\\{0,15}\",(?:" + GAP
      + rb"){0,12}\\{0,15}\"(?:name|key)\\{0,15}\"[ ]?:[ ]?"
      rb"\\{0,15}\"[\w/.\-]{0,80}(?:password|passwd|secret|token|api[_\-]?key)\\{0,15}\"", 0, "assignment"),
-    (b"fill_in", 0, rb"fill_in[ (]['\"][^'\"]{0,30}passw[^'\"]{0,20}['\"],[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,99})",
-     0, "assignment"),
+    (b"fill_in", 0, rb"fill_in[ (]['\"](?:(?!passw)[^'\"]){0,30}+passw[^'\"]{0,20}['\"]"
+     rb",[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,99})", 0, "assignment"),
     (b"passcode", 0, rb"passcode(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
     (b"door code", 0, rb"door code(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
     (b"passphrase", 0, rb"passphrase(?:[ ]is|:|[ ]?=)[ ]?" + OPEN + rb"(?P<value>(?:[a-z]{3,10}[ \-]){3,7}[a-z]{3,10})"
      + OPEN, 0, "passphrase"),
-    (b"u: ", 0, rb"u: [\w.@\-]{1,60}(?:,|" + GAP + rb"){1,12}p: (?P<value>[^\s\"'\\]{6,100}+)", 0, "prose_password"),
+    (b"u: ", 0, rb"u: [\w.@\-]{1,60}+(?:,|" + GAP + rb"){1,12}+p: (?P<value>[^\s\"'\\]{6,100}+)", 0, "prose_password"),
     (b"{aqaaab", 2, rb">(?P<value>\{AQAAAB[\w+/=]{20,400}\})<", 0, "jenkins_secret"),
     (b"account.key", 0, rb"account\.key\.[\w.\-]{3,80}" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20,
      "account_key"),
@@ -106,7 +99,7 @@ _ROWS: Final = _rows(
      "assignment"),
     (b"getenv", 60, rb"(?:passw|secret|token|api_?key)[^\n\"'\\]{0,40}getenv\(" + OPEN + rb"[\w.]{1,60}" + OPEN
      + rb"\)[ ]?(?:\?:|\|\||\?\?|or)[ ]?" + OPEN + rb"(?P<value>[^\"'\s\\]{6,200})", 0, "assignment"),
-    (b"->", 240, rb"(?:passw(?:or)?d|secret|token|_key)" + OPEN + rb"?[ ]{0,20}=[ ]" + OPEN + rb"[^\"\n]{0,200}"
+    (b"->", 240, rb"(?:passw(?:or)?d|secret|token|_key)" + OPEN + rb"?[ ]{0,20}=[ ]" + OPEN + rb"[^\"\n]{0,200}(?<!\\)"
      + OPEN + rb"[ ]->[ ]"
      + OPEN + rb"(?P<value>[^\"\s\\]{6,200})", 0, "assignment"),
     (b"<<eo", 60, rb"(?:passw(?:or)?d|secret|token|_key)[ ]{0,12}=[ ]<<-?EO[TF]" + BREAK + VIEW
@@ -114,8 +107,8 @@ _ROWS: Final = _rows(
     (b"passcmd", 0, rb"passcmd[ ]" + OPEN + rb"echo[ ](?P<value>[^\s\"'\\$]{6,100})", 0, "assignment"),
     (b"password)", 0, rb"password\)\.(?:not\.)?to(?:Be|Equal|StrictEqual)\(" + OPEN
      + rb"(?P<value>[^\"'\\\s]{6,100})", 0, "assignment"),
-    (b"chpasswd:", 0, rb"chpasswd:(?:" + GAP + rb"|expire: \w{4,5}){1,40}list: \|(?:" + GAP
-     + rb"){1,40}\w{1,32}:(?P<value>[^\s\"'\\]{6,100})", 0, "assignment"),
+    (b"chpasswd:", 0, rb"chpasswd:(?:" + GAP + rb"|expire: \w{4,5}){1,40}+list: \|(?:" + GAP
+     + rb"){1,40}+\w{1,32}:(?P<value>[^\s\"'\\]{6,100})", 0, "assignment"),
     (b"dockerconfigjson", 0, rb"dockerconfigjson" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,9000}={0,2})", 0,
      "registry_login"),
     (b"ugfzc3dvcmq6", 0, rb"ugfzc3dvcmq6" + BREAK + VIEW + rb"(?P<value>[A-Za-z0-9+/]{8,200}={0,2})", 0, "mail_login"),
@@ -123,17 +116,20 @@ _ROWS: Final = _rows(
     (b"preshared", 0, rb"preshared-?key[ \t:=]{1,4}(?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
     (b"private-key", 0, rb"private-key[ ]<\(echo[ ](?P<value>[A-Za-z0-9+/]{43}=)", 0, "preshared_key"),
 )  # fmt: skip
-_CODES: Final = gated((
+_CODES: Final = frozenset((
     b"recovery code", b"backup code", b"recovery key", b"scratch code", b"rettungscode", b"ecovery_code", b"ackup_code",
     b"recoverycode", b"backupcode", b"product key", b"license key", b"unlock code", b"codes de secours",
-), lambda word: word)  # fmt: skip
+))  # fmt: skip
+_BEFORE_CODE: Final = (
+    rb"(?:[ \t\r\n+>|\-:=,;\"'`(\[\]*]|\\{1,15}[nrt\"'`]|\xe2\x80\x94|\d{1,6}(?:[:|\t]|" + ARROW + rb"))"
+)
 _TO_CODES: Final = re.compile(
-    rb"s?(?:[ ](?:is|are|for|\w{1,16}(?=:|[ ](?:is|are)))){0,3}(?:[ \t:=\"'\[\\`(*]|\xe2\x80\x94|"
-    + GAP
-    + rb"){1,40}?(?=\\{0,15}[\"']?[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
+    rb"s?(?:[ ](?:is|are|for|\w{1,16}+(?=:|[ ](?:is|are)))){0,3}"
+    + _BEFORE_CODE
+    + rb"{1,40}+(?=[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
 )
 _CODE: Final = re.compile(
-    rb"(?:(?:" + GAP + rb"|[,;\"'*`\]\[]|\d{1,2}[.):][ ]|(?<=[ ])(?:and|und)[ ]){1,40}?)?"
+    rb"(?:" + _BEFORE_CODE + rb"|\d{1,2}[.)][ ]|(?<=[ ])(?:and|und)[ ]){0,40}+"
     rb"(?P<value>(?:[0-9A-Za-z]{4,8}(?:-[0-9A-Za-z]{4,8}){1,7}|\d{4}[ ]\d{4}|\d{6,10}|(?=[a-z]{0,9}\d)[a-z0-9]{8,10}"
     rb"))(?![\w\-])"
 )
@@ -142,25 +138,30 @@ _DIFF: Final = re.compile(rb"(?:\[-(?P<old>[^\n\[\]\"\\]{1,200}?)-\])?(?:\{\+(?P
 _DSN: Final = re.compile(rb"[\s\"'`=(>+\\]+n?|\x92")
 
 
-def find(text: Text) -> Iterator[Span]:
+_SIGNS: Final = (b"[-", b"{+")
+_NETWORKS: Final = (b"@tcp(", b"@unix(")
+ANCHORS: Final = (*_ROWS, *_CODES, *_SIGNS, *_NETWORKS)
+
+
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets that follow known words."""
     data = text.data
-    for row in text.among(_ROWS):
-        for at in text.places(row.word):
-            if span := _at(data, at, row):
+    for phrase in text.among(_ROWS):
+        for at in text.places(phrase.anchor):
+            if (found := phrase.at(data, at)) and (span := _value(found, phrase)):
                 yield span
-    for word in text.among(_CODES):
+    for word in _CODES:
         yield from _code_lists(text, word)
-    for sign in (b"[-", b"{+"):
+    for sign in _SIGNS:
         for at in text.exact(sign):
             yield from _word_diff(data, at)
-    for sign in (b"@tcp(", b"@unix("):
+    for sign in _NETWORKS:
         for at in text.exact(sign):
             if span := _dsn(data, at):
                 yield span
 
 
-def _code_lists(text: Text, word: bytes) -> Iterator[Span]:
+def _code_lists(text: Text, word: bytes) -> Iterator[SecretSpan]:
     done = 0
     for at in text.places(word):
         if at >= done:
@@ -169,24 +170,17 @@ def _code_lists(text: Text, word: bytes) -> Iterator[Span]:
                 done = span.end
 
 
-def _at(data: bytes, at: int, row: Row) -> Span | None:
-    if row.back:
-        found = row.form.search(data, max(0, at - row.back), at + len(row.word) + 420)
-        if found is not None and not found.start() <= at <= found.end():
-            return None
-    else:
-        found = row.form.match(data, at)
-    if found is None:
-        return None
+def _value(found: re.Match[bytes], phrase: Phrase) -> SecretSpan | None:
+    """Return the value of a phrase, unless it stands for one or is not random enough."""
     text = values.plain(found["value"])
     if judge.is_placeholder(text) or judge.is_reference(text):
         return None
-    if row.least and not judge.is_random(text, row.least):
+    if phrase.least and not judge.is_random(text, phrase.least):
         return None
-    return Span(*found.span("value"), row.kind)
+    return SecretSpan(*found.span("value"), phrase.kind)
 
 
-def _codes(data: bytes, at: int) -> Iterator[Span]:
+def _codes(data: bytes, at: int) -> Iterator[SecretSpan]:
     """Yield the codes of a list that follows a telling word."""
     lead = _TO_CODES.match(data, at)
     if lead is None:
@@ -199,10 +193,10 @@ def _codes(data: bytes, at: int) -> Iterator[Span]:
         at = found.end()
         text = found["value"]
         if any(0x30 <= one <= 0x39 for one in text) and not judge.is_placeholder(text) and not judge.is_public(text):
-            yield Span(*found.span("value"), "recovery_code")
+            yield SecretSpan(*found.span("value"), "recovery_code")
 
 
-def _word_diff(data: bytes, at: int) -> Iterator[Span]:
+def _word_diff(data: bytes, at: int) -> Iterator[SecretSpan]:
     """Yield the secrets of a diff by words: `password=[-old-]{+new+}`."""
     head = data[max(0, at - 80) : at].rstrip(b" \t\"'`\\")
     if head[-1:] not in (b":", b"="):
@@ -218,13 +212,13 @@ def _word_diff(data: bytes, at: int) -> Iterator[Span]:
         if not text or judge.is_placeholder(text) or judge.is_reference(text):
             continue
         if judge.is_password(text, 6) if strength is Rank.PASSWORD else judge.is_random(text, 12):
-            yield Span(*found.span(group), "assignment")
+            yield SecretSpan(*found.span(group), "assignment")
 
 
-def _dsn(data: bytes, at: int) -> Span | None:
+def _dsn(data: bytes, at: int) -> SecretSpan | None:
     """Return the password before the address of a Go data source: `user:password@tcp(host)`."""
     head = _DSN.split(data[max(0, at - 180) : at])[-1]
     user, colon, password = head.partition(b":")
     if not colon or not user or len(password) < 4 or judge.is_placeholder(password) or judge.is_reference(password):
         return None
-    return Span(at - len(password), at, "dsn_password")
+    return SecretSpan(at - len(password), at, "dsn_password")

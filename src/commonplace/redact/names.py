@@ -162,6 +162,36 @@ def _word_rank(words: list[str], at: int) -> Rank:
     return Rank.NONE
 
 
+PARTS: Final = frozenset((
+    b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
+    b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord", b"zugangscode", b"contrasena", b"salasana",
+    b"parola", b"haslo", b"heslo", b"pepper",
+))  # fmt: skip
+"""A name that promises a secret has one of these, in lower case."""
+_NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"
+_BEFORE: Final = 48
+"""So far before a key-like part a name may begin."""
+_TAIL: Final = re.compile(rb"[\w.\-]{0,40}+")
+_EDGES: Final = b".-_$"
+
+
+def begin(data: bytes, at: int) -> int:
+    """Return where the name begins that has a key-like part at a place."""
+    left = data[max(0, at - _BEFORE) : at]
+    start = at - (len(left) - len(left.rstrip(_NAME_BYTES)))
+    if start < at and data[start - 1 : start] == b"\\":
+        start += 1  # the letter of an escape
+    if start + 2 <= at and data[start - 1 : start] == b"%":
+        start += 2  # a percent code
+    return start
+
+
+def around(data: bytes, at: int, end: int) -> bytes:
+    """Return the name that has a key-like part, which begins and ends at the given places."""
+    tail = _TAIL.match(data, end)
+    return data[begin(data, at) : tail.end() if tail else end].strip(_EDGES)
+
+
 def split(name: bytes) -> list[str]:
     """Cut a name into its words, in lower case."""
     return [word.decode("ascii").lower() for word in _WORD.findall(name)]

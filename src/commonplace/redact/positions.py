@@ -1,19 +1,19 @@
 """Secrets that stand at a known place of a phrase: `net user kim …`, `echo … | sudo -S`, `IDENTIFIED BY '…'`, `PASS …`.
 
-A row is a word that is looked for as it stands, how far before it the phrase may begin, and the phrase with its secret.
-What is found must still look like a password and not like what stands for one.
+Anchors are looked for as they are written. What is found must still look like a password and not like what stands for
+one.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from commonplace.redact import anchors
-from commonplace.redact.anchors import OPEN, VIEW, Gated, Text, gated
 from commonplace.redact.commands import span_of
-from commonplace.redact.spans import Span
+from commonplace.redact.lexicon import Text, by_anchor
+from commonplace.redact.notation import OPEN
+from commonplace.redact.phrases import LINE, Phrase
+from commonplace.redact.spans import SecretSpan
 
 _WORD: Final = rb"[^\s\"'`\\<>|;&$*]"
 _ARG: Final = rb"(?:\\{0,15}[\"'](?P<quoted>[^\"'\\\n]{3,200}+)\\{0,15}[\"']|(?P<bare>" + _WORD + rb"{5,200}+))"
@@ -21,24 +21,12 @@ _USER: Final = rb"[\w.@\\+\-]{1,80}"
 _STRING: Final = rb"\\{0,15}[\"'](?P<bare>[^\"'\\\n]{4,200})"
 _END: Final = rb"(?=\\{1,15}[rn\"]|[\r\n\"]|\Z)"
 _START: Final = rb"(?:(?<![\w.\-])|(?<=\\n))"
-_HEAD: Final = re.compile(VIEW + rb"(?:[\w.:\-]{0,40}[>$][ ])?\Z")
 
 
-class Phrase(NamedTuple):
-    """A word, how far before it the phrase may begin (-1: with its line), the phrase, and the kind of finding."""
-
-    word: bytes
-    back: int
-    form: re.Pattern[bytes]
-    kind: str = "command_password"
-
-
-def _phrases(*rows: tuple[bytes, int, bytes] | tuple[bytes, int, bytes, str]) -> Gated[Phrase]:
-    made = (
-        Phrase(row[0], row[1], re.compile(rb"(?x)" + row[2]), row[3] if len(row) == 4 else "command_password")
-        for row in rows
-    )
-    return gated(made, lambda row: row.word)
+def _phrases(*rows: tuple[bytes, int, bytes] | tuple[bytes, int, bytes, str]) -> Mapping[bytes, tuple[Phrase, ...]]:
+    """Make phrases of rows: an anchor as it stands, how far before it, the phrase, the kind of finding."""
+    made = (Phrase(row[0], row[1], rb"(?x)" + row[2], row[3] if len(row) == 4 else "command_password") for row in rows)
+    return by_anchor(made, lambda phrase: phrase.anchor)
 
 
 _PIPED: Final = rb"""[ \t]{1,4} (?: -[neE]{1,3}[ \t]{1,4} | \\{0,15}["']%s(?:\\{1,15}n)?\\{0,15}["'][ \t]{1,4} ){0,2}
@@ -99,8 +87,8 @@ _PHRASES: Final = _phrases(
     (b"password for", 0, rb"password[ ]for[ ][^=\n]{1,90}=[ ]?(?:password\()?\\{0,15}'(?P<bare>[^\"'\\\n]{4,200})",
      "sql_password"),
     (b"SECRET '", 0, rb"SECRET[ ]'(?P<bare>[^'\"\\\n]{8,200})'", "sql_password"),
-    (b"PASS ", -1, rb"PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)" + _END),
-    (b"AUTH ", -1, rb"AUTH[ ](?:\w{1,20}[ ])?(?P<bare>[^\s\"'\\<>]{8,400}+)" + _END),
+    (b"PASS ", LINE, rb"PASS[ ](?P<bare>[^\s\"'\\<>]{6,200}+)" + _END),
+    (b"AUTH ", LINE, rb"AUTH[ ](?:\w{1,20}[ ])?(?P<bare>[^\s\"'\\<>]{8,400}+)" + _END),
     (b"LOGIN ", 0, rb"LOGIN[ ][\w.+\-]{1,60}@[\w.\-]{3,60}[ ]" + _ARG),
     (b"dentify ", 16, rb"(?i:nickserv)[ ]:?(?i:identify)[ ]" + _ARG),
     (b"DENTIFY ", 24, rb"(?i:nickserv)[ ]:?IDENTIFY[ ]" + _ARG),
@@ -126,22 +114,12 @@ _PHRASES: Final = _phrases(
 )  # fmt: skip
 
 
-def find(text: Text) -> Iterator[Span]:
+ANCHORS: Final = tuple(_PHRASES)
+
+
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets of phrases."""
-    data = text.data
     for phrase in text.among(_PHRASES):
-        for at in text.exact(phrase.word):
-            if span := _at(data, at, phrase):
+        for at in text.exact(phrase.anchor):
+            if (found := phrase.at(text.data, at)) and (span := span_of(found, phrase.kind)):
                 yield span
-
-
-def _at(data: bytes, at: int, phrase: Phrase) -> Span | None:
-    if phrase.back < 0 and not _HEAD.fullmatch(data, anchors.line_start(data, at, 64), at):
-        return None
-    if phrase.back <= 0:
-        found = phrase.form.match(data, at)
-    else:
-        found = phrase.form.search(data, max(0, at - phrase.back), at + len(phrase.word) + 420)
-        if found is not None and not found.start() <= at <= found.end():
-            return None
-    return span_of(found, phrase.kind) if found is not None else None

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.redact import judge, names
-from commonplace.redact.anchors import OPEN, Text, gated
+from commonplace.redact.lexicon import Mark, Text
 from commonplace.redact.names import Rank
-from commonplace.redact.spans import Span
+from commonplace.redact.notation import OPEN
+from commonplace.redact.spans import SecretSpan
 
 _FOREIGN: Final = (
     "contraseña", "密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "пароля", "hasło", "lösenord",
@@ -23,22 +24,24 @@ _FOREIGN: Final = (
 )  # fmt: skip
 
 
-def _cut(name: str) -> tuple[bytes, str]:
-    """Cut a name before its first letter that is not ASCII."""
-    at = next(at for at, one in enumerate(name) if not one.isascii())
-    return name[:at].lower().encode(), name[at:]
+def _lead(name: str) -> int:
+    """Return where the first letter of a name stands that is not ASCII."""
+    return next(at for at, one in enumerate(name) if not one.isascii())
 
 
-def _escape(text: str) -> bytes:
-    """Return how JSON writes the rest of a name, at any depth, without its first backslash and `u`."""
-    parts = [re.escape(one.encode()) if one.isascii() else rb"\\{1,15}u%04x" % ord(one) for one in text]
-    return b"".join(parts).removeprefix(rb"\\{1,15}u")
+def _escaped(name: str) -> bytes:
+    """Return how JSON writes a name from its first letter on that is not ASCII, at any depth of escaping."""
+    rest = name[_lead(name) :]
+    parts = [re.escape(one.encode()) if one.isascii() else rb"\\{1,15}u%04x" % ord(one) for one in rest]
+    return b"".join(parts).removeprefix(rb"\\{1,15}")
 
 
-_PREFIXES: Final = tuple(_cut(name)[0] for name in _FOREIGN)
-_LEAD: Final = re.compile(b"[" + b"".join({re.escape(_cut(name)[1].encode()[:1]) for name in _FOREIGN}) + b"]")
-_RAW: Final = re.compile(b"|".join(b"(" + re.escape(_cut(name)[1].encode()) + b")" for name in _FOREIGN))
-_ESCAPED: Final = re.compile(rb"\\u(?:" + b"|".join(b"(" + _escape(_cut(name)[1]) + b")" for name in _FOREIGN) + b")")
+_RAW: Final = tuple(name.encode().lower() for name in _FOREIGN)
+_LEADS: Final = tuple(name[: _lead(name)].lower().encode() for name in _FOREIGN)
+_ESCAPED: Final = re.compile(rb"\\(?:" + b"|".join(b"(" + _escaped(name) + b")" for name in _FOREIGN) + b")")
+_NAME: Final = "foreign name"
+_FIRST: Final = b"|".join(sorted({b"%04x" % ord(name[_lead(name)]) for name in _FOREIGN}))
+MARKS: Final = (Mark(_NAME, re.compile(rb"\\u(?:" + _FIRST + b")")),)
 _TAIL: Final = re.compile(
     rb"(?P<tail>[ ](?:API|api|pour|de|del|da|do|der|des|f(?:\xc3\xbc|\\{1,15}u00fc)r|is|[\w.\-]{1,16}(?=[ ]?[:=]))){"
     rb"0,3}?"
@@ -54,6 +57,10 @@ _AS: Final = re.compile(
     + rb"?(?P<value>[!-~]{6,120}+)[ ](?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la)[ ]"
     + rb"(?P<name>(?:[\w\-]{1,16}[ ]){0,3}?(?:password|passwort|kennwort|passphrase|pwd?|passcode|token|secret|key))\b"
 )
+_SAID: Final = re.compile(
+    rb"(?i)[ ](?:as[ ](?:the|my|your|our|an?|das|le|la)|is[ ](?:the|my))[ ](?:[\w\-]{1,16}+[ ]){0,3}\Z"
+)
+"""What stands between a value and its name."""
 _PW: Final = rb"(?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})"
 _PAIR: Final = re.compile(
     rb"""(?xi)
@@ -62,7 +69,7 @@ _PAIR: Final = re.compile(
     (?: (?:user|username|login|benutzer)[ ] )?
     """
     + OPEN
-    + rb"? (?P<user> [\w.@\\+\-]{1,80}? )"
+    + rb"? (?P<user> [\w.@+\-]{1,60}+ (?:\\{1,8}[\w.@+\-]{1,60}+)? )"
     + OPEN
     + rb"? (?P<between> [ ]?/[ ]?"
     + _PW
@@ -73,12 +80,12 @@ _PAIR: Final = re.compile(
     + rb"? (?P<value> [!-~]{6,120}+ )"
 )
 _PAIRED: Final = re.compile(rb"(?i)p|:|with|and|und")
-_LOGINS: Final = gated((
+_LOGINS: Final = frozenset((
     b"login", b"creds", b"credentials", b"zugangsdaten", b"user/pass", b"username/password", b"user/password",
     b"login/password", b"benutzer/passwort", b"user:pass", b"identifiant", b"identifiants", b"log in", b"logged in",
     b"wifi", b"wi-fi", b"wlan", b"ssh", b"username:password", b"anmeldedaten", b"account", b"acceso", b"credenciales",
     b"admin access",
-), lambda word: word)  # fmt: skip
+))  # fmt: skip
 _MAIL: Final = re.compile(
     rb"(?:\A|[\s\"'(>+]|\\{1,15}[nt\"]|\x92)[\w.+\-]{1,60}@[\w\-]{1,40}(?:\.[\w\-]{2,30}){1,3}(?P<between>[ ]?[/|][ "
     rb"]|:)" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
@@ -87,13 +94,7 @@ _HOST: Final = re.compile(
     rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)"
 )
 _FROM_TO: Final = re.compile(
-    rb"(?i)[ ](?:from[ ]"
-    + OPEN
-    + rb"?(?P<old>[!-~]{6,80}?)"
-    + OPEN
-    + rb"?[ ])?to[ ]"
-    + OPEN
-    + rb"?(?P<value>[!-~]{6,80}+)"
+    rb"(?i)[ ](?:from[ ]" + OPEN + rb"?(?P<old>[!-~]{6,80}+)[ ])?to[ ]" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
 )
 _MIXED: Final = re.compile(rb"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SIGN: Final = re.compile(rb"[!@#$%^&*+=?~]")
@@ -104,23 +105,29 @@ _PATH: Final = re.compile(
 _DOMAINS: Final = re.compile(rb"\d{2}")
 
 
-def find(text: Text) -> Iterator[Span]:
+_CHANGED: Final = (b"assword changed", b"password", b"changed it")
+ANCHORS: Final = (*_LOGINS, *_CHANGED, *_RAW, b"@")
+_LONGEST_NAME: Final = 200
+"""So far a name may reach that JSON escaped, also where it has a blank in it."""
+
+
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the passwords of sentences."""
     data = text.data
-    yield from _foreign(data)
+    yield from _foreign(text)
     yield from _addresses(text)
     yield from _changes(text)
-    for word in (b" as ", b" is the ", b" is my "):
-        for at in text.places(word):
-            yield from _before(data, at)
-    for word in text.among(_LOGINS):
+    for at, _ in text.names:
+        if data[at - 1 : at] == b" " and (said := _SAID.search(data, max(0, at - 90), at)):
+            yield from _before(data, said.start())
+    for word in _LOGINS:
         for at in text.places(word):
             found = _PAIR.match(data, at + len(word))
             if found and (not found["loose"] or _PAIRED.search(found["between"])) and (span := _span(found, data)):
                 yield span
 
 
-def _addresses(text: Text) -> Iterator[Span]:
+def _addresses(text: Text) -> Iterator[SecretSpan]:
     """Yield passwords behind a mail address or a host."""
     data = text.data
     for at in text.exact(b"@"):
@@ -132,9 +139,9 @@ def _addresses(text: Text) -> Iterator[Span]:
             yield span
 
 
-def _changes(text: Text) -> Iterator[Span]:
+def _changes(text: Text) -> Iterator[SecretSpan]:
     """Yield the old and the new password of `changed the password from … to …`."""
-    for word in (b"assword changed", b"password", b"changed it"):
+    for word in _CHANGED:
         for at in text.places(word):
             if found := _FROM_TO.match(text.data, at + len(word)):
                 for group in ("old", "value"):
@@ -142,19 +149,21 @@ def _changes(text: Text) -> Iterator[Span]:
                         yield span
 
 
-def _foreign(data: bytes) -> Iterator[Span]:
+def _foreign(text: Text) -> Iterator[SecretSpan]:
     """Yield what follows names that are not ASCII."""
-    raw = () if data.isascii() else (_RAW.match(data, lead.start()) for lead in _LEAD.finditer(data))
-    for found in (*_ESCAPED.finditer(data), *(one for one in raw if one)):
-        prefix = _PREFIXES[(found.lastindex or 1) - 1]
-        before = data[max(0, found.start() - 24) : found.start()].rstrip(b"\\")
-        if before.lower().endswith(prefix) and (value := _TAIL.match(data, found.end())):
-            span = _span(value, data)
-            if span is not None:
-                yield span
+    data = text.data
+    ends = [at + len(name) for name in _RAW for at in text.places(name)]
+    for start, end in text.marked(_NAME):
+        for found in _ESCAPED.finditer(data, start, end + _LONGEST_NAME):
+            before = data[max(0, found.start() - 24) : found.start()].rstrip(b"\\")
+            if found.start() < end and before.lower().endswith(_LEADS[(found.lastindex or 1) - 1]):
+                ends.append(found.end())
+    for end in ends:
+        if (value := _TAIL.match(data, end)) and (span := _span(value, data)):
+            yield span
 
 
-def _before(data: bytes, at: int) -> Iterator[Span]:
+def _before(data: bytes, at: int) -> Iterator[SecretSpan]:
     begin = max(0, at - 124)
     found = _AS.search(data, max(begin, data.rfind(b" ", begin, at)), at + 60)
     if (
@@ -166,7 +175,7 @@ def _before(data: bytes, at: int) -> Iterator[Span]:
         yield span
 
 
-def _mail(found: re.Match[bytes], data: bytes) -> Span | None:
+def _mail(found: re.Match[bytes], data: bytes) -> SecretSpan | None:
     """A mail address and a password; after a colon only what no path and no port is."""
     text = found["value"]
     if found["between"] == b":" and (b"/" in text or b"." in text.strip(b".") or not _DOMAINS.search(text)):
@@ -174,7 +183,7 @@ def _mail(found: re.Match[bytes], data: bytes) -> Span | None:
     return _span(found, data)
 
 
-def _span(found: re.Match[bytes], data: bytes, group: str = "value") -> Span | None:
+def _span(found: re.Match[bytes], data: bytes, group: str = "value") -> SecretSpan | None:
     """Return the span of a value that a sentence gives, without what belongs to the sentence."""
     start = found.start(group)
     text = re.split(rb"[\"'`<>\\]", found[group], maxsplit=1)[0]
@@ -190,4 +199,4 @@ def _span(found: re.Match[bytes], data: bytes, group: str = "value") -> Span | N
         return None
     if not (len(text) >= 8 or _SIGN.search(text)):
         return None
-    return Span(start, start + len(text), "prose_password")
+    return SecretSpan(start, start + len(text), "prose_password")

@@ -25,8 +25,8 @@ from commonplace.redact import (
     urls,
     wallets,
 )
-from commonplace.redact.anchors import Text
-from commonplace.redact.spans import Finding, Span
+from commonplace.redact.lexicon import Lexicon, Text
+from commonplace.redact.spans import Secret, SecretSpan
 
 _ROUNDS: Final = 3
 _FAMILIES: Final = (
@@ -43,9 +43,13 @@ _FAMILIES: Final = (
     tables,
     assignments,
 )
+_ANCHORED: Final = (blocks, urls, headers, calls, commands, positions, files, known, wallets, prose, tables)
+_LEXICON: Final = Lexicon(
+    (anchor for family in _ANCHORED for anchor in family.ANCHORS), (*commands.MARKS, *prose.MARKS, *wallets.MARKS)
+)
 
 
-def scan(data: bytes, *, cut: bool = False) -> list[Span]:
+def scan(data: bytes, *, cut: bool = False) -> list[SecretSpan]:
     """Return the secrets in the data, in order, without overlaps; `cut` says that it begins in the middle of a text.
 
     What is left beside a secret may look like one only once the secret is gone; so the rest is looked at again, until
@@ -61,9 +65,9 @@ def scan(data: bytes, *, cut: bool = False) -> list[Span]:
     return found
 
 
-def _once(data: bytes, *, cut: bool) -> list[Span]:
-    text = Text(data)
-    found: list[Span] = [*tokens.find(text, cut=cut)]
+def _once(data: bytes, *, cut: bool) -> list[SecretSpan]:
+    text = Text(data, _LEXICON, cut=cut)
+    found: list[SecretSpan] = [*tokens.with_secret_keys(data, text.tokens)]
     for family in _FAMILIES:
         found.extend(family.find(text))
     return spans.merge(found)
@@ -78,17 +82,17 @@ def redact(text: str) -> str:
     return spans.apply(data, found).decode("utf-8", "surrogatepass")
 
 
-def find(text: str) -> list[Finding]:
+def find(text: str) -> list[Secret]:
     """Return the secrets in a text, in order."""
     data = text.encode("utf-8", "surrogatepass")
     found = scan(data)
     if len(data) == len(text):
-        return [Finding(one.start, one.end, one.kind) for one in found]
-    findings: list[Finding] = []
+        return [Secret(one.start, one.end, one.kind) for one in found]
+    findings: list[Secret] = []
     at = characters = 0
     for one in found:
         start = characters + len(data[at : one.start].decode("utf-8", "surrogatepass"))
         end = start + len(data[one.start : one.end].decode("utf-8", "surrogatepass"))
-        findings.append(Finding(start, end, one.kind))
+        findings.append(Secret(start, end, one.kind))
         at, characters = one.end, end
     return findings

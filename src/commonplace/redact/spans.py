@@ -1,7 +1,7 @@
 """What was found: where a secret stands and what takes its place.
 
-Scanning works on bytes, because a stream has bytes and because offsets in bytes need no decoding. A `Span` is such a
-finding; a `Finding` is the public form of it, with offsets into the text that was given.
+Scanning works on bytes, because a stream has bytes and because offsets in bytes need no decoding. A `SecretSpan` is
+such a finding; a `Secret` is the public form of it, with offsets into the text that was given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MARK: Final = "[REDACTED_SECRET]"
 MARK_BYTES: Final = MARK.encode()
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Secret(msgspec.Struct, frozen=True):
     """A secret in a text: `text[start:end]`, and the name of the rule that found it."""
 
     start: int
@@ -25,7 +25,7 @@ class Finding(msgspec.Struct, frozen=True):
     kind: str
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """A secret in bytes, and its replacement (the mark, in quotes where JSON needs a string)."""
 
     start: int
@@ -33,21 +33,25 @@ class Span(NamedTuple):
     kind: str
     fill: bytes = MARK_BYTES
 
+    def moved(self, by: int) -> SecretSpan:
+        """Return the same secret in data that begins elsewhere."""
+        return SecretSpan(self.start + by, self.end + by, self.kind, self.fill)
 
-def merge(spans: Iterable[Span]) -> list[Span]:
+
+def merge(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
     """Sort spans and join those that overlap; the earliest and longest gives the name."""
-    merged: list[Span] = []
+    merged: list[SecretSpan] = []
     for span in sorted(spans, key=lambda one: (one.start, -one.end)):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
             if span.end > last.end:
-                merged[-1] = Span(last.start, span.end, last.kind, MARK_BYTES)
+                merged[-1] = SecretSpan(last.start, span.end, last.kind, MARK_BYTES)
         elif span.end > span.start:
             merged.append(span)
     return merged
 
 
-def apply(data: bytes, spans: list[Span]) -> bytes:
+def apply(data: bytes, spans: list[SecretSpan]) -> bytes:
     """Return the data with every span replaced."""
     parts: list[bytes] = []
     done = 0
@@ -59,9 +63,12 @@ def apply(data: bytes, spans: list[Span]) -> bytes:
     return b"".join(parts)
 
 
-def behind(spans: list[Span], found: list[Span]) -> list[Span]:
-    """Return, in places of the data, what was found with the spans replaced; what only meets a mark is left out."""
-    told: list[Span] = []
+def behind(spans: list[SecretSpan], found: list[SecretSpan]) -> list[SecretSpan]:
+    """Return spans that were found with others replaced, with offsets into the data before that.
+
+    A span that lies within a replaced one is left out.
+    """
+    original: list[SecretSpan] = []
     starts: list[int] = []
     shift = 0
     shifts: list[int] = []
@@ -79,5 +86,5 @@ def behind(spans: list[Span], found: list[Span]) -> list[Span]:
         if last >= 0:
             end = max(end, spans[last].end)
         if end > start and not any(span.start <= start and end <= span.end for span in spans[max(place, 0) : last + 1]):
-            told.append(Span(start, end, one.kind, one.fill))
-    return told
+            original.append(SecretSpan(start, end, one.kind, one.fill))
+    return original

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from commonplace.redact import blocks, spans
-from commonplace.redact.spans import Span
+from commonplace.redact.spans import SecretSpan
 
 CONTEXT: Final = 8 * 1024
 """How far back any rule looks."""
@@ -74,20 +74,20 @@ class Redactor:
         self._keep(limit)
         return out
 
-    def _replaced(self, data: bytes, found: list[Span], limit: int) -> bytes:
+    def _replaced(self, data: bytes, found: list[SecretSpan], limit: int) -> bytes:
         """Return the data from what was given out up to the limit, with its secrets replaced and counted."""
         ended = [one for one in found if one.end <= limit]
         for one in ended:
             self.counts[one.kind] = self.counts.get(one.kind, 0) + 1
-        moved = [Span(one.start - self._done, one.end - self._done, one.kind, one.fill) for one in ended]
+        moved = [SecretSpan(one.start - self._done, one.end - self._done, one.kind, one.fill) for one in ended]
         return spans.apply(data[self._done : limit], moved)
 
-    def _open_block(self, data: bytes, found: list[Span]) -> Span | None:
+    def _open_block(self, data: bytes, found: list[SecretSpan]) -> SecretSpan | None:
         """Return a key block that the data may cut off."""
         last = [one for one in found if one.kind in blocks.KINDS and one.end >= len(data) - blocks.SLACK]
         return last[-1] if last and blocks.END.match(data, last[-1].end) is None else None
 
-    def _enter_block(self, data: bytes, block: Span) -> bytes:
+    def _enter_block(self, data: bytes, block: SecretSpan) -> bytes:
         """A block is longer than the window: give out one mark for it and skip what follows until it ends."""
         self._data = bytearray(blocks.resume(data))
         self._done = 0

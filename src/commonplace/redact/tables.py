@@ -10,22 +10,19 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.redact import anchors, judge, names
-from commonplace.redact.anchors import Text
+from commonplace.redact import judge, names, notation
+from commonplace.redact.lexicon import Text
 from commonplace.redact.names import Rank
-from commonplace.redact.spans import Span
+from commonplace.redact.spans import SecretSpan
 
 _REACH: Final = 6 * 1024
 _ROWS: Final = 200
 _LONGEST: Final = 400
-_WORDS: Final = (b"passw", b"pwd", b"secret", b"token", b"key", b"passphrase", b"kennwort")
+ANCHORS: Final = (b"insert into",)
 _BREAK: Final = re.compile(rb"\r?\n|(?:\\{1,15}r)?\\{1,15}n")
-_VIEW: Final = re.compile(rb"(?:[ \t]{0,8}L?\d{1,6}(?:" + anchors.ARROW + rb"|:[ ]?)|[+>](?![+\-])[ ]?|-(?![+\-]))?")
-_NEAR: Final = re.compile(
-    rb"[\w .\-/()]{3,40}?[\"'`*_\\]{0,4}[ \t]{0,40}(?:[|,;\t\r\n]|\\{1,15}[tnr]|(?<=  ))|[\w.\-]{3,40}[ ]{2}"
-)
+_VIEW: Final = re.compile(rb"(?:[ \t]{0,8}L?\d{1,6}(?:" + notation.ARROW + rb"|:[ ]?)|[+>](?![+\-])[ ]?|-(?![+\-]))?")
 _RULE: Final = re.compile(rb"[ |+:=\-\t]{3,}\Z")
-_HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*[A-Za-z][\w .\-/()]{0,40}[ \t\"'`*_]*\Z")
+_HEAD_CELL: Final = re.compile(rb"[ \t\"'`*_]*+[A-Za-z][\w .\-/()]{0,40}+[ \t\"'`*_]*+\Z")
 _CODE: Final = re.compile(rb"[().']|[ ]{4}|\bself\b|\bimport\b|\bdef\b|,[ ]\w+[ ]\w+[ ]\w+")
 _QUOTE: Final = re.compile(rb"[\"'\\]")
 _DIGIT: Final = re.compile(rb"[0-9]")
@@ -36,7 +33,7 @@ _INSERT: Final = re.compile(
 _FIELD: Final = re.compile(rb"[ ]?(?:[NEe]?'(?P<value>[^'\"\\\n]{0,400})'|[^,'()\n]{0,200}(?:\([^()\n]{0,100}\))?)[ ]?")
 
 
-class Head(NamedTuple):
+class TableHead(NamedTuple):
     """A head of a table: its separator, the numbers of its key-like columns, how many there are, where it ends."""
 
     separator: bytes
@@ -45,31 +42,30 @@ class Head(NamedTuple):
     end: int
 
 
-def find(text: Text) -> Iterator[Span]:
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets in tables."""
     data = text.data
     seen: set[int] = set()
-    for word in _WORDS:
-        done = -1
-        for at in text.places(word):
-            if at < done or _NEAR.match(data, at) is None:
-                continue
-            begin = _line(data, at)
-            if begin < 0 or begin in seen:
-                continue
-            seen.add(begin)
-            found = _BREAK.search(data, at, begin + _LONGEST)
-            done = found.start() if found else begin + _LONGEST
-            head = _head(data, begin, found.start(), found.end()) if found else None
-            if head is not None:
-                yield from _rows(data, head)
+    done = -1
+    for at, _ in text.names:
+        if at < done:
+            continue
+        begin = _line(data, at)
+        if begin < 0 or begin in seen:
+            continue
+        seen.add(begin)
+        found = _BREAK.search(data, at, begin + _LONGEST)
+        done = found.start() if found else begin + _LONGEST
+        head = _head(data, begin, found.start(), found.end()) if found else None
+        if head is not None:
+            yield from _rows(data, head)
     for at in text.places(b"insert into"):
         yield from _inserts(data, at)
 
 
 def _line(data: bytes, at: int) -> int:
     """Return where the line of a place begins, or -1 when that is too far away."""
-    begin = anchors.line_start(data, at, _LONGEST)
+    begin = notation.line_start(data, at, _LONGEST)
     return begin if begin == 0 or at - begin < _LONGEST else -1
 
 
@@ -79,7 +75,7 @@ def _content(data: bytes, begin: int, end: int) -> int:
     return found.end() if found else begin
 
 
-def _head(data: bytes, begin: int, end: int, after: int) -> Head | None:
+def _head(data: bytes, begin: int, end: int, after: int) -> TableHead | None:
     begin = _content(data, begin, end)
     line = data[begin:end]
     for separator in (b"|", b"\t", b"\\\\t", b"\\t", b";", b","):
@@ -97,15 +93,15 @@ def _head(data: bytes, begin: int, end: int, after: int) -> Head | None:
     return None
 
 
-def _heads(separator: bytes, cells: list[bytes], after: int) -> Head | None:
+def _heads(separator: bytes, cells: list[bytes], after: int) -> TableHead | None:
     ranks = {number: names.rank(cell.strip(b" \t\"'`*_")) for number, cell in enumerate(cells)}
     columns = {number: rank for number, rank in ranks.items() if rank in (Rank.PASSWORD, Rank.TOKEN)}
     if not columns or len([cell for cell in cells if cell.strip()]) < 2:
         return None
-    return Head(separator, columns, len(cells), after)
+    return TableHead(separator, columns, len(cells), after)
 
 
-def _rows(data: bytes, head: Head) -> Iterator[Span]:
+def _rows(data: bytes, head: TableHead) -> Iterator[SecretSpan]:
     begin = head.end
     for _ in range(_ROWS):
         found = _BREAK.search(data, begin, begin + 1200)
@@ -128,7 +124,7 @@ def _rows(data: bytes, head: Head) -> Iterator[Span]:
         begin = after
 
 
-def _is_head(data: bytes, cells: list[tuple[int, int]], head: Head) -> bool:
+def _is_head(data: bytes, cells: list[tuple[int, int]], head: TableHead) -> bool:
     """Say whether a line is a head again; so no line is looked at for more than one table."""
     texts = (data[start:end].strip(b" \t\"'`*_") for start, end in (cells[column] for column in head.columns))
     return any(
@@ -147,7 +143,7 @@ def _cells(line: bytes, start: int, separator: bytes) -> list[tuple[int, int]]:
     return cells
 
 
-def _secrets(data: bytes, cells: list[tuple[int, int]], head: Head) -> Iterator[Span]:
+def _secrets(data: bytes, cells: list[tuple[int, int]], head: TableHead) -> Iterator[SecretSpan]:
     for number, rank in head.columns.items():
         start, end = cells[number]
         text = data[start:end]
@@ -158,10 +154,10 @@ def _secrets(data: bytes, cells: list[tuple[int, int]], head: Head) -> Iterator[
         if judge.is_public(value) or (value[-1:] in b")]" and (b"(" in value or b"[" in value)) or value[:1] in b"&<":
             continue
         if judge.is_password(value, 6) if rank is Rank.PASSWORD else judge.is_random(value, 12):
-            yield Span(start + left, start + left + len(value), "table_cell")
+            yield SecretSpan(start + left, start + left + len(value), "table_cell")
 
 
-def _inserts(data: bytes, at: int) -> Iterator[Span]:
+def _inserts(data: bytes, at: int) -> Iterator[SecretSpan]:
     """Yield the secrets of rows that SQL inserts."""
     found = _INSERT.match(data, at)
     if found is None:
@@ -182,7 +178,7 @@ def _inserts(data: bytes, at: int) -> Iterator[Span]:
                 and not judge.is_placeholder(text)
                 and judge.is_password(text, 6)
             ):
-                yield Span(*field.span("value"), "table_cell")
+                yield SecretSpan(*field.span("value"), "table_cell")
             place = field.end() + 1
         following = re.compile(rb"[ ]?,[ \n\\n]{0,6}\(").match(data, place)
         if following is None or place > at + _REACH:

@@ -1,10 +1,9 @@
-"""Credentials that show by themselves: every long word of the text is looked up in the catalogue.
+"""Credentials that show by themselves: every long word of a text is looked up in the catalogue.
 
-The text is mapped to word and not-word bytes once (`translate`), long runs of word bytes are found as plain strings,
-and the first two bytes of a run say which rows of the catalogue could begin there. So the cost of a text hardly depends
-on the size of the catalogue, and a row's expression is compiled when its prefix is met. A run may begin behind an
-escape (`\n`), a percent code or the sign of a diff line, so those starts are tried as well. A run that does not
-begin with a credential is left to `glued`.
+The first two bytes of a run of word bytes say which rows of the catalogue could begin there, so the cost of a word
+hardly depends on the size of the catalogue, and a row's expression is compiled when its prefix is met. A run may begin
+behind an escape (`\n`), a percent code or the sign of a diff line, so those starts are tried as well. A run that does
+not begin with a credential is left to `glued`. What is found in a word does not depend on what stands around the word.
 """
 
 from __future__ import annotations
@@ -15,17 +14,19 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from commonplace.redact import glued, judge
-from commonplace.redact.anchors import Text
-from commonplace.redact.catalogue import Format, formats, shape_of
-from commonplace.redact.spans import Span
+from commonplace.redact.catalogue import formats
+from commonplace.redact.catalogue.formats import Format, shape_of
+from commonplace.redact.spans import SecretSpan
 
 SHORTEST: Final = 16
 """No format of the catalogue is shorter."""
 _WORD_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
-_WIDE: Final = bytes(0x61 if one in _WORD_BYTES or one in b"+/=" else 0x20 for one in range(256))
-_WIDE_RUN: Final = b"a" * 28
 _MAP: Final = bytes(0x61 if one in _WORD_BYTES else 0x20 for one in range(256))
 _RUN: Final = b"a" * SHORTEST
+_WIDE_RUN: Final = re.compile(rb"[A-Za-z0-9_.\-+/=]{28,}")
+"""Word bytes and the signs of base64."""
+_WIDE_SIGN: Final = re.compile(rb"[|^]")
+"""What formats have inside that may have the signs of base64."""
 _ESCAPED: Final = re.compile(rb"(?:u[0-9a-fA-F]{4}|[nrtbf])")
 
 _WHOLE: Final = re.compile(
@@ -100,6 +101,11 @@ class _Index(NamedTuple):
     before: frozenset[int]
 
 
+def _is_wide(row: Format) -> bool:
+    """Say whether a format has the signs of base64."""
+    return "B{" in row.shape or "+/" in row.shape
+
+
 @lru_cache(maxsize=1)
 def _index() -> _Index:
     """Arrange the catalogue. A prefix such as `oauth:` ends before a run, one such as `ghp_` begins it."""
@@ -114,46 +120,77 @@ def _index() -> _Index:
                 heads.setdefault(start[cut - 1], []).append((start[:cut], start[cut:], row))
             else:
                 starts.setdefault(start[:2], []).append((start, row))
-                if "B{" in row.shape or "+/" in row.shape:
+                if _is_wide(row):
                     wide.setdefault(start[:2], []).append((start, row))
     return _Index(starts, heads, wide, frozenset({*heads, *_BEHIND}))
 
 
-def runs(data: bytes, table: bytes = _MAP, run: bytes = _RUN) -> Iterator[tuple[int, int]]:
-    """Yield where long runs of word bytes begin and end."""
-    mapped = data.translate(table)
-    at = mapped.find(run)
+@lru_cache(maxsize=1)
+def _of_wide_formats() -> frozenset[bytes]:
+    """Return what formats begin with that may have the signs of base64 in their first bytes, in lower case."""
+    index = _index()
+    heads = (head for rows in index.heads.values() for head, _, row in rows if _is_wide(row))
+    return frozenset(start.lower() for start in (*heads, *(start for rows in index.wide.values() for start, _ in rows)))
+
+
+def prefixes() -> frozenset[bytes]:
+    """Return the prefixes of which `find` must be told, in lower case."""
+    return _of_wide_formats() | frozenset(glued.prefixes())
+
+
+def _runs(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where long runs of word bytes begin and end; a search for mapped bytes is faster than an expression."""
+    mapped = data.translate(_MAP)
+    at = mapped.find(_RUN)
     while at >= 0:
-        end = mapped.find(b" ", at + len(run))
+        end = mapped.find(b" ", at + SHORTEST)
         end = end if end >= 0 else len(data)
         yield at, end
-        at = mapped.find(run, end)
+        at = mapped.find(_RUN, end)
 
 
-def find(text: Text, *, cut: bool = False) -> Iterator[Span]:
-    """Yield the credentials of the catalogue; `cut` says that the data begins in the middle of something."""
-    data = text.data
+def find(data: bytes, prefixes: list[tuple[bytes, int]], *, cut: bool = False) -> Iterator[SecretSpan]:
+    """Yield the credentials in words that have a blank before and behind each.
+
+    The prefixes in them are given, in lower case, with their places; `cut` says that the beginning of the first word is
+    missing.
+    """
     index = _index()
-    last = -1
     left: list[glued.Run] = []
-    for begin, end in runs(data):
+    last = -1
+    for begin, end in _runs(data):
         start = begin
         while end - start >= SHORTEST:
-            span = None if cut and start == 0 else _look(data, start, end, index, last)
+            span = None if cut and start == 1 else _look(data, start, end, index, last)
             if span is None or span.kind == _UNKNOWN:
                 left.append((start, end))
             if span is None:
                 break
             yield span
             last = span.end
-            if span.kind == "aws_access_key_id" and (secret := _AWS_SECRET.match(data, span.end)):
-                yield Span(*secret.span("value"), "aws_secret_access_key")
             start = max(span.end, start + 1)  # what follows without a gap may be another one
-    yield from glued.find(text, left)
+    yield from glued.find(data, left, prefixes)
+    yield from _in_wide_words(data, prefixes, index, cut=cut)
+
+
+def _in_wide_words(data: bytes, prefixes: list[tuple[bytes, int]], index: _Index, *, cut: bool) -> Iterator[SecretSpan]:
+    """Yield the credentials of formats that may have the signs of base64, in words that have something of such."""
+    wide = [at for prefix, at in prefixes if prefix in _of_wide_formats()]
+    done = 1 if cut else 0
+    for at in sorted((*wide, *(sign.start() for sign in _WIDE_SIGN.finditer(data)))):
+        if at > done:
+            begin = data.rfind(b" ", done, at) + 1
+            done = data.find(b" ", at)
+            if begin or not cut:
+                yield from _in_wide_runs(data, begin, done, index)
+
+
+def _in_wide_runs(data: bytes, begin: int, behind: int, index: _Index) -> Iterator[SecretSpan]:
+    """Yield the credentials in a word of formats that may have the signs of base64 in their first bytes."""
     last = -1
-    for begin, end in runs(data, _WIDE, _WIDE_RUN):
-        start = begin
-        while end - start >= SHORTEST and not (cut and start == 0):
+    for run in _WIDE_RUN.finditer(data, begin, behind):
+        start, end = run.span()
+        while end - start >= SHORTEST:
             span = _look_wide(data, start, index, last)
             if span is None:
                 break
@@ -162,7 +199,15 @@ def find(text: Text, *, cut: bool = False) -> Iterator[Span]:
             start = max(span.end, start + 1)
 
 
-def _look_wide(data: bytes, start: int, index: _Index, last: int) -> Span | None:
+def with_secret_keys(data: bytes, spans: list[SecretSpan]) -> Iterator[SecretSpan]:
+    """Yield the spans of credentials in data, and behind the key ids of Amazon their secret keys."""
+    for span in spans:
+        yield span
+        if span.kind == "aws_access_key_id" and (secret := _AWS_SECRET.match(data, span.end)):
+            yield SecretSpan(*secret.span("value"), "aws_secret_access_key")
+
+
+def _look_wide(data: bytes, start: int, index: _Index, last: int) -> SecretSpan | None:
     """Look up a run that may have the signs of base64 in its first bytes; only such formats are tried."""
     place = _starts(data, start)
     place = data.find(b"=", place, place + 40) + 1 or place
@@ -188,7 +233,7 @@ def _starts(data: bytes, start: int) -> int:
     return start
 
 
-def _look(data: bytes, start: int, end: int, index: _Index, last: int) -> Span | None:
+def _look(data: bytes, start: int, end: int, index: _Index, last: int) -> SecretSpan | None:
     """Look up a run; `last` is where the credential before it ended."""
     place = _starts(data, start)
     if (
@@ -206,16 +251,16 @@ def _look(data: bytes, start: int, end: int, index: _Index, last: int) -> Span |
     if length == _UUID_LENGTH and data[place + 8] == data[place + 13] == 0x2D:
         return None
     if length >= 32 and (found := _WHOLE.match(data, place)) and _is_credential(found[0]):
-        return Span(found.start(), found.end(), str(found.lastgroup))
+        return SecretSpan(found.start(), found.end(), str(found.lastgroup))
     found = _GENERIC.match(data, place, end)
     if found is not None and _is_generic(found) and not _is_inside(data, place):
-        return Span(found.start(), found.end(), _UNKNOWN)
+        return SecretSpan(found.start(), found.end(), _UNKNOWN)
     return None
 
 
-def _prefixed(data: bytes, place: int, rows: list[tuple[bytes, Format]]) -> Span | None:
+def _prefixed(data: bytes, place: int, rows: list[tuple[bytes, Format]]) -> SecretSpan | None:
     """Return the longest credential that begins at a place."""
-    best: Span | None = None
+    best: SecretSpan | None = None
     for prefix, row in rows:
         span = _match(data, place, prefix, row) if data.startswith(prefix, place) else None
         if span is not None and (best is None or span.end > best.end):
@@ -223,7 +268,7 @@ def _prefixed(data: bytes, place: int, rows: list[tuple[bytes, Format]]) -> Span
     return best
 
 
-def _headed(data: bytes, start: int, index: _Index, last: int) -> Span | None:
+def _headed(data: bytes, start: int, index: _Index, last: int) -> SecretSpan | None:
     """Return a credential whose prefix stands before a run."""
     for head, rest, row in index.heads.get(data[start - 1], ()):
         if not (data.startswith(rest, start) and data.endswith(head, 0, start)):
@@ -236,7 +281,7 @@ def _headed(data: bytes, start: int, index: _Index, last: int) -> Span | None:
     return None
 
 
-def _behind(data: bytes, start: int, end: int) -> Span | None:
+def _behind(data: bytes, start: int, end: int) -> SecretSpan | None:
     """Return a credential whose first part stands before a run."""
     pattern = _BEHIND.get(data[start - 1])
     if pattern is None:
@@ -247,7 +292,7 @@ def _behind(data: bytes, start: int, end: int) -> Span | None:
         if data[found.start() - 2 : found.start()] == b"\\u":
             continue  # it begins with the digits of an escape
         if start < found.end() and _is_credential(found[0][start - found.start() :]):
-            return Span(found.start(), found.end(), str(found.lastgroup))
+            return SecretSpan(found.start(), found.end(), str(found.lastgroup))
     return None
 
 
@@ -259,7 +304,7 @@ def _is_inside(data: bytes, place: int) -> bool:
     return before in (b"=", b"-", b":") and _DIGEST.search(data, max(0, place - 9), place) is not None
 
 
-def _match(data: bytes, place: int, prefix: bytes, row: Format) -> Span | None:
+def _match(data: bytes, place: int, prefix: bytes, row: Format) -> SecretSpan | None:
     found = shape_of(row.shape).match(data, place + len(prefix))
     if found is None or _is_inside(data, place):
         return None
@@ -273,7 +318,7 @@ def _match(data: bytes, place: int, prefix: bytes, row: Format) -> Span | None:
     end = found.end()
     while data[end - 1 : end] in (b".", b"-"):
         end -= 1
-    return Span(place, end, row.kind)
+    return SecretSpan(place, end, row.kind)
 
 
 def _is_credential(text: bytes) -> bool:

@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from commonplace.redact import judge, values
-from commonplace.redact.anchors import Text
-from commonplace.redact.spans import Span
+from commonplace.redact.lexicon import Text
+from commonplace.redact.spans import SecretSpan
 
 _USERINFO: Final = re.compile(
     rb"""(?x)
     :// (?P<user> [^\s/:@?\#"'`<>\\,]{0,128}+ )
     (?: : (?P<password>
-        (?: [^\s/?\#"'`<>\\] | \\u0026 | [/?](?=[^\s/"'`<>\\]{0,40}@[\w.\-]{1,80}:\d)
-          | \#(?=[^\s/"'`<>\\]{0,40}@[\w.\-]{1,80}[:/\s"'\\]) ){1,256} (?=@) ) )?
+        (?: [^\s/?\#"'`<>\\] | \\u0026 ){0,256}
+        (?: (?: [/?](?=[^\s/"'`<>\\]{0,40}@[\w.\-]{1,80}:\d) | \#(?=[^\s/"'`<>\\]{0,40}@[\w.\-]{1,80}[:/\s"'\\]) )
+            (?: [^\s/?\#"'`<>\\] | \\u0026 ){0,256} ){0,4} (?=@) ) )?
     @ (?=[\w.\[$\-{%])
     """
 )
@@ -31,7 +32,7 @@ _SIGNED: Final = re.compile(rb"[A-Za-z0-9+/=_\-.~%]{16,1024}+")
 _ADDRESS: Final = 120
 
 
-class Hook(NamedTuple):
+class Webhook(NamedTuple):
     """A webhook: words of its address, the part before its secret, and the secret."""
 
     anchor: bytes
@@ -39,8 +40,8 @@ class Hook(NamedTuple):
     kind: str
 
 
-def _hooks(*rows: tuple[bytes, bytes, str]) -> tuple[Hook, ...]:
-    return tuple(Hook(anchor, re.compile(pattern), kind) for anchor, pattern, kind in rows)
+def _hooks(*rows: tuple[bytes, bytes, str]) -> tuple[Webhook, ...]:
+    return tuple(Webhook(anchor, re.compile(pattern), kind) for anchor, pattern, kind in rows)
 
 
 _ANYWHERE: Final = _hooks(
@@ -68,32 +69,31 @@ _IN_URLS: Final = _hooks(
 )  # fmt: skip
 
 
-def find(text: Text) -> Iterator[Span]:
+ANCHORS: Final = (b"://", *_SIGNATURES, *(hook.anchor for hook in (*_ANYWHERE, *_IN_URLS)))
+
+
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets in URLs."""
     data = text.data
     for at in text.exact(b"://"):
         if (found := _USERINFO.match(data, at)) and (span := _userinfo(found)):
             yield span
-        address = data[at : at + _ADDRESS]
-        for hook in _IN_URLS:
-            place = address.find(hook.anchor)
-            if place >= 0 and (span := _hook(data, at + place, hook)):
-                yield span
-    for hook in _ANYWHERE:
+    for hook in (*_ANYWHERE, *_IN_URLS):
         for at in text.exact(hook.anchor):
-            if span := _hook(data, at, hook):
+            is_address = hook in _ANYWHERE or b"://" in data[max(0, at - _ADDRESS) : at + 3]
+            if is_address and (span := _hook(data, at, hook)):
                 yield span
     yield from _signatures(text)
 
 
-def _hook(data: bytes, at: int, hook: Hook) -> Span | None:
+def _hook(data: bytes, at: int, hook: Webhook) -> SecretSpan | None:
     found = hook.pattern.match(data, at + len(hook.anchor))
     if found is None or judge.is_placeholder(found["value"]):
         return None
-    return Span(*found.span("value"), hook.kind)
+    return SecretSpan(*found.span("value"), hook.kind)
 
 
-def _signatures(text: Text) -> Iterator[Span]:
+def _signatures(text: Text) -> Iterator[SecretSpan]:
     """Yield the signatures of signed URLs."""
     data = text.data
     for name in _SIGNATURES:
@@ -101,18 +101,18 @@ def _signatures(text: Text) -> Iterator[Span]:
             end = at + len(name)
             found = _SIGNED.match(data, end) if _PARAMETER.search(data, max(0, at - 20), at) else None
             if found and judge.is_random(found[0], 16) and not judge.is_placeholder(found[0]):
-                yield Span(*found.span(), "url_signature")
+                yield SecretSpan(*found.span(), "url_signature")
 
 
-def _userinfo(found: re.Match[bytes]) -> Span | None:
+def _userinfo(found: re.Match[bytes]) -> SecretSpan | None:
     user, password = found["user"], found["password"]
     if password is None:
         if len(user) >= 20 and judge.is_random(user, 20) and not judge.is_placeholder(user):
-            return Span(*found.span("user"), "url_token")
+            return SecretSpan(*found.span("user"), "url_token")
         return None
     plain = values.plain(password)
     if password == user or judge.is_placeholder(plain) or judge.is_reference(plain) or len(plain) < 4:
         return None
     if plain[:1] in b"$%{<[*" and not judge.is_password(plain, 6):
         return None
-    return Span(*found.span("password"), "url_password")
+    return SecretSpan(*found.span("password"), "url_password")

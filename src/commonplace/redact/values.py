@@ -16,7 +16,7 @@ QUOTED_LIMIT: Final = 4096
 _BARE: Final = re.compile(rb"(?:[^\s\x1b\"'`<>\\]|\\/|\\u00[2-7][0-9a-fA-F](?<!\\u00[2][0279])){1,512}+")
 _GROUPED: Final = re.compile(rb"[a-z]{4}(?:[ ][a-z]{4}){3}(?![ ]?[A-Za-z])")
 """A password in groups of four letters, as Google gives them to programs."""
-_UNICODE_ESCAPE: Final = re.compile(rb"\\+u00([2-7][0-9a-fA-F])")
+_UNICODE_ESCAPE: Final = re.compile(rb"(?<!\\)\\+u00([2-7][0-9a-fA-F])")
 _CUT: Final = re.compile(
     rb"[;,&](?=[\w.\-]{1,40}[=:])|[;,](?=\\|$)|&&|\|\||&quot;|&amp;|&\#\d|\\u0026(?=[\w.\-]{1,40}(?:=|\\u003d))"
 )
@@ -27,7 +27,7 @@ _SCHEME: Final = re.compile(
 )
 
 
-class Value(NamedTuple):
+class ValueText(NamedTuple):
     """A value in the data: its place, the quote that opened it (empty for a bare one), and its plain text."""
 
     start: int
@@ -65,7 +65,7 @@ def plain(raw: bytes) -> bytes:
     return _UNICODE_ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), raw)
 
 
-def quoted(data: bytes, start: int, quote: bytes) -> Value | None:
+def quoted(data: bytes, start: int, quote: bytes) -> ValueText | None:
     """Read a value in quotes."""
     is_entity = quote.startswith(b"&")
     end = data.find(quote, start, start + QUOTED_LIMIT) if is_entity else closing(data, start, quote)
@@ -76,12 +76,12 @@ def quoted(data: bytes, start: int, quote: bytes) -> Value | None:
     return _without_scheme(data, start, end, quote)
 
 
-def bare(data: bytes, start: int, *, query: bool = False, listed: bool = False) -> Value | None:
+def bare(data: bytes, start: int, *, query: bool = False, listed: bool = False) -> ValueText | None:
     """Read a value without quotes: up to a blank, a quote, an escape, or what separates it from the next name."""
     if data[start : start + 1] in (b"{", b"[", b"<"):
         return None  # an object, a list, a placeholder
     if grouped := _GROUPED.match(data, start):
-        return Value(start, grouped.end(), b"", grouped[0])
+        return ValueText(start, grouped.end(), b"", grouped[0])
     found = _BARE.match(data, start)
     if found is None:
         return None
@@ -117,8 +117,8 @@ def _trimmed(raw: bytes) -> bytes:
     return raw
 
 
-def _without_scheme(data: bytes, start: int, end: int, quote: bytes) -> Value | None:
+def _without_scheme(data: bytes, start: int, end: int, quote: bytes) -> ValueText | None:
     """Leave the scheme of an authorization (`Bearer `) outside of the value."""
     if found := _SCHEME.match(data, start, end):
         start = found.end()
-    return Value(start, end, quote, plain(data[start:end])) if end > start else None
+    return ValueText(start, end, quote, plain(data[start:end])) if end > start else None

@@ -9,22 +9,22 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from commonplace.redact import anchors, judge, names
+from commonplace.redact import judge, names, notation
 from commonplace.redact.names import Rank
-from commonplace.redact.values import Value
+from commonplace.redact.values import ValueText
 
 _LOGIN: Final = re.compile(
-    rb"(?i)(?:\b|(?<=\\n))(?:login|user|username|account|machine|admin|root)[ \t\r\n,]+"
-    rb"(?:\S{1,80}[ \t\r\n,\\n]+)?(?:and[ ])?(?:the[ ])?\Z"
+    rb"(?i)(?:\b|(?<=\\n))(?:login|user|username|account|machine|admin|root)[\s,]{1,8}+"
+    rb"(?:(?:[^\s,\\]|\\(?!n)){1,80}+(?:[\s,]|\\{1,15}n){1,8}+)?(?:and[ ])?(?:the[ ])?\Z"
 )
 _IDENTIFIER: Final = re.compile(rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_][\w$]*)*[!?]?\Z")
-_CODE: Final = re.compile(rb"[A-Za-z_][\w.]*[(\[{]|[(){}]|=>|\bnew\b|^[!*&]+\w+$|^-")
+_CODE: Final = re.compile(rb"[A-Za-z_][\w.]{0,60}\[|[(){}]|=>|\bnew\b|^[!*&]+\w+$|^-")
 _CHAIN: Final = re.compile(rb"[A-Za-z_$][\w$]*(?:\.[\w$]+)+=")
 _SHORT_WORD: Final = re.compile(rb"[A-Za-z]{1,5}\d{0,2}\Z|[A-Za-z]{6}\Z")
 _SCREAMING: Final = re.compile(rb"[A-Z][A-Z0-9_]*\Z")
 _WORD_VALUE: Final = re.compile(rb"[\w+/=\-]+\Z")
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_\-]{18,}={1,2}\Z")
-_CHOSEN: Final = re.compile(rb"[A-Za-z]{2,16}(?:[.\-_]?[A-Za-z]{1,16}){0,5}[.\-_]?\d{2,6}[!#.?*]?\Z")
+_CHOSEN: Final = re.compile(rb"[A-Za-z]{2,96}+(?:[.\-_][A-Za-z]{1,96}+){0,5}+[.\-_]?\d{2,6}[!#.?*]?\Z")
 _VERSIONED: Final = re.compile(
     rb"(?i)(?:\A|[.\-_])(?:sha|md|base|utf|b|es|hs|rs|aes|u?int|float|str|v|py|python|x|rfc|iso|latin|cp|s|crc|ec|wi"
     rb"n|x86_|"
@@ -54,15 +54,15 @@ _COMMAND_SET: Final = re.compile(
     rb"set -x)[ \t]+\Z|(?:\A|[\n>+\-\"';&]|\\n|\x92|\d:)[ \t]{0,8}set[ \t]+\Z|[ ]put[ ][\w/.\-]{0,30}\Z"
     rb"|(?:config|configure|secrets?|user-secrets)[ ]set[ ](?:--\w{1,12}[ ])?[\"']?[\w:./@\-]{0,24}\Z"
 )
-_LINE_HEAD: Final = re.compile(anchors.VIEW + rb"\Z")
+_LINE_HEAD: Final = re.compile(notation.VIEW + rb"\Z")
 _LINE_TAIL: Final = re.compile(rb"[ \t;]{0,8}(?:[\r\n]|\\{1,15}[nr\"]|\"|\Z)")
 _VERB: Final = re.compile(
     rb"(?i)(?:\b|(?<=\\n))(?:use|using|uses|try|tried|with|enter|type|set|new|the|my|his|her|our|your|and|is|wifi|ad"
     rb"min|root)[ ]+\Z"
 )
-_CACHED: Final = re.compile(rb"[A-Za-z][\w.]{0,30}(?:[\-_/.:][\w.]{1,30}){0,6}?[\-_/.:][0-9a-f]{8,64}\Z")
+_CACHED: Final = re.compile(rb"(?=[A-Za-z])[\w.\-/:]{1,240}(?<=[\-_/.:])[0-9a-f]{8,64}\Z")
 _ARN: Final = re.compile(rb":\d{12}:\Z|arn:[\w:*\-]{0,40}\Z|[A-Za-z]::\Z")
-_SIGNS: Final = re.compile(rb"\d.*[!@#$%^&*+=?~]|[!@#$%^&*+=?~].*\d")
+_SIGN: Final = re.compile(rb"[!@#$%^&*+=?~]")
 _LOOKUP: Final = re.compile(
     rb"(?:\A|[._])(?i:get|fetch|load|read|find|has|is|forgot|reset|delete|remove)(?:_|(?=[A-Z]))"
 )
@@ -71,20 +71,20 @@ _LEAST: Final = {Rank.NONE: 99999, Rank.WEAK: 16, Rank.TOKEN: 8, Rank.PASSWORD: 
 _LOOSE: Final = frozenset({"says", "blank", "cell", "comma", "call", "below", "dash", "typed", "under"})
 
 
-class Place(NamedTuple):
+class NamedValue(NamedTuple):
     """A value after a name: all that the decision depends on."""
 
     data: bytes
     name: bytes
     strength: Rank
     form: str
-    value: Value
+    value: ValueText
     before: bytes
     assign: bytes
     is_flag: bool
 
 
-def is_secret(place: Place) -> bool:
+def is_secret(place: NamedValue) -> bool:
     """Decide about a value."""
     text, quoted = place.value.text, bool(place.value.quote)
     if len(text) < _LEAST[place.strength] or text[:1] in b"{[<" or b"://" in text:
@@ -114,7 +114,7 @@ def is_secret(place: Place) -> bool:
     return judge.is_random(text, 16) and not identity and not _CACHED.match(text)
 
 
-def _is_set(place: Place) -> bool:
+def _is_set(place: NamedValue) -> bool:
     """Say whether a command sets the name to what follows a blank: `ENV NAME value`; or a line has only the two."""
     if _COMMAND_SET.search(place.before):
         return True
@@ -125,14 +125,14 @@ def _is_set(place: Place) -> bool:
     ):
         return False
     start = place.data.rfind(place.name, max(0, place.value.start - 120), place.value.start)
-    begin = anchors.line_start(place.data, max(start, 0))
+    begin = notation.line_start(place.data, max(start, 0))
     return (
         _LINE_TAIL.match(place.data, place.value.end) is not None
         and _LINE_HEAD.fullmatch(place.data, begin, max(begin, start)) is not None
     )
 
 
-def _is_under(place: Place) -> bool:
+def _is_under(place: NamedValue) -> bool:
     """Say whether a line has only the name, and the next one only the value."""
     text = place.value.text
     if len(place.name) > 44 or judge.is_drawn(place.name):
@@ -143,7 +143,7 @@ def _is_under(place: Place) -> bool:
     ):
         return False
     start = place.data.rfind(place.name, max(0, place.value.start - 120), place.value.start)
-    begin = anchors.line_start(place.data, max(start, 0))
+    begin = notation.line_start(place.data, max(start, 0))
     if start < 0 or not _LINE_HEAD.fullmatch(place.data, begin, start):
         return False
     return judge.is_random(text, 16) or (place.strength is Rank.PASSWORD and _is_chosen(text))
@@ -156,7 +156,7 @@ def _is_chosen(text: bytes) -> bool:
     return _KEYED.search(text) is None
 
 
-def _is_weak_token(place: Place) -> bool:
+def _is_weak_token(place: NamedValue) -> bool:
     """Say whether a person chose the value of a token in an environment, or of what signs sessions."""
     text = place.value.text
     signs = any(word in place.name.lower() for word in (b"jwt", b"session", b"cookie", b"signing", b"secretstring"))
@@ -170,7 +170,7 @@ def _is_weak_token(place: Place) -> bool:
     return len(text) >= 10 and _is_chosen(text) and not _TRIAL.search(text)
 
 
-def _is_unmistakable(place: Place) -> bool:
+def _is_unmistakable(place: NamedValue) -> bool:
     """Say whether a word without a digit is a password: after `DB_PASSWORD=`, after `--password`."""
     text = place.value.text
     if place.strength is not Rank.PASSWORD or not _PLAIN_WORD.match(text) or text.lower() in _PLAIN_STOP:
@@ -219,7 +219,7 @@ def _is_name(text: bytes) -> bool:
     return _IDENTIFIER.match(text) is not None and sum(0x30 <= one <= 0x39 for one in text) < 3
 
 
-def _is_loose_secret(place: Place) -> bool:
+def _is_loose_secret(place: NamedValue) -> bool:
     """Judge a value that only stands near a name: in a sentence, a table, a call, after a flag."""
     text, form, quoted = place.value.text, place.form, bool(place.value.quote)
     if b" " in text or (form in ("says", "blank") and place.name.lower() == b"pass" and not _is_chosen(text)):
@@ -242,7 +242,7 @@ def _is_loose_secret(place: Place) -> bool:
     return _is_loose_password(place)
 
 
-def _is_loose_password(place: Place) -> bool:
+def _is_loose_password(place: NamedValue) -> bool:
     """Judge a value with a digit that stands near the name of a password."""
     text, form, quoted = place.value.text, place.form, bool(place.value.quote)
     if form not in ("blank", "below"):
@@ -253,18 +253,18 @@ def _is_loose_password(place: Place) -> bool:
     return said or judge.is_random(text, 10)
 
 
-def _is_dashed(place: Place) -> bool:
+def _is_dashed(place: NamedValue) -> bool:
     return place.strength is Rank.PASSWORD and has_digit(place.value.text) and judge.is_password(place.value.text, 8)
 
 
-def _is_typed(place: Place) -> bool:
+def _is_typed(place: NamedValue) -> bool:
     """Judge what stands behind the number of its kind in the settings of a router: `password 7 …`."""
     return (
         place.name.lower() != b"pass" and judge.is_password(place.value.text, 5) and not _CODE.search(place.value.text)
     )
 
 
-def _is_said(place: Place) -> bool:
+def _is_said(place: NamedValue) -> bool:
     """Say whether a sentence gives a password: `please use password …`."""
     text = place.value.text
     if len(text) < 8 or judge.is_public(text):
@@ -273,10 +273,10 @@ def _is_said(place: Place) -> bool:
         return True
     if not _VERB.search(place.before):
         return False
-    return _is_strong(text) or (judge.is_password(text, 8) and _SIGNS.search(text) is not None)
+    return _is_strong(text) or (judge.is_password(text, 8) and has_digit(text) and _SIGN.search(text) is not None)
 
 
-def _is_after_login(place: Place) -> bool:
+def _is_after_login(place: NamedValue) -> bool:
     """Say whether a user was named before a password, as in `.netrc`."""
     if place.strength is not Rank.PASSWORD:
         return False
@@ -286,7 +286,7 @@ def _is_after_login(place: Place) -> bool:
     )
 
 
-def _is_argument(place: Place) -> bool:
+def _is_argument(place: NamedValue) -> bool:
     """Judge what stands after a flag with a telling name."""
     text = place.value.text
     if not place.value.quote and (text[:1] in b"-|<>&" or (_IDENTIFIER.match(text) and not has_digit(text))):
@@ -298,7 +298,7 @@ def _is_argument(place: Place) -> bool:
     )
 
 
-def _is_data(place: Place) -> bool:
+def _is_data(place: NamedValue) -> bool:
     """Say whether a value without quotes is data and not code: `password=get()`, `token: string`, `key = other.key`."""
     text = place.value.text
     follower = place.data[place.value.end : place.value.end + 2]

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.redact import anchors, judge
-from commonplace.redact.anchors import ARROW, BREAK, Text
-from commonplace.redact.spans import Span
+from commonplace.redact import judge, notation
+from commonplace.redact.lexicon import Mark, Text
+from commonplace.redact.notation import ARROW, BREAK
+from commonplace.redact.spans import SecretSpan
 
 _BETWEEN: Final = (
     rb"(?:[ \t,\r\n\"'`|+>]|\\{1,15}[nrt\"]|-(?= ?[a-z\d])|\d{1,6}" + ARROW + rb"|\d{1,2}[.):]?(?=[ \t]?[a-z]))"
@@ -22,7 +23,7 @@ _WORDS: Final = re.compile(_ITEM + rb"(?:" + _BETWEEN + rb"{1,24}+" + _ITEM + rb
 _WORD: Final = re.compile(_ITEM)
 _TO_WORDS: Final = re.compile(
     rb"[\w.\-]{0,16}+(?:[ ](?:-\w|--[\w.\-]{1,20}|is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|"
-    rb"\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}"
+    rb"\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}+"
     rb"(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|"
     + BREAK
     + rb"|[+|*#\-]|\d{1,6}"
@@ -48,7 +49,7 @@ _BYTES: Final = re.compile(
     + rb"){0,20}+\d{1,3}){31,63}+)(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,20}+\]"
 )
 _OF_KEY: Final = re.compile(rb"(?i)secret|keypair|private|priv_?key|uint8array|solana|id\.json|wallet|seed")
-_ALONE: Final = re.compile(rb"(?:\A|" + BREAK + rb"|\")" + anchors.VIEW + rb"\Z")
+_ALONE: Final = re.compile(rb"(?:\A|" + BREAK + rb"|\")" + notation.VIEW + rb"\Z")
 _HEX: Final = re.compile(rb"(?<![0-9a-zA-Z])(?:0x)?(?P<value>[0-9a-fA-F]{64})(?![0-9a-zA-Z])")
 _PUBLIC: Final = re.compile(rb"(?i)hash|block|sha256|commit|digest|topic|root|address|public|tx|fingerprint|checksum")
 _KEY_WORDS: Final = (
@@ -60,10 +61,15 @@ _KEY_WORDS: Final = (
     b"account import",
     b"validator key",
 )
+ANCHORS: Final = (*_TELLING, *_KEY_WORDS)
+_LIST: Final = "list"
+MARKS: Final = (Mark(_LIST, re.compile(rb"\[(?=[ \\]|\d{1,3}[, \\])")),)
+"""A list of numbers may begin here."""
+_BRACKET: Final = re.compile(rb"\[")
 _LINE: Final = 160
 
 
-def find(text: Text) -> Iterator[Span]:
+def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the secrets of wallets."""
     data = text.data
     done = 0
@@ -73,15 +79,16 @@ def find(text: Text) -> Iterator[Span]:
             if at >= done and (span := _phrase(data, at + len(word))):
                 yield span
                 done = span.end
-    for found in _BYTES.finditer(data):
-        if _is_key(data, found):
-            yield Span(*found.span("value"), "key_bytes")
+    for start, end in text.marked(_LIST):
+        for at in (found.start() for found in _BRACKET.finditer(data, start, end)):
+            if (found := _BYTES.match(data, at)) and _is_key(data, found):
+                yield SecretSpan(*found.span("value"), "key_bytes")
     for word in _KEY_WORDS:
         for at in text.places(word):
             yield from _hex_keys(data, at, len(word))
 
 
-def _phrase(data: bytes, at: int) -> Span | None:
+def _phrase(data: bytes, at: int) -> SecretSpan | None:
     """Return the words that follow a telling word."""
     lead = _TO_WORDS.match(data, at)
     if lead is None or not _TOLD.search(lead[0]):
@@ -94,7 +101,7 @@ def _phrase(data: bytes, at: int) -> Span | None:
     chosen = words[:count]
     if any(one[0] in _PROSE for one in chosen) or len({one[0] for one in chosen}) < count // 2:
         return None
-    return Span(chosen[0].start(), chosen[-1].end(), "seed_phrase")
+    return SecretSpan(chosen[0].start(), chosen[-1].end(), "seed_phrase")
 
 
 def _is_key(data: bytes, found: re.Match[bytes]) -> bool:
@@ -110,13 +117,13 @@ def _is_key(data: bytes, found: re.Match[bytes]) -> bool:
     return len(numbers) == 64 and _ALONE.search(data[max(0, found.start() - 40) : found.start()]) is not None
 
 
-def _hex_keys(data: bytes, at: int, length: int) -> Iterator[Span]:
+def _hex_keys(data: bytes, at: int, length: int) -> Iterator[SecretSpan]:
     """Yield the keys of 64 digits on the line of a telling word."""
-    begin = anchors.line_start(data, at, _LINE)
+    begin = notation.line_start(data, at, _LINE)
     for found in _HEX.finditer(data, begin, at + length + _LINE):
         first, last = sorted((at, found.start()))
         between = data[first:last]
         if b"\n" in between or b"\\n" in between or _PUBLIC.search(data, max(begin, found.start() - 24), found.start()):
             continue
         if not judge.is_placeholder(found["value"]):
-            yield Span(*found.span("value"), "wallet_private_key")
+            yield SecretSpan(*found.span("value"), "wallet_private_key")

@@ -43,7 +43,7 @@ _FIX: Final = re.compile(r"^`.+ worked \(exit 0\)$")
 
 
 _HEAD: Final = re.compile(r"^(cwd|keywords|task_group): (.*)$", re.MULTILINE)
-_DIALOGUE: Final = re.compile(r"([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?")
+_DIALOGUE: Final = re.compile(r"(?<![\d,])([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?")
 _SUMMARY_TASK: Final = re.compile(r"^## Task \d+: (.*)$")
 _STEP: Final = re.compile(r"^- `(.+)` \(exit 0\)$")
 

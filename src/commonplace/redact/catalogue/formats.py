@@ -1,8 +1,7 @@
-"""Formats of credentials: the rows of the catalogue, and how their shapes become expressions.
+"""Rows of the catalogue: what a credential format begins with, and the shape of what follows.
 
-A row is a name, the prefixes, and the shape of what follows. Lengths are lower than documented ones where a prefix is
-telling, because issuers lengthen tokens without notice; what follows must look random anyway (`judge`). Formats without
-a prefix of their own (32 hexadecimal digits, say) are no part of it: only their name shows them (`names`).
+Lengths are lower than documented ones where a prefix is telling, because issuers lengthen tokens without notice; what
+follows must look random anyway (`judge`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ _CLASSES: Final = {
     "N": "[0-9]",
     "G": "[0-9a-fA-F\\-]",
 }
-_TOKEN: Final = re.compile(r"([AWDHULBNG])\{")
+_CLASS: Final = re.compile(r"([AWDHULBNG])\{")
+_RANGE: Final = re.compile(r"(\{\d+,\d+\})(?![+?])")
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -54,6 +54,6 @@ def rows(table: str) -> tuple[Format, ...]:
 
 @cache
 def shape_of(shape: str) -> re.Pattern[bytes]:
-    """Return the expression of a shape; it is made when a prefix of its format is met for the first time."""
-    text = _TOKEN.sub(lambda found: _CLASSES[found[1]] + "{", shape)
-    return re.compile(re.sub(r"(\{\d+,\d+\})(?![+?])", r"\1+", text).encode())
+    """Return the expression of a shape; it is compiled when a prefix of its format is met for the first time."""
+    text = _CLASS.sub(lambda found: _CLASSES[found[1]] + "{", shape)
+    return re.compile(_RANGE.sub(r"\1+", text).encode())

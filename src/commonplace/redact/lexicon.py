@@ -1,0 +1,283 @@
+"""Finding the words that rules look for, all in one pass over a text.
+
+Rules are anchored: each begins at a word, such as `password` or `curl`. There are several hundred anchors, and most do
+not occur in a text. Texts of sessions consist of few different words (what stands between blanks). So each different
+word is looked at once, and what it holds is remembered. Words that are new are put together and looked at in one go,
+because searching a longer text costs Python less than many short ones.
+
+What a word holds does not depend on its surroundings: anchors; names that promise a secret (`names`); credentials that
+show by themselves (`tokens`); and marks, which are for rules that no plain word announces.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import Final, NamedTuple, TypeVar
+
+from commonplace.redact import names, tokens
+from commonplace.redact.names import Rank
+from commonplace.redact.spans import SecretSpan
+
+_PIECE: Final = 1 << 18
+"""So many bytes are cut into words at once, which bounds memory."""
+_REMEMBERED: Final = 1 << 17
+"""So many words are remembered, about 15 MB, before remembering begins anew."""
+_LONGEST_WORD: Final = 128
+"""Longer words hardly come again, and are not remembered."""
+_REMEMBERED_RUNS: Final = 1 << 15
+"""So many runs of letters are remembered with their anchors, about 8 MB."""
+_SHORT_WORD: Final = 4
+"""Shorter words are too frequent to tell that an anchor of several words occurs."""
+_LETTERS: Final = bytes(one if 0x61 <= one <= 0x7A else 0x20 for one in range(256))
+_LETTER_RUN: Final = re.compile(rb"[a-z]{2,}")
+_WORD: Final = re.compile(rb"\S+")
+_BLANK: Final = re.compile(rb"\s")
+_BLANKS: Final = b" \t\n\r\v\f"
+
+Row = TypeVar("Row")
+
+
+class Contents:
+    """What a word holds, with places in the word."""
+
+    __slots__ = ("anchors", "marks", "names", "parts", "tokens")
+
+    def __init__(self) -> None:
+        self.anchors: list[tuple[bytes, int]] = []
+        self.parts: list[tuple[bytes, int]] = []
+        """Anchors that reach over a blank, and where they begin if they are there."""
+        self.names: list[tuple[int, int]] = []
+        """Where key-like parts of names begin and end."""
+        self.tokens: list[SecretSpan] = []
+        self.marks: set[str] = set()
+
+
+class Mark(NamedTuple):
+    """An expression for words that a rule looks at; words have a blank before and behind them."""
+
+    name: str
+    word: re.Pattern[bytes]
+
+
+class _Gate(NamedTuple):
+    """An anchor, and the part of it that one word must have, with a blank where the word must begin or end."""
+
+    anchor: bytes
+    part: bytes
+    lead: int
+    """Whether there is a blank before the part."""
+    offset: int
+    """Where in the anchor the part stands, without that blank."""
+    is_whole: bool
+    """Whether the anchor has no blank, so that its part is all of it."""
+
+
+class _Memory:
+    """The words that were looked at, and what those hold that hold something.
+
+    It is replaced and never emptied, because somebody else may be reading it.
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[bytes] = set()
+        self.held: dict[bytes, Contents] = {}
+
+
+class Lexicon:
+    """The anchors and marks of all rules, and what is known of words."""
+
+    def __init__(self, anchors: Iterable[bytes], marks: Iterable[Mark]) -> None:
+        self.anchors: Final = frozenset(anchors)
+        self._marks: Final = tuple(marks)
+        self._prefixes: Final = tokens.prefixes()
+        self._signs: Final[list[_Gate]] = []
+        """The anchors without two letters in a row."""
+        self._by_letters: Final[dict[bytes, list[tuple[bytes, bool, bool, _Gate]]]] = {}
+        """By two letters: runs that begin with them, whether a word's run must begin or end with such, the anchor."""
+        for anchor in sorted({*self.anchors, *names.PARTS, *self._prefixes}):
+            self._add(anchor)
+        self._of_run: Final = lru_cache(_REMEMBERED_RUNS)(self._gates)
+        self._memory = _Memory()
+
+    def _add(self, anchor: bytes) -> None:
+        part = max(_WORD.finditer(anchor), key=lambda found: (not _is_short(found[0]), len(found[0])))
+        begins, ends = part.start() > 0, part.end() < len(anchor)
+        bounded = (b" " if begins else b"") + part[0] + (b" " if ends else b"")
+        gate = _Gate(anchor, bounded, int(begins), part.start(), part[0] == anchor)
+        run = max(_LETTER_RUN.finditer(bounded), key=lambda found: len(found[0]), default=None)
+        if run is None:
+            self._signs.append(gate)
+            return
+        row = (run[0], run.start() > 0, run.end() < len(bounded), gate)
+        self._by_letters.setdefault(run[0][:2], []).append(row)
+
+    def _gates(self, run: bytes) -> tuple[_Gate, ...]:
+        """Return the anchors that may stand in a word with a run of letters."""
+        return tuple(
+            gate
+            for at in range(len(run) - 1)
+            for letters, begins, ends, gate in self._by_letters.get(run[at : at + 2], ())
+            if run.startswith(letters, at) and not (begins and at) and not (ends and at + len(letters) < len(run))
+        )
+
+    def contents(self, words: set[bytes]) -> dict[bytes, Contents]:
+        """Return what those of some words hold that hold something."""
+        memory = self._memory
+        new = words - memory.seen
+        found = self.learn(new) if new else {}
+        short = {word for word in new if len(word) <= _LONGEST_WORD}
+        memory.held.update((word, held) for word, held in found.items() if word in short)
+        memory.seen |= short  # last, since a word that was seen and is not held holds nothing
+        if len(memory.seen) > _REMEMBERED:
+            self._memory = _Memory()
+        return {**{word: memory.held[word] for word in words & memory.held.keys()}, **found}
+
+    def learn(self, words: Iterable[bytes], *, cut: bool = False) -> dict[bytes, Contents]:
+        """Look at words; `cut` says that the beginning of the first is missing."""
+        ordered = list(words)
+        data = b" ".join((b"", *ordered, b""))
+        low = data.lower()
+        found = _Holders(ordered)
+        runs = {*low.translate(_LETTERS).split()}
+        gates = {gate for run in runs for gate in (self._of_run if len(run) <= _LONGEST_WORD else self._gates)(run)}
+        prefixes: list[tuple[bytes, int]] = []
+        signs = [gate for gate in self._signs if gate.anchor.isascii()] if data.isascii() else self._signs
+        for gate in (*gates, *signs):
+            is_anchor, is_prefix = gate.anchor in self.anchors, gate.anchor in self._prefixes
+            is_name = gate.anchor in names.PARTS
+            for part in _literal(gate.part).finditer(low):
+                at = part.start() + gate.lead
+                if is_prefix:
+                    prefixes.append((gate.anchor, at))
+                if is_name and names.rank(names.around(data, at, part.end())) is not Rank.NONE:
+                    found.at(at).names.append((at - found.begin, part.end() - found.begin))
+                if is_anchor:
+                    held = found.at(at)
+                    (held.anchors if gate.is_whole else held.parts).append(
+                        (gate.anchor, at - gate.offset - found.begin)
+                    )
+        for span in tokens.find(data, prefixes, cut=cut):
+            found.at(span.start).tokens.append(span.moved(-found.begin))
+        for mark in self._marks:
+            for part in mark.word.finditer(data):
+                found.at(part.start()).marks.add(mark.name)
+        return found.by_word()
+
+
+class _Holders:
+    """What words hold that stand in data with a blank before and behind each."""
+
+    def __init__(self, words: list[bytes]) -> None:
+        self._words = words
+        self._begins = list(accumulate((len(word) + 1 for word in words), initial=1))
+        self._found: defaultdict[int, Contents] = defaultdict(Contents)
+        self.begin = 0
+
+    def at(self, place: int) -> Contents:
+        """Return the contents of the word that has a place; `begin` is where it begins."""
+        number = bisect_right(self._begins, place) - 1
+        self.begin = self._begins[number]
+        return self._found[number]
+
+    def by_word(self) -> dict[bytes, Contents]:
+        """Return the words that hold something."""
+        return {self._words[number]: held for number, held in self._found.items()}
+
+
+@cache
+def _literal(part: bytes) -> re.Pattern[bytes]:
+    """Return the expression for a part of an anchor; most are never needed."""
+    return re.compile(re.escape(part))
+
+
+def _is_short(word: bytes) -> bool:
+    return (word.isalpha() and len(word) < _SHORT_WORD) or word == b'"'
+
+
+class Text:
+    """A text that is scanned: its bytes, and what its words hold. `cut` says that its beginning is missing."""
+
+    def __init__(self, data: bytes, lexicon: Lexicon, *, cut: bool = False) -> None:
+        self.data: Final = data
+        self.names: Final[list[tuple[int, int]]] = []
+        """Where key-like parts of names begin and end."""
+        self.tokens: Final[list[SecretSpan]] = []
+        """The credentials that show by themselves."""
+        self._lexicon: Final = lexicon
+        self._places: Final[defaultdict[bytes, list[int]]] = defaultdict(list)
+        self._marked: Final[defaultdict[str, list[tuple[int, int]]]] = defaultdict(list)
+        at = 0
+        if cut and (first := _WORD.match(data)):
+            at = first.end()
+            for contents in lexicon.learn([first[0]], cut=True).values():
+                self._take(contents, 0, at)
+        while at < len(data):
+            blank = _BLANK.search(data, at + _PIECE)
+            end = blank.end() if blank else len(data)
+            self._read(at, end)
+            at = end
+
+    def _read(self, at: int, end: int) -> None:
+        """Take in the words of a piece of the data."""
+        words = self.data[at:end].split()
+        held = self._lexicon.contents(set(words))
+        for word in filter(held.__contains__, words) if held else ():
+            at = _next(self.data, word, at, end)
+            self._take(held[word], at, at + len(word))
+            at += len(word)
+
+    def _take(self, held: Contents, at: int, end: int) -> None:
+        for anchor, offset in held.anchors:
+            self._places[anchor].append(at + offset)
+        for anchor, offset in held.parts:
+            place = at + offset
+            if place >= 0 and self.data[place : place + len(anchor)].lower() == anchor:
+                self._places[anchor].append(place)
+        for mark in held.marks:
+            self._marked[mark].append((at, end))
+        for begin, behind in held.names:
+            self.names.append((begin + at, behind + at))
+        for span in held.tokens:
+            self.tokens.append(span.moved(at))
+
+    def among(self, table: Mapping[bytes, tuple[Row, ...]]) -> list[Row]:
+        """Return the rows of a table whose anchors occur."""
+        return [row for anchor in self._places if anchor in table for row in table[anchor]]
+
+    def places(self, anchor: bytes) -> list[int]:
+        """Return where an anchor stands, in whatever case; it is given in lower case."""
+        if anchor not in self._lexicon.anchors:
+            raise KeyError(anchor)
+        return self._places.get(anchor, [])
+
+    def exact(self, anchor: bytes) -> list[int]:
+        """Return where an anchor stands as it is given."""
+        return [at for at in self.places(anchor.lower()) if self.data.startswith(anchor, at)]
+
+    def marked(self, mark: str) -> list[tuple[int, int]]:
+        """Return where the words begin and end that have a mark."""
+        return self._marked.get(mark, [])
+
+
+def _next(data: bytes, word: bytes, at: int, end: int) -> int:
+    """Return where a word stands next, between blanks; it is known to be there."""
+    at = data.index(word, at, end)
+    behind = at + len(word)
+    while (at and data[at - 1] not in _BLANKS) or (behind < len(data) and data[behind] not in _BLANKS):
+        at = data.index(word, at + 1, end)
+        behind = at + len(word)
+    return at
+
+
+def by_anchor(rows: Iterable[Row], anchor: Callable[[Row], bytes]) -> Mapping[bytes, tuple[Row, ...]]:
+    """Arrange rows by their anchors, in lower case."""
+    table: dict[bytes, tuple[Row, ...]] = {}
+    for row in rows:
+        key = anchor(row).lower()
+        table[key] = (*table.get(key, ()), row)
+    return table

@@ -1,0 +1,306 @@
+"""Every regular expression of the program takes linear time, proved on its automaton (`ambiguity`), without a clock.
+
+The expressions are found in the source: the first argument of every call of `re` is evaluated in its module, and every
+compiled expression that a module holds is taken as well. An expression that is put together from something else is
+listed in `MADE`, with what it is made of in the test, or with the reason why it needs none.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import pytest
+
+import ambiguity
+from ambiguity import Ambiguity
+from commonplace.agent.undo import gitignore
+from commonplace.clients import toml_text
+from commonplace.learning.reading import cues
+from commonplace.memory import similarity, stale_names
+from commonplace.redact import catalogue, glued
+from commonplace.redact.catalogue import unmistakable
+from commonplace.redact.catalogue.formats import shape_of
+
+SOURCE = Path(__file__).parent.parent / "src"
+MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
+FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}
+"""Which argument of a function has the flags; of all others the third."""
+USES = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})
+Texts = Callable[[], Iterable[re.Pattern[Any]]]
+
+
+class Expression(NamedTuple):
+    """An expression with its flags, where it was found, and how it is used (empty: unknown)."""
+
+    pattern: str | bytes
+    flags: int
+    place: str
+    uses: frozenset[str]
+
+
+def shapes() -> Iterator[re.Pattern[bytes]]:
+    rows = [*catalogue.formats(), *unmistakable.ANYWHERE, *unmistakable.APART]
+    for row in rows:
+        yield shape_of(row.shape)
+        yield glued._judged(row.shape)
+
+
+def wildcards() -> Iterator[re.Pattern[bytes]]:
+    for line in (b"*a*a*b", b"**/a/**/a*b/**/c", b"a*?[x-z]*b/**", b"/x/**/y*z*/w", b"!*.[ch]*"):
+        yield re.compile(b"".join(filter(None, [gitignore._translate(line, of_path=True)])), re.DOTALL)
+
+
+def languages() -> Iterator[re.Pattern[str]]:
+    for language in cues.LANGUAGES:
+        yield from cues.of(language).values()
+
+
+def tables() -> Iterator[re.Pattern[str]]:
+    yield from similarity._concepts().values()
+    for name, lines in similarity._table().items():
+        if isinstance(lines, list) and all(isinstance(line, str) for line in cast("list[object]", lines)):
+            yield similarity.pattern(name)
+
+
+def targets() -> Iterator[re.Pattern[str]]:
+    yield from (stale_names.rule_of(program, "a.b-c") for program in ("make", "just"))
+
+
+def headers() -> Iterator[re.Pattern[str]]:
+    yield from (toml_text.header_of(("a", "b"), below=below) for below in (False, True))
+
+
+MADE: dict[str, tuple[str, Texts] | str] = {
+    "re.compile(hook.matcher)": "a person writes it for their own hooks",
+    "re.fullmatch(self.matcher, subject)": "a person writes it for their own hooks",
+    "re.compile(b'|'.join((b'(' + rule.regex + b')' for _, rule in rules)), flags)": ("fullmatch", wildcards),
+    "re.compile('|'.join(map(re.escape, longest_first)))": "plain words",
+    "re.compile(f'^(?:{before})?{named}(?:[ \\\\t][^:=\\\\n]*)?::?(?!=)', re.MULTILINE)": ("search", targets),
+    "re.compile(f'^@?{named}\\\\b[^:\\\\n]*:(?!=)|^alias {named}\\\\b', re.MULTILINE)": ("search", targets),
+    "re.compile('|'.join(_table()[name]))": ("search", tables),
+    "re.compile('|'.join(lines))": ("search", tables),
+    "re.compile(_joined(lines), flags.get(name, re.NOFLAG))": ("search", languages),
+    "re.search(f'\\\\b{re.escape(name.lower())}\\\\b', told)": "a plain word",
+    "re.compile(f'{before}(?:{inner}){after}' if before or after else inner, flags)": "modules hold what it makes",
+    "re.compile(_RANGE.sub('\\\\1+', text).encode())": ("match", shapes),
+    "re.compile(b'|'.join(map(re.escape, dict.fromkeys(encoded))), re.IGNORECASE if ignore_case else 0)": "plain words",
+    "re.compile(re.escape(text), re.IGNORECASE)": "a plain word",
+    "re.compile(f'[ \\\\t]*\\\\[[ \\\\t]*{names}[ \\\\t]*{rest}\\\\][ \\\\t]*(?:#.*)?')": ("fullmatch", headers),
+}
+"""Calls of `re` with an expression that is not in the source: what they can be given, or why that needs no proof."""
+KEPT = "re.compile("
+"""A call in a function of `redact` whose result the module keeps in a table is found there."""
+EXCEPTIONS: dict[str, str] = {}
+"""Expressions that are ambiguous, by where they stand, and why that does no harm."""
+
+
+@cache
+def module_of(path: Path) -> ModuleType:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def calls_of(path: Path) -> Iterator[ast.Call]:
+    """Yield the calls of functions of `re` that take an expression."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            is_re = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
+            if is_re and (node.func.attr in USES or node.func.attr == "compile"):
+                yield node
+
+
+def value_of(node: ast.expr, module: ModuleType) -> Any:
+    return eval(compile(ast.Expression(node), module.__name__, "eval"), dict(vars(module)))
+
+
+def written(path: Path) -> Iterator[Expression | ast.Call]:
+    """Yield the expressions that are written in a module; a call as it is where one cannot be evaluated."""
+    module = module_of(path)
+    for call in calls_of(path):
+        name = cast("ast.Attribute", call.func).attr
+        place = FLAGS_AT.get(name, 2)
+        given = call.args[place : place + 1] + [word.value for word in call.keywords if word.arg == "flags"]
+        try:
+            pattern = value_of(call.args[0], module)
+            flags = int(value_of(given[0], module)) if given else 0
+        except NameError:
+            yield call
+            continue
+        uses = frozenset[str]() if name == "compile" else frozenset({name})
+        if name != "compile":
+            yield Expression(pattern, flags, f"{module.__name__}:{call.lineno}", uses)
+
+
+def patterns_in(value: object, seen: set[int]) -> Iterator[re.Pattern[Any]]:
+    """Yield the compiled expressions within a value."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    inner: Iterable[object] = ()
+    if isinstance(value, re.Pattern):
+        yield cast("re.Pattern[Any]", value)
+    elif not isinstance(value, type) and isinstance(expression := getattr(value, "expression", None), re.Pattern):
+        yield cast("re.Pattern[Any]", expression)
+    elif isinstance(value, dict):
+        inner = cast("dict[object, object]", value).values()
+    elif isinstance(value, list | tuple | set | frozenset):
+        inner = cast("Iterable[object]", value)
+    elif not isinstance(value, type):
+        inner = [getattr(value, field, None) for field in getattr(value, "__struct_fields__", ())]
+    for one in inner:
+        yield from patterns_in(one, seen)
+
+
+@cache
+def uses() -> dict[tuple[str, str], frozenset[str]]:
+    """Return how names are used: by module and name, and by name alone where it is used as an attribute."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for path in MODULES:
+        name = module_of(path).__name__
+        for node in ast.walk(tree_of(path)):
+            if not (isinstance(node, ast.Attribute) and node.attr in USES):
+                continue
+            used = node.value
+            key = (name, used.id) if isinstance(used, ast.Name) else ("", getattr(used, "attr", ""))
+            found[key] = found.get(key, frozenset()) | {node.attr}
+    return found
+
+
+def held(path: Path) -> Iterator[Expression]:
+    """Yield the expressions that a module holds."""
+    module = module_of(path)
+    seen: set[int] = set()
+    for name, value in list(vars(module).items()):
+        if name.startswith("__"):
+            continue
+        for pattern in patterns_in(value, seen):
+            known = uses().get((module.__name__, name), frozenset()) | uses().get(("", name), frozenset())
+            known = known if isinstance(value, re.Pattern) else frozenset[str]()
+            yield Expression(pattern.pattern, pattern.flags, f"{module.__name__}.{name}", known)
+
+
+def made() -> Iterator[Expression]:
+    """Yield the expressions that are made from something else."""
+    for name, how in MADE.items():
+        if not isinstance(how, str):
+            for pattern in how[1]():
+                yield Expression(pattern.pattern, pattern.flags, name, frozenset({how[0]}))
+
+
+def proved(expression: Expression) -> list[Ambiguity]:
+    """Return what is ambiguous about an expression, as it is used."""
+    flags = expression.flags & ~re.UNICODE if isinstance(expression.pattern, str) else expression.flags
+    return ambiguity.findings(
+        expression.pattern,
+        flags & ~re.DEBUG,
+        searched=not expression.uses or bool(expression.uses - {"match", "fullmatch"}),
+        whole="fullmatch" in expression.uses,
+    )
+
+
+@pytest.mark.parametrize("package", sorted({path.relative_to(SOURCE / "commonplace").parts[0] for path in MODULES}))
+def test_every_expression_of_a_package_takes_linear_time(package: str) -> None:
+    paths = [path for path in MODULES if path.relative_to(SOURCE / "commonplace").parts[0] == package]
+    expressions = [one for path in paths for one in (*written(path), *held(path)) if isinstance(one, Expression)]
+    slow = {
+        f"{one.place} {one.pattern!r}": found
+        for one in dict.fromkeys(expressions)
+        if one.place not in EXCEPTIONS and (found := proved(one))
+    }
+
+    assert {} == slow
+
+
+def test_every_expression_that_is_made_from_something_else_takes_linear_time() -> None:
+    slow = {f"{one.place} {one.pattern!r}": found for one in made() if (found := proved(one))}
+
+    assert {} == slow
+
+
+def test_every_expression_is_found() -> None:
+    """What cannot be evaluated is listed, or its module keeps what it makes."""
+    unknown = [
+        f"{path.relative_to(SOURCE)}:{call.lineno} {ast.unparse(call)}"
+        for path in MODULES
+        for call in written(path)
+        if isinstance(call, ast.Call) and ast.unparse(call) not in MADE
+    ]
+
+    assert [] == [one for one in unknown if "redact/" not in one]
+    assert all(KEPT in one for one in unknown)
+
+
+def test_what_is_listed_is_still_there() -> None:
+    calls = {ast.unparse(call) for path in MODULES for call in calls_of(path)}
+    places = {one.place for path in MODULES for one in held(path)}
+
+    assert set(MADE) - calls == set()
+    assert set(EXCEPTIONS) - places == set()
+
+
+def test_nothing_else_compiles_expressions() -> None:
+    """`from re import …` and another module of expressions would hide from the search above."""
+    hidden = [
+        str(path.relative_to(SOURCE))
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if (isinstance(node, ast.ImportFrom) and node.module == "re")
+        or (isinstance(node, ast.Import) and any(one.name in ("re2", "regex", "fnmatch") for one in node.names))
+    ]
+
+    assert [] == hidden
+
+
+SLOW = [
+    (r"(a+)+b", "exponential"),
+    (r"(a|a)*b", "exponential"),
+    (r"(a*)*b", "exponential"),
+    (r"(?:\w+\s?)*$", "exponential"),
+    (r"a*a*b", "polynomial"),
+    (r".*\d.*x", "polynomial"),
+    (r"\w{3,30}\w{2,90}x", "polynomial"),
+    (r"[a-z]{2,16}(?:[._]?[a-z]{1,16}){0,5}\d\Z", "exponential"),
+    (r"\s+$", "quadratic search"),
+    (r"(?m)^\s*x", "quadratic search"),
+    (r"foo.*bar", "quadratic search"),
+    (r"a(?:\w+x)?", "quadratic search"),
+]
+FAST = [
+    r"(a|b)*",
+    r"(?:\w+\s?)*",
+    r"(?<!\s)\s+x",
+    r"(?m)^[ \t]*x",
+    r"(?s)```.*?(?:```|\Z)",
+    r'"[^"]{3,}"',
+    r"\w+\b",
+    r"[A-Z]+(?![a-z])|[a-z]+",
+    r"(?<![a-z])[a-z]{2,96}+(?:[._][a-z]{1,96}+){0,5}+\d\Z",
+    r"(?m)^.*?(?<![\d,])[\d,]+ bytes",
+]
+
+
+@pytest.mark.parametrize(("pattern", "degree"), SLOW)
+def test_what_is_slow_is_called_so(pattern: str, degree: str) -> None:
+    assert degree in {one.degree for one in ambiguity.findings(pattern)}
+
+
+@pytest.mark.parametrize("pattern", FAST)
+def test_what_is_fast_is_not_called_slow(pattern: str) -> None:
+    assert [] == ambiguity.findings(pattern)
+
+
+def test_the_modules_are_those_that_are_run() -> None:
+    assert all(Path(str(sys.modules[module_of(path).__name__].__file__)) == path for path in MODULES)
