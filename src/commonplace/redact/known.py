@@ -79,14 +79,14 @@ _ROWS: Final = _rows(
     (b"password ", 0, rb"password[ ][a-z_]{2,24}[ ]=[ ](?P<value>[A-Za-z0-9]{12,64})(?![\w.(])", 12,
      "initial_password"),
     (b"arykey", 0, rb"arykey" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20, "account_key"),
-    (b"keyname", 0, rb"keyname" + _IS + rb"(?:(?!value)[^\n]){1,80}+value" + _IS 
+    (b"keyname", 0, rb"keyname" + _IS + rb"(?:(?!value)[^\n]){1,80}+value" + _IS
      + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20, "account_key"),
     (b"secret_text", 0, rb"secret_text" + _IS + rb"(?P<value>[\w+/=\-]{16,200})", 16, "assignment"),
     (b"value", 0, rb"value\\{0,15}\"[ ]?:[ ]?\\{0,15}\"(?P<value>[^\s\"\\]{6,200}+)\\{0,15}\",(?:" + GAP
      + rb"){0,12}\\{0,15}\"(?:name|key)\\{0,15}\"[ ]?:[ ]?"
      rb"\\{0,15}\"[\w/.\-]{0,80}(?:password|passwd|secret|token|api[_\-]?key)\\{0,15}\"", 0, "assignment"),
-    (b"fill_in", 0, rb"fill_in[ (]['\"](?:(?!passw)[^'\"]){0,30}+passw[^'\"]{0,20}['\"]"
-     rb",[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,99})", 0, "assignment"),
+    (b"fill_in", 0, (rb"fill_in[ (]['\"](?:(?!passw)[^'\"]){0,30}+passw[^'\"]{0,20}['\"]"
+     rb",[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,99})"), 0, "assignment"),
     (b"passcode", 0, rb"passcode(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
     (b"door code", 0, rb"door code(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
     (b"passphrase", 0, rb"passphrase(?:[ ]is|:|[ ]?=)[ ]?" + OPEN + rb"(?P<value>(?:[a-z]{3,10}[ \-]){3,7}[a-z]{3,10})"
