@@ -12,7 +12,7 @@ from commonplace.agent import ledger_lines
 from commonplace.agent.profile import Profile
 from commonplace.agent.prompt_state import PromptState
 from commonplace.agent.session import InitialState, Session
-from commonplace.agent.session_environment import SessionEnvironment, new_id
+from commonplace.agent.session_environment import SessionEnvironment
 from commonplace.agent.stored_thread import StoredThread
 from commonplace.agent.tools.image import ViewImage
 from commonplace.agent.tools.patch.tool import ApplyPatch
@@ -25,6 +25,7 @@ from commonplace.context.history import History
 from commonplace.context.reconstruct import Window
 from commonplace.models.base import Model
 from commonplace.projects import identity
+from commonplace.protocol.ids import new_id
 from commonplace.rollout import layout
 from commonplace.rollout.chain import Ledger
 from commonplace.rollout.recorder import Options, Recorder

@@ -31,7 +31,7 @@ from commonplace.agent.hooks.session_hooks import SessionHooks, Start
 from commonplace.agent.profile import Profile
 from commonplace.agent.prompt_state import PromptState
 from commonplace.agent.sandbox.session_sandbox import SessionSandbox
-from commonplace.agent.session_environment import SessionEnvironment, new_id
+from commonplace.agent.session_environment import SessionEnvironment
 from commonplace.agent.session_ledger import Listener, SessionLedger
 from commonplace.agent.session_usage import SessionUsage
 from commonplace.agent.tools.processes import Processes
@@ -43,6 +43,7 @@ from commonplace.context import instructions
 from commonplace.context.history import History
 from commonplace.errors import BadInput, CommonplaceError, ToolError
 from commonplace.models.base import Model
+from commonplace.protocol.ids import new_id
 from commonplace.rollout.recorder import Recorder
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from commonplace.agent import events, ledger_lines, prompt_sections, skills
 from commonplace.agent.hooks.config import HookAnswer
 from commonplace.agent.sandbox import policy
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.turn_state import ClientContext, TurnState
 from commonplace.agent.user_input import UserInput
 from commonplace.context import world_state
 from commonplace.context.injected_messages import Injected
 from commonplace.context.world_state import Section, SoFar, Update
+from commonplace.protocol.ids import new_id
 from commonplace.protocol.rollout import TurnContext
 
 

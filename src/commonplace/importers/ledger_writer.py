@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -295,7 +294,7 @@ class _Target:
         path = layout.new_path(self.place.home, started, self.head.thread_id)
         if self._existing is None:
             return path
-        generation = ids.uuid7(int(self.place.now().timestamp() * 1000), secrets.token_bytes(10))
+        generation = ids.new_id(self.place.now())
         return path.with_name(f"{path.stem}_{generation}.jsonl")
 
     def _put(self, piece: Piece) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -20,6 +21,8 @@ _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _EXACT: Final = re.compile(r"\d|[/._:@]|\w-\w")
 """Names, paths, versions, numbers: words that stand for one thing only."""
 _CLAUSE: Final = re.compile(r"[,;:!?，；。]|\.\s")
+_INFLECTIONS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
+_DERIVATIONS: Final = ("ations", "ation")
 _SAME: Final = 0.5
 _LIGHT: Final = 0.4
 _NAMED: Final = 1.6
@@ -118,10 +121,16 @@ def stem(word: str) -> str:
 def _bare(word: str) -> str:
     if _EXACT.search(word) or not word.isascii() or len(word) < 5:
         return word.removesuffix("s") if len(word) > 3 and word.isascii() and not _EXACT.search(word) else word
-    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s", "en", "e"):
+    bare = without_ending(word, _DERIVATIONS + _INFLECTIONS)
+    is_doubled = bare != word and bare[-1] == bare[-2] and bare[-1] not in "aeiouls"
+    return bare[:-1] if is_doubled else bare
+
+
+def without_ending(word: str, endings: Iterable[str] = _INFLECTIONS) -> str:
+    """Return a word without the first of the endings that leaves three letters; longer endings come first."""
+    for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            bare = word[: -len(ending)]
-            return bare[:-1] if bare[-1] == bare[-2] and bare[-1] not in "aeiouls" else bare
+            return word[: -len(ending)]
     return word
 
 

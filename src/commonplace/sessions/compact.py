@@ -6,7 +6,6 @@ can come back.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +20,7 @@ from commonplace.context.digest import Retention
 from commonplace.context.digest.ledger_tally import tallied
 from commonplace.context.reconstruct import Window, reconstruct
 from commonplace.models import choose, connect, instructions
-from commonplace.protocol.ids import uuid7
+from commonplace.protocol.ids import new_id
 from commonplace.protocol.rollout import OWN_TYPE
 from commonplace.rollout import blobs
 from commonplace.rollout.blobs import BlobStore
@@ -131,7 +130,7 @@ def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
         "window_number": window.number + 1,
         "first_window_id": window.first_id or window.id,
         "previous_window_id": window.id,
-        "window_id": uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10)),
+        "window_id": new_id(now),
         "resume_metadata": {},
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.protocol import rollout
-from commonplace.protocol.ids import uuid7, wire_time
+from commonplace.protocol.ids import new_id, wire_time
 from commonplace.rollout import blobs, layout
 from commonplace.rollout import fork as forking
 from commonplace.rollout.chain import Ledger, SkipLog
@@ -44,7 +43,7 @@ async def fork(
     """
     cut = await anyio.to_thread.run_sync(lambda: forking.after_turn(ledger, at) if at else forking.end_of(ledger))
     now = options.now()
-    thread_id = uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10))
+    thread_id = new_id(now)
     path = layout.new_path(options.home, now, thread_id)
     meta = _meta(ledger, thread_id, wire_time(now))
     if copy:

@@ -13,12 +13,12 @@ import msgspec
 from commonplace.agent import prompt_sections, turn_context
 from commonplace.agent.compaction import remote
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import compaction, world_state
 from commonplace.context.compaction import Compacted, Options, placement
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.triggers import Trigger
+from commonplace.protocol.ids import new_id
 
 
 async def shorten(session: Session, turn: TurnState) -> Compacted:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from commonplace.agent import events
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import triggers
 from commonplace.context.triggers import Trigger, Used
 from commonplace.errors import BadInput
 from commonplace.models import catalog
+from commonplace.protocol.ids import new_id
 
 
 async def before_turn(session: Session, turn: TurnState) -> None:

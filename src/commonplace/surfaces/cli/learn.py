@@ -64,7 +64,7 @@ def _bar(done: int, total: int) -> str:
 )
 @click.option("--yes", is_flag=True, help="Do not ask before a model reads much.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@output.json_option
 def command(
     source: str | None,
     paths: tuple[Path, ...],

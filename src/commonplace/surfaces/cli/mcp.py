@@ -23,7 +23,6 @@ _MAX_INPUT = 1024 * 1024
 
 client_argument = click.argument("client", type=click.Choice(_CLIENTS))
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group(invoke_without_command=True)
@@ -66,7 +65,7 @@ def command(context: click.Context, port: int | None, allow_notes: bool, project
 @client_argument
 @click.option("--allow-notes", is_flag=True, help="Let this agent write down notes.")
 @yes_option
-@json_option
+@output.json_option
 def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
     """Tell an agent about the memory server.
 
@@ -82,7 +81,7 @@ def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
 @command.command()
 @client_argument
 @yes_option
-@json_option
+@output.json_option
 def uninstall(client: str, yes: bool, as_json: bool) -> None:
     """Take out of an agent's configuration what `install` put there."""
     from commonplace.clients import registration

@@ -15,7 +15,6 @@ What came out of a memory is never looked at. Quotes of a few letters prove noth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, Literal
@@ -26,6 +25,7 @@ from commonplace.learning.extract.model.drafts import Reference
 from commonplace.learning.extract.rules.findings import Evidence, quote
 from commonplace.learning.reading import exclusions, sentences
 from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Span, View
+from commonplace.protocol import shell
 
 LEAST: Final = 8
 """Bytes that a quote has at least, blanks not counted, unless it is the whole of what was said."""
@@ -39,7 +39,6 @@ HOW: Final[dict[Whose, str]] = {
     "pasted": "pasted into the session",
 }
 _ORDER: Final[tuple[Whose, ...]] = ("person", "command", "output", "tool", "assistant", "pasted")
-_SEPARATOR: Final = re.compile(r"&&|\|\|?|;|\n")
 _MAX_COMMANDS: Final = 32
 _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 
@@ -96,7 +95,7 @@ class Session:
         """The calls that ran a command, each with its line from the start and from each command in it."""
         calls = (event for event in self._view.events() if isinstance(event, Called) and event.command)
         ran = [call for call in calls if not call.is_memory and not call.refused]
-        return [(call, tuple(bare(call.command[start:]) for start in _starts(call.command))) for call in ran]
+        return [(call, tuple(map(bare, _from_each_command(call.command)))) for call in ran]
 
     def has_run(self, command: str, *, ok: bool | None = None) -> bool:
         """Say whether a command was run, and ended so if that matters."""
@@ -129,8 +128,13 @@ class Session:
         return None
 
 
-def _starts(command: str) -> list[int]:
-    return [0, *(found.end() for found in _SEPARATOR.finditer(command))][:_MAX_COMMANDS]
+def _from_each_command(line: str) -> list[str]:
+    """Return a command line from its start and from each command in it, also those that it gives to a shell."""
+    found = [line]
+    for segment in shell.segments(line)[:_MAX_COMMANDS]:
+        script = shell.wrapped_script(segment.texts[shell.prefix_length(segment.texts) :]) or ""
+        found += [line[segment.start :], *(script[inner.start :] for inner in shell.segments(script)[:_MAX_COMMANDS])]
+    return found
 
 
 def _begins(lines: tuple[str, ...], wanted: str) -> bool:

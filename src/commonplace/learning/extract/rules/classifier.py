@@ -22,6 +22,7 @@ import msgspec
 from commonplace.learning.extract.rules.findings import FAILURES, KNOWLEDGE, PREFERENCES, Kind
 from commonplace.learning.reading.cues import Cue
 from commonplace.learning.reading.sentences import Sentence
+from commonplace.memory.similarity import without_ending
 
 Moment = Literal["opening", "answering", "asked", "stopped", "refused"]
 """In a first request, after work was shown, after a question, after a stop, with a refusal."""
@@ -38,7 +39,8 @@ _NUMBER: Final = re.compile(r"\d[\d.]*")
 _DIGIT: Final = re.compile(r"\d")
 _CODE: Final = re.compile(r"\w[/_]\w|\w\.\w{1,4}\b|--\w")
 _NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
-_ENDINGS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
+
+_stem = lru_cache(maxsize=8192)(without_ending)
 
 
 class Weights(msgspec.Struct):
@@ -126,11 +128,3 @@ def _about(sentence: Sentence, count: int, place: int, size: int, moment: Moment
 
 def _tokens(text: str) -> list[str]:
     return ["<num>" if _NUMBER.fullmatch(token) else token for token in _TOKEN.findall(text.lower().replace("’", "'"))]
-
-
-@lru_cache(maxsize=8192)
-def _stem(token: str) -> str:
-    for ending in _ENDINGS:
-        if token.endswith(ending) and len(token) - len(ending) >= 3:
-            return token[: -len(ending)]
-    return token
