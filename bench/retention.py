@@ -350,7 +350,9 @@ def _taken(tally: Tally, given: list[Item], budget: int | None) -> float:
     history = History()
     history.replace(msgspec.json.encode(item) for item in given)
     _ = [entry.tokens for entry in history.entries]  # counted when they came
-    return measure.seconds(lambda: anyio.run(compaction.compact, history.entries, tally, compaction.Options(100_000)))
+    return measure.seconds(
+        lambda: anyio.run(compaction.compact, history.entries, tally, compaction.CompactionLimits(100_000))
+    )
 
 
 def _written(folder: Path, given: list[Item]) -> Path:

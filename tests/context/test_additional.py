@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from commonplace.context import additional, truncate
-from commonplace.context.additional import AdditionalContext, Remembered
+from commonplace.context.additional import AdditionalContext, LastGivenContext
 from commonplace.errors import BadInput
 from commonplace.protocol import fragments, items, turns
 from ledgers import Json, user
@@ -75,7 +75,7 @@ def test_entries_stand_one_to_a_message_sorted_by_key_before_the_words_of_the_pe
         }
     )
 
-    _, found = additional.start(Remembered(), given, [user("one")])
+    _, found = additional.start(LastGivenContext(), given, [user("one")])
 
     assert [
         ("user", "<external_B>3</external_B>"),
@@ -88,7 +88,7 @@ def test_entries_stand_one_to_a_message_sorted_by_key_before_the_words_of_the_pe
 
 
 def test_each_message_notes_that_its_text_is_not_the_persons() -> None:
-    _, found = additional.start(Remembered(), entries(B), [])
+    _, found = additional.start(LastGivenContext(), entries(B), [])
 
     assert {"content_item_kinds": ["additional_content.b"]} == found[0][items.PASSTHROUGH]
 
@@ -117,7 +117,7 @@ def test_each_message_notes_that_its_text_is_not_the_persons() -> None:
 def test_an_entry_is_told_when_it_is_new_or_other_and_forgotten_when_left_out(
     maps: list[Given], told: list[list[str]]
 ) -> None:
-    remembered = Remembered()
+    remembered = LastGivenContext()
     found: list[list[str]] = []
     for one in maps:
         remembered, texts = remembered.merge(entries(one))
@@ -127,21 +127,21 @@ def test_an_entry_is_told_when_it_is_new_or_other_and_forgotten_when_left_out(
 
 
 def test_a_turn_without_words_has_the_context_alone_as_its_input() -> None:
-    _, found = additional.start(Remembered(), entries(A), [])
+    _, found = additional.start(LastGivenContext(), entries(A), [])
 
     assert [("developer", "<a>1</a>")] == said(found)
 
 
 def test_steering_puts_the_context_before_the_words() -> None:
-    after, found = additional.steer(Remembered(), entries(A), [user("quick")])
+    after, found = additional.steer(LastGivenContext(), entries(A), [user("quick")])
 
     assert [("developer", "<a>1</a>"), ("user", "quick")] == said(found)
-    assert after == Remembered(entries(A))
+    assert after == LastGivenContext(entries(A))
 
 
 def test_context_alone_does_not_steer() -> None:
     with pytest.raises(BadInput) as caught:
-        additional.steer(Remembered(), entries(A), [])
+        additional.steer(LastGivenContext(), entries(A), [])
 
     assert "empty_input" == caught.value.data["reason"]
 
@@ -153,7 +153,7 @@ def test_context_alone_does_not_steer() -> None:
     "key", ["", "a<b", "a>b", "a/b", "a b", " a", "a\tb", "a\nb", "a\0", "\x7f", "a\u00a0b", "\ud800"]
 )
 def test_a_key_that_would_break_its_tag_is_refused_and_nothing_is_remembered(key: str) -> None:
-    remembered = Remembered(entries(A))
+    remembered = LastGivenContext(entries(A))
 
     with pytest.raises(BadInput):
         additional.start(
@@ -225,7 +225,7 @@ def test_what_comes_from_outside_is_never_taken_for_the_persons_words(key: str, 
     except BadInput:
         assume(False)
 
-    _, (item,) = additional.start(Remembered(), given, [])
+    _, (item,) = additional.start(LastGivenContext(), given, [])
 
     bare = {name: value for name, value in item.items() if name != items.PASSTHROUGH}
     for form in (item, bare):
@@ -243,7 +243,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.remembered = Remembered()
+        self.remembered = LastGivenContext()
         self.last: dict[str, AdditionalContext] = {}
 
     @rule(

@@ -10,10 +10,10 @@ import pytest
 
 from commonplace.context import triggers
 from commonplace.context.compaction import remote, sizes
-from commonplace.context.triggers import Model, Trigger, Used
+from commonplace.context.triggers import ModelLimits, Trigger, WindowUse
 
-BIG = Model("big", window=258_400, limit=244_800, comp_hash="a")
-SMALL = Model("small", window=121_600, limit=115_200, comp_hash="a")
+BIG = ModelLimits("big", window=258_400, limit=244_800, comp_hash="a")
+SMALL = ModelLimits("small", window=121_600, limit=115_200, comp_hash="a")
 HASH = Trigger("comp_hash_changed", "pre_turn", by_previous_model=True)
 DOWN = Trigger("model_downshift", "pre_turn", by_previous_model=True)
 LIMIT = Trigger("context_limit", "pre_turn")
@@ -22,38 +22,40 @@ LIMIT = Trigger("context_limit", "pre_turn")
 @pytest.mark.parametrize(
     ("used", "current", "previous", "due"),
     [
-        (Used(10), BIG, None, []),
-        (Used(244_799), BIG, BIG, []),
-        (Used(244_800), BIG, BIG, [LIMIT]),
-        (Used(258_400), Model("x", window=258_400), None, [LIMIT]),
-        (Used(10), BIG, Model("big", comp_hash="b"), [HASH]),
-        (Used(250_000), BIG, Model("big", comp_hash="b"), [HASH]),
-        (Used(10), BIG, Model("big", comp_hash=None), []),
-        (Used(115_201), SMALL, BIG, [DOWN]),
-        (Used(115_200), SMALL, BIG, [LIMIT]),
-        (Used(100_000), SMALL, BIG, []),
-        (Used(200_000), BIG, SMALL, []),
-        (Used(120_000, counted=50), SMALL, BIG, []),
-        (Used(121_600, counted=50), SMALL, BIG, [DOWN]),
-        (Used(120_000, counted=115_200), SMALL, SMALL, [LIMIT]),
-        (Used(10**9), Model("x"), None, []),
+        (WindowUse(10), BIG, None, []),
+        (WindowUse(244_799), BIG, BIG, []),
+        (WindowUse(244_800), BIG, BIG, [LIMIT]),
+        (WindowUse(258_400), ModelLimits("x", window=258_400), None, [LIMIT]),
+        (WindowUse(10), BIG, ModelLimits("big", comp_hash="b"), [HASH]),
+        (WindowUse(250_000), BIG, ModelLimits("big", comp_hash="b"), [HASH]),
+        (WindowUse(10), BIG, ModelLimits("big", comp_hash=None), []),
+        (WindowUse(115_201), SMALL, BIG, [DOWN]),
+        (WindowUse(115_200), SMALL, BIG, [LIMIT]),
+        (WindowUse(100_000), SMALL, BIG, []),
+        (WindowUse(200_000), BIG, SMALL, []),
+        (WindowUse(120_000, counted=50), SMALL, BIG, []),
+        (WindowUse(121_600, counted=50), SMALL, BIG, [DOWN]),
+        (WindowUse(120_000, counted=115_200), SMALL, SMALL, [LIMIT]),
+        (WindowUse(10**9), ModelLimits("x"), None, []),
     ],
 )
-def test_what_is_due_before_a_turn(used: Used, current: Model, previous: Model | None, due: list[Trigger]) -> None:
+def test_what_is_due_before_a_turn(
+    used: WindowUse, current: ModelLimits, previous: ModelLimits | None, due: list[Trigger]
+) -> None:
     assert triggers.before_turn(used, current, previous) == due
 
 
 @pytest.mark.parametrize(
     ("used", "follow_up", "new_window", "is_due"),
     [
-        (Used(244_800), True, False, True),
-        (Used(244_800), False, False, False),
-        (Used(10), True, False, False),
-        (Used(10), True, True, True),
-        (Used(10), False, True, False),
+        (WindowUse(244_800), True, False, True),
+        (WindowUse(244_800), False, False, False),
+        (WindowUse(10), True, False, False),
+        (WindowUse(10), True, True, True),
+        (WindowUse(10), False, True, False),
     ],
 )
-def test_what_is_due_within_a_turn(used: Used, follow_up: bool, new_window: bool, is_due: bool) -> None:
+def test_what_is_due_within_a_turn(used: WindowUse, follow_up: bool, new_window: bool, is_due: bool) -> None:
     found = triggers.after_sampling(used, BIG, follow_up=follow_up, new_window=new_window)
     assert found == (Trigger("context_limit", "mid_turn", injects=True) if is_due else None)
 

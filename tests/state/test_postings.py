@@ -15,14 +15,14 @@ from commonplace.search.rank.build import Passage
 from commonplace.search.rank.score import rank
 from commonplace.state import postings
 from commonplace.state.database import Database
-from commonplace.state.postings import Stamp
+from commonplace.state.postings import DocumentStamp
 
 pytestmark = pytest.mark.anyio
 ROOT = "/home/someone/.commonplace"
 
 
 def item(name: str, *texts: str, size: int = 1) -> NewDocument:
-    return NewDocument(Stamp(name, size, 1), lambda: [Passage(text, place) for place, text in enumerate(texts)])
+    return NewDocument(DocumentStamp(name, size, 1), lambda: [Passage(text, place) for place, text in enumerate(texts)])
 
 
 async def ask(database: Database, question: str, kept: SearchIndex | None = None) -> list[str]:
@@ -93,7 +93,9 @@ async def test_a_document_that_cannot_be_read_is_taken_in_as_empty(database: Dat
     def broken() -> Sequence[Passage]:
         raise OSError("gone")
 
-    await index.take_in(database, ROOT, "sessions", [NewDocument(Stamp("a", 1, 1), broken), item("b", "a lamp")])
+    await index.take_in(
+        database, ROOT, "sessions", [NewDocument(DocumentStamp("a", 1, 1), broken), item("b", "a lamp")]
+    )
     assert await ask(database, "lamp") == ["b"]
     assert set(await database.read(lambda tx: postings.stamps(tx, ROOT, "sessions"))) == {"a", "b"}
 
@@ -117,7 +119,7 @@ async def test_a_drop_during_a_merge_is_not_lost(database: Database) -> None:
     rows = await database.read(lambda tx: postings.sizes(tx, ROOT, "sessions"))
     gone = {row["segment_id"]: 0 for row in rows}
     await database.write(lambda tx: postings.drop(tx, ROOT, "sessions", ["b"]))
-    empty = postings.Packed(analysis.VERSION, 0, 0, b"", [])
+    empty = postings.StoredSegment(analysis.VERSION, 0, 0, b"", [])
     assert not await database.write(lambda tx: postings.replace(tx, ROOT, "sessions", empty, {}, gone))
     assert sorted(await ask(database, "lamp")) == ["a", "c"]
 

@@ -85,7 +85,9 @@ class Session:
         self.sandbox = SessionSandbox(environment.variables)
         self.snapshots = TurnSnapshots(self.ledger, environment.now)
         self.hooks = SessionHooks(self.ledger, profile, environment.variables, initial.start)
-        self.instructions = instructions.Global() if profile.bare else instructions.read_global(profile.home)
+        self.instructions = (
+            instructions.GlobalInstructions() if profile.bare else instructions.read_global(profile.home)
+        )
         """The person's own standing instructions."""
         self._tasks = initial.tasks
         self._servers: Servers | None = None

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from commonplace.agent.approvals.harmless_commands import Prefix
 from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.agent.tools.registry import Tool, ToolContext, ToolDefinition, ToolInvocation, ToolOutput, failed
-from commonplace.app.memory_lender import MemoryLender
+from commonplace.app.memory_lender import LazyMemoryLender
 from commonplace.context.truncate import truncate
 from commonplace.errors import CommonplaceError
 from commonplace.memory.store import MemoryStore
@@ -120,7 +120,7 @@ class HomeEnvironment:
             return ()
         from commonplace.memory.recall.toolbox import Toolbox, offered
 
-        toolbox = Toolbox(MemoryLender(self._home.warn, self._home.environment), self._later, notes=True)
+        toolbox = Toolbox(LazyMemoryLender(self._home.warn, self._home.environment), self._later, notes=True)
         toolbox.folder = cwd
         return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in offered()]
 

@@ -23,12 +23,12 @@ import msgspec
 
 from commonplace.context import history_items as entries
 from commonplace.context import legacy_compaction, pairing, rollback
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.context.modalities import ALL
-from commonplace.context.pairing import Pairing
+from commonplace.context.pairing import PairedPrompt
 from commonplace.context.tokens import approximate_tokens
-from commonplace.context.truncate import OUTPUT_POLICY, Policy
-from commonplace.context.usage import Sums, TokenInfo, TokenUsage
+from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy
+from commonplace.context.usage import EstimateSums, TokenInfo, TokenUsage
 from commonplace.protocol.items import Message
 
 
@@ -36,16 +36,16 @@ class History:
     """An ordered list of items, what it costs, and the operations that a session needs."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[HistoryEntry] = []
         self.version = 0
         """Goes up whenever items are replaced or removed; appending leaves it."""
         self.info: TokenInfo | None = None
         """What the server counted; None before its first answer."""
-        self._prompt: Pairing | None = None
-        self._sums = Sums()
+        self._prompt: PairedPrompt | None = None
+        self._sums = EstimateSums()
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[HistoryEntry]:
         """The items, oldest first."""
         return self._entries
 
@@ -55,17 +55,17 @@ class History:
         twin._entries, twin.version, twin.info = list(self._entries), self.version, self.info
         return twin
 
-    def _become(self, replacement: list[Entry]) -> None:
+    def _become(self, replacement: list[HistoryEntry]) -> None:
         self._entries = replacement
         self.version += 1
         self._prompt = None
-        self._sums = Sums()
+        self._sums = EstimateSums()
 
     # --- What is in it.
 
     def record(
-        self, raw: bytes | msgspec.Raw, metadata: bytes | msgspec.Raw = b"", policy: Policy = OUTPUT_POLICY
-    ) -> Entry | None:
+        self, raw: bytes | msgspec.Raw, metadata: bytes | msgspec.Raw = b"", policy: TruncationPolicy = OUTPUT_POLICY
+    ) -> HistoryEntry | None:
         """Append one item, its output shortened if need be; None if it is of a kind no history holds.
 
         Raises:
@@ -80,7 +80,7 @@ class History:
 
     def replace(self, replacement: Iterable[bytes | msgspec.Raw]) -> int:
         """Put a compaction's items in place of everything; return how many of them were damaged and left out."""
-        kept: list[Entry] = []
+        kept: list[HistoryEntry] = []
         damaged = 0
         for raw in replacement:
             try:
@@ -105,7 +105,7 @@ class History:
         self._become(left)
         return lost_context
 
-    def remove_first_item(self) -> list[Entry]:
+    def remove_first_item(self) -> list[HistoryEntry]:
         """Remove the oldest item, and with a call its first output, with an output its call; return what went."""
         if not self._entries:
             return []
@@ -119,7 +119,7 @@ class History:
         """Return the items as a request carries them: bookkeeping off, pairs whole, only what the model takes."""
         takes = frozenset(modalities)
         if self._prompt is None or self._prompt.takes != takes:
-            self._prompt = Pairing(takes)
+            self._prompt = PairedPrompt(takes)
         self._prompt.take(self._entries)
         return self._prompt.items()
 

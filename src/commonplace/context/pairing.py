@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.context import modalities
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.context.modalities import Modalities
 from commonplace.protocol import items
 from commonplace.protocol.items import View
@@ -38,7 +38,7 @@ class _Waiting(msgspec.Struct, gc=False):
     call: View
 
 
-class Pairing:
+class PairedPrompt:
     """A prompt that grows with its history: taking one more entry costs the same however long it is."""
 
     def __init__(self, takes: Modalities) -> None:
@@ -49,13 +49,13 @@ class Pairing:
         self._waiting: dict[Key, list[_Waiting]] = {}
         self._called: set[Key] = set()
 
-    def take(self, entries: Sequence[Entry]) -> None:
+    def take(self, entries: Sequence[HistoryEntry]) -> None:
         """Take the entries that are new since the last time."""
         for index in range(self.taken, len(entries)):
             self._take(entries[index])
         self.taken = len(entries)
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: HistoryEntry) -> None:
         view = entry.view
         answered = output_key(view)
         if answered is not None:
@@ -115,7 +115,7 @@ def stands_alone(view: View) -> bool:
     return isinstance(view, items.ToolSearchOutput) and view.execution == "server"
 
 
-def counterpart(entries: Sequence[Entry], of: Entry) -> int | None:
+def counterpart(entries: Sequence[HistoryEntry], of: HistoryEntry) -> int | None:
     """Return the place of the first entry that makes a pair with a call or an output, if there is one."""
     called, answered = call_key(of.view), output_key(of.view)
     if called is not None:

@@ -21,7 +21,7 @@ from commonplace.errors import BudgetSpent
 from commonplace.state import usage
 from commonplace.state.database import Database
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
-from commonplace.state.usage import Limits, Spent
+from commonplace.state.usage import Limits, SpentTotals
 
 _NONE: Final = Limits()
 _WORK: Final = {EXTRACTION: "reading sessions", CONSOLIDATION: "putting the memory together"}
@@ -55,7 +55,7 @@ class Unlimited:
     """No limits; only counts."""
 
     def __init__(self) -> None:
-        self.total = Spent()
+        self.total = SpentTotals()
 
     async def allowed(self, tokens: int) -> None:
         """Allow everything."""
@@ -87,7 +87,7 @@ class Budget:
         kind: str = EXTRACTION,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.total = Spent()
+        self.total = SpentTotals()
         """What this run has cost."""
         self._database = database
         self._now = now
@@ -112,10 +112,10 @@ class Budget:
         """
         async with self._books:
             waiting, reserved = len(self._open), sum(self._open.values()) + tokens
-            run = Spent(self.total.requests + waiting + 1, self.total.tokens + reserved, self._elapsed())
+            run = SpentTotals(self.total.requests + waiting + 1, self.total.tokens + reserved, self._elapsed())
             self._refuse_over("run", self._run, run)
             today = await self._today()
-            day = Spent(today.requests + waiting + 1, today.tokens + reserved, today.seconds + self._unnoted())
+            day = SpentTotals(today.requests + waiting + 1, today.tokens + reserved, today.seconds + self._unnoted())
             self._refuse_over("day", self._day, day)
             self._began = self._monotonic() if self._began is None else self._began
             self._open[anyio.get_current_task().id] = tokens
@@ -154,9 +154,9 @@ class Budget:
         limits = self._run if self._nearest == "run" else self._day
         return self._refusal(self._nearest, f"{limits.seconds or 0:,} seconds")
 
-    async def _today(self) -> Spent:
+    async def _today(self) -> SpentTotals:
         if self._day == _NONE:
-            return Spent()
+            return SpentTotals()
         now = self._now()
         return await self._database.read(lambda tx: usage.spent(tx, self._kind, now=now))
 
@@ -167,7 +167,7 @@ class Budget:
         """Return how much of the time is not in the books yet."""
         return max(self._elapsed() - self.total.seconds, 0.0)
 
-    def _refuse_over(self, limit: str, limits: Limits, used: Spent) -> None:
+    def _refuse_over(self, limit: str, limits: Limits, used: SpentTotals) -> None:
         """Raise BudgetSpent if that would be too much; time may be used to its last second."""
         if limits.requests is not None and used.requests > limits.requests:
             raise self._refusal(limit, f"{limits.requests:,} requests")

@@ -22,7 +22,7 @@ from commonplace.learning.run import ConsolidationReport, LearningReport, Learni
 from commonplace.sessions import imports
 from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state.database import Row
-from commonplace.state.extraction_jobs import Terms
+from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION
 
@@ -119,7 +119,7 @@ async def _forecast(home: Home, plan: LearningPlan) -> Forecast | None:
     return await estimate.reading(f"{choice.name}:{choice.slug}", rows)
 
 
-def _bounds(home: Home, plan: LearningPlan) -> tuple[Terms, Callable[[Row], bool], int]:
+def _bounds(home: Home, plan: LearningPlan) -> tuple[ClaimTerms, Callable[[Row], bool], int]:
     terms = select.terms(home.settings, background=False, max_claims=0, since_s=plan.since_s)
     return terms, select.wanted(home.settings), home.now_s()
 

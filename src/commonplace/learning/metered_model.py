@@ -17,7 +17,7 @@ ANSWER: Final = 1_000
 """Tokens that an answer is estimated at before it is there."""
 
 
-class Metered:
+class MeteredModel:
     """A model under limits."""
 
     def __init__(self, model: Model, spending: Spending) -> None:
@@ -33,7 +33,7 @@ class Metered:
         """
         asked = size_of(request)
         await self._spending.allowed(asked + ANSWER)
-        bill = _Bill()
+        bill = _RequestCost()
         try:
             async with aclosing(self._model.stream(request)) as stream:
                 async for event in stream:
@@ -54,7 +54,7 @@ def size_of(request: Request) -> int:
     return approximate_tokens(request.instructions) + tokens_of_bytes(sum(map(len, request.input)) + tools)
 
 
-class _Bill:
+class _RequestCost:
     """What one request cost so far."""
 
     def __init__(self) -> None:

@@ -14,32 +14,32 @@ import msgspec
 
 from commonplace.config import Settings
 from commonplace.learning.budget import Budget
-from commonplace.learning.consolidate.consolidator import Embedded as EmbeddedConsolidator
+from commonplace.learning.consolidate.consolidator import MergeConsolidator
 from commonplace.learning.consolidate.phase2 import Consolidator
 from commonplace.learning.extract.phase1 import Extractor
-from commonplace.learning.extract.rules import Embedded as EmbeddedExtractor
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect, key_environment
 from commonplace.state.home import Home
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
-from commonplace.state.usage import Limits, Spent
+from commonplace.state.usage import Limits, SpentTotals
 
 EMBEDDED: Final = "embedded"
 KINDS: Final = (EXTRACTION, CONSOLIDATION)
 """The kinds of work that a model may do."""
 
 
-class Learners(msgspec.Struct):
+class LearningProviders(msgspec.Struct):
     """Who reads and who writes in one run, and what they cost."""
 
     extractor: Extractor
     consolidator: Consolidator
     budgets: dict[str, Budget]
 
-    def cost(self) -> Spent:
+    def cost(self) -> SpentTotals:
         """Return what the run has cost so far."""
         spent = [budget.total for budget in self.budgets.values()]
-        return Spent(sum(each.requests for each in spent), sum(each.tokens for each in spent))
+        return SpentTotals(sum(each.requests for each in spent), sum(each.tokens for each in spent))
 
 
 def limits(settings: Settings, kind: str, span: str) -> Limits:
@@ -93,7 +93,7 @@ async def check(home: Home) -> None:
 
 
 @asynccontextmanager
-async def open(home: Home) -> AsyncGenerator[Learners]:  # noqa: A001 (as `home.open`)
+async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (as `home.open`)
     """Open the extractor and the consolidator for one run.
 
     Raises:
@@ -107,7 +107,7 @@ async def open(home: Home) -> AsyncGenerator[Learners]:  # noqa: A001 (as `home.
             if choice is not None:
                 models[kind] = (connected(home, choice), choice)
                 budgets[kind] = await budget(home, kind)
-        yield Learners(_extractor(models, budgets), _consolidator(home, models, budgets), budgets)
+        yield LearningProviders(_extractor(models, budgets), _consolidator(home, models, budgets), budgets)
     finally:
         for model, _ in models.values():
             await model.aclose()
@@ -121,16 +121,16 @@ async def budget(home: Home, kind: str) -> Budget:
 
 def _extractor(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Extractor:
     if EXTRACTION not in models:
-        return EmbeddedExtractor()
-    from commonplace.learning.extract.model import ByModel, WithFallback
+        return RuleExtractor()
+    from commonplace.learning.extract.model import FallbackExtractor, ModelExtractor
 
     model, choice = models[EXTRACTION]
-    return WithFallback(ByModel(model, choice, spending=budgets[EXTRACTION]), EmbeddedExtractor())
+    return FallbackExtractor(ModelExtractor(model, choice, spending=budgets[EXTRACTION]), RuleExtractor())
 
 
 def _consolidator(home: Home, models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:
     if CONSOLIDATION not in models:
-        return EmbeddedConsolidator()
+        return MergeConsolidator()
     from commonplace.learning.consolidate.curator import Curator
 
     model, choice = models[CONSOLIDATION]

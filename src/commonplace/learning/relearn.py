@@ -11,9 +11,9 @@ from typing import Final
 
 from commonplace.learning import providers, run
 from commonplace.learning.consolidate import consolidation_input, phase2, provenance
-from commonplace.learning.consolidate.consolidator import Desk, Embedded, entries_of
+from commonplace.learning.consolidate.consolidator import ConsolidationInput, MergeConsolidator, entries_of
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.rules import Embedded as RuleExtractor
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
@@ -35,7 +35,7 @@ def derive_entries(home: Path) -> list[Entry]:
     groups = {one.thread_id: _GROUP.search(one.raw_memory) for one in taught}
     projects = {key: group[1].strip() for key, group in groups.items() if group}
     forgotten, pinned, owned = Forgotten.of(home), decisions.pins(home), decisions.owned(home)
-    return entries_of(Desk(root, taught, projects, notes.read(root), forgotten, pinned, owned))
+    return entries_of(ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned))
 
 
 class Relearner:
@@ -53,7 +53,9 @@ class Relearner:
     async def rebuild(self) -> str:
         """Make the memory's files anew, after whoever is at it; return how that went."""
         database = await self._home.database()
-        phase = phase2.Phase(self._home.settings, database, Embedded(), jobs.this_process(), background=False)
+        phase = phase2.ConsolidationPhase(
+            self._home.settings, database, MergeConsolidator(), jobs.this_process(), background=False
+        )
         report = run.LearningReport()
         await run.consolidate_now(phase, report)
         for warning in report.warnings:
@@ -67,4 +69,4 @@ class Relearner:
         desk.forgotten = forgotten
         desk.is_kept = provenance.is_others(root, mirrored)
         raw_memories.sync(root, desk.inputs)
-        return Embedded().consolidate(desk).entries
+        return MergeConsolidator().consolidate(desk).entries

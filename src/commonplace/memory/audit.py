@@ -22,7 +22,7 @@ import msgspec
 
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import handbook
-from commonplace.memory.recall.receipts import Shelf, read, said
+from commonplace.memory.recall.receipts import WorkspaceFiles, read, said
 from commonplace.memory.workspace import layout
 from commonplace.protocol.citations import OPEN
 from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
@@ -80,7 +80,7 @@ def shown(text: str) -> str:
     return flat if len(flat) <= _SHOWN_CHARS else flat[: _SHOWN_CHARS - 1] + "…"
 
 
-def secrets(shelf: Shelf, paths: Iterable[str]) -> Iterator[Finding]:
+def secrets(shelf: WorkspaceFiles, paths: Iterable[str]) -> Iterator[Finding]:
     """Yield the credentials in files: where each stands and of which kind it is."""
     by_line = shelf.lessons()
     for path in paths:
@@ -110,7 +110,7 @@ def unsourced_entries(entries: Iterable[Entry], is_there: Iterable[str]) -> Iter
             )
 
 
-def unsourced_lines(shelf: Shelf, *, has_entries: bool) -> Iterator[Finding]:
+def unsourced_lines(shelf: WorkspaceFiles, *, has_entries: bool) -> Iterator[Finding]:
     """Yield the lessons of `MEMORY.md` that are no entry; where there are no entries, those that name no task."""
     known = shelf.lessons()
     for block in handbook.parse(shelf.text(layout.MEMORY) or "")[0]:
@@ -125,7 +125,7 @@ def unsourced_lines(shelf: Shelf, *, has_entries: bool) -> Iterator[Finding]:
                 )
 
 
-def looping_files(shelf: Shelf, paths: Iterable[str]) -> Iterator[Finding]:
+def looping_files(shelf: WorkspaceFiles, paths: Iterable[str]) -> Iterator[Finding]:
     """Yield notes and summaries that hold what memory told, or that cite themselves."""
     for path in paths:
         if not path.startswith((f"{layout.SUMMARIES}/", f"{layout.NOTES}/")):

@@ -132,7 +132,7 @@ def _distance(entry: Entry, wanted: str) -> tuple[bool, int]:
     return (wanted.lower() not in flat.lower(), abs(len(flat) - len(wanted)))
 
 
-def _nearness(entry: Entry, about: similarity.Words) -> float:
+def _nearness(entry: Entry, about: similarity.ComparedWords) -> float:
     best = 0.0
     for text in (entry.text, *wordings(entry)):
         own = similarity.words(text)

@@ -42,7 +42,7 @@ _JUSTFILES: Final = ("justfile", "Justfile", ".justfile")
 _decode = msgspec.json.Decoder(dict[str, Any])
 
 
-class Gone(msgspec.Struct, frozen=True):
+class StaleName(msgspec.Struct, frozen=True):
     """Something that an entry names and that is not there any more."""
 
     what: Literal["path", "command"]
@@ -56,14 +56,14 @@ def _table() -> dict[str, frozenset[str]]:
     return {name: frozenset(words) for name, words in tomllib.loads(text).items()}
 
 
-class Project:
+class ProjectFolders:
     """The folders of a project on this machine."""
 
     def __init__(self, folders: list[Path], which: Callable[[str], str | None] = shutil.which) -> None:
         self.folders = folders
         self._which = which
 
-    def gone(self, entry: Entry) -> list[Gone]:
+    def gone(self, entry: Entry) -> list[StaleName]:
         """Return what an entry names and the project no longer has, each once."""
         if not self.folders or entry.kind == "failure":
             return []
@@ -72,7 +72,7 @@ class Project:
             found for span in _SPAN.findall(text) for found in self._of_command(span, sure=entry.kind in _PROBABLY)
         ]
         named = {each.name for each in commands}
-        paths = [Gone("path", path, f"{path} is gone") for path in _paths(text) if self._is_gone(path)]
+        paths = [StaleName("path", path, f"{path} is gone") for path in _paths(text) if self._is_gone(path)]
         return list(dict.fromkeys([*(each for each in paths if each.name not in named), *commands]))
 
     def _is_gone(self, path: str) -> bool:
@@ -105,7 +105,7 @@ class Project:
                     return None
         return found
 
-    def _of_command(self, span: str, *, sure: bool) -> Iterator[Gone]:
+    def _of_command(self, span: str, *, sure: bool) -> Iterator[StaleName]:
         folders = self.folders
         for segment in shell.segments(span):
             before = shell.prefix_length(segment.texts)
@@ -119,7 +119,7 @@ class Project:
                 return
             problem = self._unresolved(words, folders)
             if problem:
-                yield Gone("command", span[segment.words[before].start : segment.end], problem)
+                yield StaleName("command", span[segment.words[before].start : segment.end], problem)
 
     def _unresolved(self, words: list[str], folders: list[Path]) -> str | None:
         """Return why a command no longer resolves; None if it does, or if that cannot be told."""

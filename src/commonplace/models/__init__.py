@@ -45,7 +45,7 @@ from commonplace.models.base import (
 from commonplace.models.catalog import ModelInfo, known
 from commonplace.models.instructions import instructions
 from commonplace.models.providers import Choice, choose, connect
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 
 __all__ = [
     "Choice",
@@ -60,10 +60,10 @@ __all__ = [
     "Model",
     "ModelInfo",
     "OutputSchema",
-    "Pace",
     "RateLimits",
     "ReasoningDelta",
     "Request",
+    "RetryPolicy",
     "Retrying",
     "Stop",
     "TextDelta",

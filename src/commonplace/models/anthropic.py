@@ -23,10 +23,10 @@ import msgspec
 from commonplace.models.anthropic_stream import API, MessagesReader
 from commonplace.models.base import CustomTool, FunctionTool, HostedTool, Request, Tool
 from commonplace.models.catalog import ModelInfo, known
-from commonplace.models.dialogue import Assistant, Call, Result, Thought, User, dialogue, fields
+from commonplace.models.dialogue import Assistant, DialogueCall, DialogueResult, Thought, User, dialogue, fields
 from commonplace.models.item_ids import NewId, new_id
 from commonplace.models.reasoning_items import of
-from commonplace.models.tool_names import Names, arguments_of, flat, parameters
+from commonplace.models.tool_names import FlatToolNames, arguments_of, flat, parameters
 from commonplace.protocol.items import Content
 
 VERSION: Final = "2023-06-01"
@@ -76,7 +76,7 @@ class Messages:
 
     def reader(self, request: Request) -> MessagesReader:
         """Return a reader for the answer to this request."""
-        return MessagesReader(Names(request.tools), self._ids, request.model)
+        return MessagesReader(FlatToolNames(request.tools), self._ids, request.model)
 
 
 def _thinking(request: Request, info: ModelInfo, room: int) -> Json:
@@ -130,7 +130,7 @@ def _told(turn: User) -> list[Json]:
     return blocks + [block for part in turn.parts if (block := _block(part))]
 
 
-def _result(result: Result) -> Json:
+def _result(result: DialogueResult) -> Json:
     if isinstance(result.output, str):
         content: Any = result.output or None
     else:
@@ -161,7 +161,7 @@ def _answered(turn: Assistant, model: str) -> list[Any]:
                 whose, _, block = (of(API, part.stored) or "").partition(" ")
                 if block and whose == model:
                     blocks.append(msgspec.Raw(block.encode()))
-            case Call():
+            case DialogueCall():
                 call = {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments_of(part.arguments)}
                 blocks.append(call)
             case Content():

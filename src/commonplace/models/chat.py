@@ -18,10 +18,10 @@ import msgspec
 
 from commonplace.models.base import CustomTool, FunctionTool, HostedTool, Request, Tool
 from commonplace.models.chat_stream import ChatReader
-from commonplace.models.dialogue import Assistant, Call, Thought, User, dialogue, output_text, pictures, plain
+from commonplace.models.dialogue import Assistant, DialogueCall, Thought, User, dialogue, output_text, pictures, plain
 from commonplace.models.item_ids import NewId, new_id
 from commonplace.models.reasoning_items import of
-from commonplace.models.tool_names import Names, flat, parameters
+from commonplace.models.tool_names import FlatToolNames, flat, parameters
 from commonplace.protocol.items import Content
 
 API: Final = "chat"
@@ -68,7 +68,7 @@ class Chat:
 
     def reader(self, request: Request) -> ChatReader:
         """Return a reader for the answer to this request."""
-        return ChatReader(Names(request.tools), self._ids)
+        return ChatReader(FlatToolNames(request.tools), self._ids)
 
 
 def _definition(tool: Tool) -> Any:
@@ -132,7 +132,7 @@ def _answered(turn: Assistant, *, with_reasoning: bool) -> Json | None:
     calls = [
         {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments}}
         for part in turn.parts
-        if isinstance(part, Call)
+        if isinstance(part, DialogueCall)
     ]
     thoughts = [part for part in turn.parts if isinstance(part, Thought) and of(API, part.stored) is not None]
     if not text and not calls:

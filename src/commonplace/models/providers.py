@@ -19,7 +19,7 @@ from commonplace.errors import BadSetting
 from commonplace.models import catalog
 from commonplace.models.base import Model
 from commonplace.models.catalog import ModelInfo
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 
 EXAMPLE: Final = "openai:gpt-5.4"
 HOW: Final = (
@@ -123,7 +123,7 @@ def provider(settings: Settings, name: str) -> Provider:
     return row
 
 
-def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: Pace | None = None) -> Model:
+def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: RetryPolicy | None = None) -> Model:
     """Return a model that can be asked; nothing is sent before it is.
 
     Raises:
@@ -145,7 +145,7 @@ def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: 
         headers=row.headers,
         trust_env=row.trust_env,
     )
-    return HttpModel(endpoint, _api(row), pace or Pace(idle=row.idle_seconds, retries=row.retries))
+    return HttpModel(endpoint, _api(row), pace or RetryPolicy(idle=row.idle_seconds, retries=row.retries))
 
 
 def _api(row: Provider) -> Any:

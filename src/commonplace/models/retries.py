@@ -32,7 +32,7 @@ async def _sleep(seconds: float) -> None:
     await anyio.sleep(seconds)
 
 
-class Pace(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How patient a model is."""
 
     retries: int = 4

@@ -127,12 +127,12 @@ def _is_external(raw: bytes) -> bool:
         return False
 
 
-class _Note(msgspec.Struct):
+class _TitleLine(msgspec.Struct):
     kind: str = ""
     title: str | None = None
 
 
-_note = msgspec.json.Decoder(_Note)
+_note = msgspec.json.Decoder(_TitleLine)
 
 
 def _title(payload: msgspec.Raw) -> str | None:

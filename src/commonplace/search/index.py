@@ -19,10 +19,10 @@ from commonplace.search.rank import analysis, merge
 from commonplace.search.rank.analysis import Analyser
 from commonplace.search.rank.build import Builder, Passage
 from commonplace.search.rank.segment import Segment, unpack_facts
-from commonplace.search.rank.segments import Index, Opened
+from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 from commonplace.state import postings
 from commonplace.state.database import Database, Transaction
-from commonplace.state.postings import Packed, Shelf, Stamp
+from commonplace.state.postings import DocumentStamp, Shelf, StoredSegment
 
 Progress = Callable[[int, int], None]
 _PIECE_DOCUMENTS: Final = 2_000
@@ -32,7 +32,7 @@ _TRIES: Final = 4
 class NewDocument(msgspec.Struct):
     """A document to take in: its name, its state, and how to read it."""
 
-    stamp: Stamp
+    stamp: DocumentStamp
     read: Callable[[], Iterable[Passage]]
     place: str = ""
     kind: str = ""
@@ -60,9 +60,9 @@ async def take_in(
     return passages
 
 
-def _fill(builder: Builder, items: Iterator[NewDocument]) -> list[Stamp]:
+def _fill(builder: Builder, items: Iterator[NewDocument]) -> list[DocumentStamp]:
     """Read documents until there are enough for a segment; one that cannot be read is taken in as empty."""
-    stamps: list[Stamp] = []
+    stamps: list[DocumentStamp] = []
     for item in items:
         builder.add(item.stamp.document, item.place, _readable(item), item.kind)
         stamps.append(item.stamp)
@@ -78,8 +78,8 @@ def _readable(item: NewDocument) -> Iterator[Passage]:
         return
 
 
-def _packed(made: Segment) -> Packed:
-    return Packed(analysis.VERSION, made.passages, made.bits, made.facts, made.buckets)
+def _packed(made: Segment) -> StoredSegment:
+    return StoredSegment(analysis.VERSION, made.passages, made.bits, made.facts, made.buckets)
 
 
 async def tidy(database: Database, root: str, shelf: Shelf) -> None:
@@ -112,10 +112,12 @@ async def _merge(database: Database, root: str, shelf: Shelf, chosen: list[str])
     return await database.write(lambda tx: postings.replace(tx, root, shelf, _packed(made), moved, gone))
 
 
-def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None) -> list[Opened]:
+def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None) -> list[OpenSegment]:
     gone = postings.dropped(tx, root, shelf)
     return [
-        Opened(row["segment_id"], row["bits"], unpack_facts(row["facts"]), gone.get(row["segment_id"], frozenset()))
+        OpenSegment(
+            row["segment_id"], row["bits"], unpack_facts(row["facts"]), gone.get(row["segment_id"], frozenset())
+        )
         for row in postings.segments(tx, root, shelf, analysis.VERSION)
         if names is None or row["segment_id"] in names
     ]
@@ -125,7 +127,7 @@ class OpenIndex(msgspec.Struct):
     """A shelf as it was at a generation."""
 
     generation: int
-    index: Index
+    index: SegmentIndex
 
 
 class SearchIndex:
@@ -143,11 +145,11 @@ class SearchIndex:
         if known is not None and known.generation == generation:
             return known
 
-        def load(tx: Transaction) -> tuple[int, list[Opened]]:
+        def load(tx: Transaction) -> tuple[int, list[OpenSegment]]:
             return postings.generation(tx, self._root, shelf), _open_some(tx, self._root, shelf, None)
 
         generation, opened = await self._database.read(load)
-        found = OpenIndex(generation, Index(opened, known.index if known else None))
+        found = OpenIndex(generation, SegmentIndex(opened, known.index if known else None))
         self._open[shelf] = found
         return found
 

@@ -27,7 +27,7 @@ MONTHS: Final = (
 )  # fmt: skip
 
 
-class Said(msgspec.Struct):
+class SearchableMessage(msgspec.Struct):
     """A message as it is searched and shown."""
 
     role: str
@@ -88,7 +88,7 @@ def inherited_turns(path: Path) -> int:
     return fold.turn
 
 
-def said(line: Line) -> Said | None:
+def said(line: Line) -> SearchableMessage | None:
     """Return what a line of a ledger says; None if nobody says anything in it."""
     if line.type != "response_item":
         return None
@@ -98,7 +98,7 @@ def said(line: Line) -> Said | None:
         return None
 
 
-def _said(view: items.View, line: Line) -> Said | None:
+def _said(view: items.View, line: Line) -> SearchableMessage | None:
     if not isinstance(view, items.Message):
         return None
     origin = line.source()
@@ -114,12 +114,12 @@ def _said(view: items.View, line: Line) -> Said | None:
         return None
     speaker = (origin.name if origin is not None else None) or ""
     source_id = (origin.id if origin is not None else "") or None
-    return Said(view.role, text, speaker, source_id, line.timestamp)
+    return SearchableMessage(view.role, text, speaker, source_id, line.timestamp)
 
 
-def read(path: Path, offsets: Sequence[int]) -> dict[int, Said]:
+def read(path: Path, offsets: Sequence[int]) -> dict[int, SearchableMessage]:
     """Return what is said in the lines that begin at some bytes of a session file; what is not there is left out."""
-    found: dict[int, Said] = {}
+    found: dict[int, SearchableMessage] = {}
     try:
         if reader.is_compressed(path):
             wanted = set(offsets)

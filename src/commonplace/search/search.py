@@ -22,7 +22,7 @@ from commonplace.search.query import Query, ranking
 from commonplace.search.rank import score
 from commonplace.search.rank.recipe import LINES, WEIGHTS, Recipe
 from commonplace.search.rank.segment import Document, Numbers
-from commonplace.search.rank.segments import Index
+from commonplace.search.rank.segments import SegmentIndex
 from commonplace.state import postings
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.home import Home
@@ -149,7 +149,7 @@ class Search:
         return _clean if mask is None else lambda text: mask(_clean(text))
 
 
-def documents_where(index: Index, wanted: Callable[[Document], bool]) -> Numbers:
+def documents_where(index: SegmentIndex, wanted: Callable[[Document], bool]) -> Numbers:
     """Return a mask of the passages whose documents are wanted."""
     return index.passages_of(place for place, each in enumerate(index.documents) if wanted(each))
 

@@ -13,7 +13,7 @@ from commonplace.search.rank import analysis
 from commonplace.state import postings
 from commonplace.state.database import Row, Transaction
 from commonplace.state.home import Home
-from commonplace.state.postings import Shelf, Stamp
+from commonplace.state.postings import DocumentStamp, Shelf
 
 _LARGE: Final = 8 * 2**20
 _GROWTH: Final = 1.25
@@ -55,4 +55,4 @@ def _is_due(row: Row, now_ns: int) -> bool:
 
 def _session(row: Row) -> NewDocument:
     read = partial(passages.of_session, Path(row["path"]), dated=row["source"] == TRANSCRIPT)
-    return NewDocument(Stamp(row["thread_id"], row["size"], row["mtime_ns"]), read)
+    return NewDocument(DocumentStamp(row["thread_id"], row["size"], row["mtime_ns"]), read)

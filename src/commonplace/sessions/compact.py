@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from commonplace.context import compaction
-from commonplace.context.compaction import Compacted, Options
+from commonplace.context.compaction import CompactionLimits, CompactionResult
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
 from commonplace.context.digest.ledger_tally import tallied
-from commonplace.context.reconstruct import Window, reconstruct
+from commonplace.context.reconstruct import WindowIdentity, reconstruct
 from commonplace.models import choose, connect, instructions
 from commonplace.protocol.ids import new_id
 from commonplace.protocol.rollout import OWN_TYPE
@@ -26,8 +26,7 @@ from commonplace.rollout import blobs
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger
 from commonplace.rollout.checkpoint import Tail
-from commonplace.rollout.recorder import Options as Recording
-from commonplace.rollout.recorder import Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -67,11 +66,11 @@ class CompactionRequest(msgspec.Struct, frozen=True):
         return CompactionRequest(self.window, target, digest, self.model)
 
 
-class _Read(msgspec.Struct):
+class _CompactionState(msgspec.Struct):
     """A thread as compaction needs it."""
 
-    made: Compacted
-    window: Window
+    made: CompactionResult
+    window: WindowIdentity
 
 
 @asynccontextmanager
@@ -106,7 +105,7 @@ async def write(
     ledger: Ledger,
     store: BlobStore,
     request: CompactionRequest,
-    recording: Recording,
+    recording: RecorderOptions,
     by: Summariser | None = None,
 ) -> CompactionReport:
     """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
@@ -123,7 +122,7 @@ async def write(
     return _report(made)
 
 
-def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
+def _payload(made: CompactionResult, window: WindowIdentity, now: datetime) -> dict[str, Any]:
     return {
         "message": made.message,
         "replacement_history": [msgspec.json.decode(raw) for raw in made.items],
@@ -135,17 +134,19 @@ def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
     }
 
 
-async def _compacted(ledger: Ledger, store: BlobStore, request: CompactionRequest, by: Summariser | None) -> _Read:
+async def _compacted(
+    ledger: Ledger, store: BlobStore, request: CompactionRequest, by: Summariser | None
+) -> _CompactionState:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
     tally, noted = tallied(ledger)
     target = compaction.TARGET_PERCENT if request.target is None else request.target
     digest = compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
-    options = Options(request.window or noted or WINDOW, target, digest)
-    return _Read(await compaction.compact(found.history.entries, tally, options, by), found.window)
+    options = CompactionLimits(request.window or noted or WINDOW, target, digest)
+    return _CompactionState(await compaction.compact(found.history.entries, tally, options, by), found.window)
 
 
-def _report(made: Compacted) -> CompactionReport:
+def _report(made: CompactionResult) -> CompactionReport:
     kept = [msgspec.Raw(raw) for raw in made.items]
     return CompactionReport(
         made.status,

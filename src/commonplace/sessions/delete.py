@@ -19,7 +19,7 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger
 from commonplace.sessions import index
 from commonplace.sessions.open_thread import open_head
-from commonplace.sessions.resolve import Target, resolve
+from commonplace.sessions.resolve import SessionFile, resolve
 from commonplace.state import outputs
 from commonplace.state.home import Home
 from commonplace.state.threads import ThreadIndex
@@ -92,7 +92,7 @@ async def _remove(home: Home, thread_id: str, files: list[Path] | None, delete_f
     return files
 
 
-async def _release(home: Home, target: Target) -> dict[str, Any]:
+async def _release(home: Home, target: SessionFile) -> dict[str, Any]:
     """Stop listing a thread whose file is another program's, and forget what it taught."""
     thread_id = (await open_head(target)).thread_id
     await _forget_outputs(home, thread_id)

@@ -16,7 +16,7 @@ from commonplace.rollout import fork as forking
 from commonplace.rollout.chain import Ledger, SkipLog
 from commonplace.rollout.fork import Cut
 from commonplace.rollout.private_folders import make_private
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from commonplace.version import __version__
 
 ORIGINATOR = "commonplace"
@@ -33,7 +33,7 @@ _DROPPED_KEYS = frozenset(
 
 
 async def fork(
-    ledger: Ledger, options: Options, store: blobs.BlobStore, *, copy: bool, at: str | None
+    ledger: Ledger, options: RecorderOptions, store: blobs.BlobStore, *, copy: bool, at: str | None
 ) -> tuple[str, Path]:
     """Make the fork; return its id and file.
 

@@ -23,7 +23,7 @@ RETRIES: Final = 3
 RETRY_SECONDS: Final = 3600
 
 
-class Outcome(StrEnum):
+class ClaimRefusal(StrEnum):
     """Why a job was not claimed."""
 
     UP_TO_DATE = "up_to_date"

@@ -10,7 +10,7 @@ from curated import Memory, fact, session, wish
 
 from commonplace.learning.consolidate import consolidator
 from commonplace.memory.files import existing_handbook
-from commonplace.memory.files.raw_memories import Input, stems
+from commonplace.memory.files.raw_memories import RawMemory, stems
 
 pytestmark = pytest.mark.anyio
 FACTS = 20
@@ -23,7 +23,7 @@ def named(number: int) -> str:
     return f"{first}{second}{number}"
 
 
-def small(number: int) -> Input:
+def small(number: int) -> RawMemory:
     """A session that teaches much and was short: more than there is room for."""
     words = [
         fact(f"{named(number * FACTS + place)} keeps its {named(place)} ledger in /srv/{named(number)}/{place}.db")

@@ -9,13 +9,13 @@ from taught_by_model import KNOWLEDGE, raw, summary, tabs
 from commonplace.learning.extract.model import drafts, evidence
 from commonplace.learning.extract.model.drafts import Reference
 from commonplace.learning.extract.model.evidence import Proof
-from commonplace.learning.extract.rules.findings import Evidence
-from commonplace.learning.reading.session_view import Called, Said, Span, View
+from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.session_view import EventSpan, SessionView, ToolUse, UserText
 from commonplace.state.outputs import Output
 
 
-def proof(view: View, quote: str, turn: int | None = 1) -> Proof | None:
-    return evidence.Session(view).proof(Reference(turn, quote))
+def proof(view: SessionView, quote: str, turn: int | None = 1) -> Proof | None:
+    return evidence.QuoteFinder(view).proof(Reference(turn, quote))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_the_person_pasted_is_not_what_they_said() -> None:
 
 
 def test_what_the_person_ran_in_their_own_shell_is_a_command() -> None:
-    found = proof(session(Said(Span(0, 0, 0), "make release-all", "shell")), "make release-all")
+    found = proof(session(UserText(EventSpan(0, 0, 0), "make release-all", "shell")), "make release-all")
 
     assert found is not None
     assert "command" == found.whose
@@ -119,13 +119,13 @@ def test_what_must_not_be_kept_is_no_evidence(said: str) -> None:
 
 
 def test_an_output_has_the_bytes_of_its_own_line() -> None:
-    call = Called(Span(0, 0, 0), "shell", "{}", "make", ok=True, output="built 17 targets")
+    call = ToolUse(EventSpan(0, 0, 0), "shell", "{}", "make", ok=True, output="built 17 targets")
     view = session(user("go"), call)
-    call.output_at = Span(1, 500, 700)
+    call.output_at = EventSpan(1, 500, 700)
     found = proof(view, "built 17 targets")
 
     assert found is not None
-    assert Evidence(Span(1, 500, 700), "built 17 targets", "shown by a command") == found.evidence
+    assert FindingEvidence(EventSpan(1, 500, 700), "built 17 targets", "shown by a command") == found.evidence
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from taught_by_model import choice, says, tabs
 
 from commonplace.errors import BudgetSpent, ExtractionFailed
 from commonplace.learning.budget import Budget
-from commonplace.learning.extract.model import ByModel
+from commonplace.learning.extract.model import ModelExtractor
 from commonplace.models.base import Usage
 from commonplace.models.scripted import ScriptedModel
 from commonplace.state import usage
@@ -45,7 +45,7 @@ async def test_what_was_spent_is_in_the_books_of_the_day(database: Database) -> 
     budget = Budget(database, lambda: NOW)
     async with ScriptedModel(says("bad"), says("bad", usage=Usage(total=50))) as scripted:
         with pytest.raises(ExtractionFailed):
-            await ByModel(scripted, choice(), spending=budget).extract(tabs())
+            await ModelExtractor(scripted, choice(), spending=budget).extract(tabs())
 
     assert [("memory_stage1", 2, 1_050)] == await books(database)
     assert (2, 1_050) == (budget.total.requests, budget.total.tokens)
@@ -68,7 +68,7 @@ async def test_a_model_that_always_answers_nonsense_is_stopped_within_the_limits
     budget = Budget(database, lambda: NOW, run=run, day=day)
     cost = Usage(input=2_600, output=400, total=3_000)
     scripted = ScriptedModel(*[says("nonsense", usage=cost)] * 20)
-    reader = ByModel(scripted, choice(), spending=budget)
+    reader = ModelExtractor(scripted, choice(), spending=budget)
     stopped = 0
     for _ in range(5):
         with pytest.raises((ExtractionFailed, BudgetSpent)) as caught:

@@ -83,7 +83,9 @@ def test_the_same_words_are_heard_the_same_again() -> None:
 
 def test_the_best_kind_is_of_the_likeliest_section() -> None:
     shares = dict.fromkeys(classifier.KINDS, 0.0)
-    heard = classifier.Heard(0.1, {**shares, "failure": 0.3, "environment": 0.25, "decision": 0.2, "rule": 0.15})
+    heard = classifier.KindProbabilities(
+        0.1, {**shares, "failure": 0.3, "environment": 0.25, "decision": 0.2, "rule": 0.15}
+    )
 
     assert "environment" == heard.best
     assert 0.45 == pytest.approx(heard.share(KNOWLEDGE))
@@ -132,7 +134,7 @@ def test_what_does_not_last_is_not_told(text: str) -> None:
 
 def test_after_something_failed_a_dead_end_needs_less() -> None:
     own = sentences.of_text("right, no way around pairing on this firmware.")
-    told = judge.told(own, 0, judge.Scene("answering", failing=True))
+    told = judge.told(own, 0, judge.MessageContext("answering", failing=True))
 
     assert told is not None
     assert "failure" == told.kind
@@ -159,4 +161,4 @@ def test_what_is_said_outright_is_heard_wherever_it_stands(statement: str, messa
     own = sentences.of_text(message.format(statement.rstrip(".")))
     place = next(number for number, each in enumerate(own) if each.text.rstrip(".") == statement.rstrip("."))
 
-    assert judge.told(own, place, judge.Scene("opening")) is not None
+    assert judge.told(own, place, judge.MessageContext("opening")) is not None

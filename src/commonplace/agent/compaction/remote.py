@@ -13,7 +13,7 @@ import msgspec
 from commonplace.agent.session import Session
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import digest
-from commonplace.context.compaction import Compacted, Options, contract, kept_messages, sizes
+from commonplace.context.compaction import CompactionLimits, CompactionResult, contract, kept_messages, sizes
 from commonplace.context.compaction import remote as rules
 from commonplace.context.tokens import approximate_tokens
 from commonplace.errors import ModelError
@@ -22,12 +22,12 @@ from commonplace.models.base import ItemDone, Request
 _TRIGGER = msgspec.json.encode({"type": "compaction_trigger"})
 
 
-async def compact(session: Session, turn: TurnState, options: Options) -> Compacted | None:
+async def compact(session: Session, turn: TurnState, options: CompactionLimits) -> CompactionResult | None:
     """Return the history as the server compacted it; None if it failed, or if its result is not smaller."""
     profile, entries = turn.profile, session.history.entries
     before = sum(entry.tokens for entry in entries)
     if before <= options.target:
-        return Compacted("unchanged", before, before, [entry.raw for entry in entries])
+        return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
     prompt = session.history.for_prompt(profile.choice.info.modalities)
     sent = rules.fitted(prompt, options.window, approximate_tokens(profile.base))
     request = Request(
@@ -54,5 +54,7 @@ async def compact(session: Session, turn: TurnState, options: Options) -> Compac
     tally = session.prompt.tally(str(profile.cwd))
     shown = "\n".join(raw.decode() for raw in kept[:-1])
     score = digest.score(tally, digest.material_of(tally).chances, shown)
-    checked = contract.check(contract.Replaced(entries, kept, options.target, kept_messages.last_request(entries)))
-    return Compacted("compacted", before, after, kept, "", "", score, fallback=False, contract=checked)
+    checked = contract.check(
+        contract.ReplacedHistory(entries, kept, options.target, kept_messages.last_request(entries))
+    )
+    return CompactionResult("compacted", before, after, kept, "", "", score, fallback=False, contract=checked)

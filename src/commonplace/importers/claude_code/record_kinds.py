@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.importers.claude_code.records import Record, blocks, text_of
+from commonplace.importers.claude_code.records import ClaudeRecord, blocks, text_of
 from commonplace.importers.items import SUMMARY, USER, Part, imported
 from commonplace.protocol import fragments, memory_traces
 
@@ -32,7 +32,7 @@ _OWN_WORDS: Final = re.compile(
 )
 
 
-def of_record(record: Record) -> str | None:
+def of_record(record: ClaudeRecord) -> str | None:
     """Return the kind of all texts of a user record where the record itself tells it, else None."""
     if record.is_compact_summary:
         return SUMMARY
@@ -46,7 +46,7 @@ def of_record(record: Record) -> str | None:
     return USER if record.prompt_source else None
 
 
-def parts(record: Record, text: str) -> list[Part]:
+def parts(record: ClaudeRecord, text: str) -> list[Part]:
     """Return a text of a user record, cut where the words of a person and of the program meet."""
     kind = of_record(record)
     if kind is not None:
@@ -101,7 +101,7 @@ def is_from_memory(text: str) -> bool:
     return memory_traces.is_memory_text(inner) or memory_traces.SECTION_OPENING in inner
 
 
-def is_synthetic(record: Record) -> bool:
+def is_synthetic(record: ClaudeRecord) -> bool:
     """Say whether an assistant record holds words of the program, not of the model."""
     message = record.message
     if record.is_api_error_message:

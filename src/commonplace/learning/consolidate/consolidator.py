@@ -24,16 +24,16 @@ from commonplace.learning.consolidate import (
     skills,
     summary,
 )
-from commonplace.learning.consolidate.bullet_sources import Learned, Resting
-from commonplace.learning.consolidate.handbook import Known
-from commonplace.learning.consolidate.skills import Skill
+from commonplace.learning.consolidate.bullet_sources import LearnedEntries, SourcedBullet
+from commonplace.learning.consolidate.handbook import SessionFacts
+from commonplace.learning.consolidate.skills import LearnedSkill
 from commonplace.memory import similarity
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.files import existing_handbook as kept
 from commonplace.memory.files import lesson_parser, validation
-from commonplace.memory.files.raw_memories import Input, stems
+from commonplace.memory.files.raw_memories import RawMemory, stems
 from commonplace.memory.injection import is_injection
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.workspace import layout
@@ -51,11 +51,11 @@ _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
 _SKILL_FILE: Final = re.compile(r"skills/([\w./-]{1,200})/SKILL\.md")
 
 
-class Desk(msgspec.Struct):
+class ConsolidationInput(msgspec.Struct):
     """What a consolidator works with: a staged workspace, and what is known beside its files."""
 
     root: Path
-    inputs: list[Input]
+    inputs: list[RawMemory]
     projects: dict[str, str]
     """The project of each thread."""
     notes: list[Note]
@@ -75,7 +75,7 @@ class Desk(msgspec.Struct):
     """The settings of the memory: how large its files may be."""
 
 
-class Consolidated(msgspec.Struct):
+class ConsolidatedMemory(msgspec.Struct):
     """What the memory holds now."""
 
     entries: list[Entry]
@@ -86,23 +86,23 @@ class Consolidated(msgspec.Struct):
     """What did not fit into the summary."""
 
 
-class Embedded:
+class MergeConsolidator:
     """The consolidator that needs nothing."""
 
     name = "embedded"
 
-    def consolidate(self, desk: Desk) -> Consolidated:
+    def consolidate(self, desk: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files; return what they hold."""
         merged, learned = lessons_of(desk)
         return _write(desk, merged, sessions_of(desk, learned)) if not desk.is_kept else _add(desk, merged, learned)
 
 
-def entries_of(desk: Desk) -> list[Entry]:
+def entries_of(desk: ConsolidationInput) -> list[Entry]:
     """Return what the memory holds, the most useful first, without writing anything."""
     return sorted(lessons_of(desk)[0].entries, key=handbook.rank)
 
 
-def lessons_of(desk: Desk) -> tuple[merge.Merged, list[SessionLesson]]:
+def lessons_of(desk: ConsolidationInput) -> tuple[merge.MergedLessons, list[SessionLesson]]:
     """Return what lessons and notes make, and the lessons of sessions."""
     learned = [
         lesson
@@ -150,7 +150,7 @@ def _unchanged(found: list[SessionLesson], notes: list[Note]) -> list[SessionLes
     return kept
 
 
-def _may_take(note: Note, lesson: SessionLesson, words: similarity.Words) -> bool:
+def _may_take(note: Note, lesson: SessionLesson, words: similarity.ComparedWords) -> bool:
     return _is_older(lesson, note) and _is_meant(lesson, words, note.target or note.text)
 
 
@@ -160,7 +160,7 @@ def _is_older(lesson: SessionLesson, note: Note) -> bool:
     return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
 
 
-def _is_meant(lesson: SessionLesson, words: similarity.Words, text: str) -> bool:
+def _is_meant(lesson: SessionLesson, words: similarity.ComparedWords, text: str) -> bool:
     """Say whether a note names a lesson: by its words, or by most of them."""
     return text.lower() in lesson.text.lower() or similarity.is_same(similarity.words(lesson.words), words)
 
@@ -180,9 +180,9 @@ def _lesson(note: Note) -> SessionLesson:
     return SessionLesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
 
 
-def sessions_of(desk: Desk, learned: list[SessionLesson]) -> dict[str, Known]:
+def sessions_of(desk: ConsolidationInput, learned: list[SessionLesson]) -> dict[str, SessionFacts]:
     """Return the sessions that taught something."""
-    found: dict[str, Known] = {}
+    found: dict[str, SessionFacts] = {}
     sessions = {each.thread_id: each for each in desk.inputs}
     names = stems(desk.inputs)
     for lesson in learned:
@@ -190,7 +190,7 @@ def sessions_of(desk: Desk, learned: list[SessionLesson]) -> dict[str, Known]:
             source = sessions[lesson.thread_id]
             keywords = list(lesson_parser.session_of(source).keywords)
             task = "" if is_injection(lesson.task) else validation.plain(lesson.task)
-            found[lesson.thread_id] = Known(
+            found[lesson.thread_id] = SessionFacts(
                 source,
                 f"{layout.SUMMARIES}/{names[source.thread_id]}.md",
                 lesson.project,
@@ -201,7 +201,7 @@ def sessions_of(desk: Desk, learned: list[SessionLesson]) -> dict[str, Known]:
     return found
 
 
-class Budget(msgspec.Struct, frozen=True):
+class SizeBudget(msgspec.Struct, frozen=True):
     """How large the memory may be."""
 
     most: int
@@ -210,7 +210,7 @@ class Budget(msgspec.Struct, frozen=True):
     """Beyond this, sources are told more briefly."""
 
 
-def budget(inputs: list[Input], percent: int = MemorySettings().percent_of_dialogue) -> Budget:
+def budget(inputs: list[RawMemory], percent: int = MemorySettings().percent_of_dialogue) -> SizeBudget:
     """Return how large `MEMORY.md` and the summary may be together.
 
     That is a share of the dialogue that they were learned from, but never less than a few entries need.
@@ -222,25 +222,25 @@ def budget(inputs: list[Input], percent: int = MemorySettings().percent_of_dialo
         whole += size
         spoken += session.spoken_bytes or size
     least = max(MIN_BUDGET, MIN_PER_SESSION * len(inputs))
-    return Budget(max(least, whole * percent // 100), max(MIN_BUDGET, spoken * percent // 100))
+    return SizeBudget(max(least, whole * percent // 100), max(MIN_BUDGET, spoken * percent // 100))
 
 
-def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consolidated:
+def _write(desk: ConsolidationInput, merged: merge.MergedLessons, known: dict[str, SessionFacts]) -> ConsolidatedMemory:
     allowed = budget(desk.inputs, desk.memory.percent_of_dialogue)
     entries = sorted(merged.entries, key=handbook.rank)
     found = _skills(desk)
     share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
     digest, unlisted = summary.write(entries, known, budget=min(desk.memory.summary_bytes, share))
-    rest = Budget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
+    rest = SizeBudget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
     text, shown = _fit(entries, known, found, rest)
     _write_skills(desk, found)
     put(desk.root / layout.MEMORY, clean(text))
     put(desk.root / layout.SUMMARY, clean(digest))
     ids = {entry.id for entry in shown}
-    return Consolidated(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
+    return ConsolidatedMemory(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
 
 
-def _add(desk: Desk, merged: merge.Merged, learned: list[SessionLesson]) -> Consolidated:
+def _add(desk: ConsolidationInput, merged: merge.MergedLessons, learned: list[SessionLesson]) -> ConsolidatedMemory:
     """Keep the memory that is there, without what nothing supports or holds any more, and add what is new."""
     root = desk.root
     memory = (root / layout.MEMORY).read_text("utf-8", "replace")
@@ -275,10 +275,10 @@ def _add(desk: Desk, merged: merge.Merged, learned: list[SessionLesson]) -> Cons
     here = {entry.id for entry in (*old, *new)}
     untold = [each for each in merged.entries if each.id in desk.hidden and each.id not in covered | here]
     replaced = [(was, now) for was, now in merged.replaced if now.id in here and was.id not in here]
-    return Consolidated(_once([*old, *new, *untold]), replaced, [*left_out, *untold], [])
+    return ConsolidatedMemory(_once([*old, *new, *untold]), replaced, [*left_out, *untold], [])
 
 
-def _kept(desk: Desk, memory: str, merged: merge.Merged) -> tuple[str, list[Resting]]:
+def _kept(desk: ConsolidationInput, memory: str, merged: merge.MergedLessons) -> tuple[str, list[SourcedBullet]]:
     """Return what of a memory stays, and what its bullets rest on."""
     gone = [similarity.words(note.target or note.text) for note in desk.notes if note.action != "remember"]
 
@@ -286,13 +286,13 @@ def _kept(desk: Desk, memory: str, merged: merge.Merged) -> tuple[str, list[Rest
         return said in desk.forgotten or any(similarity.is_same(similarity.words(said), words) for words in gone)
 
     left = kept.supported(memory, lambda path: (desk.root / path).is_file(), is_gone)
-    known = Learned(merged)
+    known = LearnedEntries(merged)
     over = {each.line for each in bullet_sources.bullets(left) if known.is_over(each)}
     left = "\n".join(line for number, line in enumerate(left.split("\n"), 1) if number not in over)
     return left, bullet_sources.trace(bullet_sources.bullets(left), known, kept.by_key(left, by_file(desk)))
 
 
-def _fresh(desk: Desk, told: dict[str, str]) -> set[str]:
+def _fresh(desk: ConsolidationInput, told: dict[str, str]) -> set[str]:
     """Return the sessions and notes that a memory does not name, or that taught something since it named them."""
     sessions = {
         each.thread_id
@@ -307,13 +307,13 @@ def _once(found: list[Entry]) -> list[Entry]:
     return list({entry.id: entry for entry in reversed(found)}.values())[::-1]
 
 
-def by_file(desk: Desk) -> dict[str, Input]:
+def by_file(desk: ConsolidationInput) -> dict[str, RawMemory]:
     """Return the sessions by the files of their summaries."""
     sessions = {each.thread_id: each for each in desk.inputs}
     return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(desk.inputs).items()}
 
 
-def _skills(desk: Desk) -> list[Skill]:
+def _skills(desk: ConsolidationInput) -> list[LearnedSkill]:
     """Return what worked again and again, and nobody asked to forget or removed by hand."""
     found = [
         each
@@ -326,12 +326,14 @@ def _skills(desk: Desk) -> list[Skill]:
     return [skill for skill in made if files[skill.name] not in desk.owned or (desk.root / files[skill.name]).is_file()]
 
 
-def _told(run: repeated_steps.Run) -> str:
+def _told(run: repeated_steps.SuccessfulCommands) -> str:
     """Return steps as a lesson tells them."""
     return f"steps to {run.task}: " + " -> ".join(f"`{step}`" for step in run.steps)
 
 
-def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allowed: Budget) -> tuple[str, list[Entry]]:
+def _fit(
+    entries: list[Entry], known: dict[str, SessionFacts], found: list[LearnedSkill], allowed: SizeBudget
+) -> tuple[str, list[Entry]]:
     """Return MEMORY.md within its budget: told more briefly first, then without the least useful entries."""
     pointers: dict[str, list[str]] = defaultdict(list)
     for skill in found:
@@ -351,7 +353,7 @@ def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allo
     return handbook.write(entries[:low], known, pointers, handbook.LEVELS[-1]), entries[:low]
 
 
-def _write_skills(desk: Desk, found: list[Skill]) -> None:
+def _write_skills(desk: ConsolidationInput, found: list[LearnedSkill]) -> None:
     """Write the skills, and remove those of ours that nothing supports; a person's own stay."""
     folder = desk.root / layout.SKILLS
     wanted = {skill.name for skill in found}

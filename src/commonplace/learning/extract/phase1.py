@@ -7,8 +7,8 @@ and once more out of what an extractor says; so are secrets. What does not have 
 failure, not a memory.
 
 What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
-account with nothing left. So does a server that fails again and again (`Breaker`); the sessions that it failed on count
-as failed.
+account with nothing left. So does a server that fails again and again (`CircuitBreaker`); the sessions that it failed
+on count as failed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
 from commonplace.learning import select
-from commonplace.learning.reading.session_view import Answered, Said, View, read
+from commonplace.learning.reading.session_view import ModelText, SessionView, UserText, read
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import lesson_text, output_shape
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Transaction
-from commonplace.state.extraction_jobs import Extraction
+from commonplace.state.extraction_jobs import ExtractionClaim
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 
@@ -48,16 +48,16 @@ class Extractor(Protocol):
 
     name: str
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         """Return what a session taught; empty texts if nothing."""
         ...
 
 
 @runtime_checkable
-class LastResort(Protocol):
+class LastTryExtractor(Protocol):
     """An extractor that does something else in the last of its tries."""
 
-    async def extract_last(self, view: View) -> Output:
+    async def extract_last(self, view: SessionView) -> Output:
         """Return what a session taught, knowing that there will be no other try."""
         ...
 
@@ -69,7 +69,7 @@ class FailedExtraction(msgspec.Struct):
     reason: str
 
 
-class Extracted(msgspec.Struct):
+class ExtractionResult(msgspec.Struct):
     """What phase 1 did."""
 
     extracted: int = 0
@@ -79,7 +79,7 @@ class Extracted(msgspec.Struct):
     """Why nothing more was read although something may be left."""
 
 
-class Breaker(msgspec.Struct):
+class CircuitBreaker(msgspec.Struct):
     """Stops a run that makes no progress."""
 
     why: str | None = None
@@ -101,15 +101,15 @@ class Breaker(msgspec.Struct):
                 self.why = self.why or f"The model failed {self.failures} times in a row: {error.sentence()}"
 
 
-class _Waits(msgspec.Struct, frozen=True):
+class _SessionDeferred(msgspec.Struct, frozen=True):
     """A session that is not read in this run, and loses nothing by it."""
 
 
-_Results = dict[str, Output | str | _Waits]
+_Results = dict[str, Output | str | _SessionDeferred]
 """What came of each session: what it taught, or why it could not be read."""
 
 
-class Phase(msgspec.Struct):
+class ExtractionPhase(msgspec.Struct):
     """What phase 1 works with."""
 
     settings: Settings
@@ -124,12 +124,12 @@ class Phase(msgspec.Struct):
     """Only sessions that went on after this are read, however old others may be."""
 
 
-async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
+async def run(phase: ExtractionPhase, progress: Progress | None = None) -> ExtractionResult:
     """Extract until nothing is eligible; a background start stops at its limit."""
-    done = Extracted()
+    done = ExtractionResult()
     limit = phase.settings.memory.max_rollouts_per_start if phase.background else phase.limit
     tried: set[str] = set()
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     while (limit is None or limit > 0) and breaker.why is None:
         batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
         if not batch:
@@ -144,7 +144,7 @@ async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
     return done
 
 
-async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
+async def _claim(phase: ExtractionPhase, count: int, tried: set[str]) -> list[ExtractionClaim]:
     """Claim some sessions; one that failed in this run is left for the next."""
     now = _now(phase)
     terms = select.terms(
@@ -152,7 +152,7 @@ async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
     )
     is_wanted = select.wanted(phase.settings)
 
-    def body(tx: Transaction) -> list[Extraction]:
+    def body(tx: Transaction) -> list[ExtractionClaim]:
         return extraction_jobs.claim_next(
             tx,
             terms,
@@ -165,7 +165,9 @@ async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
     return await phase.database.write(body)
 
 
-async def _work(phase: Phase, batch: list[Extraction], done: Extracted, breaker: Breaker) -> None:
+async def _work(
+    phase: ExtractionPhase, batch: list[ExtractionClaim], done: ExtractionResult, breaker: CircuitBreaker
+) -> None:
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
     results: _Results = {}
     claims = [each.claim for each in batch]
@@ -186,17 +188,17 @@ async def _work(phase: Phase, batch: list[Extraction], done: Extracted, breaker:
 
 
 async def _one(
-    phase: Phase,
-    each: Extraction,
+    phase: ExtractionPhase,
+    each: ExtractionClaim,
     forgotten: Forgotten,
     results: _Results,
     limiter: anyio.CapacityLimiter,
-    breaker: Breaker,
+    breaker: CircuitBreaker,
 ) -> None:
     key = each.claim.job_key
     async with limiter:
         if breaker.why is not None:
-            results[key] = _Waits()
+            results[key] = _SessionDeferred()
             return
         try:
             is_last = each.claim.tries_left <= 1
@@ -205,7 +207,7 @@ async def _one(
             breaker.succeeded()
         except NOBODYS_FAULT as error:
             breaker.failed(error)
-            results[key] = _Waits()
+            results[key] = _SessionDeferred()
         except CommonplaceError as error:
             breaker.failed(error)
             results[key] = error.sentence()
@@ -219,32 +221,32 @@ async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgott
     """Return what a session taught, without secrets and without what a person asked to forget."""
     view = await anyio.to_thread.run_sync(_read, path, forgotten)
     view.project = project
-    last = extractor.extract_last if is_last and isinstance(extractor, LastResort) else None
+    last = extractor.extract_last if is_last and isinstance(extractor, LastTryExtractor) else None
     return removal.output(lesson_text.redacted(await (last or extractor.extract)(view)), forgotten)
 
 
-def _read(path: Path, forgotten: Forgotten) -> View:
+def _read(path: Path, forgotten: Forgotten) -> SessionView:
     view = read(path)
     _mask(view, forgotten)
     return view
 
 
-def _mask(view: View, forgotten: Forgotten) -> None:
+def _mask(view: SessionView, forgotten: Forgotten) -> None:
     """Take forgotten sentences out of a session before an extractor reads it."""
     if not forgotten:
         return
     for turn in view.turns:
         for event in turn.events:
-            if isinstance(event, Said | Answered):
+            if isinstance(event, UserText | ModelText):
                 event.text = forgotten.without(event.text)
-        words = [event for event in turn.events if isinstance(event, Said | Answered)]
+        words = [event for event in turn.events if isinstance(event, UserText | ModelText)]
         is_only_talk = len(words) == len(turn.events)
-        if is_only_talk and not any(isinstance(event, Said) and event.text for event in words):
+        if is_only_talk and not any(isinstance(event, UserText) and event.text for event in words):
             turn.events = []  # an answer to nothing would be taken for the beginning of something
-        turn.events = [event for event in turn.events if not isinstance(event, Said | Answered) or event.text]
+        turn.events = [event for event in turn.events if not isinstance(event, UserText | ModelText) or event.text]
 
 
-async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:
+async def _beat(phase: ExtractionPhase, claims: list[Claim], results: _Results) -> None:
     """Keep the claims that are still worked on."""
     lease = phase.settings.memory.extract_lease_seconds
     while True:
@@ -259,17 +261,19 @@ async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:
         await phase.database.write(body)
 
 
-async def _store(phase: Phase, batch: list[Extraction], results: _Results, done: Extracted) -> None:
+async def _store(
+    phase: ExtractionPhase, batch: list[ExtractionClaim], results: _Results, done: ExtractionResult
+) -> None:
     now, root = _now(phase), select.terms(phase.settings, background=False, max_claims=0).home
     forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)  # it may have grown meanwhile
     for key, found in results.items():
         results[key] = removal.output(found, forgotten) if isinstance(found, Output) else found
 
-    def body(tx: Transaction) -> Extracted:
-        stored = Extracted()
+    def body(tx: Transaction) -> ExtractionResult:
+        stored = ExtractionResult()
         for each in batch:
             found, claim = results[each.claim.job_key], each.claim
-            if isinstance(found, _Waits):
+            if isinstance(found, _SessionDeferred):
                 jobs.release(tx, [claim])
             elif isinstance(found, str):
                 if jobs.fail(tx, claim, found, now=now):
@@ -286,5 +290,5 @@ async def _store(phase: Phase, batch: list[Extraction], results: _Results, done:
     done.failed = [*done.failed, *stored.failed]
 
 
-def _now(phase: Phase) -> int:
+def _now(phase: ExtractionPhase) -> int:
     return int(phase.settings.now().timestamp())

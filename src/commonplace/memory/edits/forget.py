@@ -27,7 +27,7 @@ from commonplace.memory.edits import edits, history, manual_edits, notes, remova
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import lesson_parser
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.restore import restore_outputs
 from commonplace.memory.store import KnownEntry, MemoryStore
@@ -249,7 +249,7 @@ def _wordings(text: str) -> Iterator[str]:
 
 
 def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
-    source = Input(
+    source = RawMemory(
         thread_id, 0, "", "", None, found.raw_memory, found.rollout_summary, found.rollout_slug, found.lessons
     )
     return lesson_parser.of_input(source, "")

@@ -49,7 +49,7 @@ def output(found: Output, forgotten: Forgotten) -> Output:
         return found
     if found.lessons is not None and (left := _lessons(found.lessons, forgotten)) is not None:
         return left
-    cut = _Cut(forgotten)
+    cut = _BulletRemover(forgotten)
     raw, summary = cut.text(found.raw_memory), cut.text(found.rollout_summary)
     raw, summary = cut.names(raw), cut.names(summary)
     if not any(line.startswith("- ") and not _REFERENCE.match(line) for line in raw.split("\n")):
@@ -62,7 +62,7 @@ def output(found: Output, forgotten: Forgotten) -> Output:
 def _lessons(stored: str, forgotten: Forgotten) -> Output | None:
     """Return lessons without what was forgotten, rendered anew; None if their text still holds some of it."""
     session = lessons.decode(stored)
-    cut = _Cut(forgotten)
+    cut = _BulletRemover(forgotten)
     tasks = [
         msgspec.structs.replace(
             task,
@@ -105,7 +105,7 @@ def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, O
     return kept, cleaned
 
 
-class _Cut:
+class _BulletRemover:
     """Takes bullets out of texts, and then what their words left elsewhere."""
 
     def __init__(self, forgotten: Forgotten) -> None:

@@ -14,8 +14,8 @@ from typing import Final
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, Entry, Kind, Source, entry_id
 from commonplace.memory.files import handbook as reader
-from commonplace.memory.files.handbook import Block
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.handbook import HandbookBlock
+from commonplace.memory.files.raw_memories import RawMemory
 
 _FILE: Final = re.compile(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
 _UPDATED: Final = re.compile(r"updated_at=([^,)]+)")
@@ -46,7 +46,7 @@ def supported(text: str, is_there: Gone, is_forgotten: Gone) -> str:
 
 
 def _block(
-    block: Block, lines: list[str], end: int, drop: set[int], is_there: Gone, is_forgotten: Gone
+    block: HandbookBlock, lines: list[str], end: int, drop: set[int], is_there: Gone, is_forgotten: Gone
 ) -> dict[int, int]:
     """Mark the lines of a block that go; return the numbers that its tasks have then."""
     left: dict[int, int] = {}
@@ -128,7 +128,7 @@ def summary(text: str, wishes: list[Entry], topics: list[str], *, budget: int) -
     return "\n".join(lines) + "\n"
 
 
-def entries(text: str, by_file: dict[str, Input]) -> list[Entry]:
+def entries(text: str, by_file: dict[str, RawMemory]) -> list[Entry]:
     """Return what a memory holds, each with the sessions of the tasks that it names."""
     found: dict[str, Entry] = {}
     for entry in by_key(text, by_file).values():
@@ -136,7 +136,7 @@ def entries(text: str, by_file: dict[str, Input]) -> list[Entry]:
     return list(found.values())
 
 
-def by_key(text: str, by_file: dict[str, Input]) -> dict[tuple[str, str, str], Entry]:
+def by_key(text: str, by_file: dict[str, RawMemory]) -> dict[tuple[str, str, str], Entry]:
     """Return what a memory holds by scope, section and words."""
     found: dict[tuple[str, str, str], Entry] = {}
     for block in reader.parse(text)[0]:
@@ -154,7 +154,9 @@ def by_key(text: str, by_file: dict[str, Input]) -> dict[tuple[str, str, str], E
     return found
 
 
-def _entry(block: Block, section: str, text: str, sources: dict[int, list[str]], by_file: dict[str, Input]) -> Entry:
+def _entry(
+    block: HandbookBlock, section: str, text: str, sources: dict[int, list[str]], by_file: dict[str, RawMemory]
+) -> Entry:
     numbers = [int(number) for number in _MARK.findall(text)] or list(sources)
     named = list(dict.fromkeys(file for number in numbers for file in sources.get(number, ())))
     words = told(text)

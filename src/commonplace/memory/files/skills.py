@@ -17,7 +17,7 @@ import msgspec
 
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.files import handbook
-from commonplace.memory.files.handbook import Block
+from commonplace.memory.files.handbook import HandbookBlock
 from commonplace.memory.recall import receipts
 from commonplace.memory.workspace import layout
 
@@ -43,10 +43,10 @@ class Skill(msgspec.Struct, frozen=True):
         return self.scope in (None, GLOBAL, scope)
 
 
-ScopeOf = Callable[[Block], str | None]
+ScopeOf = Callable[[HandbookBlock], str | None]
 
 
-def declared(block: Block) -> str | None:
+def declared(block: HandbookBlock) -> str | None:
     """Return the scope that a block says itself, in our words; others describe it in prose."""
     lines = [line.text.strip() for line in block.head]
     is_ours = any(line.startswith("scope: project ") or line == f"scope: {GLOBAL}" for line in lines)

@@ -21,7 +21,7 @@ OWN_SERVER: Final = "commonplace"
 _SILENT: Final = frozenset({"view_image", "update_plan"})
 
 
-class Lines:
+class EventLines:
     """Turns the events of one run into lines."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
 
 if TYPE_CHECKING:
-    from commonplace.clients.registration import Change, Client
+    from commonplace.clients.registration import Client, PlannedChange
 
 _CLIENTS = ("codex", "claude-code")
 _MAX_INPUT = 1024 * 1024
@@ -44,9 +44,9 @@ def command(context: click.Context, port: int | None, allow_notes: bool, project
     """
     if context.invoked_subcommand is not None:
         return
-    from commonplace.surfaces.mcp.server import Options
+    from commonplace.surfaces.mcp.server import ServerOptions
 
-    options = Options(project=project, notes=allow_notes)
+    options = ServerOptions(project=project, notes=allow_notes)
     if port is None:
         from commonplace.surfaces.mcp import stdio
 
@@ -90,7 +90,7 @@ def uninstall(client: str, yes: bool, as_json: bool) -> None:
     _change(name, registration.uninstall(name, os.environ), yes=yes, as_json=as_json)
 
 
-def _change(client: Client, changes: list[Change], *, yes: bool, as_json: bool) -> None:
+def _change(client: Client, changes: list[PlannedChange], *, yes: bool, as_json: bool) -> None:
     from commonplace import config
     from commonplace.clients import registration
 

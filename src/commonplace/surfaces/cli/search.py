@@ -28,7 +28,7 @@ project_option = click.option("--project", metavar="P", help="Only this project:
 since_option = click.option("--since", help=f"Only what was said after this: {TIMES}.")
 
 
-class _Asked(msgspec.Struct):
+class _BatchQuery(msgspec.Struct):
     """One line of `--batch`."""
 
     query: str
@@ -36,7 +36,7 @@ class _Asked(msgspec.Struct):
     project: str | None = None
 
 
-_asked = msgspec.json.Decoder(_Asked)
+_asked = msgspec.json.Decoder(_BatchQuery)
 
 
 @click.command("search")

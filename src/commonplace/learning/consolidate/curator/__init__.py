@@ -16,6 +16,6 @@ change: what did not change is not sent.
 """
 
 from commonplace.learning.consolidate.curator.consolidator import Curator
-from commonplace.learning.consolidate.curator.limits import Settings
+from commonplace.learning.consolidate.curator.limits import CuratorLimits
 
-__all__ = ["Curator", "Settings"]
+__all__ = ["Curator", "CuratorLimits"]

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 import msgspec
 
 from commonplace.learning.consolidate import bullet_sources
-from commonplace.learning.consolidate.bullet_sources import Resting
-from commonplace.learning.consolidate.consolidator import Consolidated, Desk, by_file
+from commonplace.learning.consolidate.bullet_sources import SourcedBullet
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, by_file
 from commonplace.learning.consolidate.curator import grounding, summary_checks
-from commonplace.learning.consolidate.curator.changes import Base
+from commonplace.learning.consolidate.curator.changes import CurationBase
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import existing_handbook
 from commonplace.memory.files import handbook as reader
@@ -27,16 +27,16 @@ from commonplace.memory.workspace import layout
 _SHOWN = 100
 
 
-class Reviewed(msgspec.Struct):
+class CurationReview(msgspec.Struct):
     """What a model left, and what is wrong with it."""
 
-    consolidated: Consolidated
+    consolidated: ConsolidatedMemory
     problems: list[str]
-    found: list[Resting] = []
+    found: list[SourcedBullet] = []
     """What each bullet of it is."""
 
 
-def review(desk: Desk, base: Base, shown: set[str]) -> Reviewed:
+def review(desk: ConsolidationInput, base: CurationBase, shown: set[str]) -> CurationReview:
     """Read the memory back, with what each bullet rests on; `shown` are the entries that may be changed."""
     memory = _text(desk, layout.MEMORY)
     before = base.settled
@@ -53,15 +53,15 @@ def review(desk: Desk, base: Base, shown: set[str]) -> Reviewed:
     wrong += _sources(base, memory)
     entries = [each.entry for each in found] + base.loose
     wrong += summary_checks.problems(desk, base, entries, memory)
-    return Reviewed(_consolidated(desk, base, found), wrong, found)
+    return CurationReview(_consolidated(desk, base, found), wrong, found)
 
 
-def _text(desk: Desk, name: str) -> str:
+def _text(desk: ConsolidationInput, name: str) -> str:
     place = desk.root / name
     return place.read_text("utf-8", "replace") if place.is_file() else ""
 
 
-def _bullet(desk: Desk, one: Resting, origins: dict[tuple[int, int], set[str]]) -> Iterator[str]:
+def _bullet(desk: ConsolidationInput, one: SourcedBullet, origins: dict[tuple[int, int], set[str]]) -> Iterator[str]:
     """Yield what is wrong with a bullet that a model wrote."""
     told = one.bullet.told
     if told in desk.forgotten or desk.forgotten.within(told) is not None:  # its words are repeated nowhere
@@ -72,7 +72,7 @@ def _bullet(desk: Desk, one: Resting, origins: dict[tuple[int, int], set[str]]) 
         yield f"MEMORY.md: {_cut(one.bullet.text)!r} {why}."
 
 
-def _ungrounded(desk: Desk, one: Resting) -> str | None:
+def _ungrounded(desk: ConsolidationInput, one: SourcedBullet) -> str | None:
     """Return why a bullet does not rest on what its sessions taught."""
     is_wish = one.bullet.section == "User preferences"
     rests = grounding.wishes(one.rests) if is_wish else one.rests
@@ -86,7 +86,7 @@ def _ungrounded(desk: Desk, one: Resting) -> str | None:
     return why or (grounding.turned(one.bullet.told, rests) if is_wish else None)
 
 
-def _mismarked(one: Resting, origins: dict[tuple[int, int], set[str]]) -> str | None:
+def _mismarked(one: SourcedBullet, origins: dict[tuple[int, int], set[str]]) -> str | None:
     """Return why not, if a bullet names only tasks that did not teach it, though the block has one that did."""
     own = {source.note or source.thread_id or "" for each in one.rests for source in each.sources}
     block, marks = one.bullet.block, one.bullet.marks
@@ -106,7 +106,7 @@ def _origins(memory: str, threads: dict[str, str]) -> dict[tuple[int, int], set[
     return found
 
 
-def _twice(found: list[Resting]) -> Iterator[str]:
+def _twice(found: list[SourcedBullet]) -> Iterator[str]:
     seen: set[tuple[str, str, str]] = set()
     for each in found:
         if each.bullet.key in seen:
@@ -114,7 +114,9 @@ def _twice(found: list[Resting]) -> Iterator[str]:
         seen.add(each.bullet.key)
 
 
-def _missing(desk: Desk, base: Base, found: list[Resting], shown: set[str]) -> Iterator[str]:
+def _missing(
+    desk: ConsolidationInput, base: CurationBase, found: list[SourcedBullet], shown: set[str]
+) -> Iterator[str]:
     """Yield what is no longer there and must be."""
     covered = {each.id for one in found for each in (one.entry, *one.rests)}
     for one in base.resting:
@@ -133,7 +135,7 @@ def _missing(desk: Desk, base: Base, found: list[Resting], shown: set[str]) -> I
         yield f"MEMORY.md: nothing is left for {scope}."
 
 
-def _sources(base: Base, memory: str) -> Iterator[str]:
+def _sources(base: CurationBase, memory: str) -> Iterator[str]:
     """Yield the sources and frames that a model touched: they are not its to change."""
     files = existing_handbook.files(memory)
     for file in existing_handbook.files(base.memory):
@@ -154,7 +156,7 @@ def _frame(memory: str) -> list[str]:
     return lines
 
 
-def _consolidated(desk: Desk, base: Base, found: list[Resting]) -> Consolidated:
+def _consolidated(desk: ConsolidationInput, base: CurationBase, found: list[SourcedBullet]) -> ConsolidatedMemory:
     """Return what the memory holds now."""
     entries: dict[str, Entry] = {}
     for one in found:
@@ -171,7 +173,7 @@ def _consolidated(desk: Desk, base: Base, found: list[Resting]) -> Consolidated:
     left_out, unlisted = (
         [entries[each.id] for each in listed if each.id in entries] for listed in (made.left_out, made.unlisted)
     )
-    return Consolidated(list(entries.values()), [*replaced, *merged], left_out, unlisted)
+    return ConsolidatedMemory(list(entries.values()), [*replaced, *merged], left_out, unlisted)
 
 
 def _cut(text: str) -> str:

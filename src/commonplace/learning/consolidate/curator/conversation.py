@@ -24,8 +24,8 @@ from commonplace.agent.session_environment import IsolatedEnvironment
 from commonplace.agent.turn import run_turn
 from commonplace.errors import CommonplaceError, ConsolidationFailed, ContextTooLong
 from commonplace.learning.consolidate.curator import prompts
-from commonplace.learning.consolidate.curator.limits import Settings
-from commonplace.learning.consolidate.curator.tools import Bench
+from commonplace.learning.consolidate.curator.limits import CuratorLimits
+from commonplace.learning.consolidate.curator.tools import CuratorTools
 from commonplace.learning.extract.model.extractor import output_of
 from commonplace.learning.metered_model import size_of
 from commonplace.models.base import Completed, Event, ItemDone, Model, ReasoningDelta, Request, Stop, TextDelta
@@ -38,10 +38,10 @@ Review = Callable[[], Awaitable[list[str]]]
 """Returns what is wrong with what was written."""
 
 
-class Watched:
+class LimitedModel:
     """A model under the limits of one conversation."""
 
-    def __init__(self, model: Model, name: str, settings: Settings, max_output: int | None) -> None:
+    def __init__(self, model: Model, name: str, settings: CuratorLimits, max_output: int | None) -> None:
         self._model = model
         self._name = name
         self._settings = settings
@@ -109,17 +109,17 @@ class Watched:
         """Leave the connection open: it is not the conversation's."""
 
 
-class Talk(msgspec.Struct):
+class ConversationSetup(msgspec.Struct):
     """What a conversation needs."""
 
     model: Model
     choice: Choice
     name: str
-    settings: Settings
+    settings: CuratorLimits
     now: Callable[[], datetime]
 
 
-async def converse(talk: Talk, root: Path, bench: Bench, message: str, review: Review) -> list[str]:
+async def converse(talk: ConversationSetup, root: Path, bench: CuratorTools, message: str, review: Review) -> list[str]:
     """Let a model work on what a message asks for, and once more on what is wrong with it; return what still is.
 
     Raises:
@@ -127,7 +127,7 @@ async def converse(talk: Talk, root: Path, bench: Bench, message: str, review: R
         BudgetSpent: nothing more may be spent.
         ModelError: the model's server failed.
     """
-    watched = Watched(talk.model, talk.name, talk.settings, output_of(talk.choice))
+    watched = LimitedModel(talk.model, talk.name, talk.settings, output_of(talk.choice))
     failure: CommonplaceError | None = None
     wrong: list[str] = []
     async with anyio.create_task_group() as tasks:
@@ -151,7 +151,7 @@ async def converse(talk: Talk, root: Path, bench: Bench, message: str, review: R
     return wrong
 
 
-def _profile(talk: Talk, root: Path) -> Profile:
+def _profile(talk: ConversationSetup, root: Path) -> Profile:
     return Profile(
         cwd=root,
         home=root,
@@ -172,7 +172,7 @@ def _end(session: Session, why: str) -> None:
         session.turn.stop(why)
 
 
-async def _turn(session: Session, watched: Watched, bench: Bench, message: str, name: str) -> None:
+async def _turn(session: Session, watched: LimitedModel, bench: CuratorTools, message: str, name: str) -> None:
     end = await run_turn(session, user_input.text(message))
     if bench.problem is not None:
         raise ConsolidationFailed(f"{name} was stopped: {bench.problem}.", hint=_LATER)

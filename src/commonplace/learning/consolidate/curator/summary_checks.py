@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.learning.consolidate import bullet_sources
-from commonplace.learning.consolidate.consolidator import Desk
+from commonplace.learning.consolidate.consolidator import ConsolidationInput
 from commonplace.learning.consolidate.curator import grounding
-from commonplace.learning.consolidate.curator.changes import Base, skills
+from commonplace.learning.consolidate.curator.changes import CurationBase, skills
 from commonplace.memory.entries import GLOBAL, Entry, normal
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.workspace import layout
@@ -28,7 +28,7 @@ _NEAR: Final = 0.6
 _SHOWN: Final = 100
 
 
-def problems(desk: Desk, base: Base, entries: list[Entry], memory: str) -> Iterator[str]:
+def problems(desk: ConsolidationInput, base: CurationBase, entries: list[Entry], memory: str) -> Iterator[str]:
     """Yield what is wrong with what a model wrote beside `MEMORY.md`."""
     place = desk.root / layout.SUMMARY
     text = place.read_text("utf-8", "replace") if place.is_file() else ""
@@ -40,7 +40,9 @@ def problems(desk: Desk, base: Base, entries: list[Entry], memory: str) -> Itera
             yield from (f"{path}: {each}" for each in _skill(desk, skill, base.skills.get(path, ""), everything))
 
 
-def _summary(desk: Desk, base: Base, entries: list[Entry], memory: str, text: str) -> Iterator[str]:
+def _summary(
+    desk: ConsolidationInput, base: CurationBase, entries: list[Entry], memory: str, text: str
+) -> Iterator[str]:
     before, known = set(base.summary.split("\n")), _by_scope(memory)
     section, scope, profile = "", GLOBAL, 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -102,7 +104,7 @@ def _by_scope(memory: str) -> dict[str, str]:
     return found
 
 
-def _skill(desk: Desk, text: str, before: str, everything: str) -> Iterator[str]:
+def _skill(desk: ConsolidationInput, text: str, before: str, everything: str) -> Iterator[str]:
     known = set(before.split("\n"))
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line in known or line == "---" or line.startswith(("name:", "#")):

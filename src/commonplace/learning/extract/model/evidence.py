@@ -22,9 +22,9 @@ from typing import Final, Literal
 import msgspec
 
 from commonplace.learning.extract.model.drafts import Reference
-from commonplace.learning.extract.rules.findings import Evidence, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, quote
 from commonplace.learning.reading import exclusions, sentences
-from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Span, View
+from commonplace.learning.reading.session_view import EventSpan, ModelText, SessionView, ToolUse, UserText, ViewEvent
 from commonplace.protocol import shell
 
 LEAST: Final = 8
@@ -46,12 +46,12 @@ _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "
 class Proof(msgspec.Struct, frozen=True):
     """A quote that was found, and whose words it is."""
 
-    evidence: Evidence
+    evidence: FindingEvidence
     whose: Whose
 
 
 class _Text(msgspec.Struct, frozen=True):
-    at: Span
+    at: EventSpan
     text: str
     whose: Whose
     bare: str
@@ -62,10 +62,10 @@ def bare(text: str) -> str:
     return "".join(text.translate(_PLAIN).split())
 
 
-class Session:
+class QuoteFinder:
     """The texts of a session in which quotes are looked for; made once, used for each of its answers."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: SessionView) -> None:
         self._view = view
         self._known: dict[Reference, Proof | None] = {}
 
@@ -87,13 +87,13 @@ class Session:
     @cached_property
     def folders(self) -> frozenset[str]:
         """The folders that work was done in, as far as calls name them."""
-        calls = (event for event in self._view.events() if isinstance(event, Called))
+        calls = (event for event in self._view.events() if isinstance(event, ToolUse))
         return frozenset(call.folder for call in calls if call.folder) | {self._view.cwd}
 
     @cached_property
-    def _calls(self) -> list[tuple[Called, tuple[str, ...]]]:
+    def _calls(self) -> list[tuple[ToolUse, tuple[str, ...]]]:
         """The calls that ran a command, each with its line from the start and from each command in it."""
-        calls = (event for event in self._view.events() if isinstance(event, Called) and event.command)
+        calls = (event for event in self._view.events() if isinstance(event, ToolUse) and event.command)
         ran = [call for call in calls if not call.is_memory and not call.refused]
         return [(call, tuple(map(bare, _from_each_command(call.command)))) for call in ran]
 
@@ -123,7 +123,9 @@ class Session:
                 continue  # some put an ellipsis where they stop to quote, or an arrow before what came of it
             words = quote(_original(found, wanted))
             return (
-                None if exclusions.is_unfit(words) else Proof(Evidence(found.at, words, HOW[found.whose]), found.whose)
+                None
+                if exclusions.is_unfit(words)
+                else Proof(FindingEvidence(found.at, words, HOW[found.whose]), found.whose)
             )
         return None
 
@@ -153,19 +155,19 @@ def _original(found: _Text, wanted: str) -> str:
     return found.text[places[start] : places[start + len(wanted) - 1] + 1]
 
 
-def _of_event(event: Event) -> Iterator[_Text]:
+def _of_event(event: ViewEvent) -> Iterator[_Text]:
     match event:
-        case Said(voice="shell"):
+        case UserText(voice="shell"):
             yield _text(event.at, event.text, "command")
-        case Said():
+        case UserText():
             own = _text(event.at, "\n".join(sentences.own_lines(event.text)), "person")
             whole = _text(event.at, event.text, "pasted")
             yield own
             if own.bare != whole.bare:
                 yield whole
-        case Answered():
+        case ModelText():
             yield _text(event.at, event.text, "assistant")
-        case Called() if not event.is_memory:
+        case ToolUse() if not event.is_memory:
             is_shell = bool(event.command)
             has_run = is_shell and not event.refused
             yield _text(event.at, event.command or event.arguments, "command" if has_run else "tool")
@@ -175,5 +177,5 @@ def _of_event(event: Event) -> Iterator[_Text]:
             pass
 
 
-def _text(at: Span, text: str, whose: Whose) -> _Text:
+def _text(at: EventSpan, text: str, whose: Whose) -> _Text:
     return _Text(at, text, whose, bare(text))

@@ -14,8 +14,8 @@ import msgspec
 from commonplace.context.tokens import approximate_tokens
 from commonplace.learning.extract.model import session_text
 from commonplace.learning.extract.model.slices import Slice
-from commonplace.learning.instructions import Instructed
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.instructions import InstructionTexts
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.models.base import OutputSchema
 from commonplace.redact import redact
 
@@ -36,7 +36,7 @@ SCHEMA: Final = OutputSchema(
 )
 
 
-_TOLD: Final = Instructed("commonplace.learning.extract.model")
+_TOLD: Final = InstructionTexts("commonplace.learning.extract.model")
 
 
 def version() -> str:
@@ -55,7 +55,7 @@ def overhead() -> int:
     return approximate_tokens(instructions()) + approximate_tokens(_TOLD.text("message")) + 256
 
 
-def message(view: View, part: Slice, number: int, total: int) -> bytes:
+def message(view: SessionView, part: Slice, number: int, total: int) -> bytes:
     """Return the one message that a request has: a slice of a session and what is known about it."""
     context = session_text.context(view)
     if total > 1:

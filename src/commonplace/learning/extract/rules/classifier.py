@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
 _stem = lru_cache(maxsize=8192)(without_ending)
 
 
-class Weights(msgspec.Struct):
+class ClassifierWeights(msgspec.Struct):
     """What was learned from labelled messages."""
 
     kinds: list[str]
@@ -53,7 +53,7 @@ class Weights(msgspec.Struct):
     """Hash of the labelled messages."""
 
 
-class Heard(msgspec.Struct, frozen=True):
+class KindProbabilities(msgspec.Struct, frozen=True):
     """How likely each kind is, between 0 and 1."""
 
     nothing: float
@@ -71,14 +71,14 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 @cache
-def weights() -> Weights:
+def weights() -> ClassifierWeights:
     """Return the weights, read once."""
     data = resources.files("commonplace.learning.extract.rules").joinpath("classifier.json").read_bytes()
-    return msgspec.json.decode(data, type=Weights)
+    return msgspec.json.decode(data, type=ClassifierWeights)
 
 
 @lru_cache(maxsize=1024)
-def listen(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> Heard:
+def listen(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> KindProbabilities:
     """Return what a sentence of a message is likely to be, given what cue words say it is."""
     known = weights()
     total = known.base
@@ -90,7 +90,7 @@ def listen(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind 
     powers = [math.exp((value - top) / SCALE) for value in total]
     whole = sum(powers)
     shares = dict(zip(known.kinds, (power / whole for power in powers), strict=True))
-    return Heard(shares[NOTHING], {kind: shares[kind] for kind in KINDS})
+    return KindProbabilities(shares[NOTHING], {kind: shares[kind] for kind in KINDS})
 
 
 def features(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> set[str]:

@@ -13,12 +13,12 @@ from commonplace.errors import ToolError
 from commonplace.memory.recall.tools import failures, files
 from commonplace.memory.recall.tools.arguments import ReadArguments
 from commonplace.memory.recall.tools.results import Reading
-from commonplace.memory.recall.visibility import Beside, View, blanked
+from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, blanked
 
 BUDGET_TOKENS: Final = 20_000
 
 
-def read(root: files.Root, arguments: ReadArguments, view: View, beside: Beside) -> Reading:
+def read(root: files.MemoryRoot, arguments: ReadArguments, view: Visibility, beside: OwnershipFiles) -> Reading:
     """Read lines of a file.
 
     Raises:

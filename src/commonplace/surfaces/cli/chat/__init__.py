@@ -34,7 +34,7 @@ ASKING = ("untrusted", "on-request", "never")
 _SUB = ("resume", "fork")
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class ChatRequest(msgspec.Struct, kw_only=True):
     """What was asked for."""
 
     action: str = "start"
@@ -87,9 +87,9 @@ class Warnings:
         self.to(text)
 
 
-def _asked(words: tuple[str, ...], options: dict[str, Any]) -> Asked:
+def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ChatRequest:
     """Return what the words and options mean (raises click.UsageError)."""
-    asked = Asked(wishes={name: options[name] for name in ("cwd", "model", "sandbox", "approval")})
+    asked = ChatRequest(wishes={name: options[name] for name in ("cwd", "model", "sandbox", "approval")})
     asked.wishes |= {"roots": tuple(options["roots"]), "source": "cli"}
     rest = list(words)
     if rest:
@@ -113,7 +113,7 @@ def _check_terminal() -> None:
         raise BadInput("chat needs a terminal.", hint='Use `commonplace exec "…"` without one.')
 
 
-async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
+async def _talk(book: Book, asked: ChatRequest, warnings: Warnings) -> int:
     if book.settings.sources["sandbox"] == "default":  # somebody is there to be asked, so that more may be done
         asked.wishes["sandbox"] = asked.wishes["sandbox"] or "workspace-write"
     thread = await _thread(book, asked)
@@ -130,7 +130,7 @@ async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
     return 0 if screen.was_left else 1
 
 
-async def _thread(book: Book, asked: Asked) -> Thread:
+async def _thread(book: Book, asked: ChatRequest) -> Thread:
     """Open the thread that is talked in."""
     if asked.action == "start":
         return await book.start(**asked.wishes)

@@ -17,7 +17,7 @@ from commonplace.version import __version__
 if TYPE_CHECKING:
     from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
-    from commonplace.surfaces.cli.chat.event_view import Shown
+    from commonplace.surfaces.cli.chat.event_view import EventView
     from commonplace.surfaces.cli.chat.questions import Question
     from commonplace.surfaces.cli.chat.screen import Screen
 
@@ -26,14 +26,14 @@ _LISTED: Final = 10
 """Sessions that `/resume` offers."""
 
 
-class Talk(Protocol):
+class ChatConversation(Protocol):
     """The conversation that a command acts on."""
 
     book: Book
     thread: Thread
     wishes: dict[str, Any]
     screen: Screen
-    shown: Shown
+    shown: EventView
     is_busy: bool
 
     def enter(self, text: str) -> None:
@@ -57,10 +57,10 @@ class Talk(Protocol):
         ...
 
 
-class Command(msgspec.Struct, frozen=True):
+class ChatCommand(msgspec.Struct, frozen=True):
     """One command."""
 
-    run: Callable[[Talk, str], Awaitable[None]]
+    run: Callable[[ChatConversation, str], Awaitable[None]]
     takes: str
     does: str
     waits: bool = False
@@ -73,7 +73,7 @@ def parse(text: str) -> tuple[str, str] | None:
     return (found[1], (found[2] or "").strip()) if found else None
 
 
-async def run(talk: Talk, name: str, argument: str) -> None:
+async def run(talk: ChatConversation, name: str, argument: str) -> None:
     """Run a command.
 
     Raises:
@@ -89,7 +89,7 @@ async def run(talk: Talk, name: str, argument: str) -> None:
     await command.run(talk, argument)
 
 
-def greet(talk: Talk) -> None:
+def greet(talk: ChatConversation) -> None:
     """Say where and with whom this is, and what was said last."""
     profile = talk.thread.profile
     here = f"commonplace {__version__} · {_model(talk)} · {profile.cwd} · {profile.sandbox}"
@@ -98,14 +98,14 @@ def greet(talk: Talk) -> None:
     _last(talk)
 
 
-def part(talk: Talk) -> None:
+def part(talk: ChatConversation) -> None:
     """Say how to come back."""
     path = talk.thread.path
     if path is not None and path.exists():
         talk.screen.say(f"To come back: commonplace chat resume {talk.thread.id}", "dim", "end")
 
 
-def _last(talk: Talk) -> None:
+def _last(talk: ChatConversation) -> None:
     """Show the last exchange of a thread that is gone on with."""
     asked, answered = talk.thread.last_words()
     if asked:
@@ -114,12 +114,12 @@ def _last(talk: Talk) -> None:
         talk.shown.answer(answered)
 
 
-def _model(talk: Talk) -> str:
+def _model(talk: ChatConversation) -> str:
     choice = talk.thread.profile.choice
     return f"{choice.name}:{choice.slug}"
 
 
-async def _help(talk: Talk, argument: str) -> None:
+async def _help(talk: ChatConversation, argument: str) -> None:
     rows = [(f"/{name} {command.takes}".rstrip(), command.does) for name, command in COMMANDS.items()]
     width = max(len(name) for name, _ in rows)
     lines = [f"{name.ljust(width)}  {does}" for name, does in rows]
@@ -127,7 +127,7 @@ async def _help(talk: Talk, argument: str) -> None:
     talk.screen.say("\n".join([*lines, "", keys]))
 
 
-async def _status(talk: Talk, argument: str) -> None:
+async def _status(talk: ChatConversation, argument: str) -> None:
     thread, profile = talk.thread, talk.thread.profile
     info = thread.usage
     used = "nothing yet"
@@ -148,19 +148,19 @@ async def _status(talk: Talk, argument: str) -> None:
     talk.screen.say("\n".join(f"{name:8} {value}" for name, value in rows.items()), wraps=False)
 
 
-async def _compact(talk: Talk, argument: str) -> None:
+async def _compact(talk: ChatConversation, argument: str) -> None:
     talk.compact()
 
 
-async def _undo(talk: Talk, argument: str) -> None:
+async def _undo(talk: ChatConversation, argument: str) -> None:
     await _go(talk, redo=False)
 
 
-async def _redo(talk: Talk, argument: str) -> None:
+async def _redo(talk: ChatConversation, argument: str) -> None:
     await _go(talk, redo=True)
 
 
-async def _go(talk: Talk, *, redo: bool) -> None:
+async def _go(talk: ChatConversation, *, redo: bool) -> None:
     done = await talk.thread.undo(redo=redo)
     signs = {"changed": "M", "removed": "D", "recreated": "A"}
     lines = [f"{sign} {path}" for name, sign in signs.items() for path in done[name]]
@@ -171,7 +171,7 @@ async def _go(talk: Talk, *, redo: bool) -> None:
     )
 
 
-async def _fork(talk: Talk, argument: str) -> None:
+async def _fork(talk: ChatConversation, argument: str) -> None:
     old = talk.thread
     if old.path is None or not old.path.exists():
         raise BadInput("Nothing was said yet.", hint="There is nothing to make a copy of.")
@@ -180,7 +180,7 @@ async def _fork(talk: Talk, argument: str) -> None:
     talk.screen.say(f"This is a copy now: {talk.thread.id}. The other one is {old.id}.")
 
 
-async def _resume(talk: Talk, argument: str) -> None:
+async def _resume(talk: ChatConversation, argument: str) -> None:
     if argument:
         await _go_on(talk, argument)
         return
@@ -200,7 +200,7 @@ async def _resume(talk: Talk, argument: str) -> None:
     talk.ask(questions.choice("Which session?", listed, chosen))
 
 
-async def _go_on(talk: Talk, name: str) -> None:
+async def _go_on(talk: ChatConversation, name: str) -> None:
     if name == talk.thread.id:
         raise BadInput("This is that session.", hint="")
     await talk.go_on_in(await talk.book.resume(name, **talk.wishes))
@@ -208,7 +208,7 @@ async def _go_on(talk: Talk, name: str) -> None:
     _last(talk)
 
 
-async def _memory(talk: Talk, argument: str) -> None:
+async def _memory(talk: ChatConversation, argument: str) -> None:
     thread = talk.thread
     if argument in ("on", "off"):
         await thread.set_memory("enabled" if argument == "on" else "disabled")
@@ -224,7 +224,7 @@ async def _memory(talk: Talk, argument: str) -> None:
     )
 
 
-async def _use(talk: Talk, argument: str) -> None:
+async def _use(talk: ChatConversation, argument: str) -> None:
     if argument:
         talk.thread.change(model=argument)
         talk.wishes["model"] = argument
@@ -233,7 +233,7 @@ async def _use(talk: Talk, argument: str) -> None:
         talk.screen.say(f"{_model(talk)}; /model NAME takes another one.")
 
 
-async def _plan(talk: Talk, argument: str) -> None:
+async def _plan(talk: ChatConversation, argument: str) -> None:
     is_on = talk.thread.profile.mode == "plan"
     talk.thread.change(mode="default" if is_on else "plan")
     talk.screen.say(
@@ -241,29 +241,33 @@ async def _plan(talk: Talk, argument: str) -> None:
     )
 
 
-async def _queue(talk: Talk, argument: str) -> None:
+async def _queue(talk: ChatConversation, argument: str) -> None:
     if not argument:
         raise BadInput("There is nothing to keep.", hint="/queue WORDS are said when the agent is done.")
     talk.tell(argument, later=True)
 
 
-async def _quit(talk: Talk, argument: str) -> None:
+async def _quit(talk: ChatConversation, argument: str) -> None:
     talk.screen.leave()
 
 
 COMMANDS: Final = {
-    "compact": Command(_compact, "", "shorten what the next request carries; the record keeps everything", waits=True),
-    "undo": Command(_undo, "", "put the files back as they were before the last turn that changed some", waits=True),
-    "redo": Command(_redo, "", "take the last /undo back", waits=True),
-    "fork": Command(_fork, "", "go on in a copy of this session", waits=True),
-    "resume": Command(
+    "compact": ChatCommand(
+        _compact, "", "shorten what the next request carries; the record keeps everything", waits=True
+    ),
+    "undo": ChatCommand(
+        _undo, "", "put the files back as they were before the last turn that changed some", waits=True
+    ),
+    "redo": ChatCommand(_redo, "", "take the last /undo back", waits=True),
+    "fork": ChatCommand(_fork, "", "go on in a copy of this session", waits=True),
+    "resume": ChatCommand(
         _resume, "[ID]", "go on with another session; without an id, choose one of this folder", waits=True
     ),
-    "memory": Command(_memory, "[on|off]", "what is remembered here; learn from this session or not"),
-    "status": Command(_status, "", "model, folder, sandbox, tokens, thread and file"),
-    "model": Command(_use, "[NAME]", "the model, or another one for later turns"),
-    "plan": Command(_plan, "", "plan mode on or off"),
-    "queue": Command(_queue, "WORDS", "say this when the agent is done, instead of now"),
-    "help": Command(_help, "", "this list"),
-    "quit": Command(_quit, "", "leave, as Ctrl-D does"),
+    "memory": ChatCommand(_memory, "[on|off]", "what is remembered here; learn from this session or not"),
+    "status": ChatCommand(_status, "", "model, folder, sandbox, tokens, thread and file"),
+    "model": ChatCommand(_use, "[NAME]", "the model, or another one for later turns"),
+    "plan": ChatCommand(_plan, "", "plan mode on or off"),
+    "queue": ChatCommand(_queue, "WORDS", "say this when the agent is done, instead of now"),
+    "help": ChatCommand(_help, "", "this list"),
+    "quit": ChatCommand(_quit, "", "leave, as Ctrl-D does"),
 }

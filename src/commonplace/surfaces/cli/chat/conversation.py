@@ -20,7 +20,7 @@ from commonplace.agent.approvals.requests import Decision
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.chat import commands, questions
-from commonplace.surfaces.cli.chat.event_view import Shown
+from commonplace.surfaces.cli.chat.event_view import EventView
 from commonplace.surfaces.cli.chat.questions import Question
 from commonplace.surfaces.cli.chat.screen import Screen
 
@@ -40,7 +40,7 @@ class Conversation:
         self.thread = thread
         self.wishes = wishes
         self.screen = screen
-        self.shown = Shown(screen)
+        self.shown = EventView(screen)
         self.is_busy = False
         """A turn runs, or is about to."""
         self._questions: deque[Question] = deque()

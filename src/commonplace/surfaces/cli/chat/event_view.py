@@ -21,12 +21,12 @@ _KEPT: Final = 2_000
 """Characters of a running command's output that are kept for drawing."""
 
 
-class Shown:
+class EventView:
     """What is on the screen of a conversation."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._streams: dict[str, markdown.Stream] = {}
+        self._streams: dict[str, markdown.MarkdownStream] = {}
         self._running: dict[str, tuple[str, str]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._drawn: tuple[int, list[str]] | None = None
@@ -78,7 +78,7 @@ class Shown:
         """Show one event."""
         match event:
             case events.TextDelta():
-                self._streams.setdefault(event.item_id, markdown.Stream()).feed(event.text)
+                self._streams.setdefault(event.item_id, markdown.MarkdownStream()).feed(event.text)
                 self._soon()
             case events.OutputDelta() if event.item_id in self._running:
                 line, text = self._running[event.item_id]
