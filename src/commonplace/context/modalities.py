@@ -27,7 +27,7 @@ _PARTS_OF: Final = {
 }
 
 
-def supported(raw: bytes, view: items.View, modalities: Collection[str]) -> bytes:
+def with_supported_media(raw: bytes, view: items.View, modalities: Collection[str]) -> bytes:
     """Return the item with what the model does not take replaced; the very same bytes where it takes everything."""
     missing = {kind: text for kind, (name, text) in _STAND_INS.items() if name not in modalities}
     if not missing:

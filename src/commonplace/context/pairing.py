@@ -66,7 +66,7 @@ class PairedPrompt:
                     del self._waiting[answered]
             elif answered not in self._called and not stands_alone(view):
                 return
-        self._slots.append(items.wire(modalities.supported(entry.raw, view, self.takes)))
+        self._slots.append(items.wire(modalities.with_supported_media(entry.raw, view, self.takes)))
         called = call_key(view)
         if called is not None:
             self._called.add(called)

@@ -62,7 +62,7 @@ class Manifest:
         self._compacted = False
         self._happened = self._new = 0
 
-    def compacting(self) -> None:
+    def note_compaction(self) -> None:
         """Note that the turn is about to compact.
 
         Raises:

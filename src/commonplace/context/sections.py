@@ -112,17 +112,17 @@ class AgentsMd(msgspec.Struct, frozen=True):
                 return []
             had = bool(old.get("text"))
         elif isinstance(before, Unknown):
-            had = before.text.strip() != instructions.removed().text
+            had = before.text.strip() != instructions.removal_notice().text
             if text and before.text in (form(text, directory).text for form in (instructions.block, _replacing)):
                 return []
         else:
             had = False
         if not text:
-            return [instructions.removed()] if had else []
+            return [instructions.removal_notice()] if had else []
         return [_replacing(text, directory) if had else instructions.block(text, directory)]
 
 
-_replacing: Final = instructions.replaced
+_replacing: Final = instructions.replacement_block
 
 
 class Collaboration(msgspec.Struct, frozen=True):

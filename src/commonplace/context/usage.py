@@ -139,7 +139,7 @@ class EstimateSums:
         if isinstance(view, items.Reasoning) and view.encrypted_content:
             self._reasoning += count
 
-    def since(self, *, reasoning_included: bool) -> int:
+    def since_last_usage(self, *, reasoning_included: bool) -> int:
         """Return what the last usage does not include.
 
         Servers drop the reasoning of earlier turns from their count unless they announce that they count it; we send it

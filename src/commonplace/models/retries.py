@@ -50,7 +50,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
         """Return our own delay before a repetition, counted from 1."""
         return FIRST_DELAY * 2 ** (attempt - 1) * (1 - JITTER + 2 * JITTER * self.chance())
 
-    def before(self, attempt: int, error: ModelError) -> float | None:
+    def wait_before(self, attempt: int, error: ModelError) -> float | None:
         """Return how long to wait before this repetition, or None if there is to be none."""
         if not error.retryable or attempt > self.retries:
             return None

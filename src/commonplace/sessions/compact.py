@@ -18,7 +18,7 @@ from commonplace.context.compaction import CompactionLimits, CompactionResult
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
-from commonplace.context.digest.ledger_tally import tallied
+from commonplace.context.digest.ledger_tally import tally_ledger
 from commonplace.context.reconstruct import WindowIdentity, reconstruct
 from commonplace.models import choose, connect, instructions
 from commonplace.protocol.ids import uuid7
@@ -140,7 +140,7 @@ async def _compacted(
 ) -> _CompactionState:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
-    tally, noted = tallied(ledger)
+    tally, noted = tally_ledger(ledger)
     target = compaction.TARGET_PERCENT if request.target is None else request.target
     digest = compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
     options = CompactionLimits(request.window or noted or WINDOW, target, digest)

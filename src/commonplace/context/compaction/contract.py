@@ -53,7 +53,9 @@ def _request_kept(replaced: ReplacedHistory, views: list[items.View]) -> bool:
     request = replaced.request
     if request is None:
         return True
-    texts = [kept_messages.said(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)]
+    texts = [
+        kept_messages.message_text(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)
+    ]
     if request.text in texts:
         return True
     if sizes.tokens_of(kept_messages.message(request.text, request.media)) <= replaced.target // 2:

@@ -182,5 +182,5 @@ def _feedback(text: str, *, first_only: bool = False) -> Verdict:
 
 
 def _is_dead_end(own: tuple[Sentence, ...], number: int) -> bool:
-    told = judging.told(own, number)
+    told = judging.judge_sentence(own, number)
     return told is not None and told.kind == "failure"

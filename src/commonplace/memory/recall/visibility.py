@@ -153,7 +153,7 @@ def owner(view: Visibility, path: str, text: str | None, beside: OwnershipFiles)
     return None
 
 
-def visible(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> list[bool] | None:
+def visible_lines(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> list[bool] | None:
     """Say of each line of a file whether it may be seen; None if all may. Lines end with `\\n` alone."""
     if view.scope is None:
         return None
@@ -172,9 +172,9 @@ def visible(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> l
     return None if all(shown) else shown
 
 
-def blanked(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> str:
+def visible_text(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> str:
     """Return a file's text with the lines of other projects blank."""
-    shown = visible(view, path, text, beside)
+    shown = visible_lines(view, path, text, beside)
     if shown is None:
         return text
     return "\n".join(line if shows else "" for line, shows in zip(text.split("\n"), shown, strict=True))

@@ -273,10 +273,10 @@ class _TextOut:
 
     def take(self, event: events.Event) -> None:
         from commonplace.agent import events as kinds
-        from commonplace.surfaces.cli.exec_text import told
+        from commonplace.surfaces.cli.exec_text import event_lines
 
         if isinstance(event, kinds.ItemCompleted | kinds.ItemStarted | kinds.Warned | kinds.Retrying):
-            for line in told(event):
+            for line in event_lines(event):
                 self._say(line)
 
     def closing(self, end: events.End) -> None:

@@ -122,9 +122,9 @@ async def _talk(book: Book, asked: ChatRequest, warnings: Warnings) -> int:
 
     screen = Screen(book.home / "chat_history")
     warnings.to = screen.warn
-    talk = Conversation(book, thread, asked.wishes, screen)
+    conversation = Conversation(book, thread, asked.wishes, screen)
     try:
-        await talk.run()
+        await conversation.run()
     finally:
         warnings.to = output.warn
     return 0 if screen.was_left else 1
