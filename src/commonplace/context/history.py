@@ -66,7 +66,7 @@ class History:
     def record(
         self, raw: bytes | msgspec.Raw, metadata: bytes | msgspec.Raw = b"", policy: TruncationPolicy = OUTPUT_POLICY
     ) -> HistoryEntry | None:
-        """Append one item, its output shortened if need be; None if it is of a kind no history holds.
+        """Append one item, with its output shortened if needed; return None for a kind of item that no history holds.
 
         Raises:
             msgspec.DecodeError: the JSON is not an item.

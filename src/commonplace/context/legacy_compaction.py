@@ -1,4 +1,4 @@
-"""What a compaction of the 2025 format meant: it noted a summary and no replacement, so that is made here (§4.4, 7, 8).
+"""What a compaction of the 2025 format meant: it noted a summary and no replacement, so that is made here.
 
 Kept are the person's own messages, the newest first within a budget, then the summary.
 """

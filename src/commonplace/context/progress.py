@@ -58,7 +58,7 @@ class Manifest:
                 self._known.pop(next(iter(self._known)))
 
     def begin_turn(self) -> None:
-        """Somebody said something: a new turn may compact as often as it needs."""
+        """Begin a turn: each turn may compact as often as it needs."""
         self._compacted = False
         self._happened = self._new = 0
 

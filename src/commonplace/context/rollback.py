@@ -1,4 +1,4 @@
-"""What a rollback leaves: the entries before the last user turns, without the context that was told for them (§3.6)."""
+"""What a rollback leaves: the entries before the last user turns, without the context that was told for them."""
 
 from __future__ import annotations
 

@@ -58,19 +58,19 @@ class Unlimited:
         self.total = SpentTotals()
 
     async def admit(self, tokens: int) -> None:
-        """Allow everything."""
+        """Admit every request."""
 
     async def record(self, requests: int, tokens: int) -> None:
-        """Count it."""
+        """Add the cost to the totals."""
         self.total.requests += requests
         self.total.tokens += tokens
 
     async def seconds_left(self) -> float | None:
-        """There is no limit."""
+        """Return None: there is no limit."""
         return None
 
     def time_refusal(self) -> BudgetSpent:
-        """It is never over."""
+        """Return the refusal; nobody asks for it, because the time never runs out."""
         raise AssertionError
 
 

@@ -31,7 +31,7 @@ class LearningSteps(Protocol):
     """Shows how far learning is."""
 
     def __call__(self, step: str, done: int, total: int | None) -> None:
-        """A step has come so far."""
+        """Show how far a step has come."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Waiting: how often a failed request is sent again, how long between, and how long silence is borne (spec §8.5).
+"""Waiting: how often a failed request is sent again, how long between, and how long silence is borne.
 
 Only errors that may pass are tried again, and only while nothing of the answer has been given out: after that the
 caller, who knows what was recorded, decides. A server's own wish (`Retry-After`) comes before ours; one that asks for

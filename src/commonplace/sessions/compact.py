@@ -109,7 +109,7 @@ async def write(
     recording: RecorderOptions,
     by: Summariser | None = None,
 ) -> CompactionReport:
-    """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
+    """Compact a thread of ours: append the new history and its score to the ledger, and return the report."""
     read = await _compacted(ledger, store, request, by)
     made = read.made
     if made.status == "unchanged":

@@ -1,4 +1,4 @@
-"""Compaction by the model's server, which summarises the conversation in a form that only it can read (spec §4.6).
+"""Compaction by the model's server, which summarises the conversation in a form that only it can read.
 
 It is used only where the settings ask for it. If the server fails, or its result is not smaller, the caller falls back
 to a summary of our own.

@@ -138,7 +138,7 @@ class _ReplacementBuilder:
         return int(self._target * _REQUEST_SHARE)
 
     def _is_alone(self) -> bool:
-        """Whether the request fits whole, though it takes more than its share."""
+        """Say whether the last request fits whole, though it takes more than its share."""
         assert self._request is not None
         whole = sizes.tokens_of(kept_messages.message(self._request.text, self._request.media))
         return whole <= self._target - FLOOR_TOKENS // 2

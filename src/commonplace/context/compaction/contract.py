@@ -49,7 +49,9 @@ def check(replaced: ReplacedHistory) -> dict[str, bool]:
 
 
 def _request_kept(replaced: ReplacedHistory, views: list[items.View]) -> bool:
-    """The last request is there word for word; head and tail of it, if it alone is more than the target."""
+    """Say whether the last request is kept word for word, or its head and tail if it alone is larger than the
+    target.
+    """
     request = replaced.request
     if request is None:
         return True

@@ -1,4 +1,4 @@
-"""Compaction by the provider: what is sent, and what of the history stands beside its answer (spec §4.6)."""
+"""Compaction by the provider: what is sent, and what of the history stands beside its answer."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class Tally:
         self.step, self._answering = first - 1, False
 
     def _begin_answer(self) -> None:
-        """The model begins to answer: what it says and calls until it gets something back is one step."""
+        """Begin a step of the model: everything that it says and calls until it gets something back."""
         if not self._answering:
             self._answering = True
             self.step += 1

@@ -255,7 +255,7 @@ def _called(call: _RawCall, spare_id: str, origin: Origin) -> GeminiCall:
 
 
 def _is_memory_tool(name: str) -> bool:
-    """Gemini writes `mcp_SERVER_TOOL`."""
+    """Say whether a tool is one of a memory server; Gemini names tools of servers `mcp_SERVER_TOOL`."""
     if name.startswith("mcp_") and not name.startswith("mcp__"):
         server, _, tool = name[4:].partition("_")
         return is_memory_tool(f"mcp__{server}__{tool}")

@@ -193,7 +193,7 @@ class _MiniReader:
 
 
 def _interruption(text: Text) -> list[items.Part]:
-    """Part what a person said from the words that the program put in front."""
+    """Separate the person's words from the words that the program puts before them."""
     if isinstance(text, str) and ": " in text:
         before, said = text.split(": ", 1)
         if said.strip() == _NOBODY:

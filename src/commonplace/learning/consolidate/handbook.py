@@ -1,4 +1,4 @@
-"""`MEMORY.md`: entries by project, each with the sessions it rests on (spec §5.5).
+"""`MEMORY.md`: entries by project, each with the sessions it rests on.
 
 One block per project, and one for what holds everywhere; in it the sessions that taught something as tasks, then what
 they taught. The file has a budget. What does not fit is left out from the least useful end, and said; before that,

@@ -66,7 +66,7 @@ class CuratingConsolidator(Protocol):
     """A consolidator with somebody who goes over what it made."""
 
     async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
-        """Better the memory's files; return what they hold.
+        """Improve the memory's files; return what they hold.
 
         Raises:
             BudgetSpent: nothing more may be spent; the files are not to be used.

@@ -88,11 +88,11 @@ class CircuitBreaker(msgspec.Struct):
     """How often in a row a server failed."""
 
     def succeeded(self) -> None:
-        """A session was read."""
+        """Note that a session was read."""
         self.failures = 0
 
     def failed(self, error: CommonplaceError) -> None:
-        """A session was not read."""
+        """Note that a session could not be read."""
         if isinstance(error, NOBODYS_FAULT):
             self.why = self.why or error.sentence()
         elif isinstance(error, ModelError):

@@ -56,7 +56,7 @@ class McpSession:
         return [each for each in answers if each is not None] or None
 
     def close(self) -> None:
-        """The client is gone: whoever waits for its answer goes on without."""
+        """End the session of a client that is gone: requests that wait for its answer go on without it."""
         self._closed = True
         for arrived, _ in self._asked.values():
             arrived.set()
@@ -230,7 +230,7 @@ def _unknown(method: str) -> Fault:
 
 
 def _one_page(params: Json) -> None:
-    """Everything fits on the first page, and no page gave a cursor: whoever has one made it up."""
+    """Refuse a cursor: everything fits on the first page, so no page ever gave one."""
     if params.get("cursor") is not None:
         raise Fault(protocol.INVALID_PARAMS, "There is no page with this cursor.")
 

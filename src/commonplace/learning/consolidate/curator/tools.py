@@ -218,7 +218,7 @@ def _ownership_files(root: files.MemoryRoot) -> OwnershipFiles:
 
 
 class _Tool:
-    """One tool of a tools."""
+    """One of the curator's tools."""
 
     aliases: tuple[str, ...] = ()
     parallel = False

@@ -1,4 +1,4 @@
-"""The memory tools: `list`, `read` and `search` the workspace exactly, and `add_ad_hoc_note` (spec §1).
+"""The memory tools: `list`, `read` and `search` the workspace exactly, and `add_ad_hoc_note`.
 
     folder = Folder(home / "memories")
     call(folder, "search", {"queries": ["pytest"]}, Visibility(scope="github.com/acme/shop", project_of=…))

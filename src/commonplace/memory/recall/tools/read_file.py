@@ -1,4 +1,4 @@
-"""`read`: lines of one file, in a budget (spec §1.4).
+"""`read`: lines of one file, in a budget.
 
 Only `\\n` ends a line; a `\\r` stays. Lines that this reader may not see are blank before anything is counted, so that
 numbers of lines hold and nothing of them is left in what is cut out of the middle.

@@ -1,4 +1,4 @@
-"""`search`: where texts stand in the files below a path, exactly and in the order of paths and lines (spec §1.5).
+"""`search`: where texts stand in the files below a path, exactly and in the order of paths and lines.
 
 Files in which nothing can match are put aside at once, by looking through all of them as one text. The others are
 looked at line by line, with the lines that this reader may not see left out; so a line of another project neither

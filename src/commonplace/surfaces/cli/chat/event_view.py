@@ -125,7 +125,7 @@ class EventView:
         self.changed()
 
     def _heard(self, words: str) -> None:
-        """The turn took in what a person said."""
+        """Take an input of a person out of the queue, because the turn took it in."""
         if words in self._echoed:
             self._echoed.remove(words)
             return
