@@ -116,14 +116,14 @@ async def go_over(folder: Path, sessions: list[RawMemory], *, is_kept: bool, loo
     shutil.copytree(root, staged)
     raw_memories.sync(staged, sessions)
     projects = {each.thread_id: f"example.org/acme/{each.cwd.rpartition('/')[2]}" for each in sessions}
-    desk = ConsolidationInput(staged, sessions, projects, [], Forgotten([]), set(), set(), is_kept, root)
+    material = ConsolidationInput(staged, sessions, projects, [], Forgotten([]), set(), set(), is_kept, root)
     model = Counting(looks=looks)
     maker = Curator(model, _choice(), now=lambda: NOW)
 
     def check(found: list[Entry]) -> list[str]:
         return validation.problems(staged) + list(validation.entries(found))
 
-    await maker.curate(desk, maker.consolidate(desk), check)
+    await maker.curate(material, maker.consolidate(material), check)
     shutil.rmtree(root)
     staged.rename(root)
     return model

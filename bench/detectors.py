@@ -77,7 +77,9 @@ def _alone(seen: SessionView | None, detect: Detector) -> Output:
         return Output("", "")
     found = tasks.cut(seen)
     outcomes.judge(found)
-    return lesson_text.output(assemble.session_lessons(seen, found, retractions.without(list(detect(found)), found)))
+    return lesson_text.output(
+        assemble.session_lessons(seen, found, retractions.without_retracted(list(detect(found)), found))
+    )
 
 
 def _views(case: Case) -> list[SessionView | None]:

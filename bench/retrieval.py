@@ -102,7 +102,7 @@ def _index(said: Sequence[Message], *, dated: bool = True, named: bool = True) -
         order += [message.id for message in each]
     made = builder.segment()
     index = SegmentIndex([OpenSegment("", made.bits, unpack_facts(made.facts))])
-    index.hold({("", number): data for number, data in enumerate(made.buckets)})
+    index.cache_buckets({("", number): data for number, data in enumerate(made.buckets)})
     return index, order
 
 
@@ -147,7 +147,7 @@ def _ranker(index: SegmentIndex, order: list[str], recipe: Recipe = RECIPE, weig
             chosen = (place for place, each in enumerate(index.documents) if each.place == question.project)
             mask = index.passages_of(chosen)
         ranked = score.rank(index, question.question, limit=30, mask=mask, recipe=recipe, weights=weights)
-        found = [each.number for each in hits.chosen(index, ranked, 10)]
+        found = [each.number for each in hits.choose_passages(index, ranked, 10)]
         replies = [hits.reply_of(index, number) for number in found]
         return [
             (order[number], order[reply] if reply is not None else None)
@@ -243,7 +243,7 @@ async def _ask(book: Book) -> dict[str, float]:
     for turn in range(3):
         for question in asked:
             begun = time.perf_counter()
-            index = (await opened.ready("sessions", question)).index
+            index = (await opened.open_for_query("sessions", question)).index
             score.rank(index, question)
             (warm if turn else cold).append(1000 * (time.perf_counter() - begun))
     await book.search.sessions(Query(asked[0]))

@@ -47,7 +47,7 @@ B: Given = {"b": ("2", "untrusted")}
 def test_the_kind_decides_role_and_tag_and_the_value_is_not_escaped(
     key: str, value: str, kind: additional.Kind, role: str, text: str
 ) -> None:
-    told = additional.rendered(key, AdditionalContext(value, kind))
+    told = additional.injected_text(key, AdditionalContext(value, kind))
 
     assert (role, text, f"additional_content.{key}", True) == (told.role, told.text, told.kind, told.alone)
 
@@ -61,7 +61,10 @@ def test_the_kind_decides_role_and_tag_and_the_value_is_not_escaped(
     ],
 )
 def test_a_value_is_cut_in_its_middle_at_a_thousand_tokens(value: str, inside: str) -> None:
-    assert f"<external_k>{inside}</external_k>" == additional.rendered("k", AdditionalContext(value, "untrusted")).text
+    assert (
+        f"<external_k>{inside}</external_k>"
+        == additional.injected_text("k", AdditionalContext(value, "untrusted")).text
+    )
 
 
 def test_entries_stand_one_to_a_message_sorted_by_key_before_the_words_of_the_person() -> None:
@@ -256,7 +259,9 @@ class Turns(RuleBasedStateMachine):
         take = additional.steer if steers else additional.start
         self.remembered, found = take(self.remembered, given, [user("words")])
         news = [key for key in sorted(given) if key not in self.last or self.last[key] != given[key]]
-        assert [additional.rendered(key, given[key]).text for key in news] == [text for _, text in said(found)][:-1]
+        assert [additional.injected_text(key, given[key]).text for key in news] == [text for _, text in said(found)][
+            :-1
+        ]
         assert "words" == said(found)[-1][1]
         self.last = given
 

@@ -107,7 +107,7 @@ async def test_standing_instructions_are_the_same_bytes_after_a_compaction(tmp_p
 
     def told() -> list[bytes]:
         rules = discover(read_global(None), [WorkEnvironment(cwd=str(repository))])
-        return [msgspec.json.encode(item) for item in world_state.full([AgentsMd(rules)])]
+        return [msgspec.json.encode(item) for item in world_state.full_items([AgentsMd(rules)])]
 
     before = told()
     assert any(b"Never push to main." in raw for raw in before)

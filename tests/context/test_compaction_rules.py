@@ -99,12 +99,12 @@ ENVIRONMENT = "<environment_context>\n</environment_context>"
 )
 def test_what_is_kept_when_the_provider_compacts(raw: bytes, in_transcript: bool, beside: bool) -> None:
     assert remote.kept_of_transcript([raw]) == ([raw] if in_transcript else [])
-    assert remote.beside([raw], COMPACTION) == [*([raw] if beside else []), COMPACTION]
+    assert remote.history_around([raw], COMPACTION) == [*([raw] if beside else []), COMPACTION]
 
 
 def test_developer_messages_of_a_client_stay_if_it_wants_that() -> None:
     raw = message("developer", "mine")
-    assert remote.beside([raw], COMPACTION, keep_developer=lambda _: True) == [raw, COMPACTION]
+    assert remote.history_around([raw], COMPACTION, keep_developer=lambda _: True) == [raw, COMPACTION]
 
 
 def test_the_newest_messages_stay_within_a_budget_and_the_one_at_the_edge_is_cut() -> None:
@@ -114,7 +114,7 @@ def test_the_newest_messages_stay_within_a_budget_and_the_one_at_the_edge_is_cut
         message("user", "b" * 400_000, parts=[image]),
         message("user", "c" * 1000),
     )
-    kept = remote.beside([old, edge, new], COMPACTION)
+    kept = remote.history_around([old, edge, new], COMPACTION)
     assert kept[-2:] == [new, COMPACTION]
     assert len(kept) == 3
     cut = json.loads(kept[0])
@@ -128,8 +128,8 @@ def test_outputs_at_the_end_are_left_out_until_the_request_fits() -> None:
         for n in range(4)
     ]
     history = [message("user", "go"), CALL, *outputs]
-    found = remote.fitted(history, window=2_400)
+    found = remote.fitted_history(history, window=2_400)
     assert sizes.total(found) <= 2_400
     assert [remote.LEFT_OUT.encode() in raw for raw in found[2:]] == [False, False, True, True]
-    assert remote.fitted(history, window=10**6) == history
-    assert remote.fitted([message("user", "x" * 10_000)], window=10) == [message("user", "x" * 10_000)]
+    assert remote.fitted_history(history, window=10**6) == history
+    assert remote.fitted_history([message("user", "x" * 10_000)], window=10) == [message("user", "x" * 10_000)]

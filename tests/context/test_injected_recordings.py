@@ -101,7 +101,7 @@ def play(
             if number:
                 history.append(next(left))
             current = TurnContext(turn_id=str(number), cwd=turn.cwd, model=turn.model)
-            held = injected_messages.held(items.view(msgspec.json.encode(item)) for item in history)
+            held = injected_messages.injected_kinds(items.view(msgspec.json.encode(item)) for item in history)
             update = world_state.begin(surroundings(turn, previous), InjectedState(baseline, held), current, reference)
             updates.append(update)
             history += update.items

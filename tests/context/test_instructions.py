@@ -514,7 +514,7 @@ def test_instructions_have_the_form_that_readers_recognise(text: str, directory:
 
 @pytest.mark.parametrize(
     "block",
-    [instructions.block("x", "/r"), instructions.replaced("x", None), instructions.removed()],
+    [instructions.block("x", "/r"), instructions.replacement_block("x", None), instructions.removal_notice()],
 )
 def test_every_form_is_recognised_as_injected(block: instructions.InjectedText) -> None:
     fragment = fragments.recognise(block.text, block.role)

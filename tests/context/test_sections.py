@@ -97,8 +97,8 @@ def test_a_tone_is_remembered_with_its_model(section: Personality, snapshot: dic
 # --- AGENTS.md.
 
 NEW = instructions.block("new", "/r").text
-REPLACED = instructions.replaced("new", "/r").text
-REMOVED = instructions.removed().text
+REPLACED = instructions.replacement_block("new", "/r").text
+REMOVED = instructions.removal_notice().text
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def context(turn_id: str = "1", cwd: str = "/repo") -> TurnContext:
 
 
 def held(found: Sequence[Item]) -> dict[str, str]:
-    return injected_messages.held(items.view(msgspec.json.encode(item)) for item in found)
+    return injected_messages.injected_kinds(items.view(msgspec.json.encode(item)) for item in found)
 
 
 # --- What was known.
@@ -163,9 +163,9 @@ def opening(text: str) -> str:
 
 
 def test_everything_is_told_in_one_order_whatever_order_it_is_given_in() -> None:
-    found = world_state.full(EVERYTHING, OTHERS)
+    found = world_state.full_items(EVERYTHING, OTHERS)
 
-    assert shape(world_state.full(reversed(EVERYTHING), OTHERS)) == shape(found)
+    assert shape(world_state.full_items(reversed(EVERYTHING), OTHERS)) == shape(found)
     assert [
         (
             "developer",

@@ -610,9 +610,9 @@ def test_sessions_are_found_from_any_place_above_them(tmp_path: Path, chats: Pat
 
 
 def test_the_usual_home_is_where_the_program_looks(tmp_path: Path) -> None:
-    assert Path("/else/.gemini") == gemini.usual({"GEMINI_CLI_HOME": "/else", "HOME": "/home/me"})
-    assert Path("/home/me/.gemini") == gemini.usual({"HOME": "/home/me"})
-    assert tmp_path / "user" / ".gemini" == gemini.usual({})
+    assert Path("/else/.gemini") == gemini.default_folder({"GEMINI_CLI_HOME": "/else", "HOME": "/home/me"})
+    assert Path("/home/me/.gemini") == gemini.default_folder({"HOME": "/home/me"})
+    assert tmp_path / "user" / ".gemini" == gemini.default_folder({})
 
 
 REALISTIC: tuple[Json, ...] = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.entries import GLOBAL, Entry, Kind, Source
-from commonplace.memory.recall.receipts import LineRange, ResolvedCitation, WorkspaceFiles, read, said
+from commonplace.memory.recall.receipts import LineRange, ResolvedCitation, WorkspaceFiles, lesson_words, read
 
 SHOP = "github.com/acme/shop"
 ONE = "01a1a0ad-ff00-755f-b16f-66f43360266b"
@@ -166,13 +166,13 @@ def in_memory(words: str, *, more: int = 0) -> LineRange:
 def test_what_stands_at_a_place(
     shelf: WorkspaceFiles, place: LineRange, entries: list[str], threads: list[str]
 ) -> None:
-    found = shelf.at(place)
+    found = shelf.resolve(place)
 
     assert (sorted(found.entries), found.threads, found.problem) == (sorted(entries), threads, None)
 
 
 def test_a_path_may_be_written_whole(shelf: WorkspaceFiles) -> None:
-    assert shelf.at(LineRange(f"{shelf.root}/MEMORY.md", 14, 14)).entries == ["tabs"]
+    assert shelf.resolve(LineRange(f"{shelf.root}/MEMORY.md", 14, 14)).entries == ["tabs"]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_path_may_be_written_whole(shelf: WorkspaceFiles) -> None:
     ],
 )
 def test_a_place_that_is_not_there_is_told_as_that(shelf: WorkspaceFiles, place: LineRange, problem: str) -> None:
-    assert msgspec_fields(shelf.at(place)) == ([], [], problem)
+    assert msgspec_fields(shelf.resolve(place)) == ([], [], problem)
 
 
 def msgspec_fields(found: ResolvedCitation) -> tuple[list[str], list[str], str | None]:
@@ -227,4 +227,4 @@ def test_links_pipes_and_bytes_that_are_no_text_are_not_read(tmp_path: Path) -> 
     ],
 )
 def test_what_a_line_says_is_told_without_what_it_rests_on(line: str, text: str) -> None:
-    assert said(line) == text
+    assert lesson_words(line) == text

@@ -194,7 +194,7 @@ async def test_the_ledger_takes_both_and_its_readers_do(home: Path) -> None:
     assert [event.type for event in told] == ["task_started", "user_message", "agent_message", "task_complete"]
     assert told[2].message == "It is 8080.\n"
     assert kept[-1] == answer()
-    assert session_citations.since(path, 0)[0] == [CitingAnswer((ONE,), (("MEMORY.md", 12, 15),))]
+    assert session_citations.citations_since(path, 0)[0] == [CitingAnswer((ONE,), (("MEMORY.md", 12, 15),))]
 
 
 def test_commands_read_such_a_session(home: Path, commonplace: Command) -> None:

@@ -69,11 +69,11 @@ def test_bytes_that_mean_nothing_are_refused(data: bytes, known: Any, code: int)
 def test_whatever_comes_in_something_can_be_said(data: bytes) -> None:
     for message in protocol.unpack(data).messages:
         if isinstance(message, Refusal):
-            json.loads(protocol.packed(protocol.error(message.id, message.code, message.message)))
+            json.loads(protocol.encode(protocol.error(message.id, message.code, message.message)))
 
 
 def test_an_answer_that_cannot_be_sent_becomes_a_refusal() -> None:
-    said = json.loads(protocol.packed(protocol.result(7, {"text": "\ud800"})))
+    said = json.loads(protocol.encode(protocol.result(7, {"text": "\ud800"})))
 
     assert (said["id"], said["error"]["code"]) == (7, -32603)
 

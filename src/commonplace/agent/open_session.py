@@ -113,9 +113,9 @@ def _session(
 
 
 def _tally(ledger: Ledger) -> Tally:
-    from commonplace.context.digest.ledger_tally import tallied  # slow to load, and only a compaction needs it
+    from commonplace.context.digest.ledger_tally import tally_ledger  # slow to load, and only a compaction needs it
 
-    return tallied(ledger)[0]
+    return tally_ledger(ledger)[0]
 
 
 def _with_id(window: WindowIdentity, environment: SessionEnvironment) -> WindowIdentity:

@@ -36,7 +36,7 @@ class PromptState:
         """The newest snapshot of the sections that the model was told."""
         self.previous_model: str | None = None
         """The model of the last turn, by its slug."""
-        self.held = injected_messages.held(entry.view for entry in history.entries)
+        self.held = injected_messages.injected_kinds(entry.view for entry in history.entries)
         """The injected texts that the history holds, by name."""
         self.skills: Sequence[OfferedSkill] = ()
         """The skills that the model is offered in this turn."""
@@ -51,7 +51,7 @@ class PromptState:
         """Append an item, its output cut to the policy; None if it is of a kind that no history holds."""
         entry = self.history.record(raw, metadata, policy)
         if entry is not None:
-            self.held.update(injected_messages.held([entry.view]))
+            self.held.update(injected_messages.injected_kinds([entry.view]))
             self.progress.see(entry.raw, entry.view)
             if self._counted is not None:
                 self._counted.see(entry.view)
@@ -71,7 +71,7 @@ class PromptState:
             self._counted.roll_back(turns)
 
     def _look_again(self) -> None:
-        self.held = injected_messages.held(entry.view for entry in self.history.entries)
+        self.held = injected_messages.injected_kinds(entry.view for entry in self.history.entries)
 
     # --- What it was told.
 

@@ -35,7 +35,7 @@ def _path(value: Any) -> Path | None:
     return Path(value) if usable else None
 
 
-async def started(told: HookInput, notes: bool) -> str:
+async def start_section(told: HookInput, notes: bool) -> str:
     """Return the section for a session that begins and may write notes or not; nothing when there is no memory."""
     from commonplace.app import book as books
     from commonplace.memory.recall import scoped_prompt
@@ -46,7 +46,7 @@ async def started(told: HookInput, notes: bool) -> str:
     return made.text
 
 
-async def ended(told: HookInput) -> None:
+async def import_ended(told: HookInput) -> None:
     """Import a session that has ended."""
     from commonplace.app import book as books
     from commonplace.sessions import imports

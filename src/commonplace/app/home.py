@@ -46,7 +46,7 @@ def _forgotten_mask(home: Path) -> Mask | None:
     from commonplace.memory.edits.forgotten import FORGOTTEN, Forgotten
 
     forgotten = Forgotten(lines)
-    return lambda text: forgotten.without(text, FORGOTTEN)
+    return lambda text: forgotten.without_forgotten(text, FORGOTTEN)
 
 
 def _referred(settings: Settings) -> ReferredFiles:

@@ -42,7 +42,7 @@ class LastGivenContext(msgspec.Struct, frozen=True):
 
     def merge(self, given: Mapping[str, AdditionalContext]) -> tuple[LastGivenContext, list[InjectedText]]:
         """Return the new memory and what of the map the model has not been told."""
-        told = [rendered(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
+        told = [injected_text(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
         return LastGivenContext(dict(given)), told
 
 
@@ -92,7 +92,7 @@ def _is_refused(char: str) -> bool:
     return char in _REFUSED or char.isspace() or unicodedata.category(char) in ("Cc", "Cs")
 
 
-def rendered(key: str, entry: AdditionalContext) -> InjectedText:
+def injected_text(key: str, entry: AdditionalContext) -> InjectedText:
     """Return an entry as the model gets it: cut, wrapped, not escaped, in a message of its own."""
     value = truncate.truncate(entry.value, VALUE_TOKENS)
     kind = f"additional_content.{key}"

@@ -66,13 +66,13 @@ class History:
     def record(
         self, raw: bytes | msgspec.Raw, metadata: bytes | msgspec.Raw = b"", policy: TruncationPolicy = OUTPUT_POLICY
     ) -> HistoryEntry | None:
-        """Append one item, its output shortened if need be; None if it is of a kind no history holds.
+        """Append one item, with its output shortened if needed; return None for a kind of item that no history holds.
 
         Raises:
             msgspec.DecodeError: the JSON is not an item.
         """
         entry = entries.entry(raw)
-        if not entries.recordable(entry.view) or (isinstance(entry.view, Message) and entry.view.role == "system"):
+        if not entries.is_recordable(entry.view) or (isinstance(entry.view, Message) and entry.view.role == "system"):
             return None
         entry = entries.shortened(entry, metadata, policy)
         self._entries.append(entry)
@@ -88,14 +88,14 @@ class History:
             except (msgspec.DecodeError, RecursionError):
                 damaged += 1
                 continue
-            if entries.recordable(entry.view):
+            if entries.is_recordable(entry.view):
                 kept.append(entry)
         self._become(kept)
         return damaged
 
     def compact_without_replacement(self, summary: str) -> None:
         """Do what a compaction of the 2025 format meant: keep the person's messages, then the summary."""
-        self._become(legacy_compaction.compacted(self._entries, summary))
+        self._become(legacy_compaction.replacement_history(self._entries, summary))
 
     def drop_last_user_turns(self, count: int) -> bool:
         """Roll back; return whether the injected context above the cut went with it (so it must be sent again)."""
@@ -137,7 +137,7 @@ class History:
         """
         self._sums.add(self._entries)
         counted = self.info.last_token_usage.total_tokens if self.info is not None else 0
-        return counted + self._sums.since(reasoning_included=reasoning_included)
+        return counted + self._sums.since_last_usage(reasoning_included=reasoning_included)
 
     def record_usage(self, usage: TokenUsage, window: int | None = None) -> TokenInfo:
         """Note what a response took."""

@@ -52,7 +52,7 @@ def entry(raw: bytes | msgspec.Raw) -> HistoryEntry:
     return HistoryEntry(bytes(raw), items.view(raw))
 
 
-def made(item: dict[str, Any]) -> HistoryEntry:
+def entry_of_item(item: dict[str, Any]) -> HistoryEntry:
     """Return the entry of an item that this program made."""
     return entry(msgspec.json.encode(item))
 
@@ -67,7 +67,7 @@ def parts(field: bytes | msgspec.Raw) -> list[Any]:
     return list(_parts.decode(field))
 
 
-def recordable(view: View) -> bool:
+def is_recordable(view: View) -> bool:
     """Say whether a history can hold the item."""
     return not isinstance(view, items.Other) or view.type in items.HISTORY_KINDS
 
@@ -81,7 +81,7 @@ def shortened(whole: HistoryEntry, metadata: bytes | msgspec.Raw, policy: Trunca
     limit = policy.with_headroom() if noted is None else TruncationPolicy("tokens", noted)
     if isinstance(view.output, str):
         short = truncate.truncate(view.output, limit)
-        return whole if short == view.output else made({**fields(whole.raw), "output": short})
+        return whole if short == view.output else entry_of_item({**fields(whole.raw), "output": short})
     fitted = truncate.truncate_parts(view.output, limit)
     if fitted is None:
         return whole
@@ -92,7 +92,7 @@ def shortened(whole: HistoryEntry, metadata: bytes | msgspec.Raw, policy: Trunca
         if index not in fitted.dropped
     ]
     kept += [{"type": "input_text", "text": note} for note in fitted.notes]
-    return made({**item, "output": kept})
+    return entry_of_item({**item, "output": kept})
 
 
 def _noted_limit(metadata: bytes | msgspec.Raw) -> int | None:

@@ -60,7 +60,7 @@ def _message(group: Sequence[InjectedText]) -> Item:
     }
 
 
-def held(history: Iterable[items.View]) -> dict[str, str]:
+def injected_kinds(history: Iterable[items.View]) -> dict[str, str]:
     """Return which kinds of injected texts a history holds, by their name in the registry: the newest of each."""
     found: dict[str, str] = {}
     for view in history:

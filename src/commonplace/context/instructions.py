@@ -270,11 +270,11 @@ def block(text: str, directory: str | None) -> InjectedText:
     )
 
 
-def replaced(text: str, directory: str | None) -> InjectedText:
+def replacement_block(text: str, directory: str | None) -> InjectedText:
     """Return instructions that stand in for all earlier ones."""
     return block(f"{notice('agents_replaced')}{_BETWEEN}{text}", directory)
 
 
-def removed() -> InjectedText:
+def removal_notice() -> InjectedText:
     """Return the word that earlier instructions no longer hold."""
     return block(notice("agents_removed"), None)

@@ -1,4 +1,4 @@
-"""What a compaction of the 2025 format meant: it noted a summary and no replacement, so that is made here (§4.4, 7, 8).
+"""What a compaction of the 2025 format meant: it noted a summary and no replacement, so that is made here.
 
 Kept are the person's own messages, the newest first within a budget, then the summary.
 """
@@ -19,7 +19,7 @@ USER_TOKENS: Final = 20_000
 NO_SUMMARY: Final = "(no summary available)"
 
 
-def compacted(whole: Sequence[HistoryEntry], summary: str) -> list[HistoryEntry]:
+def replacement_history(whole: Sequence[HistoryEntry], summary: str) -> list[HistoryEntry]:
     """Return the replacement of everything."""
     kept: list[HistoryEntry] = []
     left = USER_TOKENS
@@ -36,7 +36,7 @@ def compacted(whole: Sequence[HistoryEntry], summary: str) -> list[HistoryEntry]
         kept.append(_with_texts(entry, texts if cost <= left else _cut(texts, left)))
         left -= cost
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary or NO_SUMMARY}]}
-    return [*reversed(kept), history_items.made(said)]
+    return [*reversed(kept), history_items.entry_of_item(said)]
 
 
 def _cut(texts: list[str], tokens: int) -> list[str]:
@@ -52,6 +52,6 @@ def _cut(texts: list[str], tokens: int) -> list[str]:
 
 
 def _with_texts(entry: HistoryEntry, texts: list[str]) -> HistoryEntry:
-    return history_items.made(
+    return history_items.entry_of_item(
         {**history_items.fields(entry.raw), "content": [{"type": "input_text", "text": text} for text in texts]}
     )

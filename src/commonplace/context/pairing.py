@@ -1,4 +1,4 @@
-"""From entries to the items of a request: calls and outputs in pairs (spec §3.3).
+"""From entries to the items of a request: calls and outputs in pairs.
 
 A provider refuses a prompt in which a call has no output or an output no call. So every call that was not answered yet
 is followed by an output that says so, and an output before which its call does not stand is left out. Ids may be used
@@ -66,7 +66,7 @@ class PairedPrompt:
                     del self._waiting[answered]
             elif answered not in self._called and not stands_alone(view):
                 return
-        self._slots.append(items.wire(modalities.supported(entry.raw, view, self.takes)))
+        self._slots.append(items.wire(modalities.with_supported_media(entry.raw, view, self.takes)))
         called = call_key(view)
         if called is not None:
             self._called.add(called)
@@ -111,7 +111,7 @@ def output_key(view: View) -> Key | None:
 
 
 def stands_alone(view: View) -> bool:
-    """Outputs of searches that the server ran need no call."""
+    """Say whether an output needs no call: the server ran the search itself."""
     return isinstance(view, items.ToolSearchOutput) and view.execution == "server"
 
 

@@ -204,7 +204,9 @@ class _Scan:
         self.window = self.window or _window(found)
 
     def _reinstate(self) -> None:
-        """Without turn events since the checkpoint, no compaction was part of an undone turn: start from the newest."""
+        """Start from the newest compaction if no turn event follows it: then no compaction was part of an
+        undone turn.
+        """
         if self.undone and not self.saw_turn_events:
             newest = min(self.undone)
             line, self.kept = self.kept[newest], self.kept[:newest]

@@ -1,4 +1,4 @@
-"""What a rollback leaves: the entries before the last user turns, without the context that was told for them (§3.6)."""
+"""What a rollback leaves: the entries before the last user turns, without the context that was told for them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _without_model_switch(kept: list[HistoryEntry], turn_id: str) -> Iterator[Hi
             content = [
                 part for part, gone in zip(history_items.parts(whole["content"]), switch, strict=True) if not gone
             ]
-            yield history_items.made({**whole, "content": content})
+            yield history_items.entry_of_item({**whole, "content": content})
 
 
 def _is_model_switch(text: str | None) -> bool:

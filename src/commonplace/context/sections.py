@@ -112,17 +112,17 @@ class AgentsMd(msgspec.Struct, frozen=True):
                 return []
             had = bool(old.get("text"))
         elif isinstance(before, Unknown):
-            had = before.text.strip() != instructions.removed().text
+            had = before.text.strip() != instructions.removal_notice().text
             if text and before.text in (form(text, directory).text for form in (instructions.block, _replacing)):
                 return []
         else:
             had = False
         if not text:
-            return [instructions.removed()] if had else []
+            return [instructions.removal_notice()] if had else []
         return [_replacing(text, directory) if had else instructions.block(text, directory)]
 
 
-_replacing: Final = instructions.replaced
+_replacing: Final = instructions.replacement_block
 
 
 class Collaboration(msgspec.Struct, frozen=True):
@@ -230,14 +230,14 @@ class StandingText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def guidance(text: str) -> StandingText:
-    """How to use the context window."""
+    """Return the section that explains how to use the context window."""
     name = "context_window_guidance"
     told = _optional(name, text, f"{name}.instructions")
     return StandingText(name=SectionName(name, name, lapses=True), remembered=text, text=told)
 
 
 def realtime(*, active: bool, begins: str, ends: str) -> StandingText:
-    """A spoken conversation that begins and ends."""
+    """Return the section that tells when a spoken conversation begins and ends."""
     texts = [_tagged("realtime_conversation", text, "realtime.instructions") for text in (begins, ends)]
     text, ending = texts
     return StandingText(
@@ -249,28 +249,30 @@ def realtime(*, active: bool, begins: str, ends: str) -> StandingText:
 
 
 def announced(name: Literal["environments", "apps", "plugins"], text: str) -> StandingText:
-    """A facility that is explained when it becomes available, and not again when its explanation changes."""
+    """Return a section that explains a facility when it becomes available, and not again when the explanation
+    changes.
+    """
     section = f"{name}_instructions"
     told = _optional(section, text, f"{name}.instructions")
     return StandingText(name=SectionName(section, name, lapses=True), remembered=bool(text), text=told)
 
 
 def context_window(agent_path: str, text: str) -> StandingText:
-    """The identity of the context window; told anew to another agent."""
+    """Return the section with the identity of the context window; another agent is told it anew."""
     name = "context_window"
     told = _optional(name, text, f"{name}.instructions", alone=True)
     return StandingText(name=SectionName(name, name), remembered=agent_path, text=told)
 
 
 def usage_hint(text: str) -> StandingText:
-    """How to use other agents; a bare text."""
+    """Return the section that explains how to use other agents, as plain text without a tag."""
     told = InjectedText("developer", text, "multi_agent.usage_hint", alone=True) if text else None
     name = SectionName("multi_agent_usage_hint", "multi_agent_role")
     return StandingText(name=name, remembered=told.digest() if told else None, text=told)
 
 
 def multi_agent_mode(mode: str | None, text: str, hint: StandingText | None = None) -> StandingText:
-    """When other agents may be used."""
+    """Return the section that tells when other agents may be used."""
     name = "multi_agent_mode"
     remembered = {"mode": mode, "usage_hint_hash": hint.remembered if hint else None} if mode else {}
     told = _optional(name, text if mode else "", "multi_agent.mode_instructions", alone=True)
@@ -279,7 +281,7 @@ def multi_agent_mode(mode: str | None, text: str, hint: StandingText | None = No
 
 
 def managed(text: str) -> StandingText:
-    """What an administrator wants said; always last."""
+    """Return the section with an administrator's text; it always comes last."""
     tag, kind = "managed_developer_instructions", "managed_developer_instructions.instructions"
     told = _optional(tag, text, kind, alone=True)
     return StandingText(

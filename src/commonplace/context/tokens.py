@@ -1,4 +1,4 @@
-"""How many tokens an item takes, estimated without a tokeniser: a quarter of its bytes, rounded up (spec §3.7).
+"""How many tokens an item takes, estimated without a tokeniser: a quarter of its bytes, rounded up.
 
 Bytes are those of the compact JSON that a request carries, the bookkeeping off. Three things are not counted by their
 letters, because the model does not read them as letters: inline pictures and recordings have a price of their own, and

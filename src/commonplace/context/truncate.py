@@ -1,7 +1,7 @@
 """Head-and-tail truncation of tool outputs, on character boundaries, with a marker that tells how much went.
 
 The result keeps the first and last half of the budget; the marker comes on top of it. One rule serves recording,
-replay and the rebuilding of old compactions (spec §3.2, checked against Codex 0.166). A budget is in tokens or in
+replay and the rebuilding of old compactions. A budget is in tokens or in
 bytes; the two differ in what the marker counts and in whether parts of a list cost whole tokens.
 """
 

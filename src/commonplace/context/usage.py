@@ -1,4 +1,4 @@
-"""Tokens as the server counted them, and what was added since (spec §3.7).
+"""Tokens as the server counted them, and what was added since.
 
 A response's usage is exact for everything up to it. What was recorded after the last thing that the model made is not
 in it and is estimated. `EstimateSums` keeps those estimates up to date, one entry at a time.
@@ -139,7 +139,7 @@ class EstimateSums:
         if isinstance(view, items.Reasoning) and view.encrypted_content:
             self._reasoning += count
 
-    def since(self, *, reasoning_included: bool) -> int:
+    def since_last_usage(self, *, reasoning_included: bool) -> int:
         """Return what the last usage does not include.
 
         Servers drop the reasoning of earlier turns from their count unless they announce that they count it; we send it

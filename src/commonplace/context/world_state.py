@@ -134,7 +134,7 @@ def begin(
     sections = list(sections)
     now = snapshot(sections)
     if reference is None:
-        return WorldStateUpdate(full(sections, [*session, *turn]), {"full": True, "state": now}, True, now)
+        return WorldStateUpdate(full_items(sections, [*session, *turn]), {"full": True, "state": now}, True, now)
     changed = current != reference
     texts = [*_changes(sections, so_far), *(turn if changed else ())]
     world = _record(so_far.baseline, now)
@@ -150,7 +150,7 @@ def step(sections: Iterable[Section], so_far: InjectedState) -> WorldStateUpdate
     )
 
 
-def full(sections: Iterable[Section], others: Sequence[InjectedText] = ()) -> list[Item]:
+def full_items(sections: Iterable[Section], others: Sequence[InjectedText] = ()) -> list[Item]:
     """Return everything as new, as a thread begins or as a compaction puts it back."""
     ranked = [(_place(text), text) for text in others]
     for section in sections:

@@ -16,7 +16,7 @@ from commonplace.rollout.layout import FoundFile
 from commonplace.state.import_files import ImportedFile
 
 
-def look(
+def count_files(
     outcome: ImportOutcome,
     files: Iterable[FoundFile],
     listed: Container[str],
@@ -47,7 +47,7 @@ def look(
         else:
             outcome.updated += 1
         start = _counted(row) if row is not None else 0
-        found, end = session_citations.since(file.path, start) if citing else ([], _end(file))
+        found, end = session_citations.citations_since(file.path, start) if citing else ([], _end(file))
         noted.rows.append(ImportedFile(file.name, CODEX, file.size, file.mtime_ns, ledger_size=end))
         noted.cited.extend(found)
     return noted

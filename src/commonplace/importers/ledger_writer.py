@@ -248,7 +248,9 @@ class _OpenLedger:
         """Return what new answers cite; in a file that was written anew, the old answers do so again."""
         if self._existing is None or self._grows:
             return self._cited
-        return list((Counter(self._cited) - Counter(session_citations.since(self._existing, 0)[0])).elements())
+        return list(
+            (Counter(self._cited) - Counter(session_citations.citations_since(self._existing, 0)[0])).elements()
+        )
 
     def _claim(self, stack: contextlib.ExitStack) -> None:
         """Make sure that nobody writes to a ledger, or did since it was read."""
@@ -306,7 +308,7 @@ class _OpenLedger:
         refs: list[BlobRef] = []
         encoded = msgspec.json.encode(payload.value)
         if b"<oai-mem-citation>" in encoded:
-            self._cited.extend(session_citations.by_item(encoded))
+            self._cited.extend(session_citations.citations_in_item(encoded))
         if len(encoded) > self.place.bound or payload.type == "compacted":
             # What cannot be taken apart (nested too deep, numbers out of range) stays whole in its line.
             with contextlib.suppress(ValueError, RecursionError):

@@ -135,7 +135,7 @@ class SourceImport:
             written, skipped = ledger_writer.write(Path(stamp.path), self._convert, self._place)
         except SessionLeftOut as reason:
             self.outcome.leave_out(str(reason))
-            noted.rows.append(_with(stamp, reason=str(reason)))
+            noted.rows.append(_changed_stamp(stamp, reason=str(reason)))
             return
         except NotASession as error:
             self._failed("unreadable", error.sentence())
@@ -151,9 +151,9 @@ class SourceImport:
         for entry in skipped:
             self.outcome.lines_skipped[entry.reason] = self.outcome.lines_skipped.get(entry.reason, 0) + 1
         if not written:
-            reason = _nothing(skipped)
+            reason = _empty_reason(skipped)
             self.outcome.leave_out(reason)
-            noted.rows.append(_with(stamp, reason=reason))
+            noted.rows.append(_changed_stamp(stamp, reason=reason))
             return
         self._count(written)
         noted.rows.append(_row(stamp, written))
@@ -175,7 +175,7 @@ class SourceImport:
             self.warnings.append(sentence)
 
 
-def _nothing(skipped: list[Skipped]) -> str:
+def _empty_reason(skipped: list[Skipped]) -> str:
     """Return why a file gave no thread."""
     return "not_a_session" if any(entry.reason != "torn" for entry in skipped) else "empty"
 
@@ -201,7 +201,7 @@ def _is_unchanged(before: ImportedFile, stamp: ImportedFile) -> bool:
 
 def _row(stamp: ImportedFile, written: list[WrittenThread]) -> ImportedFile:
     first = written[0]
-    return _with(
+    return _changed_stamp(
         stamp,
         thread_id=first.head.thread_id,
         ledger=str(first.path),
@@ -211,5 +211,5 @@ def _row(stamp: ImportedFile, written: list[WrittenThread]) -> ImportedFile:
     )
 
 
-def _with(stamp: ImportedFile, **changes: object) -> ImportedFile:
+def _changed_stamp(stamp: ImportedFile, **changes: object) -> ImportedFile:
     return msgspec.structs.replace(stamp, **changes)

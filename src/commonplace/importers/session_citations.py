@@ -24,7 +24,7 @@ class CitingAnswer(msgspec.Struct, frozen=True):
     """Files of the memory, each with the first and the last line."""
 
 
-def since(path: Path, start: int) -> tuple[list[CitingAnswer], int]:
+def citations_since(path: Path, start: int) -> tuple[list[CitingAnswer], int]:
     """Return what answers behind byte `start` cite, each once, and where the last line ends.
 
     Bytes are those of the text, whether or not the file is compressed. A line that is not finished yet is left for
@@ -43,7 +43,7 @@ def since(path: Path, start: int) -> tuple[list[CitingAnswer], int]:
             end = record.offset + record.size + 1
             raw = bytes(record.payload)
             if record.type == "response_item" and _MARK in raw:
-                found.extend(by_item(raw))
+                found.extend(citations_in_item(raw))
     except (CommonplaceError, OSError):
         pass
     return found, end
@@ -91,7 +91,7 @@ def _skip(file: BinaryIO, start: int, *, compressed: bool) -> None:
         left -= len(piece)
 
 
-def by_item(raw: bytes) -> list[CitingAnswer]:
+def citations_in_item(raw: bytes) -> list[CitingAnswer]:
     """Return what an item cites, if it is an answer that cites something."""
     try:
         view = items.view(raw)

@@ -147,5 +147,5 @@ def _payloads(role: str, name: str, text: Text, origin: Origin) -> list[Payload]
         return [items.message("user", [("memory.injected" if recalled else items.USER, text)], noted)]
     if role == "system":
         noted = Origin(id=origin.id, offset=origin.offset, memory=recalled)
-        return [items.message("developer", [(items.imported("instructions"), text)], noted)]
+        return [items.message("developer", [(items.imported_kind("instructions"), text)], noted)]
     return [items.answer(text, origin)]

@@ -5,8 +5,8 @@ processes. Before a request its tokens are an estimate, and requests under way c
 once do not all slip below a limit that has room for one; afterwards what the server counted stands in the books. A
 limit on requests is never passed, except by what a connection repeats by itself and, for a day's, by what other
 processes have under way; one on tokens may also be passed by what the last answers were longer than estimated. Time is
-that of the clock on the wall, from a run's first request to its last answer; whoever works asks how much is `left` and
-stops there.
+that of the clock on the wall, from a run's first request to its last answer; whoever works asks how much is
+`seconds_left` and stops there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORK: Final = {EXTRACTION: "reading sessions", CONSOLIDATION: "putting the memo
 class Spending(Protocol):
     """Says whether a request may be made, and takes note of what it cost."""
 
-    async def allowed(self, tokens: int) -> None:
+    async def admit(self, tokens: int) -> None:
         """Return if a request of about so many tokens may be made now.
 
         Raises:
@@ -38,15 +38,15 @@ class Spending(Protocol):
         """
         ...
 
-    async def spent(self, requests: int, tokens: int) -> None:
+    async def record(self, requests: int, tokens: int) -> None:
         """Note what the request that was allowed to this task cost; call it whatever became of it."""
         ...
 
-    async def left(self) -> float | None:
+    async def seconds_left(self) -> float | None:
         """Return how many seconds may still be spent; None without a limit."""
         ...
 
-    def over(self) -> BudgetSpent:
+    def time_refusal(self) -> BudgetSpent:
         """Return the refusal for work that was stopped because no time was left."""
         ...
 
@@ -57,20 +57,20 @@ class Unlimited:
     def __init__(self) -> None:
         self.total = SpentTotals()
 
-    async def allowed(self, tokens: int) -> None:
-        """Allow everything."""
+    async def admit(self, tokens: int) -> None:
+        """Admit every request."""
 
-    async def spent(self, requests: int, tokens: int) -> None:
-        """Count it."""
+    async def record(self, requests: int, tokens: int) -> None:
+        """Add the cost to the totals."""
         self.total.requests += requests
         self.total.tokens += tokens
 
-    async def left(self) -> float | None:
-        """There is no limit."""
+    async def seconds_left(self) -> float | None:
+        """Return None: there is no limit."""
         return None
 
-    def over(self) -> BudgetSpent:
-        """It is never over."""
+    def time_refusal(self) -> BudgetSpent:
+        """Return the refusal; nobody asks for it, because the time never runs out."""
         raise AssertionError
 
 
@@ -104,7 +104,7 @@ class Budget:
         self._books = anyio.Lock()
         """A request is under way or it is spent, never both or neither."""
 
-    async def allowed(self, tokens: int) -> None:
+    async def admit(self, tokens: int) -> None:
         """Return if a request of about so many tokens may be made now.
 
         Raises:
@@ -120,7 +120,7 @@ class Budget:
             self._began = self._monotonic() if self._began is None else self._began
             self._open[anyio.get_current_task().id] = tokens
 
-    async def spent(self, requests: int, tokens: int) -> None:
+    async def record(self, requests: int, tokens: int) -> None:
         """Note what a request cost, here and in the database."""
         now = self._now()
         async with self._books:
@@ -133,7 +133,7 @@ class Budget:
                 lambda tx: usage.spend(tx, self._kind, requests=requests, tokens=tokens, millis=millis, now=now)
             )
 
-    async def left(self) -> float | None:
+    async def seconds_left(self) -> float | None:
         """Return how many seconds may still be spent; None without a limit."""
         today = await self._today()
         ends = {
@@ -149,7 +149,7 @@ class Budget:
         self._nearest = min(ends, key=ends.__getitem__)
         return max(ends[self._nearest], 0.0)
 
-    def over(self) -> BudgetSpent:
+    def time_refusal(self) -> BudgetSpent:
         """Return the refusal for work that was stopped because no time was left."""
         limits = self._run if self._nearest == "run" else self._day
         return self._refusal(self._nearest, f"{limits.seconds or 0:,} seconds")

@@ -32,7 +32,7 @@ class MeteredModel:
             ModelError: the model's server failed.
         """
         asked = size_of(request)
-        await self._spending.allowed(asked + ANSWER)
+        await self._spending.admit(asked + ANSWER)
         bill = _RequestCost()
         try:
             async with aclosing(self._model.stream(request)) as stream:
@@ -41,7 +41,7 @@ class MeteredModel:
                     yield event
         finally:
             with anyio.CancelScope(shield=True):
-                await self._spending.spent(bill.requests, bill.tokens(asked))
+                await self._spending.record(bill.requests, bill.tokens(asked))
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -79,7 +79,7 @@ def model_of(home: Home, kind: str) -> Choice | None:
     return choose(home.settings, name)
 
 
-def connected(home: Home, choice: Choice) -> Model:
+def connect_model(home: Home, choice: Choice) -> Model:
     """Return a model to ask (raises BadSetting: its key is missing)."""
     return connect(choice, key_environment(home.environment))
 
@@ -89,7 +89,7 @@ async def check(home: Home) -> None:
     for kind in KINDS:
         choice = model_of(home, kind)
         if choice is not None:
-            await connected(home, choice).aclose()
+            await connect_model(home, choice).aclose()
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (
         for kind in KINDS:
             choice = model_of(home, kind)
             if choice is not None:
-                models[kind] = (connected(home, choice), choice)
+                models[kind] = (connect_model(home, choice), choice)
                 budgets[kind] = await budget(home, kind)
         yield LearningProviders(_extractor(models, budgets), _consolidator(home, models, budgets), budgets)
     finally:

@@ -103,10 +103,10 @@ async def run_phases(
     await index.refresh(home.path)
     await assignment.settle(home)
     database = await home.database()
-    terms = select.terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
+    terms = select.claim_terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
     now = home.now_s()
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
-    report.skipped = select.left_out(rows, terms, select.wanted(home.settings), now)
+    report.skipped = select.left_out(rows, terms, select.thread_filter(home.settings), now)
     first = phase1.ExtractionPhase(
         home.settings,
         database,
@@ -125,10 +125,10 @@ async def run_phases(
         )
         await consolidate_now(second, report)
         report.projects = await database.read(lambda tx: _projects(tx, terms.home))
-    await _shelve(home, report)
+    await _index_sessions(home, report)
 
 
-async def _shelve(home: Home, report: LearningReport) -> None:
+async def _index_sessions(home: Home, report: LearningReport) -> None:
     """Take what sessions say into search, so that the first question is answered at once."""
     root, database = home.key, await home.database()
     try:

@@ -14,7 +14,7 @@ from commonplace.state.database import Row
 from commonplace.state.extraction_jobs import DAY, HOUR, LEARNED_SOURCES, ClaimTerms
 
 
-def terms(
+def claim_terms(
     settings: Settings,
     *,
     background: bool,
@@ -38,7 +38,7 @@ def terms(
     )
 
 
-def wanted(settings: Settings) -> Callable[[Row], bool]:
+def thread_filter(settings: Settings) -> Callable[[Row], bool]:
     """Return what says whether settings let a thread be learned from."""
     patterns = settings.memory.exclude
 

@@ -17,7 +17,7 @@ import msgspec
 from commonplace.errors import CommonplaceError, StateError
 from commonplace.memory import audit as checks
 from commonplace.memory import similarity
-from commonplace.memory.audit import Audit, Finding, shown
+from commonplace.memory.audit import Audit, Finding, shown_text
 from commonplace.memory.edits import history
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.files import handbook
@@ -44,7 +44,7 @@ _MAX_LOOKED: Final = 4_000
 
 async def audit(store: MemoryStore) -> Audit:
     """Return what is wrong with the memory."""
-    known = await known_entries.known(store)
+    known = await known_entries.known_entries(store)
     rows = await _threads(store)
     return await anyio.to_thread.run_sync(_audit, store, known, rows)
 
@@ -90,8 +90,8 @@ def duplicates(entries: list[Entry]) -> Iterator[Finding]:
                 continue
             seen.add(other.id)
             if similarity.is_same(theirs, words):
-                told = f'says what {other.id} says: "{shown(other.text)}"'
-                yield Finding(id=entry.id, other=other.id, problem=told, text=shown(entry.text))
+                told = f'says what {other.id} says: "{shown_text(other.text)}"'
+                yield Finding(id=entry.id, other=other.id, problem=told, text=shown_text(entry.text))
                 break
         for handle in handles:
             near[handle].append((entry, words))
@@ -110,9 +110,13 @@ def _stale(entries: list[Entry], shelf: WorkspaceFiles, rows: list[Row]) -> Iter
         if entry.scope not in projects:
             there = [Path(cwd) for cwd in sorted(folders.get(entry.scope, ())) if _is_of(cwd, entry.scope)]
             projects[entry.scope] = ProjectFolders(there)
-        for gone in projects[entry.scope].gone(entry):
+        for gone in projects[entry.scope].stale_names(entry):
             yield Finding(
-                id=entry.id, problem=gone.problem, text=shown(entry.text), name=shown(gone.name), kind=gone.what
+                id=entry.id,
+                problem=gone.problem,
+                text=shown_text(entry.text),
+                name=shown_text(gone.name),
+                kind=gone.what,
             )
 
 
@@ -149,7 +153,7 @@ def _unused(store: MemoryStore, known: list[KnownEntry]) -> Iterator[Finding]:
         if not (by_hand or each.retrieved or each.cited) and entry.last_seen_s < cutoff:
             seen = wire_second(entry.last_seen_s)
             problem = f"never retrieved nor cited, last learned {seen[:10]}"
-            yield Finding(id=entry.id, problem=problem, text=shown(entry.text), last_seen=seen)
+            yield Finding(id=entry.id, problem=problem, text=shown_text(entry.text), last_seen=seen)
 
 
 def _loops(entries: list[Entry], rows: list[Row]) -> Iterator[Finding]:
@@ -167,7 +171,7 @@ def _loops(entries: list[Entry], rows: list[Row]) -> Iterator[Finding]:
                 break
         if verdicts and all(verdicts):
             problem = "it was learned only from what memory itself had told"
-            yield Finding(id=entry.id, problem=problem, text=shown(entry.text))
+            yield Finding(id=entry.id, problem=problem, text=shown_text(entry.text))
 
 
 def _is_recalled(source: Source, path: str | None) -> bool:

@@ -63,7 +63,7 @@ class ProjectFolders:
         self.folders = folders
         self._which = which
 
-    def gone(self, entry: Entry) -> list[StaleName]:
+    def stale_names(self, entry: Entry) -> list[StaleName]:
         """Return what an entry names and the project no longer has, each once."""
         if not self.folders or entry.kind == "failure":
             return []

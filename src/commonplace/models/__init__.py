@@ -42,7 +42,7 @@ from commonplace.models.base import (
     Tool,
     Usage,
 )
-from commonplace.models.catalog import ModelInfo, known
+from commonplace.models.catalog import ModelInfo, model_info
 from commonplace.models.instructions import instructions
 from commonplace.models.providers import Choice, choose, connect
 from commonplace.models.retries import RetryPolicy
@@ -72,5 +72,5 @@ __all__ = [
     "choose",
     "connect",
     "instructions",
-    "known",
+    "model_info",
 ]

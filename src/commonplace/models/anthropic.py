@@ -22,11 +22,11 @@ import msgspec
 
 from commonplace.models.anthropic_stream import API, MessagesReader
 from commonplace.models.base import CustomTool, FunctionTool, HostedTool, Request, Tool
-from commonplace.models.catalog import ModelInfo, known
+from commonplace.models.catalog import ModelInfo, model_info
 from commonplace.models.dialogue import Assistant, DialogueCall, DialogueResult, Thought, User, dialogue, fields
 from commonplace.models.item_ids import NewId, new_id
-from commonplace.models.reasoning_items import of
-from commonplace.models.tool_names import FlatToolNames, arguments_of, flat, parameters
+from commonplace.models.reasoning_items import stored_reasoning
+from commonplace.models.tool_names import FlatToolNames, arguments_of, flat_name, parameters
 from commonplace.protocol.items import Content
 
 VERSION: Final = "2023-06-01"
@@ -42,7 +42,7 @@ class Messages:
 
     path = "/messages"
 
-    def __init__(self, info: Callable[[str], ModelInfo] = known, ids: NewId = new_id) -> None:
+    def __init__(self, info: Callable[[str], ModelInfo] = model_info, ids: NewId = new_id) -> None:
         self._info = info
         self._ids = ids
 
@@ -100,7 +100,7 @@ def _definition(tool: Tool) -> Any:
         case HostedTool():
             return msgspec.Raw(tool.definition)
         case FunctionTool() | CustomTool():
-            name = flat(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
+            name = flat_name(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
             found: Json = {"name": name, "description": tool.description, "input_schema": parameters(tool)}
             if isinstance(tool, FunctionTool) and tool.strict:
                 found["strict"] = True
@@ -111,7 +111,7 @@ def _messages(turns: list[Assistant | User], model: str) -> list[Json]:
     found: list[Json] = []
     for turn in turns:
         role = "user" if isinstance(turn, User) else "assistant"
-        blocks = _told(turn) if isinstance(turn, User) else _answered(turn, model)
+        blocks = _user_blocks(turn) if isinstance(turn, User) else _assistant_blocks(turn, model)
         if not blocks:
             continue
         if found and found[-1]["role"] == role:  # a turn between them had nothing that this API can be shown
@@ -125,7 +125,7 @@ def _messages(turns: list[Assistant | User], model: str) -> list[Json]:
     return found
 
 
-def _told(turn: User) -> list[Json]:
+def _user_blocks(turn: User) -> list[Json]:
     blocks: list[Json] = [_result(result) for result in turn.results]
     return blocks + [block for part in turn.parts if (block := _block(part))]
 
@@ -153,12 +153,12 @@ def _source(url: str) -> Json:
     return {"type": "url", "url": url}
 
 
-def _answered(turn: Assistant, model: str) -> list[Any]:
+def _assistant_blocks(turn: Assistant, model: str) -> list[Any]:
     blocks: list[Any] = []
     for part in turn.parts:
         match part:
             case Thought():
-                whose, _, block = (of(API, part.stored) or "").partition(" ")
+                whose, _, block = (stored_reasoning(API, part.stored) or "").partition(" ")
                 if block and whose == model:
                     blocks.append(msgspec.Raw(block.encode()))
             case DialogueCall():

@@ -67,7 +67,7 @@ def _file() -> _CatalogFile:
     return msgspec.convert(tomllib.loads(text), _CatalogFile)
 
 
-def known(slug: str, overrides: Mapping[str, Any] | None = None) -> ModelInfo:
+def model_info(slug: str, overrides: Mapping[str, Any] | None = None) -> ModelInfo:
     """Return what is known of a model; `overrides` are rows by name, as in a provider's settings.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.models.tool_names import INPUT, flat
+from commonplace.models.tool_names import INPUT, flat_name
 from commonplace.protocol import items
 from commonplace.protocol.items import Content
 
@@ -117,9 +117,9 @@ class _Builder:
                 whole = "".join(part.text for part in inner if part.text)
                 self._assistant(Thought(item.encrypted_content, whole or text))
             case items.FunctionCall():
-                self._call(item.call_id, flat(item.name, item.namespace), item.arguments)
+                self._call(item.call_id, flat_name(item.name, item.namespace), item.arguments)
             case items.CustomToolCall():
-                self._call(item.call_id, flat(item.name), msgspec.json.encode({INPUT: item.input}).decode())
+                self._call(item.call_id, flat_name(item.name), msgspec.json.encode({INPUT: item.input}).decode())
             case items.LocalShellCall():
                 action = bytes(item.action) or b"{}"
                 self._call(item.call_id or item.id or "", "local_shell", action.decode())
@@ -197,14 +197,14 @@ def _said(text: str) -> Content:
     return Content(type="input_text", text=text)
 
 
-def plain(parts: Sequence[Content]) -> str:
+def plain_text(parts: Sequence[Content]) -> str:
     """Return the texts of parts, joined by newlines."""
     return "\n".join(part.text for part in parts if part.text)
 
 
 def output_text(output: str | list[Content]) -> str:
     """Return what a tool gave back as text."""
-    return output if isinstance(output, str) else plain(output)
+    return output if isinstance(output, str) else plain_text(output)
 
 
 def pictures(output: str | list[Content]) -> list[Content]:

@@ -141,7 +141,7 @@ class HttpModel:
                         given = given or not isinstance(event, RateLimits)
                         yield event
             except ModelError as error:
-                delay = None if given else self._pace.before(attempt, error)
+                delay = None if given else self._pace.wait_before(attempt, error)
                 if delay is None:
                     raise
                 again = Retrying(attempt, self._pace.retries, delay, error.message)

@@ -78,15 +78,15 @@ def choose(settings: Settings, name: str | None = None) -> Choice:
     if colon and rest and (head in BUILT_IN or head in settings.providers):
         who, slug = head, rest
     else:
-        who, slug = _who(settings, wanted), wanted
+        who, slug = _provider_of(settings, wanted), wanted
     row = provider(settings, who)
-    return Choice(who, row, slug, catalog.known(slug, row.models))
+    return Choice(who, row, slug, catalog.model_info(slug, row.models))
 
 
-def _who(settings: Settings, slug: str) -> str:
+def _provider_of(settings: Settings, slug: str) -> str:
     """Return who serves a model that was named without its provider: the catalogue's, else the only one set up."""
     own = list(settings.providers)
-    if (listed := catalog.known(slug).provider) is not None:
+    if (listed := catalog.model_info(slug).provider) is not None:
         return listed
     if len(own) == 1 and ":" not in slug:
         return own[0]
@@ -159,7 +159,7 @@ def _api(row: Provider) -> Any:
         return Chat()
     from commonplace.models.anthropic import Messages
 
-    return Messages(lambda slug: catalog.known(slug, row.models))
+    return Messages(lambda slug: catalog.model_info(slug, row.models))
 
 
 def key_environment(environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -244,7 +244,7 @@ class ResponsesReader:
 
     def _completed(self, response: _Response) -> Iterator[Event]:
         if self._compacts and self._compactions != 1:
-            # Not a BadAnswer, which would be tried again: the whole window again, for the same result (spec §4.6).
+            # Not a BadAnswer, which would be tried again: the whole window again, for the same result.
             raise RequestRefused(
                 f"The server was to sum up the conversation and sent {self._compactions} summaries.",
                 hint="Compact with a summary of our own instead.",

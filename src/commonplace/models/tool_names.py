@@ -33,9 +33,9 @@ class FlatToolNames:
         self._targets: dict[str, _ToolTarget] = {}
         for tool in tools:
             if isinstance(tool, FunctionTool):
-                self._targets[flat(tool.name, tool.namespace)] = _ToolTarget(tool.name, tool.namespace)
+                self._targets[flat_name(tool.name, tool.namespace)] = _ToolTarget(tool.name, tool.namespace)
             elif isinstance(tool, CustomTool):
-                self._targets[flat(tool.name)] = _ToolTarget(tool.name, custom=True)
+                self._targets[flat_name(tool.name)] = _ToolTarget(tool.name, custom=True)
 
     def prefix(self, name: str) -> str:
         """Return how the id of a call's item begins."""
@@ -58,7 +58,7 @@ class FlatToolNames:
         return item if target.namespace is None else {**item, "namespace": target.namespace}
 
 
-def flat(name: str, namespace: str | None = None) -> str:
+def flat_name(name: str, namespace: str | None = None) -> str:
     """Return the name by which a tool is offered."""
     whole = f"{namespace.rstrip('_')}__{name}" if namespace else name
     return _UNUSABLE.sub("_", whole)[:_LONGEST]

@@ -35,7 +35,7 @@ from commonplace.protocol.remotes import remote_identity
 GLOBAL: Final = "global"
 """The scope of what is for every project."""
 PLACEHOLDER: Final = re.compile(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
-"""Names that say nothing (spec §5.5, rule 13)."""
+"""Names that say nothing."""
 _NOW: Final = 2**62
 """When the disk was looked at: after everything that a thread noted."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

@@ -103,20 +103,20 @@ class AnswerStreams:
         self._open: dict[str, CitationStripper] = {}
 
     def added(self, item_id: str, text: str) -> str:
-        """An item was announced, with the beginning of its text; return what can be shown of it."""
+        """Take an item that was announced, with the beginning of its text; return what can be shown of it."""
         return self.delta(item_id, text)
 
     def delta(self, item_id: str, text: str) -> str:
-        """More of an item's text came; return what can be shown now. Nothing to show is no event."""
+        """Take more of an item's text; return what can be shown now. An empty text is not worth an event."""
         return self._open.setdefault(item_id, CitationStripper()).push(text)
 
     def done(self, item_id: str) -> str:
-        """An item is complete; return what is left to be shown of it."""
+        """Take the end of an item; return what is left to be shown of it."""
         stripper = self._open.pop(item_id, None)
         return stripper.finish() if stripper is not None else ""
 
     def flush(self) -> dict[str, str]:
-        """The response is complete; return what is left to be shown, of each item of which there is something."""
+        """Take the end of the response; return what is left to be shown of each item, if anything is."""
         rest = {item_id: self.done(item_id) for item_id in list(self._open)}
         return {item_id: text for item_id, text in rest.items() if text}
 

@@ -240,7 +240,9 @@ class Recorder:
                 self._serve(barrier)
 
     def _has_work(self) -> bool:
-        """Between barriers, write in the background; after a failure wait for the next barrier."""
+        """Say whether there is something to write: between barriers anything queued, after a failure only the next
+        barrier.
+        """
         return bool(self._barriers) or (bool(self._queue) and self._appender.is_open and not self._failed)
 
     def _attempt(self, action: Callable[[], None]) -> Exception | None:

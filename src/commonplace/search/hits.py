@@ -61,7 +61,7 @@ ScoredHit = tuple[RankedPassage, Hit]
 """A hit, and how it was found."""
 
 
-def chosen(index: SegmentIndex, ranked: RankedPassages, limit: int) -> list[RankedPassage]:
+def choose_passages(index: SegmentIndex, ranked: RankedPassages, limit: int) -> list[RankedPassage]:
     """Return the best passages; of copies of one message, as forks have them, only the first."""
     found: list[RankedPassage] = []
     seen: dict[int, int] = {}
@@ -158,7 +158,7 @@ def of_match(row: Row, match: TextMatch, clean: Clean) -> Hit:
     )
 
 
-def merged(*shelves: list[ScoredHit]) -> list[Hit]:
+def merge_hits(*shelves: list[ScoredHit]) -> list[Hit]:
     """Put the hits of several shelves in one order: by how much of the question each covers, and its own place."""
     valued: list[tuple[float, Hit]] = []
     for found in shelves:

@@ -38,7 +38,7 @@ class NewDocument(msgspec.Struct):
     kind: str = ""
 
 
-async def take_in(
+async def add_documents(
     database: Database, root: str, shelf: Shelf, items: list[NewDocument], progress: Progress | None = None
 ) -> int:
     """Take documents in, piece by piece; return how many passages they have."""
@@ -56,7 +56,7 @@ async def take_in(
             progress(done, len(items))
         if analyser.is_full():
             analyser = Analyser()
-        await tidy(database, root, shelf)
+        await merge_segments(database, root, shelf)
     return passages
 
 
@@ -82,7 +82,7 @@ def _packed(made: Segment) -> StoredSegment:
     return StoredSegment(analysis.VERSION, made.passages, made.bits, made.facts, made.buckets)
 
 
-async def tidy(database: Database, root: str, shelf: Shelf) -> None:
+async def merge_segments(database: Database, root: str, shelf: Shelf) -> None:
     """Merge segments until there are few, and let what is mostly gone go."""
     while True:
         rows = await database.read(lambda tx: postings.sizes(tx, root, shelf))
@@ -153,14 +153,14 @@ class SearchIndex:
         self._open[shelf] = found
         return found
 
-    async def ready(self, shelf: Shelf, question: str) -> OpenIndex:
+    async def open_for_query(self, shelf: Shelf, question: str) -> OpenIndex:
         """Return a shelf as it is now, with the postings of a question's terms at hand."""
         keys = list(analysis.query_terms(question).values())
         opened = await self.open(shelf)
         for _ in range(_TRIES):
-            wanted = opened.index.wants(keys)
+            wanted = opened.index.missing_buckets(keys)
             found = await self._database.read(lambda tx, wanted=wanted: postings.buckets(tx, wanted)) if wanted else {}
-            opened.index.hold(found)
+            opened.index.cache_buckets(found)
             if len(found) == len(wanted):
                 break
             opened = await self.open(shelf)  # somebody merged segments meanwhile

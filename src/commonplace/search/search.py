@@ -71,7 +71,7 @@ class Search:
         database = await self._home.database()
         if self._index is None or self._indexed is not database:  # a database that failed was replaced
             self._index, self._indexed = SearchIndex(database, self._home.key), database
-        return await self._index.ready(collection, query.query)
+        return await self._index.open_for_query(collection, query.query)
 
     async def rank(
         self,
@@ -92,7 +92,7 @@ class Search:
 
         def work() -> list[RankedPassage]:
             ranked = score.rank(index, query.query, limit=more, mask=mask, recipe=recipe, weights=weights, prior=prior)
-            return hits.chosen(index, ranked, query.limit)
+            return hits.choose_passages(index, ranked, query.limit)
 
         return await anyio.to_thread.run_sync(work)
 

@@ -36,9 +36,9 @@ async def refresh(home: Home, progress: Progress | None = None) -> int:
         stale, gone, _ = await database.read(look)
     if gone:
         await database.write(lambda tx: postings.drop(tx, root, "sessions", gone))
-        await index.tidy(database, root, "sessions")
+        await index.merge_segments(database, root, "sessions")
     if stale:
-        await index.take_in(database, root, "sessions", [_session(row) for row in stale], progress)
+        await index.add_documents(database, root, "sessions", [_session(row) for row in stale], progress)
     return len(stale)
 
 

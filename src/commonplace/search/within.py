@@ -52,13 +52,13 @@ def _ranked(ledger: Ledger, query: Query, clean: Clean) -> list[Hit]:
     builder.add(ledger.thread_id, str(ledger.path), passages.of_session(ledger.path))
     made = builder.segment()
     index = SegmentIndex([OpenSegment("", made.bits, unpack_facts(made.facts))])
-    wanted = index.wants(list(analysis.query_terms(query.query).values()))
-    index.hold({place: made.buckets[place[1]] for place in wanted})
+    wanted = index.missing_buckets(list(analysis.query_terms(query.query).values()))
+    index.cache_buckets({place: made.buckets[place[1]] for place in wanted})
     mask = None if query.since_s is None else index.seconds >= query.since_s
     recipe, weights = ranking(query)
     best = score.rank(index, query.query, limit=query.limit, mask=mask, recipe=recipe, weights=weights)
     row = {"thread_id": ledger.thread_id, "path": str(ledger.path), "project": ledger.meta.project()}
-    found = hits.of_sessions(index, hits.chosen(index, best, query.limit), {ledger.thread_id: row}, clean)
+    found = hits.of_sessions(index, hits.choose_passages(index, best, query.limit), {ledger.thread_id: row}, clean)
     return [hit for _, hit in found]
 
 

@@ -17,7 +17,7 @@ from commonplace.context.compaction import CompactionLimits, CompactionResult
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
-from commonplace.context.digest.ledger_tally import tallied
+from commonplace.context.digest.ledger_tally import tally_ledger
 from commonplace.context.reconstruct import WindowIdentity, reconstruct
 from commonplace.models import choose, connect, instructions
 from commonplace.protocol.ids import new_id
@@ -108,7 +108,7 @@ async def write(
     recording: RecorderOptions,
     by: Summariser | None = None,
 ) -> CompactionReport:
-    """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
+    """Compact a thread of ours: append the new history and its score to the ledger, and return the report."""
     read = await _compacted(ledger, store, request, by)
     made = read.made
     if made.status == "unchanged":
@@ -139,7 +139,7 @@ async def _compacted(
 ) -> _CompactionState:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
-    tally, noted = tallied(ledger)
+    tally, noted = tally_ledger(ledger)
     target = compaction.TARGET_PERCENT if request.target is None else request.target
     digest = compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
     options = CompactionLimits(request.window or noted or WINDOW, target, digest)

@@ -54,7 +54,7 @@ def choose(name: str | None, paths: list[Path], environment: Mapping[str, str]) 
     """
     if not paths:
         names = [name] if name else list(sources.NAMES)
-        usual = [(each, place) for each in names if (place := sources.usual(each, environment)) is not None]
+        usual = [(each, place) for each in names if (place := sources.default_folder(each, environment)) is not None]
         found = [(each, place) for each, place in usual if place.is_dir()]
         if not found:
             looked = ", ".join(str(place) for _, place in usual) or "no usual place"
@@ -194,7 +194,7 @@ class Importer:
         known = await database.read(lambda tx: import_files.read(tx, home.key))
         citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
         files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home.key))
-        noted = await anyio.to_thread.run_sync(lambda: codex.look(outcome, files, listed, known, citing=citing))
+        noted = await anyio.to_thread.run_sync(lambda: codex.count_files(outcome, files, listed, known, citing=citing))
         await database.write(lambda tx: _store(tx, home.key, noted, int(now.timestamp())))
         return outcome
 

@@ -72,7 +72,7 @@ def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tup
 
 
 def fail(tx: Transaction, held: Claim, reason: str, *, now: int, delay: int = RETRY_SECONDS) -> bool:
-    """A consolidation failed; if the claim is lost, say so on the row only when nobody else has it."""
+    """Note that a consolidation failed; after a lost claim, note it only if nobody else holds the job."""
     if jobs.fail(tx, held, reason, now=now, delay=delay):
         return True
     values = {"last_error": reason, "retry_at": now + max(0, delay), "now": now}

@@ -170,7 +170,7 @@ def succeed(tx: Transaction, claim: Claim, found: outputs.Output, *, root: str, 
 
 
 def succeed_without_output(tx: Transaction, claim: Claim, *, root: str, now: int) -> bool:
-    """A thread taught nothing; what it taught before is forgotten. False if the claim is lost."""
+    """Note that a thread taught nothing, and forget what it taught before; return False if the claim is lost."""
     if not tx.execute("jobs.succeed", watermark=claim.watermark, now=now, **claim.values()):
         return False
     tx.execute("threads.learned", thread_id=claim.job_key, watermark=claim.watermark)

@@ -103,7 +103,7 @@ def test_branches_are_taken_from_commands() -> None:
     ],
 )
 def test_what_was_laid_down_is_found(text: str, expected: list[str]) -> None:
-    assert constraints.of(text) == expected
+    assert constraints.constraints_in(text) == expected
 
 
 def test_plain_words_are_those_that_are_no_names() -> None:

@@ -82,9 +82,9 @@ def bullet(text: str, section: str = "User preferences") -> bullet_sources.Handb
 def test_other_words_for_the_same_rest_on_it_and_the_opposite_does_not() -> None:
     learned = bullet_sources.LearnedEntries(merge.merge([lesson("always squash the commits of a branch")]))
 
-    assert 1 == len(learned.of(bullet('of a branch, "always squash the commits" -> one commit')))
-    assert [] == learned.of(bullet("never squash the commits of a branch"))
-    assert [] == learned.of(bullet("deploy on Fridays"))
+    assert 1 == len(learned.entries_behind(bullet('of a branch, "always squash the commits" -> one commit')))
+    assert [] == learned.entries_behind(bullet("never squash the commits of a branch"))
+    assert [] == learned.entries_behind(bullet("deploy on Fridays"))
 
 
 def test_what_no_longer_holds_is_told() -> None:

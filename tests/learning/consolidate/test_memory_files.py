@@ -25,9 +25,9 @@ def consolidate(
     """Make a memory of sessions."""
     raw_memories.sync(root, sessions)
     known = projects or {each.thread_id: SHOP for each in sessions}
-    desk = ConsolidationInput(root, list(sessions), known, [], Forgotten([]), set(), set())
-    desk.memory = settings or MemorySettings()
-    return MergeConsolidator().consolidate(desk)
+    material = ConsolidationInput(root, list(sessions), known, [], Forgotten([]), set(), set())
+    material.memory = settings or MemorySettings()
+    return MergeConsolidator().consolidate(material)
 
 
 def said(*texts: str) -> dict[str, list[str]]:

@@ -113,7 +113,7 @@ class Memory:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, "utf-8")
 
-    def desk(self) -> ConsolidationInput:
+    def material(self) -> ConsolidationInput:
         """What a consolidator works with, in a staged copy."""
         shutil.rmtree(self.staged, ignore_errors=True)
         shutil.copytree(self.root, self.staged)
@@ -134,7 +134,7 @@ class Memory:
 
     def without_model(self) -> ConsolidatedMemory:
         """Make the memory without a model, as the plain one."""
-        made = Curator(ScriptedModel(), choice()).consolidate(self.desk())
+        made = Curator(ScriptedModel(), choice()).consolidate(self.material())
         self._accept()
         return made
 
@@ -153,14 +153,14 @@ class Memory:
         return await self._learn(None, None)
 
     async def _learn(self, settings: CuratorLimits | None, spending: Spending | None) -> ConsolidatedMemory:
-        desk = self.desk()
+        material = self.material()
         limits = settings or CuratorLimits(pace=RetryPolicy(sleep=_at_once))
         curator = Curator(self.model, choice(), spending=spending, settings=limits, now=lambda: NOW)
 
         def check(found: Any) -> list[str]:
-            return validation.problems(desk.root, owned=self.owned) + list(validation.entries(found))
+            return validation.problems(material.root, owned=self.owned) + list(validation.entries(found))
 
-        found = await curator.curate(desk, curator.consolidate(desk), check)
+        found = await curator.curate(material, curator.consolidate(material), check)
         self.is_kept = True
         self._accept()
         return found

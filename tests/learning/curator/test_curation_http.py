@@ -34,15 +34,15 @@ async def go_over(
 ) -> tuple[ConsolidatedMemory, str]:
     memory = Memory(folder)
     memory.add(session(1, wish(UV)))
-    desk = memory.desk()
+    material = memory.material()
 
     def check(found: Any) -> list[str]:
-        return validation.problems(desk.root) + list(validation.entries(found))
+        return validation.problems(material.root) + list(validation.entries(found))
 
     async with dialect.model(server.base_url, patient()) as connected:
         maker = Curator(connected, choice(), spending=spending, settings=settings, now=lambda: NOW)
-        found = await maker.curate(desk, maker.consolidate(desk), check)
-    return found, (desk.root / "MEMORY.md").read_text("utf-8")
+        found = await maker.curate(material, maker.consolidate(material), check)
+    return found, (material.root / "MEMORY.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("dialect", ALL, ids=lambda dialect: dialect.name)

@@ -331,7 +331,7 @@ async def test_a_lease_that_was_lost_without_a_heartbeat_is_noticed_before_anyth
     class Slow(MergeConsolidator):
         name = "slow"
 
-        async def curate(self, desk: Any, made: Any, check: Any) -> Any:
+        async def curate(self, material: Any, made: Any, check: Any) -> Any:
             await take_over(home)
             return made
 

@@ -142,7 +142,7 @@ def test_an_output_has_the_bytes_of_its_own_line() -> None:
 )
 def test_references_are_read_in_all_their_spellings(line: str, expected: Reference) -> None:
     told = raw({KNOWLEDGE: ["a fact [1]"]}, [line])
-    draft = drafts.of_output(Output(told, summary()))
+    draft = drafts.from_output(Output(told, summary()))
 
     assert [(expected,)] == [bullet.references for bullet in draft.memory[0].bullets]
 
@@ -153,7 +153,7 @@ def test_each_task_may_count_its_references_anew() -> None:
         '\n**References:**\n- [1] turn 2: "second words"\n'
     )
     told = raw({KNOWLEDGE: ["a [1]", "c\n  goes on [2]"]}, ['[1] turn 1: "first words"', '[2] "others"'], more=more)
-    first, second = drafts.of_output(Output(told, summary())).memory
+    first, second = drafts.from_output(Output(told, summary())).memory
 
     assert ["a", "c goes on"] == [bullet.text for bullet in first.bullets]
     assert (Reference(1, "first words"),) == first.bullets[0].references

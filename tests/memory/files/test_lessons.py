@@ -71,7 +71,7 @@ async def test_json_and_markdown_of_labelled_sessions_teach_the_same(name: str, 
         folder = tmp_path / case.id
         for session, _, path in files.write(case, folder, scoring.NOW):
             place = await anyio.to_thread.run_sync(ledger_of, session, path, folder)
-            output = await phase1.one(RuleExtractor(), place, session.cwd, Forgotten(()))
+            output = await phase1.extract_session(RuleExtractor(), place, session.cwd, Forgotten(()))
             if not output.is_empty:
                 typed, parsed = (taught(stored(output, as_text=each)) for each in (False, True))
                 if typed != parsed:

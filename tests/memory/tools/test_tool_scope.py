@@ -11,7 +11,7 @@ import pytest
 import processes
 from commonplace.memory.files.raw_memories import RawMemory, raw_memories, stems, summary_text
 from commonplace.memory.recall.tools import Listing, MatchPage, MemoryFolder, Reading, call
-from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, blanked, is_identity, visible
+from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, is_identity, visible_lines, visible_text
 
 SHOP, BLOG, TOOL = "example.org/acme/shop", "example.org/acme/blog", "/home/dev/my tool"
 FOLDERS = {"/home/dev/shop": SHOP, "/home/dev/blog": BLOG, "/home/dev/my tool": TOOL, "/srv/blog": BLOG}
@@ -293,9 +293,9 @@ def test_line_ends_and_marks_of_other_systems_hide_nothing_less(end: str, mark: 
     first = mark + f"# Task Group: blog{end}scope: project {BLOG}{end}{end}- secret-of-blog{end}"
     beside = OwnershipFiles(lambda _: None)
 
-    assert "secret-of-blog" not in blanked(see(SHOP), "MEMORY.md", text, beside)
-    assert "secret-of-shop" in blanked(see(SHOP), "MEMORY.md", text, beside)
-    assert blanked(see(SHOP), "memory.MD", first, beside).strip() == ""
+    assert "secret-of-blog" not in visible_text(see(SHOP), "MEMORY.md", text, beside)
+    assert "secret-of-shop" in visible_text(see(SHOP), "MEMORY.md", text, beside)
+    assert visible_text(see(SHOP), "memory.MD", first, beside).strip() == ""
 
 
 def test_a_session_whose_values_are_written_as_json_has_an_owner_too() -> None:
@@ -303,16 +303,16 @@ def test_a_session_whose_values_are_written_as_json_has_an_owner_too() -> None:
     view = Visibility(SHOP, {'/home/dev/"a\nb': BLOG}.get)
     beside = OwnershipFiles(lambda _: None)
 
-    assert blanked(view, "rollout_summaries/x.md", summary_text(one), beside).strip() == ""
-    assert "secret" not in blanked(view, "raw_memories.md", raw_memories([one]), beside)
+    assert visible_text(view, "rollout_summaries/x.md", summary_text(one), beside).strip() == ""
+    assert "secret" not in visible_text(view, "raw_memories.md", raw_memories([one]), beside)
 
 
 def test_a_file_without_foreign_lines_needs_no_list_of_lines() -> None:
     beside = OwnershipFiles(lambda _: None)
 
-    assert visible(see(SHOP), "MEMORY.md", "# Task Group: x\nscope: global\n", beside) is None
-    assert visible(see(None), "MEMORY.md", MEMORY, beside) is None
-    assert visible(see(SHOP), "sub/MEMORY.md", MEMORY, beside) is None
+    assert visible_lines(see(SHOP), "MEMORY.md", "# Task Group: x\nscope: global\n", beside) is None
+    assert visible_lines(see(None), "MEMORY.md", MEMORY, beside) is None
+    assert visible_lines(see(SHOP), "sub/MEMORY.md", MEMORY, beside) is None
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ applies_to: cwd=any; reuse_rule=everywhere
 
 
 def test_what_holds_everywhere_does_not_tell_of_the_sessions_of_others() -> None:
-    seen = blanked(Visibility(SHOP, FOLDERS.get), "MEMORY.md", MIXED, OwnershipFiles(lambda _: None))
+    seen = visible_text(Visibility(SHOP, FOLDERS.get), "MEMORY.md", MIXED, OwnershipFiles(lambda _: None))
 
     assert "blog-only" not in seen
     assert "wordpress" not in seen
@@ -430,4 +430,4 @@ def test_what_holds_everywhere_does_not_tell_of_the_sessions_of_others() -> None
     assert "shop-own.md" in seen
     assert "checkout" in seen
     assert seen.count("\n") == MIXED.count("\n")
-    assert blanked(Visibility(None), "MEMORY.md", MIXED, OwnershipFiles(lambda _: None)) == MIXED
+    assert visible_text(Visibility(None), "MEMORY.md", MIXED, OwnershipFiles(lambda _: None)) == MIXED

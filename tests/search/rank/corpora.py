@@ -47,7 +47,7 @@ def index(*segments: Segment, dropped: Mapping[int, Iterable[int]] | None = None
     found = SegmentIndex(
         [opened(str(place), made, (dropped or {}).get(place, ())) for place, made in enumerate(segments)]
     )
-    found.hold(
+    found.cache_buckets(
         {(str(place), number): data for place, made in enumerate(segments) for number, data in enumerate(made.buckets)}
     )
     return found

@@ -55,7 +55,9 @@ async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, resu
     session.usage.estimate_anew(turn.profile)
     sections = prompt_sections.sections(session, turn.profile)  # as they are now: there is room again
     if trigger.injects:
-        kept = placement.insert(kept, [msgspec.json.encode(item) for item in world_state.full(sections, memories)])
+        kept = placement.insert(
+            kept, [msgspec.json.encode(item) for item in world_state.full_items(sections, memories)]
+        )
         prompt.replace(kept)
     prompt.open_window(new_id(session.environment.now()))
     ledger.note("compacted", _payload(session, turn, result, kept))

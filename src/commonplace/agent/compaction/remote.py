@@ -1,4 +1,4 @@
-"""Compaction by the model's server, which summarises the conversation in a form that only it can read (spec §4.6).
+"""Compaction by the model's server, which summarises the conversation in a form that only it can read.
 
 It is used only where the settings ask for it. If the server fails, or its result is not smaller, the caller falls back
 to a summary of our own.
@@ -29,7 +29,7 @@ async def compact(session: Session, turn: TurnState, options: CompactionLimits) 
     if before <= options.target:
         return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
     prompt = session.history.for_prompt(profile.choice.info.modalities)
-    sent = rules.fitted(prompt, options.window, approximate_tokens(profile.base))
+    sent = rules.fitted_history(prompt, options.window, approximate_tokens(profile.base))
     request = Request(
         model=profile.choice.slug,
         instructions=profile.base,
@@ -47,7 +47,7 @@ async def compact(session: Session, turn: TurnState, options: CompactionLimits) 
         return None
     if summary is None:
         return None
-    kept = rules.beside([entry.raw for entry in entries], summary)
+    kept = rules.history_around([entry.raw for entry in entries], summary)
     after = sizes.total(kept)
     if after >= before or after > options.target:
         return None

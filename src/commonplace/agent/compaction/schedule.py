@@ -41,7 +41,7 @@ async def compact(session: Session, turn: TurnState, trigger: Trigger) -> bool:
     from commonplace.agent.compaction import apply  # slow to load, and most turns do not compact
 
     if trigger.phase == "mid_turn":
-        session.prompt.progress.compacting()
+        session.prompt.progress.note_compaction()
     cause = "manual" if trigger.reason == "user_requested" else "auto"
     await _ask_hooks(session, turn, cause)
     began = session.environment.now()
@@ -91,4 +91,4 @@ def _previous_model(session: Session, turn: TurnState) -> triggers.ModelLimits |
     slug, choice = session.prompt.previous_model, turn.profile.choice
     if slug is None or slug == choice.slug:
         return None
-    return triggers.ModelLimits(slug, catalog.known(slug, choice.provider.models).window * 95 // 100)
+    return triggers.ModelLimits(slug, catalog.model_info(slug, choice.provider.models).window * 95 // 100)

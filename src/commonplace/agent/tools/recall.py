@@ -128,8 +128,8 @@ def ranked(path: Path, query: str, limit: int) -> list[RecalledText]:
         builder.add(str(part.path), str(part.path), _said(part))
     made = builder.segment()
     index = SegmentIndex([OpenSegment("", made.bits, unpack_facts(made.facts))])
-    wanted = index.wants(list(analysis.query_terms(query).values()))
-    index.hold({place: made.buckets[place[1]] for place in wanted})
+    wanted = index.missing_buckets(list(analysis.query_terms(query).values()))
+    index.cache_buckets({place: made.buckets[place[1]] for place in wanted})
     best = score.rank(index, query, limit=limit)
     found: list[RecalledText] = []
     for number in best.passages:

@@ -25,7 +25,7 @@ from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.agent.tools.processes import Launch
 from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy
 from commonplace.errors import CommonplaceError, ToolError
-from commonplace.models.tool_names import flat
+from commonplace.models.tool_names import flat_name
 
 Kind = Literal["function", "custom"]
 Content = dict[str, Any]
@@ -48,7 +48,7 @@ class ToolDefinition(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """Its name among all tools, with the namespace."""
-        return flat(self.name, self.namespace)
+        return flat_name(self.name, self.namespace)
 
 
 @cache
@@ -73,7 +73,7 @@ class ToolInvocation(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """The tool's name among all tools, with the namespace."""
-        return flat(self.name, self.namespace) if self.namespace else self.name
+        return flat_name(self.name, self.namespace) if self.namespace else self.name
 
 
 class FileEdit(msgspec.Struct, frozen=True):

@@ -90,7 +90,7 @@ async def compact(
             made = maker.with_summary(told, options.digest_tokens)
             if all(made.contract.values()):
                 return made
-    made = maker.alone()
+    made = maker.digest_only()
     broken = [name for name, holds in made.contract.items() if not holds]
     if broken == ["smaller"]:  # a few items of almost nothing: what would replace them is no smaller
         return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
@@ -112,24 +112,24 @@ class _ReplacementBuilder:
 
     def with_summary(self, summary: str, digest_tokens: int) -> CompactionResult:
         """Return what a model's summary makes, with a digest beside it."""
-        asked = self._asked()
+        asked = self._kept_request()
         left = self._goal - asked[1] - sizes.tokens_of(_summary(summary)) - _OVERHEAD
         digest = digests.make(self._tally, max(0, min(digest_tokens, left // 2)), self._known)
-        return self._made(asked[0], summary, digest, is_fallback=False)
+        return self._result(asked[0], summary, digest, is_fallback=False)
 
-    def alone(self) -> CompactionResult:
+    def digest_only(self) -> CompactionResult:
         """Return what the digest makes alone: the smallest that keeps enough, within what there is room for."""
-        asked = self._asked()
+        asked = self._kept_request()
         left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
         budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]
         digest = digests.smallest(self._tally, budgets, known=self._known)
-        return self._made(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
+        return self._result(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
 
-    def _asked(self) -> tuple[list[bytes], int]:
+    def _kept_request(self) -> tuple[list[bytes], int]:
         """Return the last request as it is kept, and what it costs."""
         if self._request is None:
             return [], 0
-        raw = kept_messages.fitted(
+        raw = kept_messages.fitted_request(
             self._request, self._target - FLOOR_TOKENS // 2 if self._is_alone() else self._half()
         )
         return [raw], sizes.tokens_of(raw)
@@ -138,17 +138,17 @@ class _ReplacementBuilder:
         return int(self._target * _REQUEST_SHARE)
 
     def _is_alone(self) -> bool:
-        """Whether the request fits whole, though it takes more than its share."""
+        """Say whether the last request fits whole, though it takes more than its share."""
         assert self._request is not None
         whole = sizes.tokens_of(kept_messages.message(self._request.text, self._request.media))
         return whole <= self._target - FLOOR_TOKENS // 2
 
-    def _made(self, asked: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> CompactionResult:
+    def _result(self, asked: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> CompactionResult:
         text = f"{summary}\n\n{digest.text}".strip() if digest.text else summary
         own = _summary(text)
         left = self._goal - sizes.total([*asked, own])
         place = self._request.place if self._request is not None else len(self._entries)
-        kept = [*kept_messages.recent(self._entries, place, max(0, left)), *asked, own]
+        kept = [*kept_messages.recent_messages(self._entries, place, max(0, left)), *asked, own]
         shown = "\n".join([text, *(raw.decode() for raw in kept[:-1])])
         return CompactionResult(
             "compacted",

@@ -49,11 +49,15 @@ def check(replaced: ReplacedHistory) -> dict[str, bool]:
 
 
 def _request_kept(replaced: ReplacedHistory, views: list[items.View]) -> bool:
-    """The last request is there word for word; head and tail of it, if it alone is more than the target."""
+    """Say whether the last request is kept word for word, or its head and tail if it alone is larger than the
+    target.
+    """
     request = replaced.request
     if request is None:
         return True
-    texts = [kept_messages.said(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)]
+    texts = [
+        kept_messages.message_text(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)
+    ]
     if request.text in texts:
         return True
     if sizes.tokens_of(kept_messages.message(request.text, request.media)) <= replaced.target // 2:

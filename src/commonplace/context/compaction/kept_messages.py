@@ -34,11 +34,11 @@ def is_real(entry: HistoryEntry) -> bool:
         and view.role == "user"
         and not fragments.is_contextual(view)
         and not fragments.is_summary_message(view)
-        and (bool(said(view)) or attachments.count(view) > 0)
+        and (bool(message_text(view)) or attachments.count(view) > 0)
     )
 
 
-def said(message: items.Message) -> str:
+def message_text(message: items.Message) -> str:
     """Return the words of a message, its parts one after the other."""
     return "".join(part.text for part in message.content if part.text)
 
@@ -49,7 +49,7 @@ def last_request(entries: Sequence[HistoryEntry]) -> LastRequest | None:
         if is_real(entries[place]):
             view = entries[place].view
             assert isinstance(view, items.Message)
-            return LastRequest(place, said(view), attachments.parts_of(entries[place].raw))
+            return LastRequest(place, message_text(view), attachments.parts_of(entries[place].raw))
     for place in range(len(entries) - 1, -1, -1):
         view = entries[place].view
         if isinstance(view, items.AgentMessage):
@@ -63,7 +63,7 @@ def message(text: str, parts: list[dict[str, Any]] | None = None) -> bytes:
     return msgspec.json.encode({"type": "message", "role": "user", "content": [*content, *(parts or [])]})
 
 
-def fitted(request: LastRequest, room: int) -> bytes:
+def fitted_request(request: LastRequest, room: int) -> bytes:
     """Return the last request in at most so many tokens: word for word, or head and tail of it if it is too long.
 
     Media stay while there is room for them; they are stored by reference.
@@ -88,7 +88,7 @@ def _shrunk(text: str, parts: list[dict[str, Any]], tokens: int, room: int) -> b
         tokens = max(0, min(tokens - over, tokens * 3 // 4))
 
 
-def recent(entries: Sequence[HistoryEntry], before: int, room: int) -> list[bytes]:
+def recent_messages(entries: Sequence[HistoryEntry], before: int, room: int) -> list[bytes]:
     """Return messages of the person before a place of the history, the newest that fit, in their order."""
     kept: list[bytes] = []
     left = min(room, RECENT_TOKENS)
@@ -99,7 +99,7 @@ def recent(entries: Sequence[HistoryEntry], before: int, room: int) -> list[byte
             continue
         view = entry.view
         assert isinstance(view, items.Message)
-        words = said(view)
+        words = message_text(view)
         if not words:
             continue
         raw = message(words)

@@ -179,7 +179,7 @@ def _lay_down(tally: Tally, packed: DigestContents, room: _Room, size: int) -> N
     whole = "\n".join(text for _, text in packed.said)
     left = int(_LAID_DOWN * size)
     for said in reversed(tally.said):
-        for sentence in constraints.of(said.text):
+        for sentence in constraints.constraints_in(said.text):
             cost = len(sentence.encode("utf-8", "replace")) + 3
             if sentence not in whole and sentence not in packed.laid_down and cost <= left and room.take(sentence):
                 packed.laid_down.append(sentence)
@@ -295,7 +295,7 @@ def _context(tally: Tally, chances: list[float]) -> Iterator[DigestLine]:
     """Yield, for the names that are most likely to be needed, the newest lines of output that hold them."""
     top = sorted(range(len(chances)), key=lambda number: -chances[number])[:_TOP]
     wanted = dict.fromkeys(top, 2)
-    for told in tally.shown():
+    for told in tally.shown_lines():
         names = tally.names_in(told)
         held = [name for name in names if wanted.get(name, 0) > 0]
         if held:

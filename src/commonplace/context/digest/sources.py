@@ -137,7 +137,7 @@ def plan(name: str, arguments: str) -> list[tuple[bool, str]] | None:
     return found
 
 
-def spoken(arguments: str) -> str:
+def argument_strings(arguments: str) -> str:
     """Return the strings of a call's arguments as plain text, so that escapes do not hide names."""
     if not arguments.lstrip().startswith(("{", "[")):
         return arguments
@@ -172,7 +172,7 @@ def _decoded(arguments: str) -> _FileArguments | None:
 def _patch_of(arguments: str) -> str:
     if not arguments.lstrip().startswith("{"):
         return arguments
-    return spoken(arguments)
+    return argument_strings(arguments)
 
 
 def _patched(patch: str) -> Iterator[Edit]:

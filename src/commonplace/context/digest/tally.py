@@ -166,7 +166,7 @@ class Tally:
         self.step, self._answering = first - 1, False
 
     def _begin_answer(self) -> None:
-        """The model begins to answer: what it says and calls until it gets something back is one step."""
+        """Begin a step of the model: everything that it says and calls until it gets something back."""
         if not self._answering:
             self._answering = True
             self.step += 1
@@ -207,13 +207,13 @@ class Tally:
     def _call(self, call_id: str, name: str, arguments: str) -> None:
         line, _ = commands.of_call(name, arguments)
         edits = sources.edits(name, arguments)
-        found = self._count(Channel.CALL, _bounded(line or sources.spoken(arguments)))
+        found = self._count(Channel.CALL, _bounded(line or sources.argument_strings(arguments)))
         opened = _OpenCall(name, reads=sources.reads(name, arguments))
         if (plan := sources.plan(name, arguments)) is not None:
             self.plan = plan
         for edit in edits:
             self._edit(edit, found)
-        self._recently(f"$ {line}" if line else f"$ {name} {sources.spoken(arguments)}", _RECENT_CALL)
+        self._recently(f"$ {line}" if line else f"$ {name} {sources.argument_strings(arguments)}", _RECENT_CALL)
         for piece in shell.pieces(line):
             opened.commands.append(self._command(piece))
         if call_id:
@@ -277,7 +277,7 @@ class Tally:
         while self._output_bytes > _KEPT_OUTPUT and len(self._outputs) > 1:
             self._output_bytes -= len(self._outputs.popleft().text)
 
-    def shown(self) -> Iterator[TallyLine]:
+    def shown_lines(self) -> Iterator[TallyLine]:
         """Yield lines of the newest outputs with the names in them, the newest first."""
         for output in reversed(self._outputs):
             for line in reversed(output.text.split("\n")):

@@ -18,7 +18,7 @@ from commonplace.importers.claude_code.records import (
     QuestionAnswers,
 )
 from commonplace.importers.converter import Payload
-from commonplace.importers.items import Part, imported
+from commonplace.importers.items import Part, imported_kind
 from commonplace.protocol import memory_traces
 from commonplace.protocol.rollout import Origin
 
@@ -145,7 +145,7 @@ def _side_file(text: str, folder: Path) -> Path | None:
     return path if path is not None and path.is_file() and not path.is_symlink() else None
 
 
-def attached(record: ClaudeRecord, origin: Origin) -> tuple[Payload | None, str]:
+def attachment(record: ClaudeRecord, origin: Origin) -> tuple[Payload | None, str]:
     """Return attached context as a message, and the text if it is a prompt that was typed while a turn ran."""
     found: Attachment = records.part(record.attachment, Attachment)
     if found.type == "queued_command":
@@ -158,7 +158,7 @@ def attached(record: ClaudeRecord, origin: Origin) -> tuple[Payload | None, str]
     kind = "hook" if found.type in _HOOKS else "file" if found.type in ("file", "edited_text_file") else "injected"
     kind = "instructions" if found.type in ("nested_memory", "instructions") else kind
     remembered = found.type == "relevant_memories" or record_kinds.is_from_memory(text)
-    part: Part = (f"memory.{kind}" if remembered else imported(kind), text)
+    part: Part = (f"memory.{kind}" if remembered else imported_kind(kind), text)
     return items.message("developer", [part], Origin(origin.id, origin.offset, memory=remembered)), ""
 
 
@@ -171,7 +171,7 @@ def _queued(found: Attachment, origin: Origin) -> tuple[Payload | None, str]:
         if block.type == "image":
             media.append(image(block))
         elif text := records.text_of(block.text):
-            parts.append((items.USER if typed else imported("injected"), text))
+            parts.append((items.USER if typed else imported_kind("injected"), text))
     if not parts and not media:
         return None, ""
     said = "\n".join(str(text) for _, text in parts) or "[image]"

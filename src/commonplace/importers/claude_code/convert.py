@@ -27,7 +27,7 @@ from commonplace.importers.claude_code.records import (
     Worktree,
 )
 from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead
-from commonplace.importers.items import SUMMARY, USER, Part, imported
+from commonplace.importers.items import SUMMARY, USER, Part, imported_kind
 from commonplace.protocol.ids import is_uuid
 from commonplace.protocol.rollout import Origin, Skipped
 from commonplace.rollout.reader import open_session
@@ -158,7 +158,7 @@ class _Conversion:
 
     def _absorbed(self, thread: _Thread) -> Iterator[ConvertedRecord]:
         """Yield prompts that went into the running turn and were noted nowhere else."""
-        for queued in self.queue.absorbed():
+        for queued in self.queue.undelivered():
             record = f"queue:{queued.offset}"
             thread.branches.steer(record, thread.last)
             payload = items.message("user", [(USER, queued.text)], Origin(record, queued.offset))
@@ -172,9 +172,9 @@ class _Conversion:
             case "assistant" if not record_kinds.is_synthetic(record):
                 return self._assistant(thread, record, origin), False
             case "attachment":
-                payload, typed = content.attached(record, origin)
+                payload, typed = content.attachment(record, origin)
                 if typed and payload is not None:
-                    self.queue.came(typed)
+                    self.queue.note_delivered(typed)
                 return [payload] if payload is not None else [], bool(typed)
             case "system" if record.subtype == "compact_boundary":
                 thread.boundary = records.part(record.compact_metadata, _Compaction)
@@ -193,12 +193,12 @@ class _Conversion:
                 media.append(content.image(block))
             elif text := records.text_of(block.text):
                 parts.extend(record_kinds.parts(record, text))
-                self.queue.came(text)
+                self.queue.note_delivered(text)
         if thread.command and record.parent_uuid == thread.command and not record.prompt_source:
             parts = [_never_user(part) for part in parts]  # copies of a session lose the mark of a command's text
-        if any(kind == imported("slash_command") for kind, _ in parts):
+        if any(kind == imported_kind("slash_command") for kind, _ in parts):
             thread.command = record.uuid
-        if parts and all(kind == imported("injected") for kind, _ in parts):
+        if parts and all(kind == imported_kind("injected") for kind, _ in parts):
             thread.caveats[record.uuid] = False
         if any(kind == SUMMARY for kind, _ in parts):
             summary = "\n".join(str(text) for _, text in parts)
@@ -223,7 +223,7 @@ class _Conversion:
             if block.type == "tool_result":
                 made.append(content.output(block, origin, folder, thread.calls))
                 if said := content.reply(record, block):
-                    parts.append((imported("reply"), said))
+                    parts.append((imported_kind("reply"), said))
             elif text := records.text_of(block.text):
                 parts.extend(_never_user(part) for part in record_kinds.by_text(text))
         return [*made, items.message("user", parts, origin)] if parts else made
@@ -322,7 +322,7 @@ def _first_answer(path: Path) -> str:
 
 
 def _never_user(part: Part) -> Part:
-    return (imported("injected"), part[1]) if part[0] in (USER, SUMMARY) else part
+    return (imported_kind("injected"), part[1]) if part[0] in (USER, SUMMARY) else part
 
 
 def _decode(offset: int, raw: bytes) -> HeldRecord | Skipped:

@@ -49,14 +49,14 @@ class PromptQueue:
             case _:
                 pass
 
-    def came(self, text: str) -> None:
+    def note_delivered(self, text: str) -> None:
         """Note that a prompt came in a record of its own."""
         for each in self._removed:
             if each.text.strip() == text.strip():
                 self._removed.remove(each)
                 return
 
-    def absorbed(self) -> list[QueuedPrompt]:
+    def undelivered(self) -> list[QueuedPrompt]:
         """Return what was removed and has not come again."""
         if not self._removed:
             return []

@@ -161,7 +161,7 @@ def _from_user(record: GeminiRecord, origin: Origin, *, subagent: bool) -> Gemin
     texts = _texts(parts)
     responses = [part.response for part in parts if part.response]
     shown = [text for text in _texts(_parts(record.display)) or texts if not is_blank(text)]
-    kinds = [items.imported("injected")] * len(shown) if responses else _kinds(shown, subagent=subagent)
+    kinds = [items.imported_kind("injected")] * len(shown) if responses else _kinds(shown, subagent=subagent)
     media = [] if responses else _images(parts)
     message = GeminiMessage(texts=texts, is_turn=items.USER in kinds or (not shown and bool(media)))
     message.snapshot = next((text for text in texts if _SNAPSHOT in opening(text, 2**16)), None)
@@ -186,7 +186,7 @@ def _kinds(texts: list[Text], *, subagent: bool) -> list[str]:
     for text in texts:
         head = opening(text).lstrip()
         in_files |= head.startswith(_FILES_BEGIN)
-        found.append(items.imported("file") if in_files else _kind(head, subagent=subagent))
+        found.append(items.imported_kind("file") if in_files else _kind(head, subagent=subagent))
         in_files &= not head.startswith(_FILES_END)
     return found
 
@@ -198,14 +198,14 @@ def _kind(head: str, *, subagent: bool) -> str:
         return items.SUMMARY
     fragment = fragments.recognise(head, "user", "gemini")
     if fragment is not None:
-        return items.imported(fragment.kind)
+        return items.imported_kind(fragment.kind)
     if head.startswith(_INJECTED) or head.strip() in _GO_ON:
-        return items.imported("injected")
+        return items.imported_kind("injected")
     if subagent:
-        return items.imported("subagent_prompt")
+        return items.imported_kind("subagent_prompt")
     if head.startswith(_SHELL):
-        return items.imported("user_shell")
-    return items.imported("slash_command") if _COMMAND.match(head) else items.USER
+        return items.imported_kind("user_shell")
+    return items.imported_kind("slash_command") if _COMMAND.match(head) else items.USER
 
 
 def _from_model(record: GeminiRecord, origin: Origin) -> GeminiMessage:
@@ -255,7 +255,7 @@ def _called(call: _RawCall, spare_id: str, origin: Origin) -> GeminiCall:
 
 
 def _is_memory_tool(name: str) -> bool:
-    """Gemini writes `mcp_SERVER_TOOL`."""
+    """Say whether a tool is one of a memory server; Gemini names tools of servers `mcp_SERVER_TOOL`."""
     if name.startswith("mcp_") and not name.startswith("mcp__"):
         server, _, tool = name[4:].partition("_")
         return is_memory_tool(f"mcp__{server}__{tool}")

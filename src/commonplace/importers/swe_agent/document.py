@@ -96,7 +96,7 @@ def command(action: Text) -> Text:
     return as_text(msgspec.Raw(b'{"command":' + bytes(action) + b"}"))
 
 
-def written(path: Path) -> float:
+def modified_at(path: Path) -> float:
     """Return when a file was last written, to the millisecond."""
     return path.stat().st_mtime_ns // 1_000_000 / 1000
 

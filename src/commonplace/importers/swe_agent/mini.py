@@ -34,8 +34,8 @@ from commonplace.importers.swe_agent.document import (
     content,
     field,
     head,
+    modified_at,
     session_of,
-    written,
 )
 from commonplace.protocol.rollout import Origin, Skipped
 
@@ -78,7 +78,7 @@ _output = msgspec.json.Decoder(_MiniMessage)
 
 def convert(path: Path, document: TrajectoryDocument) -> Converted:
     """Yield the thread of a mini-swe-agent trajectory."""
-    elements, end = elements_of(document.messages), written(path)
+    elements, end = elements_of(document.messages), modified_at(path)
     if not elements:
         return
     started = next((time for raw in elements if (time := _time(_decoded(raw)))), end)
@@ -118,20 +118,22 @@ class _MiniReader:
         if role == "system":
             return []
         if role == "assistant":
-            return self._acted(message, origin)
+            return self._assistant_payloads(message, origin)
         if first_byte(message.output) == b"[":
-            return self._responded(message, origin)
+            return self._response_payloads(message, origin)
         if role == "tool" or kind == "function_call_output":
             text = content(message.content) if role == "tool" else content(message.output)
-            return self._answered(word_of(message.tool_call_id) or word_of(message.call_id), text, message, origin)
+            return self._output_payloads(
+                word_of(message.tool_call_id) or word_of(message.call_id), text, message, origin
+            )
         if role == "user":
-            return self._heard(message, origin)
+            return self._input_payloads(message, origin)
         if role == "exit":
             text = content(message.content)
-            return self._answered("", text, message, origin) if self.waiting else []
+            return self._output_payloads("", text, message, origin) if self.waiting else []
         return None
 
-    def _heard(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
+    def _input_payloads(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
         text = content(message.content)
         if text is None or is_blank(text):
             return []
@@ -141,10 +143,10 @@ class _MiniReader:
         if word_of(_noted(message).interrupt_type).startswith("User"):
             return [items.message("user", _interruption(text), origin)]
         if self.waiting:
-            return self._answered("", text, message, origin)
-        return [items.message("user", [(items.imported("injected"), text)], origin)]
+            return self._output_payloads("", text, message, origin)
+        return [items.message("user", [(items.imported_kind("injected"), text)], origin)]
 
-    def _acted(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
+    def _assistant_payloads(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
         text = content(message.content)
         found = [items.answer(text, origin)] if text is not None and not is_blank(text) else []
         spare = f"call_{origin.id}"
@@ -162,7 +164,7 @@ class _MiniReader:
         self.waiting = [call_id for call_id, _, _ in made]
         return [*found, *(items.call(name, arguments, call_id, origin) for call_id, name, arguments in made)]
 
-    def _responded(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
+    def _response_payloads(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
         """Read an answer of the Responses API."""
         found: list[Payload] = []
         self.waiting = []
@@ -181,7 +183,7 @@ class _MiniReader:
                 self.waiting.append(call_id)
         return found
 
-    def _answered(self, call_id: str, text: Text | None, message: _MiniMessage, origin: Origin) -> list[Payload]:
+    def _output_payloads(self, call_id: str, text: Text | None, message: _MiniMessage, origin: Origin) -> list[Payload]:
         call_id = call_id or (self.waiting[0] if self.waiting else "")
         if not call_id or text is None:
             return []
@@ -191,13 +193,13 @@ class _MiniReader:
 
 
 def _interruption(text: Text) -> list[items.Part]:
-    """Part what a person said from the words that the program put in front."""
+    """Separate the person's words from the words that the program puts before them."""
     if isinstance(text, str) and ": " in text:
         before, said = text.split(": ", 1)
         if said.strip() == _NOBODY:
-            return [(items.imported("interrupt"), text)]
-        return [(items.imported("interrupt"), f"{before}: "), (items.USER, said)]
-    return [(items.imported("interrupt"), text)]
+            return [(items.imported_kind("interrupt"), text)]
+        return [(items.imported_kind("interrupt"), f"{before}: "), (items.USER, said)]
+    return [(items.imported_kind("interrupt"), text)]
 
 
 def _worked(message: _MiniMessage, text: Text) -> bool | None:

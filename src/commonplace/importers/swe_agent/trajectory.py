@@ -30,8 +30,8 @@ from commonplace.importers.swe_agent.document import (
     decode,
     field,
     head,
+    modified_at,
     session_of,
-    written,
 )
 from commonplace.protocol.rollout import Origin, Skipped
 
@@ -65,7 +65,7 @@ _said = msgspec.json.Decoder(_HistoryMessage)
 
 def convert(path: Path, document: TrajectoryDocument) -> Converted:
     """Yield the threads of a SWE-agent trajectory."""
-    session, end = session_of(path), written(path)
+    session, end = session_of(path), modified_at(path)
     attempts = [raw for raw in elements_of(document.attempts) if first_byte(raw) == b"{"]
     for number, raw in enumerate(attempts):
         yield from _run(path, f"{session}#{number}", decode(raw), end)
@@ -81,7 +81,7 @@ def _run(path: Path, session: str, run: TrajectoryDocument, end: float) -> Conve
     now, cwd = end, ""
     for raw in elements:  # the steps are decoded one at a time, twice, because all of them at once may be too many
         step = _decoded(raw)
-        now -= _took(step)
+        now -= _duration(step)
         cwd = cwd or word_of(field(_state(step), "working_dir"))
     version = word_of(field(run.info, "swe_agent_version"))
     thread = head(path, session, now, cwd, version, "swe-agent")
@@ -94,9 +94,9 @@ def _run(path: Path, session: str, run: TrajectoryDocument, end: float) -> Conve
         yield ConvertedRecord(thread.thread_id, "0", thread.started, payloads)
     for number, raw in enumerate(elements, 1):
         step = _decoded(raw)
-        now += _took(step)
+        now += _duration(step)
         try:
-            payloads = _payloads(step, _acted(step, acts), Origin(id=str(number)))
+            payloads = _payloads(step, _matching_message(step, acts), Origin(id=str(number)))
         except TooDense:
             yield Skipped(0, len(memoryview(raw)), json_lines.TOO_DENSE)
             continue
@@ -126,7 +126,7 @@ def _is_demo(said: _HistoryMessage) -> bool:
     return bytes(said.is_demo) == b"true" or word_of(said.message_type) == "demonstration"
 
 
-def _acted(step: _Step, acts: deque[msgspec.Raw]) -> _HistoryMessage | None:
+def _matching_message(step: _Step, acts: deque[msgspec.Raw]) -> _HistoryMessage | None:
     """Take what the history says about a step; both are in order, but either may lack some of the other's."""
     action = text_of(step.action)
     for place, raw in enumerate(islice(acts, _AHEAD)):
@@ -159,7 +159,7 @@ def _payloads(step: _Step, acted: _HistoryMessage | None, origin: Origin) -> lis
         if seen is not None:
             found.append(items.output(call_id, seen, origin))
     elif seen is not None and not is_blank(seen):
-        found.append(items.message("user", [(items.imported("injected"), seen)], origin))
+        found.append(items.message("user", [(items.imported_kind("injected"), seen)], origin))
     return found
 
 
@@ -167,7 +167,7 @@ def _decoded(raw: msgspec.Raw) -> _Step:
     return _step.decode(raw) if first_byte(raw) == b"{" else _Step()
 
 
-def _took(step: _Step) -> float:
+def _duration(step: _Step) -> float:
     """Return how long a step ran, in seconds."""
     try:
         seconds = float(word_of(step.execution_time) or 0)

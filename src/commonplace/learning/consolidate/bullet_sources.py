@@ -74,7 +74,7 @@ def bullets(text: str) -> list[HandbookBullet]:
             cast("Section", section),
             line.number,
             line.text,
-            existing_handbook.told(line.text),
+            existing_handbook.bullet_text(line.text),
             place,
         )
         for place, block in enumerate(reader.parse(text)[0])
@@ -108,7 +108,7 @@ class LearnedEntries:
             for word in {word for words in wordings(entry) for word in words.handles}:
                 self._by_word[(entry.scope, word)].append(number)
 
-    def of(self, bullet: HandbookBullet) -> list[Entry]:
+    def entries_behind(self, bullet: HandbookBullet) -> list[Entry]:
         """Return what a bullet rests on, the nearest first; what no longer holds only if nothing else does."""
         exact = self._exact.get((bullet.scope, normal(bullet.told)))
         if exact is not None and exact < self._live:
@@ -121,7 +121,7 @@ class LearnedEntries:
 
     def is_over(self, bullet: HandbookBullet) -> bool:
         """Say whether a bullet says only what no longer holds."""
-        found, said = self.of(bullet), similarity.words(bullet.told)
+        found, said = self.entries_behind(bullet), similarity.words(bullet.told)
         return bool(found) and all(
             id(entry) in self._gone
             and (entry.text == bullet.told or any(similarity.is_same(each, said) for each in wordings(entry)))
@@ -203,7 +203,7 @@ def trace(
         settled: bullets of which it is known already; they stay what they are.
     """
     known = settled or {}
-    rests = [known[each.key].rests if each.key in known else learned.of(each) for each in found]
+    rests = [known[each.key].rests if each.key in known else learned.entries_behind(each) for each in found]
     taken = {known[each.key].entry.id for each in found if each.key in known}
     is_exact = [bool(own) and normal(own[0].text) == normal(each.told) for each, own in zip(found, rests, strict=True)]
     traced: dict[int, SourcedBullet] = {}

@@ -1,4 +1,4 @@
-"""`MEMORY.md`: entries by project, each with the sessions it rests on (spec §5.5).
+"""`MEMORY.md`: entries by project, each with the sessions it rests on.
 
 One block per project, and one for what holds everywhere; in it the sessions that taught something as tasks, then what
 they taught. The file has a budget. What does not fit is left out from the least useful end, and said; before that,
@@ -85,7 +85,7 @@ class _Tasks:
         self._brevity = brevity
         self._numbers: dict[str, int] = {}
 
-    def of(self, entry: Entry) -> str:
+    def marks_of(self, entry: Entry) -> str:
         """Return the marks that name an entry's tasks."""
         named: dict[str, int] = {}
         for source in sorted(entry.sources, key=lambda each: (-each.updated_s, each.thread_id or "", each.note or "")):
@@ -161,7 +161,7 @@ def _freshness(known: SessionFacts) -> tuple[int, str]:
 
 
 def _bullet(entry: Entry, tasks: _Tasks) -> str:
-    marks = tasks.of(entry)
+    marks = tasks.marks_of(entry)
     note = " [ad-hoc note]" if any(source.note for source in entry.sources) else ""
     support = f" ({entry.support} sessions)" if entry.support > 1 else ""
     return f"- {entry.text}{support}{note}{' ' + marks if marks else ''}"

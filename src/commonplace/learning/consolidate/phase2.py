@@ -56,7 +56,7 @@ class Consolidator(Protocol):
 
     name: str
 
-    def consolidate(self, desk: ConsolidationInput) -> ConsolidatedMemory:
+    def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files; return what they hold."""
         ...
 
@@ -65,8 +65,8 @@ class Consolidator(Protocol):
 class CuratingConsolidator(Protocol):
     """A consolidator with somebody who goes over what it made."""
 
-    async def curate(self, desk: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
-        """Better the memory's files; return what they hold.
+    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
+        """Improve the memory's files; return what they hold.
 
         Raises:
             BudgetSpent: nothing more may be spent; the files are not to be used.
@@ -186,7 +186,7 @@ async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> Consolida
     """Do the work of a claim, again from the start if a person changed the workspace meanwhile."""
     for attempt in range(_ATTEMPTS):
         rows = await phase.database.read(lambda tx: _select(tx, phase, home))
-        forgotten = Forgotten.of(phase.settings.home)
+        forgotten = Forgotten.load(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
         mirror = await phase.database.read(
             lambda tx: _StoredMemory(entries.mirrored(tx, home), entries.hidden(tx, home))
@@ -223,7 +223,7 @@ class _StoredMemory(msgspec.Struct):
 class _Job(msgspec.Struct):
     """One attempt: a staged workspace, and what is to become of it."""
 
-    desk: ConsolidationInput
+    material: ConsolidationInput
     root: Path
     staged: Path
     maker: Consolidator
@@ -238,9 +238,9 @@ class _Job(msgspec.Struct):
 
     def check(self, found: list[Entry]) -> list[str]:
         """Return what is wrong with what the consolidator wrote."""
-        most = self.desk.memory.summary_bytes
+        most = self.material.memory.summary_bytes
         wrong = validation.problems(
-            self.staged, against=self.root, given=self.given, owned=self.desk.owned, summary_bytes=most
+            self.staged, against=self.root, given=self.given, owned=self.material.owned, summary_bytes=most
         )
         return wrong + list(validation.entries(found))
 
@@ -281,16 +281,16 @@ def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _
     difference.remove(root)
     baseline.ensure(root, moment)
     manual_edits.adopt(home, root, moment)
-    removal.workspace(root, Forgotten.of(home))
-    desk = consolidation_input.of_rows(home, root, rows, phase.settings.memory)
-    desk.accepted, desk.hidden = root, mirror.hidden
-    desk.is_kept = provenance.is_others(root, mirror.fingerprint)
+    removal.workspace(root, Forgotten.load(home))
+    material = consolidation_input.from_rows(home, root, rows, phase.settings.memory)
+    material.accepted, material.hidden = root, mirror.hidden
+    material.is_kept = provenance.is_others(root, mirror.fingerprint)
     if not provenance.is_ours(root):  # whoever wrote it did not know what we read
-        desk.settled = set()
-    fingerprint, name = consolidation_input.fingerprint(home, desk), phase.consolidator.name
-    made = provenance.message(name, fingerprint, is_kept=desk.is_kept)
-    instead = provenance.message(provenance.PLAIN, fingerprint, is_kept=desk.is_kept, instead_of=name)
-    is_sound = not validation.problems(root, owned=desk.owned, summary_bytes=desk.memory.summary_bytes)
+        material.settled = set()
+    fingerprint, name = consolidation_input.fingerprint(home, material), phase.consolidator.name
+    made = provenance.message(name, fingerprint, is_kept=material.is_kept)
+    instead = provenance.message(provenance.PLAIN, fingerprint, is_kept=material.is_kept, instead_of=name)
+    is_sound = not validation.problems(root, owned=material.owned, summary_bytes=material.memory.summary_bytes)
     is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
     if is_current and mirror.fingerprint == fingerprint:
         return _FinishedPhase(ConsolidationResult("unchanged"), fingerprint)
@@ -298,14 +298,14 @@ def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _
     maker = MergeConsolidator() if gives_up else phase.consolidator
     told = history.read(home)
     staged = staging.stage(root)
-    return _Job(desk, root, staged, maker, instead if gives_up else made, fingerprint, is_current, moment, told)
+    return _Job(material, root, staged, maker, instead if gives_up else made, fingerprint, is_current, moment, told)
 
 
 async def _consolidated(job: _Job) -> ConsolidatedMemory:
     """Let the consolidator write into the staged workspace, and check what it wrote."""
     consolidated = await anyio.to_thread.run_sync(_written, job)
     if isinstance(job.maker, CuratingConsolidator) and not job.is_current:
-        consolidated = await job.maker.curate(job.desk, consolidated, job.check)
+        consolidated = await job.maker.curate(job.material, consolidated, job.check)
     await anyio.to_thread.run_sync(difference.remove, job.staged)
     wrong = await anyio.to_thread.run_sync(job.check, consolidated.entries)
     if wrong:
@@ -314,12 +314,12 @@ async def _consolidated(job: _Job) -> ConsolidatedMemory:
 
 
 def _written(job: _Job) -> ConsolidatedMemory:
-    synced = raw_memories.sync(job.staged, job.desk.inputs)
+    synced = raw_memories.sync(job.staged, job.material.inputs)
     pruned = extensions.prune(job.staged, job.moment)
     given = {change.path for change in difference.write(job.staged, against=job.root)}
     job.given = frozenset({*given, *synced.written, *synced.removed, *pruned})
-    job.desk.root = job.staged
-    return job.maker.consolidate(job.desk)
+    job.material.root = job.staged
+    return job.maker.consolidate(job.material)
 
 
 def invalid(name: str, wrong: list[str]) -> MemoryInvalid:

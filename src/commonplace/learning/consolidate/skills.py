@@ -1,4 +1,4 @@
-"""Skills: steps that worked in two sessions or more, written down so that they can be followed (spec §5.7).
+"""Skills: steps that worked in two sessions or more, written down so that they can be followed.
 
 What was the same each time is a step; what differed is something to ask for. A skill rests on exit codes alone:
 nobody's words about how things should be done make one.

@@ -1,4 +1,4 @@
-"""`memory_summary.md`: the short index that later prompts carry (spec §5.6), packed under its budget.
+"""`memory_summary.md`: the short index that later prompts carry, packed under its budget.
 
 Only what holds in every project stands in the preferences and tips, because whoever reads the file may be working on
 anything; what holds in one project stands under its name. The most useful goes in first; what does not fit is counted

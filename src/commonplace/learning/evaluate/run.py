@@ -54,7 +54,7 @@ async def run(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, or read fewer with --limit or --set near.",
         )
-    connected = providers.connected(home, choice)
+    connected = providers.connect_model(home, choice)
     try:
         budget = await providers.budget(home, EXTRACTION)
         scores = await _scores(ModelExtractor(connected, choice, spending=budget), known)

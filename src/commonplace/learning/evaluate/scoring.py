@@ -107,7 +107,7 @@ async def _outputs(
         if session.source not in _UNREAD:
             try:
                 place = await anyio.to_thread.run_sync(ledger, session, path, folder)
-                found = await phase1.one(extractor, place, session.cwd, Forgotten(()))
+                found = await phase1.extract_session(extractor, place, session.cwd, Forgotten(()))
             except phase1.NOBODYS_FAULT:
                 raise
             except CommonplaceError as error:

@@ -88,11 +88,11 @@ class CircuitBreaker(msgspec.Struct):
     """How often in a row a server failed."""
 
     def succeeded(self) -> None:
-        """A session was read."""
+        """Note that a session was read."""
         self.failures = 0
 
     def failed(self, error: CommonplaceError) -> None:
-        """A session was not read."""
+        """Note that a session could not be read."""
         if isinstance(error, NOBODYS_FAULT):
             self.why = self.why or error.sentence()
         elif isinstance(error, ModelError):
@@ -147,10 +147,10 @@ async def run(phase: ExtractionPhase, progress: Progress | None = None) -> Extra
 async def _claim(phase: ExtractionPhase, count: int, tried: set[str]) -> list[ExtractionClaim]:
     """Claim some sessions; one that failed in this run is left for the next."""
     now = _now(phase)
-    terms = select.terms(
+    terms = select.claim_terms(
         phase.settings, background=phase.background, max_claims=count, current=phase.current, since_s=phase.since_s
     )
-    is_wanted = select.wanted(phase.settings)
+    is_wanted = select.thread_filter(phase.settings)
 
     def body(tx: Transaction) -> list[ExtractionClaim]:
         return extraction_jobs.claim_next(
@@ -172,13 +172,13 @@ async def _work(
     results: _Results = {}
     claims = [each.claim for each in batch]
     limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
-    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)
+    forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)
     try:
         async with anyio.create_task_group() as heart:
             heart.start_soon(_beat, phase, claims, results)
             async with anyio.create_task_group() as group:
                 for each in batch:
-                    group.start_soon(_one, phase, each, forgotten, results, limiter, breaker)
+                    group.start_soon(_extract_claimed, phase, each, forgotten, results, limiter, breaker)
             heart.cancel_scope.cancel()
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -187,7 +187,7 @@ async def _work(
     await _store(phase, batch, results, done)
 
 
-async def _one(
+async def _extract_claimed(
     phase: ExtractionPhase,
     each: ExtractionClaim,
     forgotten: Forgotten,
@@ -202,7 +202,7 @@ async def _one(
             return
         try:
             is_last = each.claim.tries_left <= 1
-            found = await one(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
+            found = await extract_session(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
             results[key] = output_shape.problem(found) or found
             breaker.succeeded()
         except NOBODYS_FAULT as error:
@@ -217,7 +217,9 @@ async def _one(
             results[key] = f"The extractor failed: {type(error).__name__}: {error}."
 
 
-async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False) -> Output:
+async def extract_session(
+    extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False
+) -> Output:
     """Return what a session taught, without secrets and without what a person asked to forget."""
     view = await anyio.to_thread.run_sync(_read, path, forgotten)
     view.project = project
@@ -238,7 +240,7 @@ def _mask(view: SessionView, forgotten: Forgotten) -> None:
     for turn in view.turns:
         for event in turn.events:
             if isinstance(event, UserText | ModelText):
-                event.text = forgotten.without(event.text)
+                event.text = forgotten.without_forgotten(event.text)
         words = [event for event in turn.events if isinstance(event, UserText | ModelText)]
         is_only_talk = len(words) == len(turn.events)
         if is_only_talk and not any(isinstance(event, UserText) and event.text for event in words):
@@ -264,8 +266,8 @@ async def _beat(phase: ExtractionPhase, claims: list[Claim], results: _Results) 
 async def _store(
     phase: ExtractionPhase, batch: list[ExtractionClaim], results: _Results, done: ExtractionResult
 ) -> None:
-    now, root = _now(phase), select.terms(phase.settings, background=False, max_claims=0).home
-    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)  # it may have grown meanwhile
+    now, root = _now(phase), select.claim_terms(phase.settings, background=False, max_claims=0).home
+    forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)  # it may have grown meanwhile
     for key, found in results.items():
         results[key] = removal.output(found, forgotten) if isinstance(found, Output) else found
 

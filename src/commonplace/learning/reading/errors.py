@@ -34,7 +34,7 @@ def lines(output: str, count: int = 2) -> str:
     return " | ".join(quote(line, 160) for line in dict.fromkeys(better[-count:]))
 
 
-def told(output: str, count: int = 2) -> str:
+def error_summary(output: str, count: int = 2) -> str:
     """Return the lines that tell what went wrong, or else the last one."""
     last = output.strip().rpartition("\n")[2].strip()
     fit = len(last) < _MAX_LINE and not is_injection(last)

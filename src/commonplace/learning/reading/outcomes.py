@@ -1,7 +1,7 @@
-"""How each task ended: by what happened, not by what the model claims (the triage table, spec §5.1).
+"""The outcome of each task, judged by what happened and not by what the model claims.
 
-What the person said about it comes first, then how the last telling command ended after the last change. A task that
-they moved on from without an open error is a success; one that nobody confirmed and nothing verified is uncertain.
+What the person said about the task counts first, then the exit of the last check or build after the last change. A task
+that the person left without an open error is a success; one that nobody confirmed and nothing verified is uncertain.
 """
 
 from __future__ import annotations
@@ -182,5 +182,5 @@ def _feedback(text: str, *, first_only: bool = False) -> Verdict:
 
 
 def _is_dead_end(own: tuple[Sentence, ...], number: int) -> bool:
-    told = judging.told(own, number)
+    told = judging.judge_sentence(own, number)
     return told is not None and told.kind == "failure"

@@ -35,7 +35,7 @@ def files(call: ToolUse) -> list[str]:
     return [name.strip() for name in named] or ([edit.file_path] if edit.file_path else [])
 
 
-def added(call: ToolUse) -> list[str]:
+def added_lines(call: ToolUse) -> list[str]:
     """Return the lines that a call put in."""
     edit = _edit(call)
     if edit.patch:
@@ -57,10 +57,10 @@ def names(call: ToolUse) -> tuple[str, ...]:
     return tuple(quote(name, 60) for name in files(call)[:3])
 
 
-def told(call: ToolUse) -> str:
+def describe_change(call: ToolUse) -> str:
     """Return a change in a few words."""
     changed = ", ".join(f"`{name}`" for name in names(call)) or "a file"
-    lines = "; ".join(quote(line, 100) for line in added(call)[:3])
+    lines = "; ".join(quote(line, 100) for line in added_lines(call)[:3])
     return f"{changed} ({lines})" if lines else changed
 
 

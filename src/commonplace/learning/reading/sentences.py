@@ -64,7 +64,7 @@ def of_text(text: str) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     listing = False
     lines = own_lines(text)
-    around = languages.likely("\n".join(lines))
+    around = languages.likely_languages("\n".join(lines))
     for line in lines:
         bullet = _BULLET.match(line) if len(lines) > 1 else None
         listing = listing and bullet is not None
@@ -80,7 +80,7 @@ def of_text(text: str) -> tuple[Sentence, ...]:
 
 def _languages(part: str, around: tuple[str, ...]) -> tuple[str, ...]:
     """Return the languages to hear a sentence in: its own and those around it; all, if little tells."""
-    own = languages.likely(part) or around
+    own = languages.likely_languages(part) or around
     if own == ("zh",):
         return own
     few = len(part.split()) <= _FEW_WORDS

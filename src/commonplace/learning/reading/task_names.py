@@ -37,7 +37,7 @@ _FILES: Final = 3
 _NO_NAME: Final = tables.words("no_name")
 
 
-def of(task: SessionTask) -> str:
+def task_name(task: SessionTask) -> str:
     """Return the name of a task; empty if nothing tells what it was about."""
     said = next((event for event in task.events if isinstance(event, UserText)), None)
     own = sentences.of_text(said.text) if said is not None and not exclusions.is_text_work(said.text) else ()

@@ -40,7 +40,7 @@ def cut(view: SessionView) -> list[SessionTask]:
         found[-1].events.append(event)
     kept = _joined([task for task in found if task.request or task.calls()])
     for task in kept:
-        task.name = task_names.of(task)
+        task.name = task_names.task_name(task)
     return kept
 
 
@@ -82,7 +82,7 @@ def _begins(said: UserText, current: SessionTask, acts: bool) -> bool:
     moves_on = any(each.heard.says("moving_on") for each in own[:3])
     if all(map(_is_feedback, own)) or (rejected and not praised and not moves_on):
         return False
-    taught = [judge.told(own, number) is not None for number in range(len(own))]
+    taught = [judge.judge_sentence(own, number) is not None for number in range(len(own))]
     asking = [each for each, known in zip(own, taught, strict=True) if _may_ask(each, known)]
     if not asking:
         return False

@@ -21,7 +21,7 @@ import msgspec
 from commonplace.errors import BadInput
 from commonplace.memory.edits import notes, removal
 from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.edits.manual_edits import said_by
+from commonplace.memory.edits.manual_edits import statement_of
 from commonplace.memory.entries import GLOBAL, normal
 from commonplace.memory.files import output_shape, raw_memories, validation
 from commonplace.memory.files.raw_memories import RawMemory
@@ -111,7 +111,7 @@ def _is_own_file(path: Path) -> bool:
 
 async def _take_inputs(store: MemoryStore, taught: list[RawMemory], report: Migrated) -> None:
     """Take over what single sessions taught: as rows where we know the session, else as resources."""
-    forgotten = await anyio.to_thread.run_sync(Forgotten.of, store.home.path)
+    forgotten = await anyio.to_thread.run_sync(Forgotten.load, store.home.path)
     root, now = store.home.key, store.home.now_s()
     unknown: list[RawMemory] = []
 
@@ -144,7 +144,7 @@ def _keep_aside(root: Path, unknown: list[RawMemory], forgotten: Forgotten, repo
         folder = root / RESOURCES / key
         text = redact(f"{raw_memories.summary_text(one)}\n{one.raw_memory}\n")
         text = "\n".join(line for line in text.split("\n") if not validation.is_unfit(line))
-        if _put(folder / f"{names[one.thread_id]}.md", forgotten.without(text)):
+        if _put(folder / f"{names[one.thread_id]}.md", forgotten.without_forgotten(text)):
             report.inputs += 1
         else:
             report.skipped += 1
@@ -170,13 +170,13 @@ def _take_wishes(store: MemoryStore, source: Path, learned: str, report: Migrate
     """Write a note for each thing that the other memory says and ours does not."""
     root = store.root
     staging.recover(root)
-    forgotten = Forgotten.of(store.home.path)
+    forgotten = Forgotten.load(store.home.path)
     known = {(note.action, normal(note.text), note.scope) for note in notes.read(root)}
     for wish in _wishes(source):
         text = " ".join(redact(wish.text).split())
         key = (wish.action, normal(text), wish.scope)
         is_covered = bool(normal(text)) and normal(text) in learned
-        is_unwanted = validation.is_unfit(text) or forgotten.within(text) is not None
+        is_unwanted = validation.is_unfit(text) or forgotten.forgotten_within(text) is not None
         if not normal(text) or key in known or is_covered or is_unwanted:
             report.skipped += 1
             continue
@@ -214,7 +214,7 @@ def _handbook(path: Path) -> Iterator[_MigratedText]:
         elif line.startswith("#"):
             section = line.strip()
         elif line.startswith("- ") and section in _CLOSING:
-            yield _MigratedText(said_by(line), scope, moment)
+            yield _MigratedText(statement_of(line), scope, moment)
 
 
 def _project(cwd: str) -> str:

@@ -1,4 +1,4 @@
-"""What a consolidator wrote, checked before anybody reads it (spec §4.7, §5.5 to §5.7, and what we promise beyond it).
+"""What a consolidator wrote, checked before anybody reads it.
 
 Schema, budgets, references, scope and sources, no secret, no link, no file where none belongs, and no instruction that
 rests on nothing but what a tool or a page said. Whoever wrote it, a memory with a problem never takes the old one's

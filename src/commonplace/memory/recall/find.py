@@ -78,7 +78,7 @@ class Finder:
         said = await self._search.sessions(query)
         for _, hit in said:
             hit.kind = "session"
-        return hits.merged(remembered, said)[: query.limit]
+        return hits.merge_hits(remembered, said)[: query.limit]
 
     async def sessions(self, query: Query) -> list[Hit]:
         """Return what was said in sessions that answers a question, the best first (raises BadInput)."""
@@ -171,9 +171,9 @@ async def _refresh(store: MemoryStore, known: list[KnownEntry]) -> None:
         await database.write(lambda tx: postings.drop(tx, root, "memory", gone))
     fresh = [item for name, item in wanted.items() if before.get(name) != item.stamp]
     if fresh:
-        await index.take_in(database, root, "memory", fresh)
+        await index.add_documents(database, root, "memory", fresh)
     elif gone:
-        await index.tidy(database, root, "memory")
+        await index.merge_segments(database, root, "memory")
 
 
 def _wanted(root: Path, known: list[KnownEntry], before: dict[str, DocumentStamp]) -> dict[str, NewDocument]:

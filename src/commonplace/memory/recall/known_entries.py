@@ -22,7 +22,7 @@ from commonplace.projects.identity import Repositories
 _CWD: Final = re.compile(r"^applies_to:.*?\bcwd=([^;,]+)")
 
 
-async def known(store: MemoryStore) -> list[KnownEntry]:
+async def known_entries(store: MemoryStore) -> list[KnownEntry]:
     """Return what the memory holds, from the files if the database fails; also what another program wrote there."""
     try:
         found = await store.known()
@@ -62,7 +62,7 @@ def _told_by_others(home: Path, found: list[KnownEntry]) -> list[KnownEntry]:
 
 def block_scope(block: HandbookBlock, project_of: Callable[[str], str]) -> str | None:
     """Return whom a block is for: as it says, else by the folder that it applies to; None if neither tells."""
-    own = skills.declared(block)
+    own = skills.declared_scope(block)
     if own is not None:
         return own
     cwd = cwd_of(block)

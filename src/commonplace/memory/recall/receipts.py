@@ -71,7 +71,7 @@ class WorkspaceFiles:
         self._texts: dict[str, str | None] = {}
         self._lessons: dict[int, list[str]] | None = None
 
-    def at(self, place: LineRange) -> ResolvedCitation:
+    def resolve(self, place: LineRange) -> ResolvedCitation:
         """Return what stands at a place."""
         path = self._below(place.path)
         text = self.text(path)
@@ -127,7 +127,7 @@ class WorkspaceFiles:
                 found: list[str] = []
                 for line in section:
                     if line.text.startswith("- "):
-                        found = [entry.id for entry in self._saying(said(line.text), block.scope)]
+                        found = [entry.id for entry in self._saying(lesson_words(line.text), block.scope)]
                     if found:
                         yield line.number, found
 
@@ -182,7 +182,7 @@ class WorkspaceFiles:
         ]
 
 
-def said(line: str) -> str:
+def lesson_words(line: str) -> str:
     """Return what a lesson's line says, without what it rests on."""
     return _TAIL.sub("", line.strip().removeprefix("- ").rstrip()).strip()
 

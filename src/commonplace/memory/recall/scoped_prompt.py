@@ -57,7 +57,7 @@ async def prompt(
         raise BadInput("A budget cannot be below zero.", hint="Give a number of tokens.")
     if not store.home.settings.memory.use:
         return Prompt("", 0, None, [], [])
-    found = [each.entry for each in await known_entries.known(store)]
+    found = [each.entry for each in await known_entries.known_entries(store)]
     place = await lookup.folder_scope(store.home, folder or Path.cwd(), scope, {entry.scope for entry in found})
     material = await anyio.to_thread.run_sync(_material, store.home.path, place, found, tools)
     made = section.build(material, min(limit, _MOST))
@@ -108,7 +108,7 @@ def cleaner(home: Path) -> Callable[[str], str]:
     if not lines:
         return redact
     forgotten = Forgotten(lines)
-    return lambda text: forgotten.without(redact(text))
+    return lambda text: forgotten.without_forgotten(redact(text))
 
 
 def _visible(scope: str, shelf: receipts.WorkspaceFiles, look: Repositories) -> list[str]:
@@ -117,6 +117,6 @@ def _visible(scope: str, shelf: receipts.WorkspaceFiles, look: Repositories) -> 
     if not summary:
         return []
     view = visibility.Visibility(scope, lambda cwd: look(cwd).identity)
-    blanked = visibility.blanked(view, layout.SUMMARY, summary, visibility.OwnershipFiles(shelf.text))
+    blanked = visibility.visible_text(view, layout.SUMMARY, summary, visibility.OwnershipFiles(shelf.text))
     told = [line.strip() for line in _PROFILE.sub("", blanked).split("\n") if not validation.is_unfit(line)]
     return told if any(line not in _NOTHING and not line.startswith("#") for line in told) else []

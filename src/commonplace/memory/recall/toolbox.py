@@ -162,7 +162,7 @@ class Toolbox:
         known = self._surroundings
         if known is not None and known.folder == folder and known.until > anyio.current_time():
             return known
-        found = {each.entry.scope for each in await known_entries.known(store)}
+        found = {each.entry.scope for each in await known_entries.known_entries(store)}
         scope = await lookup.folder_scope(store.home, folder, self._project, found)
         projects = await lookup.folder_projects(store.home)
         self._surroundings = _ClientProjects(folder, scope, projects, anyio.current_time() + _FRESH_SECONDS)
@@ -170,14 +170,14 @@ class Toolbox:
 
     async def _count(self, result: msgspec.Struct, scope: str | None) -> None:
         """Note which memories were given out; a memory that cannot be counted is given out all the same."""
-        places, names = given_out(result), entries_of(result)
+        places, names = lines_given_out(result), entries_of(result)
         if not places and not names:
             return
         try:
             async with self._lender.borrow() as memory:
-                await usage_counts.retrieved(memory.store, places, scope=scope)
+                await usage_counts.count_retrieved(memory.store, places, scope=scope)
                 if names:
-                    known = [each.entry for each in await known_entries.known(memory.store)]
+                    known = [each.entry for each in await known_entries.known_entries(memory.store)]
                     await usage_counts.count(memory.store, "retrieved", [entry for entry in known if entry.id in names])
         except (CommonplaceError, OSError):
             return
@@ -213,7 +213,7 @@ async def _named(store: MemoryStore, text: Any) -> str | None:
         raise BadInput("`project` does not name one.", hint=hint)
     if text.strip() == ALL:
         return None
-    found = {each.entry.scope for each in await known_entries.known(store)}
+    found = {each.entry.scope for each in await known_entries.known_entries(store)}
     try:
         return await lookup.named_scope(store.home, text, found)
     except (OSError, RuntimeError, ValueError):  # a path that nobody can have
@@ -225,7 +225,7 @@ def _view(scope: str | None, projects: Mapping[str, str]) -> Visibility:
     return Visibility(scope, lambda cwd: projects.get(cwd) or look(cwd).identity)
 
 
-def given_out(result: msgspec.Struct) -> list[Place]:
+def lines_given_out(result: msgspec.Struct) -> list[Place]:
     """Return which lines of the memory a result holds."""
     if isinstance(result, Reading):
         return [_place(result.path, result.start_line_number, result.content)] if result.content.strip() else []
@@ -245,7 +245,7 @@ def _place(path: str, first: int, content: str) -> Place:
     return path, first, first + content.removesuffix("\n").count("\n")
 
 
-def offered() -> tuple[Definition, ...]:
+def agent_definitions() -> tuple[Definition, ...]:
     """Return the tools as an agent of ours has them, notes included."""
     return _definitions(True)
 

@@ -44,15 +44,15 @@ class CitationReceipt(msgspec.Struct):
     unknown: list[UnknownCitation] = []
 
 
-async def cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
+async def count_cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
     """Count what an answer cites, and return what that was."""
     citation = citations.finished(said).citation if isinstance(said, str) else said
     if citation is None:
         return CitationReceipt()
-    known = [each.entry for each in await known_entries.known(store)]
+    known = [each.entry for each in await known_entries.known_entries(store)]
     shelf = WorkspaceFiles(store.root, known)
     places = [LineRange(each.path, each.line_start, each.line_end) for each in citation.entries]
-    found = await anyio.to_thread.run_sync(lambda: [shelf.at(place) for place in places])
+    found = await anyio.to_thread.run_sync(lambda: [shelf.resolve(place) for place in places])
     missing = [
         UnknownCitation(reason=each.problem, path=place.path, lines=f"{place.first}-{place.last}")
         for place, each in zip(places, found, strict=True)
@@ -65,18 +65,18 @@ async def cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
     return receipt
 
 
-async def retrieved(
+async def count_retrieved(
     store: MemoryStore, places: Iterable[tuple[str, int, int]], *, scope: str | None = None
 ) -> CitationReceipt:
     """Count what a tool gave out: what stands at places (path, first and last line), as far as a scope may see it."""
     asked = [LineRange(*place) for place in dict.fromkeys(places)]
     if not asked:
         return CitationReceipt()
-    known = [each.entry for each in await known_entries.known(store)]
+    known = [each.entry for each in await known_entries.known_entries(store)]
     if scope is not None:
         known = [entry for entry in known if entry.scope in (GLOBAL, scope)]
     shelf = WorkspaceFiles(store.root, known)
-    found = await anyio.to_thread.run_sync(lambda: [shelf.at(place) for place in asked])
+    found = await anyio.to_thread.run_sync(lambda: [shelf.resolve(place) for place in asked])
     if scope is not None:  # of other projects' tasks, a reader saw nothing
         ours = {source.thread_id for entry in known for source in entry.sources}
         for place, each in zip(asked, found, strict=True):
@@ -132,11 +132,11 @@ class ImportedCitations:
         memory = store.root / layout.MEMORY
         if not memory.is_file() or memory.stat().st_mtime_ns > oldest_ns:
             return
-        known = {each.entry.id: each.entry for each in await known_entries.known(store)}
+        known = {each.entry.id: each.entry for each in await known_entries.known_entries(store)}
         shelf = WorkspaceFiles(store.root, known.values())
         for answer in answers:
             places = [LineRange(*place) for place in answer.places]
-            found = await anyio.to_thread.run_sync(lambda places=places: [shelf.at(place) for place in places])
+            found = await anyio.to_thread.run_sync(lambda places=places: [shelf.resolve(place) for place in places])
             used = [known[name] for name in _receipt(found, [], []).entries]
             await count(store, "cited", used, besides=answer.threads)
 

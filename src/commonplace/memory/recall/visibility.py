@@ -1,4 +1,4 @@
-"""What one project may see of the memory (interfaces §5): its own, what is for all, and what says nothing of that.
+"""Which parts of the memory one project may see: its own, those for all projects, and those that name no project.
 
     MEMORY.md               blocks that say `scope: project X`
     memory_summary.md       sections under a project's name, with everything below them
@@ -8,8 +8,8 @@
     extensions/ad_hoc/notes/    notes that say `scope: project X`
 
 Lines of other projects become blank, so that numbers of lines hold. Who owns a session is what its raw memory says in
-`task_group`, if that is a project's name, else what its working directory belongs to. Whatever cannot be understood
-has no scope. Codex writes free text after `scope:`; only `project` and a name that looks like one count. The list of
+`task_group`, if that is a project's name, else what its working directory belongs to. Whatever cannot be understood has
+no scope. Codex writes free text after `scope:`; only `project` and a name that looks like one count. The list of
 changes for a consolidation holds everybody's lines mixed, so no project sees any of it.
 """
 
@@ -153,7 +153,7 @@ def owner(view: Visibility, path: str, text: str | None, beside: OwnershipFiles)
     return None
 
 
-def visible(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> list[bool] | None:
+def visible_lines(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> list[bool] | None:
     """Say of each line of a file whether it may be seen; None if all may. Lines end with `\\n` alone."""
     if view.scope is None:
         return None
@@ -172,9 +172,9 @@ def visible(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> l
     return None if all(shown) else shown
 
 
-def blanked(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> str:
+def visible_text(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> str:
     """Return a file's text with the lines of other projects blank."""
-    shown = visible(view, path, text, beside)
+    shown = visible_lines(view, path, text, beside)
     if shown is None:
         return text
     return "\n".join(line if shows else "" for line, shows in zip(text.split("\n"), shown, strict=True))

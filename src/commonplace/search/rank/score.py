@@ -74,7 +74,7 @@ def rank(
     live = index.live()
     counts = live if mask is None else mask if live is None else mask & live
     size = index.size if counts is None else int(np.count_nonzero(counts))
-    asked = _ask(index, question, counts, size)
+    asked = _weighted_query(index, question, counts, size)
     if asked is None:
         return _NOTHING
     average = float(index.length.mean() if counts is None else index.length[counts].mean())
@@ -91,7 +91,7 @@ def rank(
     window = _window(index, asked, best)
     final = first[best] / max(float(first[best].max()), 1e-9) if len(best) else first[best]
     if recipe.rerank and len(best):
-        final = _again(index, asked, best, final, turn, of_session[0], window, weights)
+        final = _rerank(index, asked, best, final, turn, of_session[0], window, weights)
     order = np.argsort(-final, kind="stable")[:limit]
     chosen = best[order]
     documents = _best(of_session[1], limit)
@@ -104,7 +104,7 @@ def rank(
     )
 
 
-def _ask(index: SegmentIndex, question: str, counts: Numbers | None, size: int) -> _WeightedQuery | None:
+def _weighted_query(index: SegmentIndex, question: str, counts: Numbers | None, size: int) -> _WeightedQuery | None:
     keys = list(analysis.query_terms(question).values())
     if not keys or not size:
         return None
@@ -245,7 +245,7 @@ def _window(index: SegmentIndex, asked: _WeightedQuery, best: Numbers) -> Number
     return asked.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
 
 
-def _again(
+def _rerank(
     index: SegmentIndex,
     asked: _WeightedQuery,
     best: Numbers,

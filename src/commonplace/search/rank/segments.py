@@ -55,7 +55,7 @@ class SegmentIndex:
         self._kept_bytes = 0
         if before is not None:
             ids = {each.id for each in opened}
-            self._kept.update((place, held) for place, held in before.kept() if place[0] in ids)
+            self._kept.update((place, held) for place, held in before.cached_buckets() if place[0] in ids)
             self._kept_bytes = sum(held.nbytes for held in self._kept.values())
         self._weights: dict[tuple[str | float, ...], Numbers] = {}
         self.documents: list[Document] = [document for each in opened for document in each.facts.documents]
@@ -170,16 +170,16 @@ class SegmentIndex:
             counts,
         )
 
-    def kept(self) -> Iterable[tuple[Place, Postings]]:
+    def cached_buckets(self) -> Iterable[tuple[Place, Postings]]:
         """Return the buckets that are here."""
         return self._kept.items()
 
-    def wants(self, keys: Sequence[int]) -> list[Place]:
+    def missing_buckets(self, keys: Sequence[int]) -> list[Place]:
         """Return the buckets that some terms need and that are not here."""
         places = {(each.id, segments.bucket_of(key, each.bits)) for each in self.segments for key in keys}
         return sorted(place for place in places if place not in self._kept)
 
-    def hold(self, buckets: Mapping[Place, bytes]) -> None:
+    def cache_buckets(self, buckets: Mapping[Place, bytes]) -> None:
         """Keep buckets; those that were not used for longest make room."""
         sizes = {each.id: each.facts.size for each in self.segments}
         room = self._keep - sum(len(data) for data in buckets.values())

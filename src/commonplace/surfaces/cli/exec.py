@@ -1,7 +1,7 @@
-"""`commonplace exec`: one turn without a terminal. Parse, call `runtime.thread`, print.
+"""`commonplace exec` runs one turn without a terminal: it parses arguments, calls the library and prints.
 
-With `--json` stdout carries the events of spec §C.1 and nothing else; without it, progress goes to stderr and the
-answer to stdout. The command line is Codex's, so that what drives `codex exec` can drive this.
+With `--json` stdout carries the JSON lines of `exec_lines` and nothing else; without it, progress goes to stderr and
+the answer to stdout. The options are those of `codex exec`, so that a program which drives Codex can drive this.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class _JsonOut:
             output.print_json(line)
 
     def closing(self, end: events.End) -> None:
-        """Everything is said."""
+        """Do nothing: every event was written as it came."""
 
 
 class _TextOut:
@@ -273,10 +273,10 @@ class _TextOut:
 
     def take(self, event: events.Event) -> None:
         from commonplace.agent import events as kinds
-        from commonplace.surfaces.cli.exec_text import told
+        from commonplace.surfaces.cli.exec_text import event_lines
 
         if isinstance(event, kinds.ItemCompleted | kinds.ItemStarted | kinds.Warned | kinds.Retrying):
-            for line in told(event):
+            for line in event_lines(event):
                 self._say(line)
 
     def closing(self, end: events.End) -> None:

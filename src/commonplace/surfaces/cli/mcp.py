@@ -129,9 +129,9 @@ def hook(event: str, allow_notes: bool) -> None:
         import anyio
 
         if event == "session-end":
-            anyio.run(client_hooks.ended, told)
+            anyio.run(client_hooks.import_ended, told)
             return
-        if text := anyio.run(client_hooks.started, told, allow_notes):
+        if text := anyio.run(client_hooks.start_section, told, allow_notes):
             said = {"hookEventName": "SessionStart", "additionalContext": text}
             output.print_json({"suppressOutput": True, "hookSpecificOutput": said})
     except CommonplaceError as failed:

@@ -99,6 +99,6 @@ def fail(code: str, message: str, hint: str, *, as_json: bool) -> int:
 
 
 def _closed_pipe() -> int:
-    """The reader of our output went away (`| head`): end quietly, as other tools do."""
+    """End quietly, as other tools do: the reader of our output went away (`| head`)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE

@@ -104,22 +104,22 @@ class McpEndpoint:
         accepted = headers.get("accept", "*/*").lower()
         if not any(kind in accepted for kind in ("application/json", "application/*", "*/*")):
             raise RejectedRequest(406, "The answer is application/json.")
-        parcel = protocol.unpack(await _body(headers, receive))
-        first = parcel.messages[0]
-        if isinstance(first, RpcRequest) and not parcel.batch and _is_modern(first):
+        batch = protocol.unpack(await _body(headers, receive))
+        first = batch.messages[0]
+        if isinstance(first, RpcRequest) and not batch.is_batch and _is_modern(first):
             _check_headers(first, headers)
-            await self._exchange(self._shared.session(), parcel, receive, send, _status_of)
+            await self._exchange(self._shared.session(), batch, receive, send, _status_of)
             return
-        if isinstance(first, Refusal) and not parcel.batch:
+        if isinstance(first, Refusal) and not batch.is_batch:
             raise RejectedRequest(400, first.message, first.code)
-        if isinstance(first, RpcRequest) and first.method == "initialize" and not parcel.batch:
-            await self._begin(parcel, send)
+        if isinstance(first, RpcRequest) and first.method == "initialize" and not batch.is_batch:
+            await self._begin(batch, send)
             return
         self._check_version(headers)
         if headers.get(_VERSION) in protocol.MODERN_VERSIONS and not isinstance(first, RpcRequest):
             await _respond(send, 202, None)  # nothing that a modern client tells matters here
             return
-        await self._exchange(self._session(headers), parcel, receive, send, _always_fine)
+        await self._exchange(self._session(headers), batch, receive, send, _always_fine)
 
     def _check_version(self, headers: http_auth.Headers) -> None:
         said = headers.get(_VERSION)
@@ -139,9 +139,9 @@ class McpEndpoint:
             self._sessions[name] = session  # the newest last
         return session
 
-    async def _begin(self, parcel: Batch, send: Send) -> None:
+    async def _begin(self, batch: Batch, send: Send) -> None:
         session = self._shared.session()
-        answer = await session.answer(parcel, _unheard)
+        answer = await session.answer(batch, _unheard)
         if session.version is None:
             await _respond(send, 200, answer)
             return
@@ -152,14 +152,14 @@ class McpEndpoint:
         await _respond(send, 200, answer, **{_SESSION: name})
 
     async def _exchange(
-        self, session: McpSession, parcel: Batch, receive: Receive, send: Send, status: Callable[[Any], int]
+        self, session: McpSession, batch: Batch, receive: Receive, send: Send, status: Callable[[Any], int]
     ) -> None:
         """Answer a message; a client that goes away meanwhile wants no answer."""
         outgoing, incoming = anyio.create_memory_object_stream[tuple[Json | list[Json] | None, bool]](16)
 
         async def work() -> None:
             async with self._limit:
-                answer = await session.answer(parcel, lambda asked: outgoing.send_nowait((asked, False)))
+                answer = await session.answer(batch, lambda asked: outgoing.send_nowait((asked, False)))
             outgoing.send_nowait((answer, True))
 
         async def watch(everything: anyio.CancelScope) -> None:
@@ -257,7 +257,7 @@ async def _body(headers: http_auth.Headers, receive: Receive) -> bytes:
 
 
 async def _respond(send: Send, status: int, answer: Json | list[Json] | None, **extra: str) -> None:
-    body = b"" if answer is None else protocol.packed(answer)
+    body = b"" if answer is None else protocol.encode(answer)
     headers = {"cache-control": "no-store", "content-length": str(len(body)), **extra}
     if answer is not None:
         headers["content-type"] = "application/json"
@@ -275,7 +275,7 @@ async def _stream(send: Send, first: Any, receive: Callable[[], Awaitable[tuple[
     message, is_last = first, False
     while True:
         if message is not None:
-            event = b"event: message\ndata: " + protocol.packed(message) + b"\n\n"
+            event = b"event: message\ndata: " + protocol.encode(message) + b"\n\n"
             await send({"type": "http.response.body", "body": event, "more_body": True})
         if is_last:
             break

@@ -91,7 +91,7 @@ class Batch(msgspec.Struct, frozen=True):
     """What came in at once: one message, or a batch of them."""
 
     messages: tuple[Message, ...]
-    batch: bool = False
+    is_batch: bool = False
 
 
 def unpack(data: bytes) -> Batch:
@@ -107,7 +107,7 @@ def unpack(data: bytes) -> Batch:
         return Batch((Refusal(None, INVALID_REQUEST, "A batch holds at least one message."),))
     if len(batch) > _MAX_BATCH:
         return Batch((Refusal(None, INVALID_REQUEST, f"A batch holds at most {_MAX_BATCH} messages."),))
-    return Batch(tuple(_message(each) for each in batch), batch=True)
+    return Batch(tuple(_message(each) for each in batch), is_batch=True)
 
 
 def _decoded(data: bytes) -> Any:
@@ -230,7 +230,7 @@ def error(known: Id, code: int, message: str, data: Any = None) -> Json:
     return {"jsonrpc": "2.0", "id": known, "error": fault}
 
 
-def packed(message: Json | list[Json]) -> bytes:
+def encode(message: Json | list[Json]) -> bytes:
     """Return the bytes of a message or a batch, on one line; what cannot be said becomes a refusal."""
     try:
         return msgspec.json.encode(message)

@@ -46,17 +46,17 @@ class McpSession:
         self._running: dict[Id, list[anyio.CancelScope]] = {}
         self._closed = False
 
-    async def answer(self, parcel: Batch, send: Send) -> Json | list[Json] | None:
+    async def answer(self, batch: Batch, send: Send) -> Json | list[Json] | None:
         """Return what to send back for what came in at once; None for silence."""
-        if not parcel.batch:
-            return await self._one(parcel.messages[0], send)
+        if not batch.is_batch:
+            return await self._one(batch.messages[0], send)
         if self.version is not None and self.version not in protocol.BATCH_VERSIONS:
             return protocol.error(None, protocol.INVALID_REQUEST, f"Version {self.version} has no batches.")
-        answers = [await self._one(message, send) for message in parcel.messages]
+        answers = [await self._one(message, send) for message in batch.messages]
         return [each for each in answers if each is not None] or None
 
     def close(self) -> None:
-        """The client is gone: whoever waits for its answer goes on without."""
+        """End the session of a client that is gone: requests that wait for its answer go on without it."""
         self._closed = True
         for arrived, _ in self._asked.values():
             arrived.set()
@@ -122,7 +122,7 @@ class McpSession:
             handler = _MODERN.get(method)
             if handler is None:
                 raise _unknown(method)
-            return rendering.modern(method, await handler(self, params, _nowhere))
+            return rendering.modern_result(method, await handler(self, params, _nowhere))
         if method == "ping":
             return {}
         handler = _METHODS.get(method)
@@ -168,11 +168,11 @@ class McpSession:
             raise Fault(protocol.INVALID_PARAMS, f"There is no tool called {rendering.any_text(name)}.")
         await self._look_around(send)
         try:
-            return rendering.given(await self.tools.call(name, cast("Json", arguments or {})))
+            return rendering.tool_result(await self.tools.call(name, cast("Json", arguments or {})))
         except CommonplaceError as failed:
-            return rendering.refused(failed.sentence())
+            return rendering.tool_error(failed.sentence())
         except OSError as failed:
-            return rendering.refused(f"The memory cannot be read: {failed.strerror or failed}.")
+            return rendering.tool_error(f"The memory cannot be read: {failed.strerror or failed}.")
 
     async def list_resources(self, params: Json, _: Send) -> Json:
         """List the one resource."""
@@ -230,7 +230,7 @@ def _unknown(method: str) -> Fault:
 
 
 def _one_page(params: Json) -> None:
-    """Everything fits on the first page, and no page gave a cursor: whoever has one made it up."""
+    """Refuse a cursor: everything fits on the first page, so no page ever gave one."""
     if params.get("cursor") is not None:
         raise Fault(protocol.INVALID_PARAMS, "There is no page with this cursor.")
 
@@ -254,7 +254,7 @@ def _folders(result: Any) -> list[Path]:
 
 
 async def _discover(_: McpSession, __: Json, ___: Send) -> Json:
-    return rendering.discovered()
+    return rendering.discovery()
 
 
 async def _no_templates(_: McpSession, params: Json, __: Send) -> Json:

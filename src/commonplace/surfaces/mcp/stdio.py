@@ -74,7 +74,7 @@ class Writer:
 
     def send(self, message: Json | list[Json]) -> None:
         """Put a message on its way."""
-        self._queue.put(protocol.packed(message) + b"\n")
+        self._queue.put(protocol.encode(message) + b"\n")
 
     def end(self, seconds: float) -> None:
         """Write what is on its way, as long as the client takes it."""
@@ -92,7 +92,7 @@ class Writer:
                     return
 
 
-async def serve(talk: session.McpSession, incoming: int, outgoing: int) -> None:
+async def serve(client: session.McpSession, incoming: int, outgoing: int) -> None:
     """Answer a client on two descriptors until it is gone or the process is told to end."""
     stop = anyio.Event()
     token = anyio.lowlevel.current_token()
@@ -107,11 +107,11 @@ async def serve(talk: session.McpSession, incoming: int, outgoing: int) -> None:
             everything.start_soon(_end, everything.cancel_scope, stop.wait)
             everything.start_soon(_end, everything.cancel_scope, received.__anext__)
             async with anyio.create_task_group() as tasks:
-                hall = _MessageQueue(talk, writer, tasks)
+                queue = _MessageQueue(client, writer, tasks)
                 with LineReader(incoming) as inlet:
                     async for line in inlet:
-                        await hall.take(line)
-                talk.close()
+                        await queue.take(line)
+                client.close()
                 tasks.cancel_scope.deadline = anyio.current_time() + _LAST_SECONDS
             everything.cancel_scope.cancel()
     with anyio.CancelScope(shield=True):
@@ -121,8 +121,8 @@ async def serve(talk: session.McpSession, incoming: int, outgoing: int) -> None:
 class _MessageQueue:
     """Where messages wait for their answers: quick ones are answered in order, slow ones a few at a time."""
 
-    def __init__(self, talk: session.McpSession, writer: Writer, tasks: TaskGroup) -> None:
-        self._talk = talk
+    def __init__(self, client: session.McpSession, writer: Writer, tasks: TaskGroup) -> None:
+        self._client = client
         self._writer = writer
         self._tasks = tasks
         self._limit = anyio.Semaphore(_AT_ONCE)
@@ -133,27 +133,27 @@ class _MessageQueue:
         """Take a line; returns when there is room for another."""
         if line is not None and not line.strip():
             return
-        parcel = protocol.unpack(line) if line is not None else _too_long()
-        if not any(isinstance(each, RpcRequest) and each.method in session.SLOW for each in parcel.messages):
-            await self._answer(parcel)
+        batch = protocol.unpack(line) if line is not None else _too_long()
+        if not any(isinstance(each, RpcRequest) and each.method in session.SLOW for each in batch.messages):
+            await self._answer(batch)
             return
         size = len(line or b"")
         self._waiting += size
-        self._tasks.start_soon(self._in_turn, parcel, size)
+        self._tasks.start_soon(self._in_turn, batch, size)
         while self._waiting > _WAITING_BYTES:
             self._room = anyio.Event()
             await self._room.wait()
 
-    async def _in_turn(self, parcel: Batch, size: int) -> None:
+    async def _in_turn(self, batch: Batch, size: int) -> None:
         try:
             async with self._limit:
-                await self._answer(parcel)
+                await self._answer(batch)
         finally:
             self._waiting -= size
             self._room.set()
 
-    async def _answer(self, parcel: Batch) -> None:
-        answer = await self._talk.answer(parcel, self._writer.send)
+    async def _answer(self, batch: Batch) -> None:
+        answer = await self._client.answer(batch, self._writer.send)
         if answer is not None:
             self._writer.send(answer)
 

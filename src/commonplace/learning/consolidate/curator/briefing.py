@@ -32,7 +32,7 @@ def message(base: CurationBase, part: ConversationPart, number: int, total: int)
         lines = [f"{each.bullet.line} ({each.bullet.scope}): {each.bullet.text}" for each in part.near]
         said.append("\n".join([prompts.text("near"), *lines]))
     if not base.is_init and number == total:
-        said += _beside(base)
+        said += _other_changes(base)
     return redact("\n\n".join([*said, prompts.text("end")]))
 
 
@@ -77,7 +77,7 @@ def _cut(text: str) -> str:
     return flat if len(flat) <= _QUOTE else flat[:_QUOTE] + "…"
 
 
-def _beside(base: CurationBase) -> list[str]:
+def _other_changes(base: CurationBase) -> list[str]:
     """Return what else changed: what is gone, and the lines of the summary that are new."""
     here = {each.key for each in bullet_sources.bullets(base.memory)}
     gone = [each.text for each in bullet_sources.bullets(base.accepted) if each.key not in here][:_GONE]

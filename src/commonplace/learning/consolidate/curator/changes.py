@@ -47,29 +47,29 @@ class CurationBase(msgspec.Struct):
     """`memory_summary.md` as people read it now."""
 
 
-def base(desk: ConsolidationInput, made: ConsolidatedMemory) -> CurationBase:
+def base(material: ConsolidationInput, made: ConsolidatedMemory) -> CurationBase:
     """Return what a model starts from."""
-    merged, _ = lessons_of(desk)
-    memory = (desk.root / layout.MEMORY).read_text("utf-8", "replace")
-    bullets, fallback = bullet_sources.bullets(memory), existing_handbook.by_key(memory, by_file(desk))
+    merged, _ = lessons_of(material)
+    memory = (material.root / layout.MEMORY).read_text("utf-8", "replace")
+    bullets, fallback = bullet_sources.bullets(memory), existing_handbook.by_key(memory, by_file(material))
     known = LearnedEntries(merged)
-    untold = [fallback[each.key] for each in bullets if not known.of(each)]
+    untold = [fallback[each.key] for each in bullets if not known.entries_behind(each)]
     learned = LearnedEntries(merged, untold)
     resting = bullet_sources.trace(bullets, learned, fallback)
     covered = {each.id for one in resting for each in (one.entry, *one.rests)}
     return CurationBase(
-        desk.root,
-        not desk.is_kept,
+        material.root,
+        not material.is_kept,
         made,
         learned,
         memory,
-        (desk.root / layout.SUMMARY).read_text("utf-8", "replace"),
-        skills(desk.root),
+        (material.root / layout.SUMMARY).read_text("utf-8", "replace"),
+        skills(material.root),
         resting,
         [entry for entry in made.entries if entry.id not in covered],
         {each.bullet.key: each for each in resting},
-        _text(desk.accepted, layout.MEMORY),
-        _text(desk.accepted, layout.SUMMARY),
+        _text(material.accepted, layout.MEMORY),
+        _text(material.accepted, layout.SUMMARY),
     )
 
 

@@ -36,43 +36,47 @@ class CurationReview(msgspec.Struct):
     """What each bullet of it is."""
 
 
-def review(desk: ConsolidationInput, base: CurationBase, shown: set[str]) -> CurationReview:
+def review(material: ConsolidationInput, base: CurationBase, shown: set[str]) -> CurationReview:
     """Read the memory back, with what each bullet rests on; `shown` are the entries that may be changed."""
-    memory = _text(desk, layout.MEMORY)
+    memory = _text(material, layout.MEMORY)
     before = base.settled
     bullets = bullet_sources.bullets(memory)
-    files = by_file(desk)
+    files = by_file(material)
     found = bullet_sources.trace(bullets, base.learned, existing_handbook.by_key(memory, files), before)
     wrong: list[str] = []
     origins = _origins(memory, {file: each.thread_id for file, each in files.items()})
     for each in found:
         if each.bullet.key not in before:
-            wrong += _bullet(desk, each, origins)
+            wrong += _bullet(material, each, origins)
     wrong += _twice(found)
-    wrong += _missing(desk, base, found, shown)
+    wrong += _missing(material, base, found, shown)
     wrong += _sources(base, memory)
     entries = [each.entry for each in found] + base.loose
-    wrong += summary_checks.problems(desk, base, entries, memory)
-    return CurationReview(_consolidated(desk, base, found), wrong, found)
+    wrong += summary_checks.problems(material, base, entries, memory)
+    return CurationReview(_consolidated(material, base, found), wrong, found)
 
 
-def _text(desk: ConsolidationInput, name: str) -> str:
-    place = desk.root / name
+def _text(material: ConsolidationInput, name: str) -> str:
+    place = material.root / name
     return place.read_text("utf-8", "replace") if place.is_file() else ""
 
 
-def _bullet(desk: ConsolidationInput, one: SourcedBullet, origins: dict[tuple[int, int], set[str]]) -> Iterator[str]:
+def _bullet(
+    material: ConsolidationInput, one: SourcedBullet, origins: dict[tuple[int, int], set[str]]
+) -> Iterator[str]:
     """Yield what is wrong with a bullet that a model wrote."""
     told = one.bullet.told
-    if told in desk.forgotten or desk.forgotten.within(told) is not None:  # its words are repeated nowhere
+    if (
+        told in material.forgotten or material.forgotten.forgotten_within(told) is not None
+    ):  # its words are repeated nowhere
         yield f"MEMORY.md: line {one.bullet.line} says what the person asked to forget."
         return
-    why = _ungrounded(desk, one) or _mismarked(one, origins)
+    why = _ungrounded(material, one) or _mismarked(one, origins)
     if why is not None:
         yield f"MEMORY.md: {_cut(one.bullet.text)!r} {why}."
 
 
-def _ungrounded(desk: ConsolidationInput, one: SourcedBullet) -> str | None:
+def _ungrounded(material: ConsolidationInput, one: SourcedBullet) -> str | None:
     """Return why a bullet does not rest on what its sessions taught."""
     is_wish = one.bullet.section == "User preferences"
     rests = grounding.wishes(one.rests) if is_wish else one.rests
@@ -81,9 +85,9 @@ def _ungrounded(desk: ConsolidationInput, one: SourcedBullet) -> str | None:
         return f"rests on nothing {who} for {one.bullet.scope}"
     words = grounding.of_entries(rests, only_persons=is_wish)
     threads = {source.thread_id for each in rests for source in each.sources}
-    material = "" if is_wish else "\n".join(each.raw_memory for each in desk.inputs if each.thread_id in threads)
-    why = grounding.problem(one.bullet.told, words, material, may_order=is_wish or bool(grounding.wishes(rests)))
-    return why or (grounding.turned(one.bullet.told, rests) if is_wish else None)
+    taught = "" if is_wish else "\n".join(each.raw_memory for each in material.inputs if each.thread_id in threads)
+    why = grounding.problem(one.bullet.told, words, taught, may_order=is_wish or bool(grounding.wishes(rests)))
+    return why or (grounding.reversal(one.bullet.told, rests) if is_wish else None)
 
 
 def _mismarked(one: SourcedBullet, origins: dict[tuple[int, int], set[str]]) -> str | None:
@@ -115,7 +119,7 @@ def _twice(found: list[SourcedBullet]) -> Iterator[str]:
 
 
 def _missing(
-    desk: ConsolidationInput, base: CurationBase, found: list[SourcedBullet], shown: set[str]
+    material: ConsolidationInput, base: CurationBase, found: list[SourcedBullet], shown: set[str]
 ) -> Iterator[str]:
     """Yield what is no longer there and must be."""
     covered = {each.id for one in found for each in (one.entry, *one.rests)}
@@ -123,11 +127,11 @@ def _missing(
         entry = one.entry
         if covered & {entry.id, *(each.id for each in one.rests)}:
             continue
-        if entry.id in desk.pinned or any(source.note for source in entry.sources):
+        if entry.id in material.pinned or any(source.note for source in entry.sources):
             yield f"MEMORY.md: {_cut(one.bullet.text)!r} is what the person pinned or noted, and is gone."
         elif entry.id not in shown:
             yield f"MEMORY.md: {_cut(one.bullet.text)!r} was not yours to remove, and is gone."
-    pinned = {one.entry.id for one in base.resting if one.entry.id in desk.pinned}
+    pinned = {one.entry.id for one in base.resting if one.entry.id in material.pinned}
     for lost in sorted(pinned & covered - {each.entry.id for each in found}):
         yield f"MEMORY.md: the pinned entry {lost} was merged into another; it must stay a bullet of its own."
     scopes = {each.bullet.scope for each in found}
@@ -156,7 +160,7 @@ def _frame(memory: str) -> list[str]:
     return lines
 
 
-def _consolidated(desk: ConsolidationInput, base: CurationBase, found: list[SourcedBullet]) -> ConsolidatedMemory:
+def _consolidated(material: ConsolidationInput, base: CurationBase, found: list[SourcedBullet]) -> ConsolidatedMemory:
     """Return what the memory holds now."""
     entries: dict[str, Entry] = {}
     for one in found:
@@ -166,7 +170,7 @@ def _consolidated(desk: ConsolidationInput, base: CurationBase, found: list[Sour
         if entry.id not in taken:
             entries.setdefault(entry.id, entry)
     for entry in entries.values():
-        entry.pinned = entry.id in desk.pinned
+        entry.pinned = entry.id in material.pinned
     made = base.made
     merged = [(each, taken[each.id]) for each in made.entries if each.id in taken and each.id not in entries]
     replaced = [(old, new) for old, new in made.replaced if new.id in entries and old.id not in entries]

@@ -59,15 +59,15 @@ class Curator:
         self.name = f"{choice.name}:{choice.slug}"
         self._spending = spending or Unlimited()
         self._settings = settings or CuratorLimits()
-        self._talk = conversation.ConversationSetup(
+        self._setup = conversation.ConversationSetup(
             MeteredModel(model, self._spending), choice, self.name, self._settings, now
         )
 
-    def consolidate(self, desk: ConsolidationInput) -> ConsolidatedMemory:
+    def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files without asking anybody; return what they hold."""
-        return MergeConsolidator().consolidate(desk)
+        return MergeConsolidator().consolidate(material)
 
-    async def curate(self, desk: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
+    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
         """Let the model go over what is new; return what the memory's files hold then.
 
         Raises:
@@ -76,38 +76,38 @@ class Curator:
             BudgetSpent: nothing more may be spent.
             ModelError: the model's server failed.
         """
-        base = await anyio.to_thread.run_sync(changes.base, desk, made)
+        base = await anyio.to_thread.run_sync(changes.base, material, made)
         room, beside = self._settings.part_bytes, self._settings.near_bytes
         parts = await anyio.to_thread.run_sync(partial(changes.parts, base, room=room, beside=beside))
         if not parts:
             return made
-        left, seconds = await self._spending.left(), self._settings.seconds
+        left, seconds = await self._spending.seconds_left(), self._settings.seconds
         with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
-            return await self._go_over(desk, base, parts, check)
+            return await self._go_over(material, base, parts, check)
         assert scope.cancelled_caught
         if left is not None and left < seconds:
-            raise self._spending.over()
+            raise self._spending.time_refusal()
         raise ConsolidationFailed(
             f"{self.name} took longer than {seconds:g} s for the memory.", hint="It is tried again later."
         )
 
     async def _go_over(
-        self, desk: ConsolidationInput, base: CurationBase, parts: list[ConversationPart], check: Check
+        self, material: ConsolidationInput, base: CurationBase, parts: list[ConversationPart], check: Check
     ) -> ConsolidatedMemory:
         shown: set[str] = set()
         reviewed = CurationReview(base.made, [])
         for number, part in enumerate(parts, 1):
             shown |= part.ids
             message = briefing.message(base, part, number, len(parts))
-            reviewed = await self._conversation(desk, base, shown, message, check)
+            reviewed = await self._conversation(material, base, shown, message, check)
         if base.is_init:
-            await anyio.to_thread.run_sync(_first_page, desk, base, reviewed.consolidated)
-            message = briefing.first_page(base.summary, desk.memory.summary_bytes)
-            reviewed = await self._conversation(desk, base, shown, message, check)
+            await anyio.to_thread.run_sync(_first_page, material, base, reviewed.consolidated)
+            message = briefing.first_page(base.summary, material.memory.summary_bytes)
+            reviewed = await self._conversation(material, base, shown, message, check)
         return reviewed.consolidated
 
     async def _conversation(
-        self, desk: ConsolidationInput, base: CurationBase, shown: set[str], message: str, check: Check
+        self, material: ConsolidationInput, base: CurationBase, shown: set[str], message: str, check: Check
     ) -> CurationReview:
         """Let the model do one thing; return the memory that it left.
 
@@ -118,30 +118,30 @@ class Curator:
 
         async def review() -> list[str]:
             nonlocal reviewed
-            reviewed = await anyio.to_thread.run_sync(_reviewed, desk, base, shown, check)
+            reviewed = await anyio.to_thread.run_sync(_reviewed, material, base, shown, check)
             return reviewed.problems
 
-        bench = CuratorTools(desk.root, desk.owned, self._settings)
-        wrong = await conversation.converse(self._talk, desk.root, bench, message, review)
+        tools = CuratorTools(material.root, material.owned, self._settings)
+        wrong = await conversation.converse(self._setup, material.root, tools, message, review)
         if wrong:
             raise invalid(self.name, wrong)
         base.settled = {each.bullet.key: each for each in reviewed.found}
         return reviewed
 
 
-def _reviewed(desk: ConsolidationInput, base: CurationBase, shown: set[str], check: Check) -> CurationReview:
-    found = checks.review(desk, base, shown)
+def _reviewed(material: ConsolidationInput, base: CurationBase, shown: set[str], check: Check) -> CurationReview:
+    found = checks.review(material, base, shown)
     found.problems += check(found.consolidated.entries)
     return found
 
 
-def _first_page(desk: ConsolidationInput, base: CurationBase, now: ConsolidatedMemory) -> None:
+def _first_page(material: ConsolidationInput, base: CurationBase, now: ConsolidatedMemory) -> None:
     """Make the summary anew from what the memory holds after everything was gone over."""
-    _, learned = lessons_of(desk)
+    _, learned = lessons_of(material)
     hidden = {entry.id for entry in now.left_out}
     entries = [entry for entry in now.entries if entry.id not in hidden]
-    most = desk.memory.summary_bytes
+    most = material.memory.summary_bytes
     size = max(len(base.summary.encode()), most // 4)
-    text, base.made.unlisted = summary.write(entries, sessions_of(desk, learned), budget=min(size, most))
+    text, base.made.unlisted = summary.write(entries, sessions_of(material, learned), budget=min(size, most))
     base.summary = clean(text)
-    put(desk.root / layout.SUMMARY, base.summary)
+    put(material.root / layout.SUMMARY, base.summary)

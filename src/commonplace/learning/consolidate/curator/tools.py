@@ -101,12 +101,12 @@ class CuratorTools:
         }
         return [_Tool(self, name, kind, act) for name, (kind, act) in kinds.items()]
 
-    def goes_on(self) -> None:
+    def begin_turn(self) -> None:
         """Begin the next turn of the conversation."""
         self.is_done = self._is_broken = False
         self._failed_in_a_row = 0
 
-    async def called(self, call: ToolInvocation, act: Callable[[], str]) -> ToolOutput:
+    async def answer_call(self, call: ToolInvocation, act: Callable[[], str]) -> ToolOutput:
         """Answer a call, if there may be one more."""
         self._calls += 1
         if self.problem is None and self._calls > self._settings.calls:
@@ -151,7 +151,7 @@ class CuratorTools:
     def _list(self, given: _ListCall) -> str:
         with files.MemoryRoot(self._root) as root:
             found = list_files.listing(
-                root, ListArguments(given.path or None, None, _ENTRIES), Visibility(), _beside(root)
+                root, ListArguments(given.path or None, None, _ENTRIES), Visibility(), _ownership_files(root)
             )
         lines = [each.path + ("/" if each.entry_type == "directory" else "") for each in found.entries]
         return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
@@ -168,7 +168,7 @@ class CuratorTools:
             [given.words], path=given.path or None, case_sensitive=False, normalized=True, max_results=_MATCHES
         )
         with files.MemoryRoot(self._root) as root:
-            found = search_files.search(root, file_cache.FileCache(), wanted, Visibility(), _beside(root))
+            found = search_files.search(root, file_cache.FileCache(), wanted, Visibility(), _ownership_files(root))
         lines = [f"{each.path}:{each.match_line_number}: {each.content[:_MATCH_CHARS]}" for each in found.matches]
         return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
 
@@ -213,19 +213,19 @@ class CuratorTools:
         return "ok"
 
 
-def _beside(root: files.MemoryRoot) -> OwnershipFiles:
+def _ownership_files(root: files.MemoryRoot) -> OwnershipFiles:
     return OwnershipFiles(root.text, SessionOwners())
 
 
 class _Tool:
-    """One tool of a bench."""
+    """One of the curator's tools."""
 
     aliases: tuple[str, ...] = ()
     parallel = False
     mutates = False
 
-    def __init__(self, bench: CuratorTools, name: str, kind: type[msgspec.Struct], act: Callable[[Any], str]) -> None:
-        self._bench = bench
+    def __init__(self, tools: CuratorTools, name: str, kind: type[msgspec.Struct], act: Callable[[Any], str]) -> None:
+        self._tools = tools
         self._kind = kind
         self._act = act
         schema = {"additionalProperties": False, **arguments.schema(kind)}
@@ -234,4 +234,4 @@ class _Tool:
 
     async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Do what was asked."""
-        return await self._bench.called(call, lambda: self._act(arguments.decode(call.arguments, self._kind)))
+        return await self._tools.answer_call(call, lambda: self._act(arguments.decode(call.arguments, self._kind)))

@@ -76,7 +76,7 @@ class Draft(msgspec.Struct):
     slug: str | None
 
 
-def of_output(found: Output) -> Draft:
+def from_output(found: Output) -> Draft:
     """Take an answer apart that has the right shape."""
     head, _, body = found.raw_memory.removeprefix("---\n").partition("\n---\n")
     pairs = (line.partition(":") for line in head.split("\n"))

@@ -57,7 +57,7 @@ class _Text(msgspec.Struct, frozen=True):
     bare: str
 
 
-def bare(text: str) -> str:
+def comparable_text(text: str) -> str:
     """Return what of a text is compared."""
     return "".join(text.translate(_PLAIN).split())
 
@@ -75,12 +75,12 @@ class QuoteFinder:
         return sorted(found, key=lambda text: _ORDER.index(text.whose))  # within one speaker the order stays
 
     @cached_property
-    def said(self) -> list[str]:
+    def user_lines(self) -> list[str]:
         """What the person said in their own words, line by line."""
         return [line for text in self._texts if text.whose == "person" for line in text.text.splitlines()]
 
     @cached_property
-    def ran(self) -> list[str]:
+    def command_lines(self) -> list[str]:
         """The command lines that ran."""
         return [line for text in self._texts if text.whose == "command" for line in text.text.splitlines()]
 
@@ -95,17 +95,22 @@ class QuoteFinder:
         """The calls that ran a command, each with its line from the start and from each command in it."""
         calls = (event for event in self._view.events() if isinstance(event, ToolUse) and event.command)
         ran = [call for call in calls if not call.is_memory and not call.refused]
-        return [(call, tuple(map(bare, _from_each_command(call.command)))) for call in ran]
+        return [(call, tuple(map(comparable_text, _from_each_command(call.command)))) for call in ran]
 
     def has_run(self, command: str, *, ok: bool | None = None) -> bool:
         """Say whether a command was run, and ended so if that matters."""
-        wanted = bare(command.rstrip("…"))
+        wanted = comparable_text(command.rstrip("…"))
         return any(_begins(lines, wanted) and (ok is None or call.ok is ok) for call, lines in self._calls)
 
     def has_failed_with(self, command: str, error: str) -> bool:
         """Say whether a command failed and said this."""
-        wanted, said = bare(command.rstrip("…")), [bare(part.strip().rstrip("…")) for part in error.split(" | ")]
-        outputs = [bare(call.output) for call, lines in self._calls if call.ok is False and _begins(lines, wanted)]
+        wanted, said = (
+            comparable_text(command.rstrip("…")),
+            [comparable_text(part.strip().rstrip("…")) for part in error.split(" | ")],
+        )
+        outputs = [
+            comparable_text(call.output) for call, lines in self._calls if call.ok is False and _begins(lines, wanted)
+        ]
         return any(all(part in output for part in said) for output in outputs)
 
     def proof(self, reference: Reference) -> Proof | None:
@@ -115,7 +120,7 @@ class QuoteFinder:
         return self._known[reference]
 
     def _look_for(self, reference: Reference) -> Proof | None:
-        whole = bare(reference.quote)
+        whole = comparable_text(reference.quote)
         for wanted in dict.fromkeys((whole, whole.strip("…."), whole.partition("->")[0])):
             named = [text for text in self._texts if text.at.turn == reference.turn]
             found = (_first(named, wanted) or _first(self._texts, wanted)) if wanted else None
@@ -178,4 +183,4 @@ def _of_event(event: ViewEvent) -> Iterator[_Text]:
 
 
 def _text(at: EventSpan, text: str, whose: Whose) -> _Text:
-    return _Text(at, text, whose, bare(text))
+    return _Text(at, text, whose, comparable_text(text))

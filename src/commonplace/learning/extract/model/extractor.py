@@ -88,13 +88,13 @@ class ModelExtractor:
             BudgetSpent: nothing more may be spent.
             ModelError: the model's server failed.
         """
-        left = await self._spending.left()
+        left = await self._spending.seconds_left()
         seconds = self._settings.seconds
         with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
             return await self._extract(view)
         assert scope.cancelled_caught
         if left is not None and left < seconds:
-            raise self._spending.over()
+            raise self._spending.time_refusal()
         raise ExtractionFailed(
             f"{self.name} took longer than {self._settings.seconds:g} s for a session.",
             hint="It is tried again later.",
@@ -116,7 +116,9 @@ class ModelExtractor:
                 waiting = self._smaller(part, left, error)
                 continue
             told.append(
-                await anyio.to_thread.run_sync(judge.told, drafts.of_output(found)) if found else VerifiedSession()
+                await anyio.to_thread.run_sync(judge.verified, drafts.from_output(found))
+                if found
+                else VerifiedSession()
             )
             waiting = rest
         return await anyio.to_thread.run_sync(self._written, view, told)
@@ -147,7 +149,7 @@ class ModelExtractor:
         answer = await self._ask(asked)
         found = await _read(answer)
         if isinstance(found, str):
-            again = await self._ask(asked, prompts.repeated(answer.text), prompts.repair(found))
+            again = await self._ask(asked, prompts.answer_message(answer.text), prompts.repair(found))
             found = await _read(again)
         if isinstance(found, str):
             raise ExtractionFailed(

@@ -60,20 +60,20 @@ def message(view: SessionView, part: Slice, number: int, total: int) -> bytes:
     context = session_text.context(view)
     if total > 1:
         context += "\n" + _TOLD.text("part", number=str(number), total=str(total))
-    return said("user", _TOLD.text("message", context=context, session=part.text()))
+    return redacted_message("user", _TOLD.text("message", context=context, session=part.text()))
 
 
 def repair(problem: str) -> bytes:
     """Return the message that asks for the same answer without its problem."""
-    return said("user", _TOLD.text("repair", problem=problem))
+    return redacted_message("user", _TOLD.text("repair", problem=problem))
 
 
-def repeated(answer: str) -> bytes:
+def answer_message(answer: str) -> bytes:
     """Return an answer as a part of the dialogue in which it is repaired."""
-    return said("assistant", answer if len(answer) <= _MAX_REPEATED else _TOLD.text("again"))
+    return redacted_message("assistant", answer if len(answer) <= _MAX_REPEATED else _TOLD.text("again"))
 
 
-def said(role: str, text: str) -> bytes:
+def redacted_message(role: str, text: str) -> bytes:
     """Return a message, without secrets."""
     kind = "output_text" if role == "assistant" else "input_text"
     item: dict[str, Any] = {

@@ -68,7 +68,7 @@ class Judge:
     def __init__(self, session: evidence.QuoteFinder) -> None:
         self._session = session
 
-    def told(self, draft: Draft) -> VerifiedSession:
+    def verified(self, draft: Draft) -> VerifiedSession:
         """Return what is left of an answer."""
         by_number = {task.number: task for task in draft.summary}
         tasks = [self._task(task, by_number.pop(task.number, None)) for task in draft.memory]
@@ -154,11 +154,11 @@ class Judge:
 
     @cached_property
     def _said(self) -> frozenset[str]:
-        return _words(self._session.said)
+        return _words(self._session.user_lines)
 
     @cached_property
     def _done(self) -> frozenset[str]:
-        return self._said | _words(self._session.ran)
+        return self._said | _words(self._session.command_lines)
 
     def _is_sayable(self, text: str) -> bool:
         return not exclusions.is_unfit(text) and (not _is_telling(text, _TELLS) or self._is_grounded(text))
@@ -186,11 +186,11 @@ def _lead(bullet: DraftBullet) -> str:
 
 def _told_words(text: str, person: list[Proof]) -> str:
     """Return the words that a bullet is about: those of its references that it quotes itself, else of the first."""
-    quoted = [evidence.bare(each) for each in _QUOTATION.findall(text)]
+    quoted = [evidence.comparable_text(each) for each in _QUOTATION.findall(text)]
     told = [
         proof.evidence.quote
         for proof in person
-        if any(each and each in evidence.bare(proof.evidence.quote) for each in quoted)
+        if any(each and each in evidence.comparable_text(proof.evidence.quote) for each in quoted)
     ]
     return (told or [proof.evidence.quote for proof in person])[0]
 
@@ -198,7 +198,7 @@ def _told_words(text: str, person: list[Proof]) -> str:
 def _is_telling(text: str, wanted: tuple[Cue, ...]) -> bool:
     """Say whether a text tells somebody what to do."""
     parts = sentences.split(text) if len(text) <= MAX_SENTENCE else [*sentences.split(text), text]
-    return any(SentenceCues(part, cues.likely(part) or cues.LANGUAGES).any(*wanted) for part in parts)
+    return any(SentenceCues(part, cues.likely_languages(part) or cues.LANGUAGES).any(*wanted) for part in parts)
 
 
 def _is_mostly(about: frozenset[str], known: frozenset[str]) -> bool:

@@ -64,4 +64,4 @@ def findings_of(view: SessionView) -> tuple[list[SessionTask], list[RuleFinding]
     found = tasks.cut(view)
     outcomes.judge(found)
     findings = [finding for detect in DETECTORS.values() for finding in detect(found)]
-    return found, merge.once(retractions.without(findings, found))
+    return found, merge.unique_findings(retractions.without_retracted(findings, found))

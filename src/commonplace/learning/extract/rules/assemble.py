@@ -14,7 +14,7 @@ def session_lessons(view: SessionView, tasks: list[SessionTask], findings: list[
     """Return what a session taught; without a task if that is nothing."""
     if not findings:
         return SessionLessons(tasks=())
-    shown = _told(tasks, findings)
+    shown = _reported_tasks(tasks, findings)
     told = [task for task, _ in shown]
     return SessionLessons(
         tasks=tuple(_task(task, own) for task, own in shown),
@@ -30,7 +30,9 @@ def session_lessons(view: SessionView, tasks: list[SessionTask], findings: list[
     )
 
 
-def _told(tasks: list[SessionTask], findings: list[RuleFinding]) -> list[tuple[SessionTask, list[RuleFinding]]]:
+def _reported_tasks(
+    tasks: list[SessionTask], findings: list[RuleFinding]
+) -> list[tuple[SessionTask, list[RuleFinding]]]:
     """Return the tasks that are told, each with its findings: those that taught something or in which work was done."""
     told: list[tuple[SessionTask, list[RuleFinding]]] = []
     for place, task in enumerate(tasks):

@@ -78,7 +78,7 @@ def weights() -> ClassifierWeights:
 
 
 @lru_cache(maxsize=1024)
-def listen(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> KindProbabilities:
+def classify(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> KindProbabilities:
     """Return what a sentence of a message is likely to be, given what cue words say it is."""
     known = weights()
     total = known.base

@@ -207,7 +207,7 @@ def _edits_between(task: SessionTask, first: ToolUse, last: ToolUse) -> list[Too
 
 
 def _finding(failed: ToolUse, worked: list[ToolUse], place: int) -> RuleFinding:
-    line = errors.told(failed.output)
+    line = errors.error_summary(failed.output)
     how = " then ".join(f"`{quote(call.command, 200)}`" for call in worked)
     because = f" ({line})" if line else ""
     text = f"`{quote(failed.command, 200)}` failed{because}; {how} worked (exit 0)"
@@ -218,8 +218,8 @@ def _finding(failed: ToolUse, worked: list[ToolUse], place: int) -> RuleFinding:
 
 
 def _by_change(failed: ToolUse, change: ToolUse, worked: ToolUse, place: int) -> RuleFinding:
-    line = errors.told(failed.output)
-    what = patches.told(change)
+    line = errors.error_summary(failed.output)
+    what = patches.describe_change(change)
     text = f"`{quote(failed.command, 160)}` failed ({line}); after changing {what} it worked (exit 0)"
     evidence = [errors.evidence(failed, line), FindingEvidence(change.at, what, "verified by the next run")]
     evidence.append(FindingEvidence(worked.at, quote(worked.command, 160), "verified by exit status"))

@@ -87,13 +87,13 @@ ANSWERING: Final = MessageContext("answering")
 
 
 @lru_cache(maxsize=1024)
-def told(own: tuple[Sentence, ...], number: int, scene: MessageContext = ANSWERING) -> Judgement | None:
+def judge_sentence(own: tuple[Sentence, ...], number: int, scene: MessageContext = ANSWERING) -> Judgement | None:
     """Return what a sentence teaches; None for nothing."""
     sentence = own[number]
     if exclusions.is_unfit(sentence.text) or sentence.heard.says("retraction"):
         return None
     by_cues = kind_by_cues(sentence, scene)
-    heard = classifier.listen(own, number, scene.moment, by_cues)
+    heard = classifier.classify(own, number, scene.moment, by_cues)
     if by_cues is not None:
         clear = _is_short(sentence) or sentence.heard.any(*_CLEAR)
         sure = SURE_OF_NOTHING_CLEAR if clear else SURE_OF_NOTHING
@@ -103,11 +103,11 @@ def told(own: tuple[Sentence, ...], number: int, scene: MessageContext = ANSWERI
             sure = SURE_OF_NOTHING_IN_TALK
         elif sentence.heard.says("request") and not sentence.heard.any("lasting", "command", "mine", "blame"):
             sure = SURE_OF_NOTHING_ASKED
-        return None if heard.nothing >= sure else _as(_better(by_cues, heard, scene), heard, by_ear=False)
+        return None if heard.nothing >= sure else _judgement(_better(by_cues, heard, scene), heard, by_ear=False)
     if _is_too_short(sentence) or sentence.is_question or sentence.heard.says("others"):
         return None
     best = _better(heard.best, heard, scene)
-    return _as(best, heard, by_ear=True) if 1 - heard.nothing > _least(sentence, best, scene) else None
+    return _judgement(best, heard, by_ear=True) if 1 - heard.nothing > _least(sentence, best, scene) else None
 
 
 def _least(sentence: Sentence, best: Kind, scene: MessageContext) -> float:
@@ -121,7 +121,7 @@ def _least(sentence: Sentence, best: Kind, scene: MessageContext) -> float:
     return SURE_AGAINST if _speaks_against(sentence, scene.moment) else SURE
 
 
-def _as(kind: Kind, heard: classifier.KindProbabilities, *, by_ear: bool) -> Judgement:
+def _judgement(kind: Kind, heard: classifier.KindProbabilities, *, by_ear: bool) -> Judgement:
     return Judgement(kind, heard.share(section_of(kind)), by_ear)
 
 

@@ -26,7 +26,7 @@ class _KeptFinding(msgspec.Struct):
     words: frozenset[str]
 
 
-def once(findings: list[RuleFinding]) -> list[RuleFinding]:
+def unique_findings(findings: list[RuleFinding]) -> list[RuleFinding]:
     """Return findings without repetition, each where it was first found."""
     kept: list[_KeptFinding] = []
     for finding in findings:

@@ -134,14 +134,14 @@ def _of_message(said: UserText, before: _PrecedingEvents, place: int, scene: Mes
 
 
 def _is_surely_nothing(own: tuple[Sentence, ...]) -> bool:
-    return all(classifier.listen(own, number, "asked").nothing > judge.SURE_OF_NOTHING for number in range(len(own)))
+    return all(classifier.classify(own, number, "asked").nothing > judge.SURE_OF_NOTHING for number in range(len(own)))
 
 
 def _groups(own: tuple[Sentence, ...], scene: MessageContext) -> list[_Group]:
     found: list[_Group] = []
     current: _Group | None = None
     for number, sentence in enumerate(own):
-        told = judge.told(own, number, scene)
+        told = judge.judge_sentence(own, number, scene)
         if told is not None and (current is None or not _joins(current, sentence, told)):
             parts = [*_lead(own, number, current, scene), sentence]
             current = _Group(told.kind, told.share, parts, told.by_ear)
@@ -190,7 +190,7 @@ def _follows(current: _Group, own: tuple[Sentence, ...], number: int, scene: Mes
 
 def _is_beside(own: tuple[Sentence, ...], number: int, scene: MessageContext) -> bool:
     """Say whether the classifier finds enough in a sentence for it to stand by another one."""
-    return 1 - classifier.listen(own, number, scene.moment).nothing > judge.SURE_BESIDE
+    return 1 - classifier.classify(own, number, scene.moment).nothing > judge.SURE_BESIDE
 
 
 def _joins(group: _Group, sentence: Sentence, told: Judgement) -> bool:

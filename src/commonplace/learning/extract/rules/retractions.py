@@ -29,7 +29,7 @@ class _Retraction(msgspec.Struct):
     names: set[str]
 
 
-def without(findings: list[RuleFinding], tasks: list[SessionTask]) -> list[RuleFinding]:
+def without_retracted(findings: list[RuleFinding], tasks: list[SessionTask]) -> list[RuleFinding]:
     """Return findings without the wishes and decisions that were withdrawn."""
     gone = _withdrawn(tasks)
     return [each for each in findings if each.kind not in _SAID or not any(_takes(one, each) for one in gone)]

@@ -45,7 +45,7 @@ _MARKS: Final = {
 
 
 @cache
-def of(language: str) -> Cues:
+def cues_for(language: str) -> Cues:
     """Return the cues of a language, compiled."""
     text = resources.files("commonplace.learning.reading.cues").joinpath(f"{language}.toml").read_text("utf-8")
     table: dict[str, list[str]] = tomllib.loads(text)
@@ -64,7 +64,7 @@ def _joined(lines: list[str]) -> str:
     return "|".join(parts + rest)
 
 
-def likely(text: str) -> tuple[str, ...]:
+def likely_languages(text: str) -> tuple[str, ...]:
     """Return the languages that a text is most likely in, more than one if they tie; none if nothing tells."""
     if len(_HAN.findall(text)) * 3 > len(text.split()):
         return ("zh",)
@@ -82,7 +82,7 @@ class SentenceCues:
     def __init__(self, text: str, languages: tuple[str, ...]) -> None:
         self.text = text
         self.languages = languages
-        self._cues = tuple(of(language) for language in languages)
+        self._cues = tuple(cues_for(language) for language in languages)
         self._answers: dict[str, bool] = {}
         self._head: SentenceCues | None = None
         polite = self._cues[0]["polite"]
@@ -95,7 +95,7 @@ class SentenceCues:
         known = self._answers.get(cue)
         if known is None:
             text = self.bare.lower().replace("’", "'") if cue in ("request", "unreal", "product") else self.lower
-            cues = (*self._cues, of("en")) if cue == "infra" and self.languages[0] != "en" else self._cues
+            cues = (*self._cues, cues_for("en")) if cue == "infra" and self.languages[0] != "en" else self._cues
             known = self._answers[cue] = any(each[cue].search(text) for each in cues)
         return known
 

@@ -1,7 +1,7 @@
-"""The memory tools: `list`, `read` and `search` the workspace exactly, and `add_ad_hoc_note` (spec §1).
+"""The memory tools: `list`, `read` and `search` the workspace exactly, and `add_ad_hoc_note`.
 
     folder = Folder(home / "memories")
-    call(folder, "search", {"queries": ["pytest"]}, View(scope="github.com/acme/shop", project_of=…))
+    call(folder, "search", {"queries": ["pytest"]}, Visibility(scope="github.com/acme/shop", project_of=…))
 
 Every call returns a result or raises a `ToolError`, whatever it is given and whatever is in the folder. Errors of the
 system are tool errors too: a damaged file is no reason to end a turn.

@@ -1,4 +1,4 @@
-"""`add_ad_hoc_note`: one new file for one wish of a person; what is there is never touched (spec §1.6).
+"""`add_ad_hoc_note`: one new file for one wish of a person; what is there is never touched.
 
 Unlike the contract that the tool follows, secrets are taken out before anything is written, and a note larger than
 readers of notes take is refused instead of being cut later.

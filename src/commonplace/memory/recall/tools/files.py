@@ -1,4 +1,4 @@
-"""Files of the memory folder, opened so that nothing outside of it is ever read (spec §1.2).
+"""Files of the memory folder, opened so that nothing outside of it is ever read.
 
 The root is opened once in a call; from there each name is opened in the folder that was opened before it, never through
 a link, and what was opened says itself what it is. No path is ever checked and then used: whoever swaps a folder for a

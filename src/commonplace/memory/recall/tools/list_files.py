@@ -1,4 +1,4 @@
-"""`list`: the files and folders right below a path, a page at a time (spec §1.3).
+"""`list`: the files and folders right below a path, a page at a time.
 
 A reader who sees one project does not see the files and folders that are wholly for another.
 """

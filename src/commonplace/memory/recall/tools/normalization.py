@@ -1,4 +1,4 @@
-"""What is compared in a search: texts as they are, in lower case, or with nothing but letters and numbers (spec §1.5).
+"""What is compared in a search: texts as they are, in lower case, or with nothing but letters and numbers.
 
 A whole file is prepared at once and keeps its line ends, which gives what preparing each line would: lower case looks
 at what stands around a sigma, but never across a line end. Letters and numbers are those of Unicode's properties

@@ -1,4 +1,4 @@
-"""What the memory tools answer. As JSON, the fields stand in this order and absent ones are null (spec §1.1)."""
+"""What the memory tools answer. As JSON, the fields stand in this order and absent ones are null."""
 
 from __future__ import annotations
 

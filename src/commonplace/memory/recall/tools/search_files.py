@@ -1,4 +1,4 @@
-"""`search`: where texts stand in the files below a path, exactly and in the order of paths and lines (spec §1.5).
+"""`search`: where texts stand in the files below a path, exactly and in the order of paths and lines.
 
 Files in which nothing can match are put aside at once, by looking through all of them as one text. The others are
 looked at line by line, with the lines that this reader may not see left out; so a line of another project neither
@@ -31,7 +31,7 @@ from commonplace.memory.recall.tools.arguments import (
 from commonplace.memory.recall.tools.match_windows import Window, hits, windows
 from commonplace.memory.recall.tools.normalization import Comparison
 from commonplace.memory.recall.tools.results import FileMatch, MatchPage
-from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible
+from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible_lines
 
 MAX_RESULTS: Final = 200
 MAX_PAGE_CHARS: Final = 8 * 2**20
@@ -148,7 +148,7 @@ class _MatchCollector:
         shown: list[bool] | None = None
         if view.scope is not None and any(found):
             text = data.decode("utf-8")
-            shown = visible(view, path, text, beside)
+            shown = visible_lines(view, path, text, beside)
             if shown is not None:
                 found = [[line for line in each if shown[line]] for each in found]
         matched = windows(found, question.mode)

@@ -1,13 +1,13 @@
-"""`commonplace chat`: a conversation with an agent in a terminal. Parse, call `runtime.thread`, draw.
+"""`commonplace chat` is a conversation with an agent in a terminal: it parses arguments, calls the library and draws.
 
-    markdown    text that streams → blocks that are finished, and the rest; drawn for a terminal
-    screen      the terminal: a line to type in that stays at the bottom, everything else printed above it
-    shown       events of a turn → what is printed, and what is drawn anew while it goes on
-    asking      questions that a person answers
-    talk        what a person types → turns, words for the running one, answers, commands
-    commands    the commands that begin with a slash
+    conversation    turns what a person types into turns, text for the running turn, answers and commands
+    commands        the commands that begin with a slash
+    questions       approval questions that a person answers
+    event_view      prints the events of a turn, and redraws what is still in progress
+    markdown        splits streamed Markdown into finished blocks and the rest, and draws it for a terminal
+    screen          the terminal: an input line at the bottom, everything else printed above it
 
-What takes long to import is imported here, when a conversation begins.
+Modules that are slow to import are imported when a conversation begins.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ async def _talk(book: Book, asked: ChatRequest, warnings: Warnings) -> int:
 
     screen = Screen(book.home / "chat_history")
     warnings.to = screen.warn
-    talk = Conversation(book, thread, asked.wishes, screen)
+    conversation = Conversation(book, thread, asked.wishes, screen)
     try:
-        await talk.run()
+        await conversation.run()
     finally:
         warnings.to = output.warn
     return 0 if screen.was_left else 1

@@ -51,7 +51,7 @@ class Conversation:
         self._deaf = thread.listen(self._hear)
 
     async def run(self) -> None:
-        """Conversation until the person leaves."""
+        """Run the conversation until the person leaves."""
         commands.greet(self)
         try:
             async with anyio.create_task_group() as tasks:
@@ -206,7 +206,7 @@ class Conversation:
         self.shown.changed()
 
     async def go_on_in(self, thread: Thread) -> None:
-        """Conversation in another thread from now on."""
+        """Continue the conversation in another thread."""
         old, self.thread = self.thread, thread
         self._deaf()
         self._deaf = thread.listen(self._hear)

@@ -93,7 +93,7 @@ class EventView:
                 self._completed(event, item)
             case events.Warned() | events.Retrying():
                 self._advance()
-                for line in exec_text.told(event):
+                for line in exec_text.event_lines(event):
                     self._screen.say(line, "yellow")
             case events.TurnCompleted() | events.TurnFailed() | events.TurnAborted():
                 self._ended(event)
@@ -125,7 +125,7 @@ class EventView:
         self.changed()
 
     def _heard(self, words: str) -> None:
-        """The turn took in what a person said."""
+        """Take an input of a person out of the queue, because the turn took it in."""
         if words in self._echoed:
             self._echoed.remove(words)
             return
@@ -134,7 +134,7 @@ class EventView:
         self.said(words)
 
     def _tell(self, event: events.Event) -> None:
-        lines = list(exec_text.told(event))
+        lines = list(exec_text.event_lines(event))
         if lines:
             self._screen.say("\n".join(lines), "dim", "tool")
 
@@ -171,4 +171,4 @@ class EventView:
 
 def _command(item: events.CommandExecution) -> str:
     started = events.ItemStarted(turn_id="", item=item)
-    return next(iter(exec_text.told(started)))
+    return next(iter(exec_text.event_lines(started)))

@@ -51,7 +51,7 @@ class InputListener(Protocol):
         ...
 
     def stop(self) -> None:
-        """Ctrl-C, with nothing typed or while the agent works."""
+        """Handle Ctrl-C, with nothing typed or while the agent works."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class InputListener(Protocol):
         ...
 
     def escape(self) -> None:
-        """Esc, while something is asked."""
+        """Handle Esc, while a question is open."""
         ...
 
     def live(self, width: int) -> list[str]:
