@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.memory.files.raw_memories import Input, raw_memories, read, stem, stems, summary_text, sync
+from commonplace.memory.files.raw_memories import Input, raw_memories, read, stems, summary_text, sync
 from commonplace.memory.workspace import layout
 
 THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
@@ -23,6 +23,10 @@ HEADING = "## Thread `0194f5a6-89ab-7cde-8123-456789abcdef`"
 def make(thread_id: str = THREAD, **fields: object) -> Input:
     given = Input(thread_id, 1_763_197_200, "/repo/demo", "/sessions/x.jsonl", "main", "- use pnpm", "Fixed it.", None)
     return msgspec.structs.replace(given, **fields)
+
+
+def stem(one: Input) -> str:
+    return stems([one])[one.thread_id]
 
 
 def other(number: int, **fields: object) -> Input:

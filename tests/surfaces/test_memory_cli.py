@@ -52,9 +52,8 @@ def in_database(home: Path, body: Callable[[Transaction], T]) -> T:
 
 def claimed(home: Path, worker: Worker, now: int = NOW) -> Claim:
     terms = Terms(str(home.resolve()), 1)
-    found = in_database(
-        home, lambda tx: extraction_jobs.claim_one(tx, Script().thread_id, now, worker, "token", terms, now=now)
-    )
+    thread = Script().thread_id
+    found = in_database(home, lambda tx: extraction_jobs.claim_thread(tx, thread, now, worker, "token", terms, now))
     assert isinstance(found, Claim)
     return found
 

@@ -1,12 +1,11 @@
 """The sections of the world state that are texts: model, personality, AGENTS.md, collaboration mode, and the rest.
 
 Each follows one row of the decision table of the format: what its snapshot is, and when it speaks. `Standing` serves
-all rows that say "this text holds now"; the small functions at the end make one for each of them.
+all rows that say "this text holds now".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, Literal, cast
 
 import msgspec
@@ -178,30 +177,6 @@ def _mode(body: str) -> Injected:
     return Injected("developer", text, "collaboration_mode.instructions")
 
 
-class Tools(msgspec.Struct, frozen=True):
-    """Groups of tools that are there but not loaded, by name with a description."""
-
-    namespaces: Mapping[str, str] = {}
-
-    @property
-    def name(self) -> Name:
-        return Name("tools", "tools")
-
-    def snapshot(self) -> dict[str, str]:
-        """Return the groups."""
-        return {name: self.namespaces[name] for name in sorted(self.namespaces)}
-
-    def tell(self, before: Before) -> list[Injected]:
-        """Return which groups came and which went."""
-        old = _fields(before.value) if isinstance(before, Known) else {}
-        now = self.snapshot()
-        came = [f"- {name}: {text}" for name, text in now.items() if name not in old]
-        went = [f"- {name}" for name in sorted(old) if name not in now]
-        lines = [notice("tools_added"), *came] if came else []
-        lines += [notice("tools_removed"), *went] if went else []
-        return [_tagged("tools", "\n".join(lines), "tools.instructions")] if lines else []
-
-
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """A text that holds for now: told when its snapshot is new, and again if it fell out of the history."""
 
@@ -227,68 +202,3 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
             case Absent():
                 told = self.text
         return [told] if told is not None else []
-
-
-def guidance(text: str) -> Standing:
-    """How to use the context window."""
-    name = "context_window_guidance"
-    told = _optional(name, text, f"{name}.instructions")
-    return Standing(name=Name(name, name, lapses=True), remembered=text, text=told)
-
-
-def realtime(*, active: bool, begins: str, ends: str) -> Standing:
-    """A spoken conversation that begins and ends."""
-    texts = [_tagged("realtime_conversation", text, "realtime.instructions") for text in (begins, ends)]
-    text, ending = texts
-    return Standing(
-        name=Name("realtime", "realtime", lapses=True),
-        remembered={"active": active},
-        text=text if active else None,
-        ending=None if active else ending,
-    )
-
-
-def announced(name: Literal["environments", "apps", "plugins"], text: str) -> Standing:
-    """A facility that is explained when it becomes available, and not again when its explanation changes."""
-    section = f"{name}_instructions"
-    told = _optional(section, text, f"{name}.instructions")
-    return Standing(name=Name(section, name, lapses=True), remembered=bool(text), text=told)
-
-
-def context_window(agent_path: str, text: str) -> Standing:
-    """The identity of the context window; told anew to another agent."""
-    name = "context_window"
-    told = _optional(name, text, f"{name}.instructions", alone=True)
-    return Standing(name=Name(name, name), remembered=agent_path, text=told)
-
-
-def usage_hint(text: str) -> Standing:
-    """How to use other agents; a bare text."""
-    told = Injected("developer", text, "multi_agent.usage_hint", alone=True) if text else None
-    name = Name("multi_agent_usage_hint", "multi_agent_role")
-    return Standing(name=name, remembered=told.digest() if told else None, text=told)
-
-
-def multi_agent_mode(mode: str | None, text: str, hint: Standing | None = None) -> Standing:
-    """When other agents may be used."""
-    name = "multi_agent_mode"
-    remembered = {"mode": mode, "usage_hint_hash": hint.remembered if hint else None} if mode else {}
-    told = _optional(name, text if mode else "", "multi_agent.mode_instructions", alone=True)
-    noted = {key: value for key, value in remembered.items() if value}
-    return Standing(name=Name(name, name, lapses=True), remembered=noted, text=told)
-
-
-def managed(text: str) -> Standing:
-    """What an administrator wants said; always last."""
-    tag, kind = "managed_developer_instructions", "managed_developer_instructions.instructions"
-    told = _optional(tag, text, kind, alone=True)
-    return Standing(
-        name=Name(tag, "managed_instructions", lapses=True),
-        remembered={"instructions": told.digest()} if told else {},
-        text=told,
-        ending=None if told else _tagged(tag, notice("managed_removed"), kind, alone=True),
-    )
-
-
-def _optional(tag: str, text: str, kind: str, *, alone: bool = False) -> Injected | None:
-    return _tagged(tag, text, kind, alone=alone) if text else None
