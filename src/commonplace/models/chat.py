@@ -21,7 +21,7 @@ from commonplace.models.chat_stream import ChatReader
 from commonplace.models.dialogue import Assistant, Call, Thought, User, dialogue, output_text, pictures, plain
 from commonplace.models.item_ids import NewId, new_id
 from commonplace.models.reasoning_items import of
-from commonplace.models.tool_names import Names, flat, parameters
+from commonplace.models.tool_names import Names, declaration
 from commonplace.protocol.items import Content
 
 API: Final = "chat"
@@ -76,11 +76,7 @@ def _definition(tool: Tool) -> Any:
         case HostedTool():
             return msgspec.Raw(tool.definition)
         case FunctionTool() | CustomTool():
-            name = flat(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
-            function: Json = {"name": name, "description": tool.description, "parameters": parameters(tool)}
-            if isinstance(tool, FunctionTool) and tool.strict:
-                function["strict"] = True
-            return {"type": "function", "function": function}
+            return {"type": "function", "function": declaration(tool, "parameters")}
 
 
 def messages(request: Request) -> list[Json]:
