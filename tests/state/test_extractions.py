@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
+from rows import claim_one as _claim_one
 
 from commonplace.state import extraction_jobs, jobs, outputs, usage
 from commonplace.state.database import Row, Transaction
@@ -57,7 +58,7 @@ async def claim_one(
     worker: Worker = HERE,
     now: int = NOW,
 ) -> Claim | ClaimRefusal:
-    return await rows.do(extraction_jobs.claim_one, "a", watermark, worker, token, chosen, now=now)
+    return await rows.do(_claim_one, "a", watermark, worker, token, chosen, now=now)
 
 
 # Which threads a start looks at.

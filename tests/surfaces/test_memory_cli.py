@@ -18,7 +18,6 @@ from commonplace.app import book
 from commonplace.state import extraction_jobs, jobs, usage
 from commonplace.state import home as homes
 from commonplace.state.database import Transaction
-from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.sqlite import SqliteDatabase
@@ -51,10 +50,9 @@ def in_database(home: Path, body: Callable[[Transaction], T]) -> T:
 
 
 def claimed(home: Path, worker: Worker, now: int = NOW) -> Claim:
-    terms = ClaimTerms(str(home.resolve()), 1)
-    found = in_database(
-        home, lambda tx: extraction_jobs.claim_one(tx, Script().thread_id, now, worker, "token", terms, now=now)
-    )
+    terms = extraction_jobs.ClaimTerms(str(home.resolve()), 1)
+    thread = Script().thread_id
+    found = in_database(home, lambda tx: extraction_jobs.claim_thread(tx, thread, now, worker, "token", terms, now))
     assert isinstance(found, Claim)
     return found
 

@@ -44,6 +44,8 @@ class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
     memory: bool = True
     """Tell it what is remembered, and let it look there."""
     source: Any = "exec"
+    thread_source: str = "user"
+    """What started the thread, as its first line names it."""
     originator: str = "commonplace"
     base: str | None = None
     """Base instructions of your own."""
@@ -63,6 +65,7 @@ class OptionChanges(TypedDict, total=False):
     ephemeral: bool
     memory: bool
     source: Any
+    thread_source: str
     originator: str
     base: str | None
 
@@ -133,6 +136,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         effort=options.effort or settings.effort,
         personality=options.personality or settings.personality,
         source=options.source,
+        thread_source=options.thread_source,
         originator=options.originator,
         memory_mode="enabled" if settings.memory.generate else "disabled",
         compact_at=at or None,

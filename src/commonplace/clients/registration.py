@@ -30,7 +30,6 @@ from commonplace.config import HOME_VARIABLE
 from commonplace.errors import BadInput
 
 Client = Literal["codex", "claude-code"]
-CLIENTS: Final = ("codex", "claude-code")
 SERVER: Final = "commonplace"
 HOOKS: Final = {"SessionStart": "session-start", "SessionEnd": "session-end"}
 """Claude Code's events that we answer, and the words by which our command knows them."""

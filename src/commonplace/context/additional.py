@@ -46,25 +46,6 @@ class LastGivenContext(msgspec.Struct, frozen=True):
         return LastGivenContext(dict(given)), told
 
 
-def parse(given: object) -> dict[str, AdditionalContext]:
-    """Return the map of a request, checked as a whole; nothing given is an empty map.
-
-    Raises:
-        BadInput: it is not a map of entries, or a key or value cannot be sent.
-    """
-    if given is None:
-        return {}
-    try:
-        entries = msgspec.convert(given, dict[str, AdditionalContext])
-    except msgspec.ValidationError as error:
-        raise BadInput(
-            f"The additional context cannot be read: {error}.",
-            hint='Give a map of key to {"value": text, "kind": "untrusted" or "application"}.',
-        ) from None
-    check(entries)
-    return entries
-
-
 def check(entries: Mapping[str, AdditionalContext]) -> None:
     """Refuse what could not be wrapped in a tag or sent as UTF-8.
 

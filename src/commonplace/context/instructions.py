@@ -242,14 +242,6 @@ def _shown(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def root_markers(setting: object) -> tuple[str, ...]:
-    """Return the markers that a setting names: what is no list of names counts as not set."""
-    try:
-        return msgspec.convert(setting, tuple[str, ...])
-    except msgspec.ValidationError:
-        return ROOT_MARKERS
-
-
 def _source(path: Path, found: regular_files.FilePrefix, place: str | None) -> InstructionFile:
     target = regular_files.link_target(path)
     return InstructionFile(

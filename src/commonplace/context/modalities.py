@@ -16,7 +16,6 @@ from commonplace.protocol import items
 
 Modalities = frozenset[str]
 ALL: Final[Modalities] = frozenset({"text", "image", "audio"})
-TEXT_ONLY: Final[Modalities] = frozenset({"text"})
 NO_IMAGE: Final = "image content omitted because you do not support image input"
 NO_AUDIO: Final = "audio content omitted because you do not support audio input"
 _STAND_INS: Final = {"input_image": ("image", NO_IMAGE), "input_audio": ("audio", NO_AUDIO)}

@@ -54,25 +54,6 @@ class Permissions(msgspec.Struct, frozen=True):
         return _saved([tuple(prefix) for prefix in has if prefix not in had])
 
 
-class ApprovedPrefixes(msgspec.Struct, frozen=True):
-    """The section that stands in where permissions are not explained: only additions are told."""
-
-    prefixes: tuple[Prefix, ...] = ()
-
-    @property
-    def name(self) -> SectionName:
-        return SectionName("approved_command_prefixes", "approved_prefix")
-
-    def snapshot(self) -> list[list[str]]:
-        """Return the prefixes, sorted."""
-        return _listed(self.prefixes)
-
-    def tell(self, before: Before) -> list[InjectedText]:
-        """Return the prefixes that are new."""
-        had = cast("list[list[str]]", before.value) if isinstance(before, KnownSnapshot) else []
-        return _saved([tuple(prefix) for prefix in self.snapshot() if prefix not in had])
-
-
 def listing(prefixes: tuple[Prefix, ...]) -> str:
     """Return the prefixes a line each, within bounds; a last line says that there are more."""
     lines: list[str] = []

@@ -26,7 +26,7 @@ from commonplace.projects.scope import short_names
 from commonplace.search import session_index
 from commonplace.sessions import imports
 from commonplace.sessions.imports import Importer, ImportReport
-from commonplace.state import jobs, postings
+from commonplace.state import entries, jobs, postings
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION, ClaimRefusal, Worker
@@ -175,9 +175,9 @@ async def consolidate_now(phase: phase2.ConsolidationPhase, report: LearningRepo
 
 def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
     """Count what was learned for each project, the largest first."""
-    rows = [(row["scope"], row["n"]) for row in tx.query("entries.scopes", root=home)]
-    names = short_names([scope for scope, _ in rows])
-    ordered = sorted(rows, key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
+    counts = entries.scopes(tx, home)
+    names = short_names(list(counts))
+    ordered = sorted(counts.items(), key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
     return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]
 
 

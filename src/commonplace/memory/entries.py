@@ -77,11 +77,6 @@ def normal(text: str) -> str:
     return _BLANK.sub(" ", _MARKS.sub(" ", text.lower())).strip()
 
 
-def digest(text: str) -> str:
-    """Return the hash that a text is known by where the text itself may not be kept."""
-    return hashlib.sha256(normal(text).encode()).hexdigest()
-
-
 def entry_id(project: str, kind: Kind, text: str) -> str:
     """Return the id of an entry by the words that first taught it, where, and what it is about."""
     named = f"{project}\0{SECTION_OF[kind]}\0{normal(text)}"

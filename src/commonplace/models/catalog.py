@@ -83,11 +83,6 @@ def model_info(slug: str, overrides: Mapping[str, Any] | None = None) -> ModelIn
     return msgspec.convert(values, ModelInfo)
 
 
-def names() -> tuple[str, ...]:
-    """Return the names that are listed, in the order of the file."""
-    return tuple(_file().models)
-
-
 def match(slug: str, rows: Mapping[str, Any]) -> str | None:
     """Return the longest name that a slug begins with at a boundary; a path before the slug does not count."""
     for text in (slug.lower(), slug.lower().rpartition("/")[2]):

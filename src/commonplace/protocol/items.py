@@ -169,8 +169,6 @@ class Other(msgspec.Struct):
     turn_id: str | None = None
 
 
-Call = FunctionCall | LocalShellCall | CustomToolCall | ToolSearchCall
-Output = FunctionCallOutput | CustomToolCallOutput | ToolSearchOutput
 Known = (
     Message
     | AgentMessage
@@ -190,7 +188,6 @@ Known = (
 )
 View = Known | Other
 
-OUTPUT_KINDS: Final = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
 KNOWN_KINDS: Final = frozenset(str(kind.__struct_config__.tag) for kind in Known.__args__)
 HISTORY_KINDS: Final = KNOWN_KINDS | {"additional_tools"}
 """Kinds that a history can hold; any other (request controls, old snapshots, the unknown) never reaches a model."""

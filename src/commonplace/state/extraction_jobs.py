@@ -78,7 +78,7 @@ def claim_next(
         if row["source"] not in LEARNED_SOURCES or not wanted(row):
             continue
         looked_at += 1
-        found = _claim(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
+        found = claim_thread(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
         if isinstance(found, Claim):
             claimed.append(ExtractionClaim(found, row["path"], row["source"], row["cwd"], row["project"]))
         elif found is ClaimRefusal.BUDGET:
@@ -110,18 +110,10 @@ def _candidates(tx: Transaction, terms: ClaimTerms, now: int) -> Iterator[Row]:
         values |= {"after_s": rows[-1]["updated_s"], "after_id": rows[-1]["thread_id"]}
 
 
-def claim_one(
-    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: ClaimTerms, *, now: int
-) -> Claim | ClaimRefusal:
-    """Claim one thread at a watermark, by the table of the rules; says why not otherwise."""
-    tx.serialise("claims")
-    jobs.free_dead(tx, worker, now)
-    return _claim(tx, thread_id, watermark, worker, token, terms, now)
-
-
-def _claim(
+def claim_thread(
     tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: ClaimTerms, now: int
 ) -> Claim | ClaimRefusal:
+    """Claim one thread at a watermark, by the table of the rules, or say why not; the caller has serialised claims."""
     output = outputs.get(tx, thread_id)
     if output is not None and output["source_updated_at"] >= watermark:
         return ClaimRefusal.UP_TO_DATE

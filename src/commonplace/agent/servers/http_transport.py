@@ -169,14 +169,7 @@ async def connect(
         async def next_item() -> Item:
             return await read.receive()
 
-        async def forward() -> None:
-            try:
-                async for message in outbox.waiting:
-                    await write.send(message)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                state.end("its connection broke")
-
-        tasks.start_soon(forward)
+        tasks.start_soon(outbox.forward, write.send, "its connection broke")
         try:
             yield Inbox(next_item, outbox, state), outbox
         finally:

@@ -107,6 +107,14 @@ class Outbox:
             self._state.end("it does not read what it is sent", polite=False)
             raise anyio.BrokenResourceError from None
 
+    async def forward(self, write: Callable[[SessionMessage], Awaitable[None]], broken: str) -> None:
+        """Write the messages to the server until it takes no more; then end the connection, for the reason `broken`."""
+        try:
+            async for message in self.waiting:
+                await write(message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._state.end(broken)
+
     def answer(self, message: JSONRPCResponse | JSONRPCError) -> None:
         """Answer a request of the server, unless too many messages wait already."""
         if self._send.statistics().current_buffer_used < MOST_WAITING // 2:

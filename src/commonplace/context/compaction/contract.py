@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
@@ -12,16 +11,6 @@ from commonplace.context.compaction import attachments, kept_messages, sizes
 from commonplace.context.compaction.kept_messages import LastRequest
 from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import fragments, items
-
-CLAUSES: Final = (
-    "within_target",
-    "smaller",
-    "request_kept",
-    "instructions_untouched",
-    "calls_paired",
-    "no_media_copied",
-    "one_summary",
-)
 
 
 class ReplacedHistory(msgspec.Struct, frozen=True):

@@ -35,23 +35,6 @@ def fitted_history(history: Sequence[bytes], window: int, base_tokens: int = 0) 
     return found
 
 
-def kept_of_transcript(transcript: Sequence[bytes]) -> list[bytes]:
-    """Return what is kept of a transcript that the provider gave back (its older way)."""
-    return [raw for raw in transcript if _is_kept(items.view(raw))]
-
-
-def _is_kept(view: items.View) -> bool:
-    match view:
-        case items.AgentMessage() | items.Compaction() | items.CompactionSummary() | items.ContextCompaction():
-            return True
-        case items.Message(role="assistant"):
-            return True
-        case items.Message(role="user"):
-            return _is_persons(view)
-        case _:
-            return False
-
-
 def _is_persons(message: items.Message) -> bool:
     """Say whether a person, a hook or a summary speaks; what is injected does not count."""
     if not fragments.is_contextual(message):

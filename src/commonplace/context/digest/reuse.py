@@ -41,8 +41,6 @@ _KINDS: Final = {
     Kind.NUMBER: -1.11, Kind.URL: -2.02, Kind.ERROR: -0.16, Kind.MESSAGE: -1.0,
 }  # fmt: skip
 
-Numbers = "NDArray[np.float64]"
-
 
 def chances(tally: Tally) -> NDArray[np.float64]:
     """Return, for each name of a session, the chance that it is used again."""

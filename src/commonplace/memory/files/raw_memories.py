@@ -113,11 +113,6 @@ def summary_text(one: RawMemory) -> str:
     return "\n".join(lines) + f"\n\n{one.rollout_summary}\n"
 
 
-def stem(one: RawMemory) -> str:
-    """Return the name of a session's summary, without `.md`: when it began, a short hash, its slug."""
-    return _stem(one, 0)
-
-
 def stems(inputs: Iterable[RawMemory]) -> dict[str, str]:
     """Return the names of summaries by thread id; where two would be one, the later thread takes the next hash.
 

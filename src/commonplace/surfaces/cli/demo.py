@@ -31,7 +31,6 @@ from commonplace.surfaces.cli import learn_report, output
 
 SAMPLE = "learn/sessions.json"
 _QUESTION = "which port does the test database use"
-_UNWANTED = (("a token that was typed", "ghp_"), ("a key in an output", "AKIA"), ("an order in a web page", "IGNORE"))
 """What is in the sessions and may not be in the memory."""
 
 

@@ -64,12 +64,7 @@ class ExecRequest(msgspec.Struct, kw_only=True):
 @click.option("--full-auto", is_flag=True, help="Short for --sandbox workspace-write.")
 @click.option("--dangerously-bypass-approvals-and-sandbox", "--yolo", "bypass", is_flag=True, hidden=True)
 @click.option("--skip-git-repo-check", is_flag=True, hidden=True)
-@click.option("--thread-source", hidden=True)
-@click.option("--color", hidden=True)
-@click.option("--ignore-user-config", is_flag=True, hidden=True)
-@click.option("--ignore-rules", is_flag=True, hidden=True)
-@click.option("--strict-config", is_flag=True, hidden=True)
-@click.option("--cyber-access-program", hidden=True)
+@click.option("--thread-source", default="user", hidden=True)
 def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None, **options: Any) -> int:
     """Run an agent on one prompt, without a terminal.
 
@@ -111,6 +106,7 @@ def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ExecRequest:
             "sandbox": "danger-full-access" if options["bypass"] else sandbox,
             "approval": "never",
             "ephemeral": options["ephemeral"],
+            "thread_source": options["thread_source"],
             "originator": os.environ.get(_CLIENT) or "commonplace",
         },
     )

@@ -10,8 +10,8 @@ import click
 from rich.text import Text
 
 from commonplace.app import book as books
-from commonplace.importers.sources import NAMES
 from commonplace.surfaces.cli import learn_report, memory_eval, output, views
+from commonplace.surfaces.cli.import_options import path_option, source_option
 from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
@@ -49,14 +49,8 @@ def _bar(done: int, total: int) -> str:
 
 
 @click.command("learn")
-@click.option("--from", "source", type=click.Choice(NAMES), help="Whose sessions; found out where it is not said.")
-@click.option(
-    "--path",
-    "paths",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
-)
+@source_option
+@path_option
 @click.option("--since", help=f"Only sessions that went on after this: {TIMES}.")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many sessions, the newest first.")
 @click.option(

@@ -10,9 +10,9 @@ import anyio
 import click
 
 from commonplace.app import book as books
-from commonplace.importers.sources import NAMES
 from commonplace.sessions.sessions import Sessions
 from commonplace.surfaces.cli import compact, output, search, views
+from commonplace.surfaces.cli.import_options import path_option, source_option
 
 T = TypeVar("T")
 
@@ -89,14 +89,8 @@ def list_(
 
 
 @command.command("import")
-@click.option("--from", "source", type=click.Choice(NAMES), help="Whose sessions; found out where it is not said.")
-@click.option(
-    "--path",
-    "paths",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
-)
+@source_option
+@path_option
 @output.json_option
 def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
     """Bring in the sessions of other agents; their files are only read.

@@ -59,6 +59,13 @@ class OpenedPath(msgspec.Struct):
             os.close(self.descriptor)
             self.descriptor = -1
 
+    def must_exist(self, asked: str | None) -> None:
+        """Refuse a path that leads to nothing, or to a link (raises ToolError)."""
+        if self.kind == "missing":
+            raise failures.not_found(asked or "")
+        if self.kind == "link":
+            raise failures.invalid_path(self.path, failures.LINK)
+
 
 class MemoryRoot:
     """The memory folder, open for one call."""

@@ -23,10 +23,7 @@ def listing(root: files.MemoryRoot, arguments: ListArguments, view: Visibility, 
     """
     with root.find(arguments.path) as target:
         start = offset(arguments.cursor)
-        if target.kind == "missing":
-            raise failures.not_found(arguments.path or "")
-        if target.kind == "link":
-            raise failures.invalid_path(target.path, failures.LINK)
+        target.must_exist(arguments.path)
         found = [entry for entry in _entries(target) if _is_shown(entry, view, beside)]
     end = page(len(found), start, arguments.max_results, MAX_RESULTS)
     following = str(end) if end < len(found) else None

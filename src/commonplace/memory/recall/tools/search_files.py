@@ -72,10 +72,7 @@ def search(
         raise failures.bad_arguments(f"queries must not be more than {MAX_QUERIES}")
     with root.find(arguments.path) as target:
         start = offset(arguments.cursor)
-        if target.kind == "missing":
-            raise failures.not_found(arguments.path or "")
-        if target.kind == "link":
-            raise failures.invalid_path(target.path, failures.LINK)
+        target.must_exist(arguments.path)
         question = _question(arguments, queries, mode)
         page = _MatchCollector(start, clamp(arguments.max_results, MAX_RESULTS))
         for path, data, compared in _candidates(root, cache, target, question):
