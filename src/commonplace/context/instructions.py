@@ -27,6 +27,7 @@ from commonplace.context.notices import notice
 NAMES: Final = ("AGENTS.override.md", "AGENTS.md")
 ROOT_MARKERS: Final = (".git",)
 PROJECT_BYTES: Final = 32 * 1024
+"""The budget of all project files together, unless a setting changes it; the same as in Codex."""
 GLOBAL_BYTES: Final = 2**20
 """Codex reads a global file of any size; this much is surely no accident."""
 PROJECT_MARK: Final = "--- project-doc ---"

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 EFFECTIVE_PERCENT: Final = 95
+"""The share of a model's window that a request may fill, unless the catalogue says otherwise."""
 Scope = Literal["total", "body_after_prefix"]
 
 

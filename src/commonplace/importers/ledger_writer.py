@@ -35,11 +35,15 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.private_folders import make_private
 
 _BATCH: Final = 256 * 1024
+"""How many bytes of lines wait before they are written."""
 _MAX_WAITING: Final = 16 * 2**20
 """How many bytes may wait to be written, over all threads of a source."""
 _COPY_BYTES: Final = 2**20
+"""How many bytes are copied at a time."""
 _MAX_SIDE_FILE: Final = 32 * 2**20
+"""Larger files with whole outputs are not kept."""
 _MAX_NOTES: Final = 1000
+"""How many skipped stretches a ledger notes."""
 _AFRESH: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 _ADDING: Final = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 _TORN: Final = "torn:"

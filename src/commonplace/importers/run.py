@@ -24,7 +24,9 @@ from commonplace.protocol.rollout import Skipped
 from commonplace.state.import_files import ImportedFile
 
 _NOTED_AT_ONCE: Final = 200
+"""How many files are noted in one transaction."""
 _MAX_WARNINGS: Final = 50
+"""How many warnings a report holds."""
 Progress = Callable[[int, int], None]
 
 

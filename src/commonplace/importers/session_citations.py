@@ -13,6 +13,7 @@ from commonplace.rollout import reader
 from commonplace.rollout.reader import open_session
 
 _BLOCK: Final = 4 * 2**20
+"""How many bytes are searched at a time."""
 _MARK: Final = citations.OPEN.encode()
 
 

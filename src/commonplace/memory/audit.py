@@ -32,6 +32,7 @@ CLOSING: Final = "</commonplace_memory>"
 _MARK: Final = re.compile(r"\[Task \d+\]")
 _POINTER: Final = "- Related skill: "
 _SHOWN_CHARS: Final = 160
+"""How many characters of a text a finding shows."""
 
 
 class Finding(msgspec.Struct, kw_only=True, omit_defaults=True):

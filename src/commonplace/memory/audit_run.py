@@ -38,6 +38,7 @@ _DAY: Final = 86_400
 _MAX_NEAR: Final = 64
 """How many entries that share a word are compared with each other."""
 _MAX_SOURCES: Final = 8
+"""How many sources of an entry are checked."""
 _MAX_LOOKED: Final = 4_000
 """How many places of ledgers one audit looks at."""
 

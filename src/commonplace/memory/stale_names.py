@@ -26,7 +26,9 @@ import msgspec
 from commonplace.memory.entries import Entry
 
 MAX_WALKED: Final = 50_000
+"""How many files of a project are walked."""
 _MAX_FILE_BYTES: Final = 2**20
+"""Larger files are not read for targets and scripts."""
 _SPAN: Final = re.compile(r"`([^`\n]+)`")
 _PATH: Final = re.compile(r"(?:\./)?[\w@.+-]+(?:/[\w@.+-]+)+/?")
 _ENDING: Final = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     import httpx2
 
 CONNECT_SECONDS: Final = 30.0
+"""How many seconds a connection may take."""
 MAX_ERROR_BYTES: Final = 64 * 1024
+"""How much of an error's body is read."""
 
 
 class Reader(Protocol):

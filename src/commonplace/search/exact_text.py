@@ -22,12 +22,15 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.fold import LedgerFold
 
 _CHUNK: Final = 4 * 2**20
+"""How many bytes are scanned at a time."""
 _BEFORE: Final = 120
+"""How many characters of a long text are shown before the match."""
 _AFTER: Final = 1_600
 """How many characters of a long text are shown after the match."""
 _SEARCHED: Final = frozenset({"response_item", "compacted"})
 _SPILLED: Final = b'"blob":['
 _LARGEST_BLOB: Final = 256 * 2**20
+"""Larger payloads are not searched."""
 
 
 class TextMatch(msgspec.Struct):

@@ -26,7 +26,9 @@ from commonplace.state.postings import DocumentStamp, Shelf, StoredSegment
 
 Progress = Callable[[int, int], None]
 _PIECE_DOCUMENTS: Final = 2_000
+"""How many documents one piece of work adds."""
 _TRIES: Final = 4
+"""How often the index is opened again because another process merged its segments meanwhile."""
 
 
 class NewDocument(msgspec.Struct):

@@ -15,6 +15,7 @@ from commonplace.state.jobs import CONSOLIDATION, RETRIES, RETRY_SECONDS, Claim,
 from commonplace.state.usage import Limits
 
 LEASE_SECONDS: Final = 3_600
+"""How long a claim holds without a heartbeat."""
 COOLDOWN_SECONDS: Final = 21_600
 """For this long after a success, background starts do not consolidate a root again."""
 

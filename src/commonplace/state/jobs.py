@@ -20,7 +20,9 @@ from commonplace.state.database import Row, Transaction
 EXTRACTION: Final = "memory_stage1"
 CONSOLIDATION: Final = "memory_consolidate_global"
 RETRIES: Final = 3
+"""How often a job is tried before it is exhausted."""
 RETRY_SECONDS: Final = 3600
+"""How long a failed job waits before a background start tries it again."""
 
 
 class ClaimRefusal(StrEnum):

@@ -16,6 +16,7 @@ from commonplace.state.jobs import EXTRACTION
 
 DAY: Final = 86_400
 PRUNE_BATCH: Final = 200
+"""How many outputs one pruning deletes."""
 
 
 class Output(msgspec.Struct, frozen=True):

@@ -30,7 +30,9 @@ from commonplace.state.database import LATEST, Row, T, Transaction, migrations, 
 
 SCHEMA: Final = "commonplace"
 _TRIES: Final = 20
+"""How often a transaction that collides is run again."""
 _CONNECTIONS: Final = 4
+"""How many connections one process opens."""
 _LOCK_SECONDS: Final = 30.0
 """How long a transaction waits for rows or claims that another one holds."""
 _IDLE_SECONDS: Final = 60

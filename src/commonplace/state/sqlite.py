@@ -25,6 +25,7 @@ from commonplace.state.database import LATEST, Row, T, Transaction, migrations, 
 BUSY_SECONDS: Final = 10.0
 """How long a transaction waits for another process."""
 _FIRST_PAUSE: Final = 0.001
+"""The first pause between two tries, in seconds; pauses grow from here."""
 _LONGEST_PAUSE: Final = 0.02
 """The longest pause between two tries: transactions are short, so waiting processes try often."""
 

@@ -23,6 +23,7 @@ from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.thread_scan import FileRow
 
 _BATCH: Final = 500
+"""How many rows are written in one transaction."""
 _SHOWN_MATCHES: Final = 10
 """How many matches of an id prefix are looked up for the error; beyond that it only says that there are more."""
 

@@ -26,12 +26,17 @@ from commonplace.errors import WindowTooSmall
 from commonplace.protocol import fragments
 
 TARGET_PERCENT: Final = 30
+"""The share of the window that a replacement may take, in percent, unless a setting changes it."""
 DIGEST_TOKENS: Final = 2_000
+"""The size of the digest beside a model's summary, in tokens, unless a setting changes it."""
 FLOOR_TOKENS: Final = 200
 """A target below this cannot hold a request and anything about the work."""
 _SUMMARY_SHARE: Final = 0.35
+"""The share of the target that a model's summary may take."""
 _SUMMARY_MOST: Final = 6_000
+"""The most tokens that a model's summary may take, however large the target is."""
 _REQUEST_SHARE: Final = 0.5
+"""The share of the target that the last request may take before it is cut."""
 _OVERHEAD: Final = 90
 """What a summary's message costs besides its words: its opening and its JSON."""
 

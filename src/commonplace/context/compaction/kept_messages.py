@@ -13,6 +13,7 @@ from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import fragments, items
 
 RECENT_TOKENS: Final = 20_000
+"""The most tokens that recent messages of the person may take, however much room there is."""
 _OVERHEAD: Final = 24
 """What a message costs besides its words."""
 

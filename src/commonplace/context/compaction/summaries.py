@@ -24,8 +24,11 @@ from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments
 
 _WORDS_PER_TOKEN: Final = 0.6
+"""How many words the request for a summary asks for, per token of room."""
 _HALF: Final = 0.5
+"""The share of a summariser's window that one piece of the history may take."""
 _PIECES: Final = 64
+"""The most pieces that are summarised; of more, the first and the last half are taken."""
 _CITATION: Final = re.compile(r"<oai-mem-citation>.*?(?:</oai-mem-citation>|\Z)", re.DOTALL)
 _TOO_LONG: Final = 1.25
 """How far over its share a summary may be before it counts as too long."""

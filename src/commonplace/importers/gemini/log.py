@@ -29,6 +29,7 @@ from commonplace.protocol.rollout import Origin, Skipped
 
 TOO_MANY_RECORDS: Final = "too_many_records"
 _MAX_EVENTS: Final = 2**17
+"""How many events of one file are held."""
 _MAX_NAMES: Final = 2**24
 """Most characters of ids and titles together: real ones are short, and there is a limit to how many may be long."""
 _LOOKED_AT: Final = 8

@@ -25,10 +25,13 @@ from commonplace.memory.similarity import ComparedWords
 _SHARE: Final = 0.6
 """How much of the shorter of two texts the longer one must hold, by the weight of its words."""
 _SHARED: Final = 2
+"""How many words a bullet and an entry must share, unless one of them has fewer."""
 _WORDINGS: Final = 12
 """How many wordings of an entry are compared: sessions say the same in few ways."""
 _NEAR: Final = 24
+"""How many of the nearest entries are compared in full."""
 _LOOKED: Final = 600
+"""How many entries are counted before rare words alone must do."""
 _MARK: Final = re.compile(r"\[Task (\d+)\]")
 _SKILL: Final = "- Related skill: "
 _PLAINEST: Final[dict[Section, Kind]] = {

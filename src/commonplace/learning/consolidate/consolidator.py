@@ -43,8 +43,11 @@ from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
 MIN_BUDGET: Final = 6_000
+"""The memory may always have this many bytes."""
 MIN_PER_SESSION: Final = 600
+"""The memory may always have this many bytes for each session."""
 _SUMMARY_SHARE: Final = 0.3
+"""The share of the budget for `memory_summary.md`."""
 _LINKED: Final = re.compile(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
 _ADDRESS: Final = re.compile(r"<(https?://[^<>\s]+)>")
 _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")

@@ -22,7 +22,9 @@ from commonplace.memory.similarity import ComparedWords
 
 _ANYWHERE: Final = "*"
 _MAX_LOOKED: Final = 400
+"""How many clusters are counted before rare words alone must do."""
 _MAX_CANDIDATES: Final = 24
+"""How many clusters a lesson is compared with in full."""
 
 
 class Cluster(msgspec.Struct):

@@ -43,6 +43,7 @@ from commonplace.state.outputs import Output
 MAX_FAILURES: Final = 2
 """After so many failures in a row, the consolidator that needs no model does it."""
 _ATTEMPTS: Final = 5
+"""How often a consolidation begins again because a person changed the workspace meanwhile."""
 _SHOWN: Final = 8
 """How many problems a failure names."""
 _LOST: Final = "Another process has taken over; this one stopped and changed nothing."

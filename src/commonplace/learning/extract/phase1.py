@@ -36,6 +36,7 @@ from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 
 _BATCH: Final = 32
+"""How many sessions are claimed and stored together."""
 Progress = Callable[[int], None]
 NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded)
 """What no session is to blame for, and the next one would meet, too."""

@@ -22,8 +22,11 @@ from commonplace.rollout.fold import LedgerFold
 from commonplace.rollout.transcript import output_ok
 
 MAX_EVENTS: Final = 20_000
+"""How many lines of a session are read; it bounds time and memory for any file."""
 _MAX_WORDS: Final = 16_000
+"""How many characters of a person's message are kept."""
 _MAX_ANSWER: Final = 8_000
+"""How many characters of an answer, of a command and of arguments are kept."""
 _KEPT_OUTPUT: Final = 4_000
 """How much of an output's head, and of its tail, is kept."""
 

@@ -25,8 +25,11 @@ from commonplace.rollout import decisions
 FORGOTTEN: Final = "[forgotten]"
 """What stands where a text cannot be left empty."""
 _ALIKE: Final = 0.8
+"""A text with this share of the forgotten words is the forgotten text."""
 _MIN_WORDS: Final = 2
+"""Texts of fewer words are compared as a whole only."""
 _BYTES: Final = 6
+"""The length of a word's hash, in bytes."""
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]|(?:(?![\u3400-\u9fff])[\w./:@#+-])+")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _WORD: Final = re.compile(r"[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")

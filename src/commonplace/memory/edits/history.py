@@ -21,6 +21,7 @@ from commonplace.rollout import journal
 FILE: Final = "memory_history.jsonl"
 FORGOTTEN: Final = "[forgotten]"
 _MAX_SOURCES: Final = 16
+"""How many sources a change names."""
 
 
 class EntryChange(msgspec.Struct, kw_only=True):

@@ -52,6 +52,7 @@ _UNTOLD: Final = (
 )
 """What stands under these is ours alone."""
 _ALIKE: Final = 0.4
+"""A removed and an added line this close are one changed line."""
 
 
 class _StatedBullet(msgspec.Struct, frozen=True):

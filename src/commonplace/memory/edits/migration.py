@@ -49,6 +49,7 @@ _CLOSING: Final = ("## User preferences", "## Reusable knowledge", "## Failures 
 _CWD: Final = re.compile(r"cwd=([^;,]+)")
 _FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _MAX_NOTE: Final = 2_000
+"""How many characters of a plain file without bullets become a note."""
 
 
 class Migrated(msgspec.Struct):

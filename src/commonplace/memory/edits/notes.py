@@ -29,7 +29,9 @@ from commonplace.rollout.private_folders import make_private
 
 Action = Literal["remember", "change", "forget"]
 MAX_NAME: Final = 128
+"""The longest name of a note's file, in bytes."""
 MAX_NOTE_BYTES: Final = 64 * 1024
+"""How much of a note is read."""
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9][a-z0-9-]{0,79}\.md")
 _FIELD: Final = re.compile(r"^(remember|change|to|forget|scope)\s*[:：]\s*+(.*)$", re.IGNORECASE)
 _POLITE: Final = r"^(?:please |pls |bitte |por favor |s'il te plaît |请)?"

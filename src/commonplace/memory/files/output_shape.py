@@ -11,6 +11,7 @@ OUTCOMES: Final = ("success", "partial", "fail", "uncertain")
 KEYS: Final = ("description", "task", "task_group", "task_outcome", "cwd", "keywords")
 SECTIONS: Final = ("Preference signals:", "Reusable knowledge:", "Failures and how to do differently:", "References:")
 MAX_SLUG: Final = 80
+"""The longest slug, in characters."""
 _SLUG: Final = re.compile(r"[a-z0-9_-]+")
 _TASK: Final = re.compile(r"^### Task (\d+): (.+)$", re.MULTILINE)
 _SUMMARY_TASK: Final = re.compile(r"^## Task (\d+): (.+)$", re.MULTILINE)

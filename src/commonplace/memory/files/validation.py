@@ -25,6 +25,7 @@ SUMMARY_BYTES: Final = MemorySettings().summary_bytes
 LEAST_SUMMARY_BYTES: Final = 256
 """The headings of `memory_summary.md` stand in the smallest one, too."""
 MAX_SKILL_LINES: Final = 500
+"""A skill's file must have fewer lines."""
 _HEADINGS: Final = ["## User Profile", "## User preferences", "## General Tips", "## What's in Memory"]
 _TASK_PARTS: Final = (
     [reader.FILES, reader.KEYWORDS],

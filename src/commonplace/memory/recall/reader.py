@@ -15,6 +15,7 @@ from commonplace.search.hits import Clean, Hit
 from commonplace.search.query import Query
 
 _MOST = 200
+"""The most matches of one exact search."""
 
 
 async def read(

@@ -38,11 +38,17 @@ _UNSAFE: Final = re.compile(
 )
 _PLACE: Final = re.compile(r"\$([a-z]+)")
 _MAX_ENTRY_BYTES: Final = 1_200
+"""How many bytes of an entry a prompt holds."""
 _MAX_PROFILE_BYTES: Final = 800
+"""How many bytes of the profile."""
 _MAX_DESCRIPTION_BYTES: Final = 240
+"""How many bytes of a skill's description."""
 _MAX_NAME_BYTES: Final = 120
+"""How many bytes of the name of a project or a skill."""
 _SKILLS_SHARE: Final = 0.15
+"""The share of the section for skills."""
 _NAMES_SHARE: Final = 0.08
+"""The share of the section for the names of other projects."""
 _LOOKED: Final = 4
 _LOOKED_BYTES: Final = 16_384
 """How much of what is known is looked at to fill a budget: so many times the budget, and at least so much."""

@@ -39,7 +39,9 @@ NOTE: Final = "add_ad_hoc_note"
 FIND: Final = "find"
 ALL: Final = "*"
 _MAX_NAME: Final = 512
+"""The longest name of a project that a client may ask for."""
 _MAX_HITS: Final = 50
+"""The most hits of one `find`."""
 _FRESH_SECONDS: Final = 60.0
 """How long what is known about the projects around a client is believed."""
 

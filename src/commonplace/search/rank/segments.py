@@ -20,6 +20,7 @@ from commonplace.search.rank.segment import Document, Numbers, PassageFacts, Pos
 Place = tuple[str, int]
 """A bucket: its segment and its number there."""
 KEPT_BYTES: Final = 64 * 2**20
+"""How many bytes of buckets an open index caches."""
 
 
 class OpenSegment(msgspec.Struct):

@@ -22,6 +22,7 @@ from commonplace.memory.workspace import layout
 _NEAR = 0.25
 """Share of the shorter of two bullets that they must have in common for one to be shown beside the other."""
 _MOST_NEAR = 8
+"""How many of the nearest other bullets are shown."""
 
 
 class CurationBase(msgspec.Struct):

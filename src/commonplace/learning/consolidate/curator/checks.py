@@ -25,6 +25,7 @@ from commonplace.memory.files import handbook as reader
 from commonplace.memory.workspace import layout
 
 _SHOWN = 100
+"""How many characters of a bullet a problem quotes."""
 
 
 class CurationReview(msgspec.Struct):

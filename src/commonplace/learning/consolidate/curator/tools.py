@@ -32,9 +32,13 @@ SAME: Final = 3
 FAILURES: Final = 8
 """How many calls in a row may fail."""
 _LINES: Final = 120
+"""How many lines one `read` shows."""
 _MATCHES: Final = 20
+"""How many matches one `search` shows."""
 _MATCH_CHARS: Final = 400
+"""How many characters of a match are shown."""
 _ENTRIES: Final = 200
+"""How many names one `list` shows."""
 
 
 class _ListCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -41,6 +41,7 @@ HOW: Final[dict[Whose, str]] = {
 _ORDER: Final[tuple[Whose, ...]] = ("person", "command", "output", "tool", "assistant", "pasted")
 _SEPARATOR: Final = re.compile(r"&&|\|\|?|;|\n")
 _MAX_COMMANDS: Final = 32
+"""How many commands of one line are compared."""
 _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 
 

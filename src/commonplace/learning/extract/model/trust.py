@@ -34,10 +34,15 @@ from commonplace.memory import similarity
 from commonplace.memory.sentence_split import MAX_SENTENCE
 
 _MAX_TEXT: Final = 600
+"""How many characters of a bullet are kept."""
 _MAX_NAME: Final = 120
+"""How many characters of a task's name are kept."""
 _MAX_DEFAULT: Final = 200
+"""How many characters of a stated default are kept."""
 _MAX_KEYWORDS: Final = 24
+"""How many keywords are kept."""
 _MAX_LINE: Final = 400
+"""How many characters of any other line are kept."""
 _ENOUGH: Final = 0.7
 """The share of its words that must be the person's: what is grafted on to a few of theirs has to be short."""
 _LEADS: Final[dict[str, tuple[str, ...]]] = {

@@ -24,7 +24,9 @@ from commonplace.memory.recall.tools import files, normalization
 from commonplace.memory.recall.tools.normalization import Comparison
 
 MAX_KEPT: Final = 48 * 2**20
+"""How many bytes of files are cached."""
 _MAX_FOLDERS: Final = 2
+"""How many folders are cached."""
 _SETTLED_NS: Final = 2_000_000_000
 """How old a change must be for the clock of any file system to have gone on since."""
 

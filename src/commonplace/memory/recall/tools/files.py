@@ -28,6 +28,7 @@ from commonplace.errors import ToolError
 from commonplace.memory.recall.tools import failures
 
 MAX_FILE_BYTES: Final = 64 * 2**20
+"""Larger files are not read."""
 MAX_DEPTH: Final = 200
 """How many folders are walked into, one in another; each takes a descriptor while it is walked."""
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY

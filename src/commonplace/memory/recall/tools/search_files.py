@@ -34,7 +34,9 @@ from commonplace.memory.recall.tools.results import FileMatch, MatchPage
 from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible_lines
 
 MAX_RESULTS: Final = 200
+"""The most matches on one page."""
 MAX_PAGE_CHARS: Final = 8 * 2**20
+"""The most characters on one page."""
 
 
 class _FileQuery(msgspec.Struct, frozen=True):
