@@ -51,7 +51,7 @@ _TORN: Final = "torn:"
 
 
 class LedgerDestination(msgspec.Struct):
-    """Where ledgers are written, and what is there already."""
+    """The home that ledgers are written to, and the ledgers that it has already."""
 
     home: Path
     now: Callable[[], datetime]
@@ -68,7 +68,7 @@ class LedgerDestination(msgspec.Struct):
 
 
 class WrittenThread(msgspec.Struct):
-    """What became of one thread."""
+    """The result of writing one thread."""
 
     head: SessionHead
     path: Path
@@ -87,7 +87,7 @@ def write(path: Path, convert: Converter, place: LedgerDestination) -> tuple[lis
     """Convert one source file into the ledgers of its threads; return what was done, and what could not be used.
 
     Raises:
-        LeftOut: settings or decisions say so, or it is a copy of a session that says something else.
+        SessionLeftOut: settings or decisions say so, or it is a copy of a session that says something else.
         ThreadBusy: another process writes to one of the threads.
         LedgerError, NotASession, OSError: the source cannot be read or a ledger not written.
     """

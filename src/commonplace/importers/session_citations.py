@@ -18,7 +18,7 @@ _MARK: Final = citations.OPEN.encode()
 
 
 class CitingAnswer(msgspec.Struct, frozen=True):
-    """What one answer cites."""
+    """The citations of one answer."""
 
     threads: tuple[str, ...]
     places: tuple[tuple[str, int, int], ...]

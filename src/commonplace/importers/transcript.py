@@ -62,7 +62,7 @@ def find(path: Path) -> Iterator[Path]:
 
 
 def convert(path: Path) -> Converted:
-    """Yield the threads of a transcript; see `base`."""
+    """Yield the threads of a transcript; see `converter`."""
     reader = _TranscriptReader(path)
     for found in json_lines.read_lines(path):
         if isinstance(found, Skipped):

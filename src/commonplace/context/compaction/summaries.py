@@ -52,7 +52,7 @@ class Summariser(Protocol):
     """How many tokens it can be given."""
 
     async def summarise(self, ask: SummaryRequest) -> str:
-        """Return a summary (raises TooLong; whatever else goes wrong is an error of ours or of the provider)."""
+        """Return a summary (raises SummaryInputTooLong, or an error of the provider)."""
         ...
 
 

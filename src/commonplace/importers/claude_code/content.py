@@ -52,7 +52,7 @@ _BOILERPLATE: Final = frozenset(
 
 
 class MemoryCalls:
-    """The calls whose outputs are still to come and came out of a memory."""
+    """The open calls of memory tools, whose outputs come out of a memory."""
 
     def __init__(self) -> None:
         self._from_memory: dict[str, None] = {}

@@ -53,7 +53,7 @@ class _Compaction(CompactMetadata, gc=False, rename="camel"):
 
 
 class _Thread:
-    """What is known of one thread while its records go by."""
+    """The state of one thread while its records are read."""
 
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id

@@ -41,7 +41,7 @@ _WORKSPACE: Final = re.compile(
 
 
 class RecordPosition(msgspec.Struct, gc=False, frozen=True):
-    """Where a record stands: a line, and for a message in a list its place there."""
+    """The position of a record: its line, and for a message in a list its index there."""
 
     offset: int
     size: int
@@ -49,7 +49,7 @@ class RecordPosition(msgspec.Struct, gc=False, frozen=True):
 
 
 class LogEvent(msgspec.Struct, gc=False):
-    """What a line did. `key` is the id of a message, the target of a rewind, a title, or the reason of a skip."""
+    """The effect of a line. `key` is the id of a message, the target of a rewind, a title, or the reason of a skip."""
 
     kind: str
     at: RecordPosition
@@ -67,7 +67,7 @@ class Log:
 
     @property
     def is_full(self) -> bool:
-        """No more events can be held."""
+        """Whether no more events can be held."""
         return len(self.events) >= _MAX_EVENTS or self._names > _MAX_NAMES
 
     def skip(self, found: Skipped) -> None:

@@ -48,7 +48,7 @@ class Cluster(msgspec.Struct):
 
 
 class MergedLessons(msgspec.Struct):
-    """What many sessions taught."""
+    """The entries that lessons of many sessions make."""
 
     entries: list[Entry]
     replaced: list[tuple[Entry, Entry]]

@@ -33,7 +33,7 @@ _USUAL: Final = frozenset({"git", "cd", "ls", "cat", "echo", "pip", "npm install
 
 
 class SuccessfulCommands(msgspec.Struct, frozen=True):
-    """The commands of a session that worked, in order."""
+    """The commands of a session that succeeded, in order."""
 
     thread_id: str
     updated_s: int

@@ -26,7 +26,7 @@ _MOST_NEAR = 8
 
 
 class CurationBase(msgspec.Struct):
-    """What a model starts from: the staged workspace as the deterministic merge left it."""
+    """The state that a model starts from: the staged workspace as the deterministic merge left it."""
 
     root: Path
     is_init: bool
@@ -90,7 +90,7 @@ def _text(root: Path | None, name: str) -> str:
 
 
 class ConversationPart(msgspec.Struct):
-    """What one conversation is about."""
+    """The bullets that one conversation is about."""
 
     bullets: list[SourcedBullet]
     near: list[SourcedBullet]

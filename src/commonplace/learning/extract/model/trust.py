@@ -68,13 +68,13 @@ _UNNAMED: Final = "session"
 
 
 class Judge:
-    """Decides what of the answers about one session is kept."""
+    """Decides which parts of a model's answers about one session are kept."""
 
     def __init__(self, session: evidence.QuoteFinder) -> None:
         self._session = session
 
     def verified(self, draft: Draft) -> VerifiedSession:
-        """Return what is left of an answer."""
+        """Return the parts of an answer that may be kept."""
         by_number = {task.number: task for task in draft.summary}
         tasks = [self._task(task, by_number.pop(task.number, None)) for task in draft.memory]
         tasks += [self._task(None, task) for task in by_number.values()]

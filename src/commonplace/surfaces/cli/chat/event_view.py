@@ -23,7 +23,7 @@ _KEPT: Final = 2_000
 
 
 class EventView:
-    """What is on the screen of a conversation."""
+    """Shows the events of a conversation on the screen."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
