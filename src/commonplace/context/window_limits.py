@@ -16,7 +16,7 @@ Scope = Literal["total", "body_after_prefix"]
 
 
 class ModelWindow(msgspec.Struct, frozen=True):
-    """What is known of a model's window; None means not known."""
+    """The known limits of a model's window; None means not known."""
 
     context_window: int | None = None
     max_context_window: int | None = None

@@ -40,7 +40,7 @@ _REACH_BACK: Final = 18
 
 
 class ComparedWords(msgspec.Struct, frozen=True):
-    """What of a lesson is compared."""
+    """The words of a lesson that are compared."""
 
     about: frozenset[str]
     exact: frozenset[str]

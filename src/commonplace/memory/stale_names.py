@@ -46,7 +46,7 @@ _decode = msgspec.json.Decoder(dict[str, Any])
 
 
 class StaleName(msgspec.Struct, frozen=True):
-    """Something that an entry names and that is not there any more."""
+    """A path or command that an entry names and that no longer exists."""
 
     what: Literal["path", "command"]
     name: str
@@ -67,7 +67,7 @@ class ProjectFolders:
         self._which = which
 
     def stale_names(self, entry: Entry) -> list[StaleName]:
-        """Return what an entry names and the project no longer has, each once."""
+        """Return the paths and commands that an entry names and the project no longer has, each once."""
         if not self.folders or entry.kind == "failure":
             return []
         text = _WORKED.split(entry.text)[-1] if entry.kind == "fix" else entry.text

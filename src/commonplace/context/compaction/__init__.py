@@ -55,7 +55,7 @@ class CompactionLimits(msgspec.Struct, frozen=True):
 
 
 class CompactionResult(msgspec.Struct):
-    """What came of a compaction."""
+    """The result of a compaction."""
 
     status: Literal["compacted", "unchanged"]
     tokens_before: int
@@ -104,7 +104,7 @@ async def compact(
 
 
 class _ReplacementBuilder:
-    """Makes replacements of one history."""
+    """Builds replacements of one history."""
 
     def __init__(self, entries: Sequence[HistoryEntry], tally: Tally, target: int, request: LastRequest | None) -> None:
         self._entries = entries
@@ -123,7 +123,7 @@ class _ReplacementBuilder:
         return self._result(asked[0], summary, digest, is_fallback=False)
 
     def digest_only(self) -> CompactionResult:
-        """Return what the digest makes alone: the smallest that keeps enough, within what there is room for."""
+        """Return a replacement with a digest alone: the smallest digest that keeps enough, within the target."""
         asked = self._kept_request()
         left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
         budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]

@@ -25,7 +25,7 @@ CLAUSES: Final = (
 
 
 class ReplacedHistory(msgspec.Struct, frozen=True):
-    """A history before and after, without the context that is injected anew."""
+    """A history before and after a compaction, without the context that is injected anew."""
 
     before: Sequence[HistoryEntry]
     after: list[bytes]

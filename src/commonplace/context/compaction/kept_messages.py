@@ -19,7 +19,7 @@ _OVERHEAD: Final = 24
 
 
 class LastRequest(msgspec.Struct, frozen=True):
-    """The last thing that was asked for."""
+    """The last request of a person."""
 
     place: int
     """Which entry of the history it is."""
@@ -28,7 +28,7 @@ class LastRequest(msgspec.Struct, frozen=True):
 
 
 def is_real(entry: HistoryEntry) -> bool:
-    """Say whether a person said it: no injected text, no summary."""
+    """Say whether a person wrote an entry: it is no injected text and no summary."""
     view = entry.view
     return (
         isinstance(view, items.Message)

@@ -35,18 +35,18 @@ _TOO_LONG: Final = 1.25
 
 
 class SummaryInputTooLong(Exception):
-    """The summariser's window does not hold what it was given."""
+    """The summariser's window does not hold its input."""
 
 
 class SummaryRequest(msgspec.Struct, frozen=True):
-    """What a summariser is given: the items of the session, then the request."""
+    """The input of a summariser: the items of the session, then the request."""
 
     items: list[bytes]
     request: str
 
 
 class Summariser(Protocol):
-    """Whoever writes a summary."""
+    """Writes summaries."""
 
     window: int
     """How many tokens it can be given."""

@@ -32,7 +32,7 @@ class Kind(IntEnum):
 
 
 class SessionName(msgspec.Struct, frozen=True):
-    """A name, and its kind."""
+    """A name in a session, and its kind."""
 
     kind: Kind
     text: str
@@ -72,7 +72,7 @@ _MOST: Final = 200_000
 
 
 class SessionNames:
-    """The names of one session: each has a number, and runs that were judged are remembered."""
+    """The names of one session: each has a number, and judged runs of characters are remembered."""
 
     def __init__(self, cwd: str = "") -> None:
         self.known: list[SessionName] = []

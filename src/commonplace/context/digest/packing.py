@@ -52,7 +52,7 @@ Section = Literal["findings", "commands", "errors", "files", "also"]
 
 
 class DigestLine(msgspec.Struct):
-    """A line that competes for room."""
+    """A line that competes for room in a digest."""
 
     section: Section
     text: str
@@ -69,7 +69,7 @@ class DigestLine(msgspec.Struct):
 
 
 class DigestContents(msgspec.Struct):
-    """What goes into a digest."""
+    """The contents of a digest."""
 
     said: list[tuple[int, str]] = []
     """The person's messages: step and text, oldest first."""
@@ -114,7 +114,7 @@ class _Room:
 
 
 class DigestMaterial(msgspec.Struct, frozen=True):
-    """What digests of one moment are made of, whatever their size."""
+    """The material of digests of one moment, whatever their size."""
 
     chances: list[float]
     lines: list[DigestLine]

@@ -65,7 +65,7 @@ class TallyMessage(msgspec.Struct):
 
 
 class CommandRun(msgspec.Struct):
-    """A command as it ran last, and how it ended."""
+    """The last run of a command, and how it ended."""
 
     step: int
     line: str
@@ -86,7 +86,7 @@ class TallyLine(msgspec.Struct):
 
 
 class Tally:
-    """Everything that a digest of one session rests on."""
+    """Everything that a digest of one session is made from."""
 
     def __init__(self, cwd: str = "", branch: str | None = None) -> None:
         self.names = SessionNames(cwd)

@@ -48,7 +48,7 @@ _SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a person asked for."""
+    """A note: something to remember, to change or to forget."""
 
     path: str
     """Its file, below the workspace."""
@@ -137,7 +137,7 @@ def write(root: Path, name: str, text: str) -> str:
 
 
 class Obstacle(Exception):
-    """Something that is no folder stands where notes are to be put."""
+    """A link or a file stands where the folder of notes belongs."""
 
     def __init__(self, path: Path, *, is_link: bool) -> None:
         super().__init__(str(path))

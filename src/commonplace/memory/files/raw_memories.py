@@ -57,7 +57,7 @@ _LAST_SECOND: Final = 253_402_300_799
 
 
 class RawMemory(msgspec.Struct, frozen=True):
-    """What one session taught."""
+    """The output of one session, as the files hold it."""
 
     thread_id: str
     updated_s: int
@@ -72,7 +72,7 @@ class RawMemory(msgspec.Struct, frozen=True):
 
 
 class SyncResult(msgspec.Struct, frozen=True):
-    """What `sync` did to the files, by their paths from the root."""
+    """The changes that `sync` made to the files, by their paths from the root."""
 
     written: list[str]
     removed: list[str]

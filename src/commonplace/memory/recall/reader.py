@@ -1,4 +1,4 @@
-"""The files of the memory as a person reads and searches them: the agent's own tools, with everything in view."""
+"""Reading and searching the memory's files for a person: the agent's tools, without limits of scope."""
 
 from __future__ import annotations
 

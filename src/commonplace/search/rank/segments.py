@@ -34,7 +34,7 @@ class OpenSegment(msgspec.Struct):
 
 
 class TermPostings(msgspec.Struct):
-    """The postings of a question's terms: for each which term, which passage, how often; and where terms begin."""
+    """The postings of a query's terms: for each the term, the passage and the count; and where terms begin."""
 
     term: Numbers
     passage: Numbers
@@ -44,7 +44,7 @@ class TermPostings(msgspec.Struct):
 
 
 class SegmentIndex:
-    """Some segments as one."""
+    """Several segments as one index."""
 
     def __init__(
         self, opened: Sequence[OpenSegment], before: SegmentIndex | None = None, *, keep: int = KEPT_BYTES

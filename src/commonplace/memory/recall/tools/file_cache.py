@@ -32,7 +32,7 @@ _SETTLED_NS: Final = 2_000_000_000
 
 
 class CachedFile(msgspec.Struct, frozen=True, gc=False):
-    """A file that was read."""
+    """A file that was read into the cache."""
 
     path: str
     stamp: files.Stamp
@@ -42,7 +42,7 @@ class CachedFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class JoinedText(msgspec.Struct, frozen=True):
-    """Files as one text, prepared in one way."""
+    """Several files as one text, normalised in one way."""
 
     data: bytes
     starts: list[int]
@@ -66,7 +66,7 @@ class JoinedText(msgspec.Struct, frozen=True):
 
 
 class FolderSnapshot:
-    """A folder's files as they are at one time."""
+    """The files of a folder at one time."""
 
     def __init__(self, documents: list[CachedFile], texts: list[bytes]) -> None:
         self.documents = documents

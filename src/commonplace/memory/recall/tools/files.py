@@ -43,7 +43,7 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class OpenedPath(msgspec.Struct):
-    """What a path leads to; the descriptor is open for folders and files that can be read."""
+    """The target of a path; the descriptor is open for folders and for readable files."""
 
     kind: Kind
     path: str

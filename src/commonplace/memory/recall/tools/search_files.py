@@ -40,7 +40,7 @@ MAX_PAGE_CHARS: Final = 8 * 2**20
 
 
 class _FileQuery(msgspec.Struct, frozen=True):
-    """What is looked for, and how."""
+    """A query: its texts, and how they are compared."""
 
     queries: list[str]
     mode: MatchMode
@@ -127,7 +127,7 @@ def _candidates(
 
 
 class _MatchCollector:
-    """Counts matches, and makes those that are on the page."""
+    """Counts matches, and collects those of the requested page."""
 
     def __init__(self, start: int, size: int) -> None:
         self._start = start
