@@ -1,8 +1,7 @@
-"""Settings from a command line, as `--config key=value`: our names and those that Codex's clients pass.
+"""Settings from a command line, as `--config key=value`: our names, and the names that Codex's clients pass.
 
-A value is a TOML literal; what is none is taken as text, so that `model=gpt-5.4` works without quotes. Keys that mean
-something to Codex and nothing here are let be, so that a client written for it runs unchanged; they are returned, and
-a person is told.
+A value is a TOML literal; anything else is taken as text, so that `model=gpt-5.4` works without quotes. Keys that only
+Codex knows are ignored, so that a client written for Codex runs unchanged; they are returned, and a person is told.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FIELDS: Final = {
 """Fields of a provider, by Codex's names."""
 _TABLES: Final = ("providers", "model_providers", "memory", "memories", "compaction")
 _SAME: Final = {("approval_policy", "on-failure"): "on-request"}
-"""Values that Codex's clients still pass, and what they come to here."""
+"""Values that Codex's clients still pass, and their meaning here."""
 
 
 class Overrides(msgspec.Struct):
@@ -35,7 +34,7 @@ class Overrides(msgspec.Struct):
     flags: dict[str, Any] = {}
     providers: dict[str, dict[str, Any]] = {}
     provider: str | None = None
-    """Who serves models that are named without a provider."""
+    """The provider of models that are named without one."""
     profile: str | None = None
     """The table of `[profiles]` that is named as a setting."""
     ignored: list[str] = []

@@ -1,4 +1,4 @@
-"""From settings to a home and its memory: the objects that every feature takes."""
+"""Settings become a home and its memory: the objects that every feature takes."""
 
 from __future__ import annotations
 

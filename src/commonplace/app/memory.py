@@ -1,6 +1,6 @@
-"""What was learned, and the work on it: one object for the library and the surfaces, over `memory` and `learning`.
+"""The memory as one object for the library and the surfaces, over `memory` and `learning`.
 
-Reading sessions takes a while to import, so each call imports only what it needs.
+The modules that read sessions are slow to import, so each method imports only what it needs.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class AdditionalContext(msgspec.Struct, frozen=True):
 
 
 class LastGivenContext(msgspec.Struct, frozen=True):
-    """The map that a session was last given. Begins empty, also after a resume; a compaction leaves it as it is."""
+    """The map that a session was last given. It begins empty, also after a resume; a compaction does not change it."""
 
     entries: dict[str, AdditionalContext] = {}
 

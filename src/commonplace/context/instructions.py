@@ -27,6 +27,7 @@ from commonplace.context.notices import notice
 NAMES: Final = ("AGENTS.override.md", "AGENTS.md")
 ROOT_MARKERS: Final = (".git",)
 PROJECT_BYTES: Final = 32 * 1024
+"""The budget of all project files together, unless a setting changes it; the same as in Codex."""
 GLOBAL_BYTES: Final = 2**20
 """Codex reads a global file of any size; this much is surely no accident."""
 PROJECT_MARK: Final = "--- project-doc ---"
@@ -48,7 +49,7 @@ class InstructionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment that work happens in. Without a verdict a project is not untrusted."""
+    """An environment in which commands run. Without a verdict, its project is not treated as untrusted."""
 
     cwd: str
     id: str = "local"
@@ -80,7 +81,7 @@ class SkippedFile(msgspec.Struct, frozen=True):
 
 
 class InstructionReceipt(msgspec.Struct, frozen=True):
-    """Where the instructions came from, and what was left out of them."""
+    """The files that the instructions came from, and those that were left out."""
 
     sources: tuple[InstructionFile, ...] = ()
     passed: tuple[SkippedFile, ...] = ()
@@ -90,7 +91,7 @@ class InstructionReceipt(msgspec.Struct, frozen=True):
 
 
 class GlobalInstructions(msgspec.Struct, frozen=True):
-    """A person's own instructions; read once, when a thread begins."""
+    """A person's own instructions; they are read once, when a thread begins."""
 
     text: str = ""
     sources: tuple[InstructionFile, ...] = ()

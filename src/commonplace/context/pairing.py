@@ -39,7 +39,7 @@ class _Waiting(msgspec.Struct, gc=False):
 
 
 class PairedPrompt:
-    """A prompt that grows with its history: taking one more entry costs the same however long it is."""
+    """A prompt that grows with its history: adding an entry costs the same however long the history is."""
 
     def __init__(self, takes: Modalities) -> None:
         self.takes = takes

@@ -17,7 +17,9 @@ Prefix = tuple[str, ...]
 """The first words of a command, such as `("git", "commit")`."""
 
 MAX_PREFIXES: Final = 100
+"""How many approved prefixes a prompt lists."""
 MAX_PREFIX_BYTES: Final = 5_000
+"""How many bytes that list may have."""
 _SAVED: Final = "Approved command prefix saved:"
 _KIND: Final = "permissions.instructions"
 

@@ -11,7 +11,7 @@ Phase = Literal["standalone_turn", "pre_turn", "mid_turn"]
 
 
 class ModelLimits(msgspec.Struct, frozen=True):
-    """What of a model decides about compaction."""
+    """The facts about a model that decide about compaction."""
 
     slug: str
     window: int | None = None
@@ -22,7 +22,7 @@ class ModelLimits(msgspec.Struct, frozen=True):
 
 
 class WindowUse(msgspec.Struct, frozen=True):
-    """How much of the window is taken."""
+    """How much of the window is used."""
 
     total: int
     counted: int | None = None

@@ -11,10 +11,11 @@ from typing import Final
 import msgspec
 
 EFFECTIVE_PERCENT: Final = 95
+"""The share of a model's window that a request may fill, unless the catalogue says otherwise."""
 
 
 class ModelWindow(msgspec.Struct, frozen=True):
-    """What is known of a model's window; None means not known."""
+    """The known limits of a model's window; None means not known."""
 
     context_window: int | None = None
     max_context_window: int | None = None

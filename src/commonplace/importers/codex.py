@@ -24,7 +24,9 @@ def count_files(
     *,
     citing: bool,
 ) -> ImportedBatch:
-    """Count what became of files, and return what to note; `citing` says that there is a memory to cite."""
+    """Count new, continued and unchanged files, and return the rows to note; `citing` says that there is a memory to
+    cite.
+    """
     before: dict[str, ImportedFile] = {}
     for row in known.values():
         if row.source == CODEX and row.reason is None:

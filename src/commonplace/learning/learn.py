@@ -129,7 +129,7 @@ def _left_out(home: Home, plan: LearningPlan, rows: list[Row]) -> dict[str, int]
 
 
 async def _preview(home: Home, plan: LearningPlan, chosen: list[tuple[str, Path]]) -> LearningReport:
-    """Count what would be taken in and read."""
+    """Return the report of a dry run: what would be imported and read."""
     report = LearningReport(consolidation=ConsolidationReport("dry_run"))
     for name, path in chosen:
         count: Callable[[], int] = lambda name=name, path=path: sum(1 for _ in sources.find(name, path))  # noqa: E731

@@ -51,7 +51,7 @@ class Relearner:
         return await phase1.extract_session(RuleExtractor(), path, project, forgotten)
 
     async def rebuild(self) -> str:
-        """Make the memory's files anew, after whoever is at it; return how that went."""
+        """Make the memory's files anew, after any running consolidation; return the result."""
         database = await self._home.database()
         phase = phase2.ConsolidationPhase(
             self._home.settings, database, MergeConsolidator(), jobs.this_process(), background=False

@@ -48,7 +48,7 @@ class ConsolidationReport(msgspec.Struct):
 
 
 class LearningRequest(msgspec.Struct, frozen=True):
-    """What a person asked for when they asked to learn."""
+    """The request of a person to learn."""
 
     phases: tuple[int, ...] = PHASES
     limit: int | None = None
@@ -129,7 +129,7 @@ async def run_phases(
 
 
 async def _index_sessions(home: Home, report: LearningReport) -> None:
-    """Take what sessions say into search, so that the first question is answered at once."""
+    """Add new sessions to the search index, so that the first query is answered at once."""
     root, database = home.key, await home.database()
     try:
         if await database.read(lambda tx: postings.stale(tx, root) or postings.gone(tx, root)):
@@ -194,7 +194,7 @@ async def cycle(home: Home, importer: Importer) -> LearningReport:
 
 
 async def work(home: Home, importer: Importer, tell: Callable[[LearningReport], None], *, once: bool) -> None:
-    """Learn again and again until told to stop; once is enough for scripts."""
+    """Learn again and again until cancelled, or once for scripts."""
     if home.environment.get("COMMONPLACE_NOW") and not once:
         raise BadInput("COMMONPLACE_NOW fixes the clock, and a worker needs one.", hint="Use worker --once.")
     while True:

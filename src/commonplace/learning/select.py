@@ -22,7 +22,9 @@ def claim_terms(
     current: str | None = None,
     since_s: int | None = None,
 ) -> ClaimTerms:
-    """Return what a start may claim; limits per start bind background starts only, and a person may say since when."""
+    """Return what a start may claim; limits per start apply to background starts only, and `since_s` sets the oldest
+    session.
+    """
     age = settings.memory.max_rollout_age_days
     if since_s is not None:
         age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
@@ -39,7 +41,7 @@ def claim_terms(
 
 
 def thread_filter(settings: Settings) -> Callable[[Row], bool]:
-    """Return what says whether settings let a thread be learned from."""
+    """Return a function that says whether the settings allow learning from a thread."""
     patterns = settings.memory.exclude
 
     def is_wanted(row: Row) -> bool:

@@ -21,7 +21,7 @@ _HINT: Final = "`commonplace memory list` shows what there is."
 
 
 class Listed(msgspec.Struct, kw_only=True):
-    """One entry (the JSON of `memory list`)."""
+    """One entry of a listing (the JSON of `memory list`)."""
 
     id: str
     scope: str
@@ -39,7 +39,7 @@ class Listed(msgspec.Struct, kw_only=True):
 
 
 class EntryPage(msgspec.Struct):
-    """A stretch of the list and where the next one begins."""
+    """A page of entries, and the cursor of the next page."""
 
     entries: list[Listed]
     next_cursor: str | None
@@ -102,7 +102,7 @@ async def page(
 
 
 def matching_entries(text: str, found: list[KnownEntry]) -> list[KnownEntry]:
-    """Return the entries that a text names, the best first: by id, by its words, else by what it is about."""
+    """Return the entries that a text names, the best first: by id, by exact words, else by similar words."""
     wanted = " ".join(text.split())
     same = [each for each in found if each.entry.id == wanted.lower()]
     if same or not wanted:

@@ -25,7 +25,7 @@ _SOURCES: Final = msgspec.json.Decoder(list[Source])
 
 
 class KnownEntry(msgspec.Struct):
-    """An entry, and how often it was used."""
+    """An entry and its usage counters."""
 
     entry: Entry
     retrieved: int = 0

@@ -26,7 +26,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 class Link(msgspec.Struct, kw_only=True):
-    """One thing that an entry rests on: the words, and where they stand."""
+    """One source of an entry: the words, and where they stand."""
 
     summary_file: str | None
     thread_id: str | None
@@ -38,7 +38,7 @@ class Link(msgspec.Struct, kw_only=True):
 
 
 class Why(msgspec.Struct):
-    """What an entry rests on."""
+    """The sources of an entry."""
 
     entry: Listed
     chain: list[Link]

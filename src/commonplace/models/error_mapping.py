@@ -62,7 +62,7 @@ _REFUSED: Final = frozenset(
 
 
 class Server(msgspec.Struct, frozen=True):
-    """Whom we talk to, for sentences: never with a key."""
+    """The server as errors may name it: never with a key."""
 
     provider: str
     host: str
@@ -82,7 +82,7 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """What a server said about a failure."""
+    """The description of a failure by a server."""
 
     status: int | None = None
     code: str = ""

@@ -17,6 +17,7 @@ from commonplace.models.base import CustomTool, FunctionTool, Tool
 INPUT: Final = "input"
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST: Final = 64
+"""The longest name of a tool that the APIs accept."""
 _object = msgspec.json.Decoder(dict[str, Any])
 
 

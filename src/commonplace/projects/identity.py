@@ -20,6 +20,7 @@ from commonplace.protocol.remotes import remote_identity
 from commonplace.protocol.rollout import GitInfo
 
 _MAX_FILE_BYTES: Final = 2**20
+"""How much of a repository's small files is read."""
 _MAX_COMMITS: Final = 2**18
 """Longest way to a root that is walked; a history this long has a remote."""
 _SECTION: Final = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)', re.DOTALL)

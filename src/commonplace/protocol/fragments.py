@@ -207,6 +207,7 @@ _FIRST_CHARS: Final = frozenset({"<", *(start[0].lower() for start in _OLD_WARNI
 OWN_SUMMARY_PREFIX: Final = "What follows is a summary of this session's earlier part; the full record is kept."
 """Opens the summary message of our own compactions."""
 _CODEX_PREFIX_BYTES: Final = 399
+"""The length of the text that Codex puts before a summary, without its newline."""
 _CODEX_PREFIX_SHA256: Final = "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e"
 
 _IMPORTED: Final = ("imported.", "memory.")

@@ -21,8 +21,11 @@ from commonplace.rollout.blobs import is_name
 from commonplace.rollout.fold import LedgerFold, kind_of
 
 PREVIEW_CHARS: Final = 500
+"""How many characters of the first message a listing shows."""
 _GLANCE_RECORDS: Final = 200
+"""How many records a glance reads from the front."""
 _GLANCE_BYTES: Final = 4 * 2**20
+"""How many bytes a glance reads from each end."""
 _TOLD_CWD: Final = re.compile(rb'<cwd>([^<]+)</cwd>|Current working directory: ([^<"\\]+)')
 """Files of 2025 say where they were only in the context that the model was told."""
 

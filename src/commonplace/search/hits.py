@@ -1,7 +1,7 @@
-"""Hits: what a search found, with its words, as surfaces show them.
+"""Hits: the results of a search with their text, as surfaces show them.
 
-A hit of a session is an exchange: what was said, and what was answered. Words are read from the ledgers and files when
-they are shown: secrets are taken out again then, and so is what a person had forgotten.
+A hit in a session is an exchange: a message and its reply. Texts are read from ledgers and files when they are shown;
+secrets and forgotten words are removed at that moment.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from commonplace.state.database import Row
 
 Clean = Callable[[str], str]
 _ENTRY_FIRST: Final = 0.10
-"""What an entry has over a message that answers as well: somebody thought it worth keeping."""
+"""The advantage of an entry over a message that answers equally well: somebody thought it worth keeping."""
 _REPLIES: Final = 400
-"""How many messages after one are looked at for the end of the answer."""
+"""How many messages after one are searched for the end of its reply."""
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """Something that was found (the JSON of `sessions search`, `memory search` and the tool `find`)."""
+    """A search result (the JSON of `sessions search`, `memory search` and the tool `find`)."""
 
     thread_id: str | None
     item: int | None
@@ -50,7 +50,7 @@ class Hit(msgspec.Struct, kw_only=True):
 
 
 class RankedPassage(msgspec.Struct, frozen=True):
-    """A passage that answers, before its words are read."""
+    """A passage that answers a query, before its text is read."""
 
     number: int
     score: float
@@ -78,7 +78,7 @@ def choose_passages(index: SegmentIndex, ranked: RankedPassages, limit: int) -> 
 def of_sessions(
     index: SegmentIndex, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
 ) -> list[ScoredHit]:
-    """Read what was said, and what was answered."""
+    """Read the messages of ranked passages and their replies."""
     wanted: dict[str, set[int]] = {}
     replies = {each.number: reply_of(index, each.number) for each in found}
     for each in found:
@@ -138,7 +138,7 @@ def reply_of(index: SegmentIndex, number: int) -> int | None:
 
 
 def is_new(time: str | None, since_s: int | None) -> bool:
-    """Say whether something was said after a time; what tells no time is."""
+    """Say whether a message is newer than a time; one without a time counts as new."""
     moment = parse_time(time) if time and since_s is not None else None
     return moment is None or since_s is None or moment.timestamp() >= since_s
 
@@ -159,7 +159,9 @@ def of_match(row: Row, match: TextMatch, clean: Clean) -> Hit:
 
 
 def merge_hits(*shelves: list[ScoredHit]) -> list[Hit]:
-    """Put the hits of several shelves in one order: by how much of the question each covers, and its own place."""
+    """Merge the hits of several collections into one order: by how much of the query each covers, then by its
+    own rank.
+    """
     valued: list[tuple[float, Hit]] = []
     for found in shelves:
         highest = max((each.score for each, _ in found), default=0.0)

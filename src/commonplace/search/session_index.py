@@ -16,7 +16,9 @@ from commonplace.state.home import Home
 from commonplace.state.postings import DocumentStamp, Shelf
 
 _LARGE: Final = 8 * 2**20
+"""Larger files that only grew a little are not indexed again at once."""
 _GROWTH: Final = 1.25
+"""They are indexed again when they grew by this factor."""
 _QUIET_NS: Final = 600 * 10**9
 """A large session that is being written to is read again when it grew by a quarter, or was left alone for so long."""
 

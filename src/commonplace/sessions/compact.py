@@ -67,7 +67,7 @@ class CompactionRequest(msgspec.Struct, frozen=True):
 
 
 class _CompactionState(msgspec.Struct):
-    """A thread as compaction needs it."""
+    """The result of a compaction, and the window that it belongs to."""
 
     made: CompactionResult
     window: WindowIdentity

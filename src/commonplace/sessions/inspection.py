@@ -39,7 +39,7 @@ class Context(msgspec.Struct):
 
 
 class Shown(msgspec.Struct, omit_defaults=True):
-    """A thread, told (the JSON of `sessions show`)."""
+    """A thread as `sessions show` prints it (its JSON)."""
 
     thread_id: str
     path: str
@@ -63,7 +63,7 @@ class BlobCount(msgspec.Struct):
 
 
 class Verified(msgspec.Struct):
-    """Whether a thread is sound (the JSON of `sessions verify`)."""
+    """The result of verifying a thread (the JSON of `sessions verify`)."""
 
     ok: bool
     lines: int

@@ -18,7 +18,7 @@ from commonplace.state.threads import ambiguous
 
 
 class SessionFile(msgspec.Struct, frozen=True):
-    """A session file, the home it stands in, and whether it is ours to change."""
+    """A session file, its home, and whether it belongs to our home."""
 
     path: Path
     home: Path

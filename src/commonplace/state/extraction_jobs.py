@@ -1,7 +1,8 @@
-"""Extraction jobs: one per thread, claimed newest first among those that are neither too fresh nor too old.
+"""Extraction jobs: one per thread, claimed newest first among threads that are neither too fresh nor too old.
 
-A thread needs work while it was updated after what was extracted from it. Three failures at one watermark exhaust it
-until it gets newer activity. The cap on running extractions holds over all processes: claims are made one at a time.
+A thread needs work if it was updated after its last extraction. After three failures at one watermark it is not tried
+again until it has newer activity. The limit on running extractions holds over all processes: claims are made one at a
+time.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from commonplace.state.usage import Limits
 DAY: Final = 86_400
 HOUR: Final = 3_600
 SCAN_LIMIT: Final = 5_000
-"""How many threads that need work are looked at in one start."""
+"""How many threads that need work one start looks at."""
 LEARNED_SOURCES: Final = frozenset(
     {"cli", "vscode", "exec", "chat", "atlas", "chatgpt", "claude-code", "gemini", "swe-agent", "transcript"}
 )
 """Sessions that people had with an agent, whichever it was. Not a condition of the query: it would mislead planners."""
 _PAGE: Final = 64
-"""How many are read at a time: a claim takes a few, and holds up everybody else while it looks."""
+"""How many rows are read at a time: a claim takes a few, and blocks other claims while it looks."""
 
 
 class ClaimTerms(msgspec.Struct, frozen=True):
-    """What a start may claim."""
+    """The conditions under which a start may claim threads."""
 
     home: str
     max_claims: int
@@ -40,7 +41,7 @@ class ClaimTerms(msgspec.Struct, frozen=True):
     background: bool = True
     """Retry backoff binds background starts; a person who typed a command does not wait for it."""
     current: str | None = None
-    """The thread that is talking right now."""
+    """The thread whose session is running now; it is not claimed."""
     limits: Limits | None = None
     scan: int = SCAN_LIMIT
 
@@ -152,7 +153,7 @@ def _why_not(row: Row | None, now: int) -> ClaimRefusal:
 
 
 def succeed(tx: Transaction, claim: Claim, found: outputs.Output, *, root: str, now: int) -> bool:
-    """Store what a thread taught and ask for a consolidation; False if the claim is lost."""
+    """Store the output of a thread and request a consolidation; return False if the claim is lost."""
     if not tx.execute("jobs.succeed", watermark=claim.watermark, now=now, **claim.values()):
         return False
     outputs.put(tx, claim.job_key, claim.watermark, found, now=now)

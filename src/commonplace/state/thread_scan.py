@@ -1,4 +1,4 @@
-"""From session files to rows of the thread table: reads what changed, as little of it as that takes."""
+"""Session files become rows of the thread table; only what changed is read, and as little of it as possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from commonplace.rollout.survey import Survey, Surveyor, glance, survey
 from commonplace.state.database import Row
 
 GLANCE_ABOVE: Final = 16 * 2**20
-"""Larger files are only looked at from both ends, until somebody asks for a full index."""
+"""Of larger files only both ends are read, until a full index is requested."""
 
 
 class FileRow(msgspec.Struct):
@@ -24,7 +24,7 @@ class FileRow(msgspec.Struct):
     values: dict[str, Any]
     blobs: set[str]
     external_s: int | None = None
-    """When the session last got something from outside, in what was read now (epoch seconds)."""
+    """When the session last received external content, in the part that was read now (epoch seconds)."""
 
 
 def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete: bool) -> list[FileRow]:
@@ -67,7 +67,7 @@ def _inherited(file: FoundFile, meta: rollout.SessionMeta, *, complete: bool) ->
 
 
 def _first_words_inherited(file: FoundFile) -> str:
-    """Return what a fork that said nothing yet is about."""
+    """Return the first user message that a fork without messages of its own inherits."""
     try:
         parents = chain.open_ledger(file.path).parts[1:]
         return next((words for part in reversed(parents) if (words := glance(part.path).preview)), "")

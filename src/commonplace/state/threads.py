@@ -23,12 +23,13 @@ from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.thread_scan import FileRow
 
 _BATCH: Final = 500
+"""How many rows are written in one transaction."""
 _SHOWN_MATCHES: Final = 10
-"""How many matches of a prefix are looked up; more are only said to be many."""
+"""How many matches of an id prefix are looked up for the error; beyond that it only says that there are more."""
 
 Mask = Callable[[str], str]
 Progress = Callable[[int, int], None]
-"""Called with how many files are done, and how many there are to do."""
+"""A callback that gets the number of files that are done, and the number of all."""
 
 
 class ThreadRow(msgspec.Struct, kw_only=True, frozen=True):
@@ -64,15 +65,15 @@ class ThreadPage(msgspec.Struct, frozen=True):
 
 
 class ReferredFiles(msgspec.Struct, frozen=True):
-    """Session files elsewhere that a home lists as its own: where they are, and which of them it leaves out."""
+    """Session files outside the home that it lists as its own: where they are, and which of them it leaves out."""
 
     roots: tuple[Path, ...]
     why_not: Callable[[Row], str | None] = lambda _: None
-    """Given the values of a row, why it is left out (None: it is not)."""
+    """Return why a row is left out, given its values; None if it is not."""
 
 
 class Refreshed(msgspec.Struct, frozen=True):
-    """What a refresh found."""
+    """The result of a refresh."""
 
     files: int
     threads: int
@@ -215,7 +216,7 @@ class ThreadIndex:
         await self._database.write(body)
 
     async def lists(self, home: Path, path: Path) -> bool:
-        """Say whether a file is in a home's listing."""
+        """Say whether a home lists a file."""
         root, name = str(home.resolve()), str(path.resolve())
         return await self._database.read(lambda tx: _row_of(tx, root, name)) is not None
 
@@ -226,7 +227,7 @@ class ThreadIndex:
         return row["project"] if row is not None else None
 
     async def let_go(self, home: Path, path: Path, reason: str) -> None:
-        """Take a file out of a home's listing for good, though it is still there."""
+        """Remove a file from a home's listing permanently, though the file still exists."""
         root, name = str(home.resolve()), str(path.resolve())
 
         def body(tx: Transaction) -> None:
@@ -238,7 +239,7 @@ class ThreadIndex:
         await self._database.write(body)
 
     async def retell(self, home: Path) -> int:
-        """Take words out of all that a home's listing shows, as for new files; return how many rows changed."""
+        """Mask forgotten words in every row of a home's listing, as for new files; return how many rows changed."""
         root, mask = str(home.resolve()), await anyio.to_thread.run_sync(self._mask, home)
         if mask is None:
             return 0
@@ -251,7 +252,7 @@ class ThreadIndex:
         return len(changed)
 
     async def set_mode(self, thread_id: str, mode: str) -> None:
-        """Mirror what memory may do with a thread."""
+        """Mirror the memory mode of a thread."""
         await self._database.write(lambda tx: tx.execute("threads.set_mode", thread_id=thread_id, memory_mode=mode))
 
     async def forks_of(self, thread_id: str, rollout_ids: list[str]) -> list[str]:
@@ -344,7 +345,7 @@ def _names(tx: Transaction, home: str) -> dict[str, str]:
 
 
 def _decide(tx: Transaction, decided: dict[str, str]) -> None:
-    """Mirror what people decided about threads."""
+    """Mirror the decisions of people about threads."""
     rows = [{"thread_id": thread_id, "memory_mode": mode} for thread_id, mode in decided.items()]
     if rows:
         tx.execute_many("threads.mirror_mode", rows)

@@ -33,7 +33,9 @@ MOST_RESUMED: Final = 64
 NOTICE_SECONDS: Final = 10.0
 """How long a server has to accept a message without an answer."""
 CLOSE_SECONDS: Final = 1.0
+"""How many seconds closing a connection may take."""
 _SLACK_SECONDS: Final = 1.0
+"""How much longer than the longest call a request may take."""
 
 
 class AnswerRefused(httpx2.StreamError):

@@ -38,7 +38,9 @@ MOST_VALUES: Final = 100_000
 MOST_ENTRIES: Final = 4_096
 """Entries of a list that are validated: each invalid one costs several validation errors."""
 _USELESS: Final = 256
+"""After this many unwanted messages, reading pauses."""
 _USELESS_BYTES: Final = 2**20
+"""After this many bytes of unwanted messages, reading pauses."""
 _PAUSE_SECONDS: Final = 0.01
 """How long nothing is read after that many unwanted messages, or bytes of them."""
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)

@@ -43,6 +43,7 @@ _PATIENT: Final = SnapshotLimits(seconds=900.0, files=4_000_000)
 _TRIES: Final = 20
 """How many levels of unreadable folders are made readable, one after the other."""
 _SHOWN: Final = 5
+"""How many names an error lists."""
 
 
 def diff(

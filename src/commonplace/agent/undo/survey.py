@@ -39,6 +39,7 @@ _MAX_DEPTH: Final = 200
 _MOST_BYTES: Final = 2**29
 """Larger files are left out even if they are wanted: a file is held in memory while it is stored."""
 _MAX_RULES_BYTES: Final = 2**20
+"""How much of a `.gitignore` is read."""
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENCODING: Final = sys.getfilesystemencoding()
 _KEPT_KINDS: Final = frozenset({stat.S_IFREG, stat.S_IFLNK})

@@ -14,7 +14,7 @@ from commonplace.protocol import fragments, items
 
 
 class ReplacedHistory(msgspec.Struct, frozen=True):
-    """A history before and after, without the context that is injected anew."""
+    """A history before and after a compaction, without the context that is injected anew."""
 
     before: Sequence[HistoryEntry]
     after: list[bytes]

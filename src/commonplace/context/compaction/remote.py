@@ -12,7 +12,9 @@ from commonplace.context.compaction import sizes
 from commonplace.protocol import fragments, items
 
 RETAINED_TOKENS: Final = 64_000
+"""The most tokens of messages that stand beside the provider's compaction."""
 _MAIL_TOKENS: Final = 10_000
+"""Longer mail between agents is not kept."""
 _PROGRESS: Final = "Message Type: MESSAGE\n"
 _ANSWER: Final = "Message Type: FINAL_ANSWER\n"
 LEFT_OUT: Final = "This output did not fit into the model's context and was left out."

@@ -24,7 +24,9 @@ from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
 
 BUDGETS: Final = (2_000, 4_000, 8_000, 16_000)
 ENOUGH: Final = 0.9
+"""A digest is large enough when it keeps this share of what will probably be needed."""
 _TRIES: Final = 12
+"""How often a digest that came out too large is packed again with less room."""
 _HEADINGS: Final = 160
 """About what the headings take."""
 

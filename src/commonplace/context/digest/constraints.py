@@ -14,6 +14,7 @@ _WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST: Final = 600
+"""Longer sentences, in characters, do not count as constraints."""
 
 
 def constraints_in(text: str) -> list[str]:

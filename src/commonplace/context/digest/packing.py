@@ -20,13 +20,21 @@ from commonplace.context.digest.tally import CommandRun, Tally
 BARE: Final = 0.5
 """What a name counts for that stands alone, beside one that a line tells something about."""
 _SAID: Final = 0.45
+"""The share of a digest for the person's messages."""
 _FIRST: Final = 0.03
+"""The share of a digest for the very first message."""
 _LAID_DOWN: Final = 0.10
+"""The share of a digest for constraints from messages that are not kept whole."""
 _PLAN: Final = 0.06
+"""The share of a digest for the open plan."""
 _LAST: Final = 0.05
+"""The share of a digest for the last answers."""
 _TOP: Final = 400
+"""For this many names, the likeliest to be needed, lines of outputs are considered."""
 _CONTEXT_LINE: Final = 170
+"""How many characters of an output's line are shown."""
 _ROOMY: Final = 600
+"""If more bytes than this are left, the last calls and outputs are added."""
 _FINDING: Final = (
     "because",
     "found",
@@ -44,7 +52,7 @@ Section = Literal["findings", "commands", "errors", "files", "also"]
 
 
 class DigestLine(msgspec.Struct):
-    """A line that competes for room."""
+    """A line that competes for room in a digest."""
 
     section: Section
     text: str
@@ -61,7 +69,7 @@ class DigestLine(msgspec.Struct):
 
 
 class DigestContents(msgspec.Struct):
-    """What goes into a digest."""
+    """The contents of a digest."""
 
     said: list[tuple[int, str]] = []
     """The person's messages: step and text, oldest first."""
@@ -106,7 +114,7 @@ class _Room:
 
 
 class DigestMaterial(msgspec.Struct, frozen=True):
-    """What digests of one moment are made of, whatever their size."""
+    """The material of digests of one moment, whatever their size."""
 
     chances: list[float]
     lines: list[DigestLine]

@@ -13,6 +13,7 @@ _STOP: Final = frozenset({
     "one", "two",
 })  # fmt: skip
 ENOUGH: Final = 3
+"""A line with this many different plain words tells something."""
 
 
 def words(text: str) -> list[tuple[int, str]]:

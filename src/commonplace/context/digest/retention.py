@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from commonplace.context.digest.tally import Tally
 
 _AROUND: Final = 80
+"""Plain words within this many characters of a name count as told about it."""
 
 
 class Retention(msgspec.Struct, frozen=True):

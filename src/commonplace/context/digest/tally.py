@@ -25,15 +25,25 @@ from commonplace.rollout.transcript import output_ok
 MOST_EACH: Final = 3
 """Of a name that is all over one event, so many occurrences count."""
 _MOST_SENTENCES: Final = 1_500
+"""How many sentences of answers a tally keeps, the newest."""
 _MOST_ERRORS: Final = 150
+"""How many error lines it keeps."""
 _MOST_LINES: Final = 900
+"""How many lines of edits, and of definitions, it keeps."""
 _MOST_SAID: Final = 400
+"""How many messages of the person it keeps."""
 _MOST_RECENT: Final = 80
+"""How many calls and outputs it keeps for the record of the last steps."""
 _RECENT_CALL: Final = 600
+"""How many characters of a call that record shows."""
 _RECENT_OUTPUT: Final = 400
+"""How many characters of an output that record shows."""
 _KEPT_OUTPUT: Final = 1_000_000
+"""How many bytes of the newest outputs are kept, so that lines of them can be shown."""
 _SHORTEST_LINE: Final = 12
+"""Shorter lines of outputs, in characters, are not shown."""
 _LONGEST_LINE: Final = 170
+"""Longer lines of outputs, in characters, are not shown."""
 _LONGEST_TEXT: Final = 400_000
 """How much of one event is looked at: its head and its tail."""
 
@@ -55,7 +65,7 @@ class TallyMessage(msgspec.Struct):
 
 
 class CommandRun(msgspec.Struct):
-    """A command as it ran last, and how it ended."""
+    """The last run of a command, and how it ended."""
 
     step: int
     line: str
@@ -76,7 +86,7 @@ class TallyLine(msgspec.Struct):
 
 
 class Tally:
-    """Everything that a digest of one session rests on."""
+    """Everything that a digest of one session is made from."""
 
     def __init__(self, cwd: str = "", branch: str | None = None) -> None:
         self.names = SessionNames(cwd)

@@ -37,6 +37,7 @@ from commonplace.protocol.rollout import Origin, Skipped
 
 _NONE: Final = msgspec.Raw()
 _LONGEST_STEP: Final = 86400.0
+"""The longest time that a step may claim, in seconds: one day."""
 _AHEAD: Final = 8
 """How far the history is searched for a step: between two steps it may have what the agent said about errors."""
 

@@ -25,10 +25,13 @@ from commonplace.memory.similarity import ComparedWords
 _SHARE: Final = 0.6
 """How much of the shorter of two texts the longer one must hold, by the weight of its words."""
 _SHARED: Final = 2
+"""How many words a bullet and an entry must share, unless one of them has fewer."""
 _WORDINGS: Final = 12
 """How many wordings of an entry are compared: sessions say the same in few ways."""
 _NEAR: Final = 24
+"""How many of the nearest entries are compared in full."""
 _LOOKED: Final = 600
+"""How many entries are counted before rare words alone must do."""
 _MARK: Final = re.compile(r"\[Task (\d+)\]")
 _SKILL: Final = "- Related skill: "
 _PLAINEST: Final[dict[Section, Kind]] = {
@@ -43,7 +46,7 @@ Key = tuple[str, str, str]
 
 
 class HandbookBullet(msgspec.Struct, frozen=True):
-    """One thing that `MEMORY.md` says, and where."""
+    """One bullet of `MEMORY.md`, and its position."""
 
     scope: str
     section: Section
@@ -85,7 +88,7 @@ def bullets(text: str) -> list[HandbookBullet]:
 
 
 class SourcedBullet(msgspec.Struct):
-    """A bullet, the entry that it is, and what it rests on."""
+    """A bullet, its entry, and the learned entries that it rests on."""
 
     bullet: HandbookBullet
     entry: Entry
@@ -94,7 +97,7 @@ class SourcedBullet(msgspec.Struct):
 
 
 class LearnedEntries:
-    """Everything that sessions and notes taught, found by the words of a bullet."""
+    """Everything that sessions and notes taught, searchable by the words of a bullet."""
 
     def __init__(self, merged: MergedLessons, others: Iterable[Entry] = ()) -> None:
         self._entries = [*merged.entries, *others]
@@ -109,7 +112,7 @@ class LearnedEntries:
                 self._by_word[(entry.scope, word)].append(number)
 
     def entries_behind(self, bullet: HandbookBullet) -> list[Entry]:
-        """Return what a bullet rests on, the nearest first; what no longer holds only if nothing else does."""
+        """Return the entries that a bullet rests on, the nearest first; replaced ones only if there are no others."""
         exact = self._exact.get((bullet.scope, normal(bullet.told)))
         if exact is not None and exact < self._live:
             return [self._entries[exact]]

@@ -43,8 +43,11 @@ from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
 MIN_BUDGET: Final = 6_000
+"""The memory may always have this many bytes."""
 MIN_PER_SESSION: Final = 600
+"""The memory may always have this many bytes for each session."""
 _SUMMARY_SHARE: Final = 0.3
+"""The share of the budget for `memory_summary.md`."""
 _LINKED: Final = re.compile(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
 _ADDRESS: Final = re.compile(r"<(https?://[^<>\s]+)>")
 _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
@@ -52,7 +55,7 @@ _SKILL_FILE: Final = re.compile(r"skills/([\w./-]{1,200})/SKILL\.md")
 
 
 class ConsolidationInput(msgspec.Struct):
-    """What a consolidator works with: a staged workspace, and what is known beside its files."""
+    """The input of a consolidator: a staged workspace, and what is known besides its files."""
 
     root: Path
     inputs: list[RawMemory]
@@ -76,7 +79,7 @@ class ConsolidationInput(msgspec.Struct):
 
 
 class ConsolidatedMemory(msgspec.Struct):
-    """What the memory holds now."""
+    """The entries that the memory holds after a consolidation."""
 
     entries: list[Entry]
     replaced: list[tuple[Entry, Entry]]
@@ -87,7 +90,7 @@ class ConsolidatedMemory(msgspec.Struct):
 
 
 class MergeConsolidator:
-    """The consolidator that needs nothing."""
+    """The embedded consolidator: it merges lessons by rules and needs no model."""
 
     name = "embedded"
 
@@ -172,7 +175,7 @@ def _is_meant(lesson: SessionLesson, words: similarity.ComparedWords, text: str)
 
 
 def _fitting(text: str) -> str:
-    """Return a person's words as they may stand in the memory's files, without marks that mean something there."""
+    """Return a person's words as the memory's files may hold them, without marks that could be taken for structure."""
     text = _TASK_MARK.sub(r"Task \1", _ADDRESS.sub(r"\1", _LINKED.sub(r"\1: \2", text)))
     return _SKILL_FILE.sub(r"skills/\1", text.replace("**", "")).strip(" -*")
 
@@ -208,12 +211,12 @@ def sessions_of(material: ConsolidationInput, learned: list[SessionLesson]) -> d
 
 
 class SizeBudget(msgspec.Struct, frozen=True):
-    """How large the memory may be."""
+    """The allowed size of the memory, in bytes."""
 
     most: int
-    """Beyond this, entries are left out."""
+    """Above this size, entries are left out."""
     wanted: int
-    """Beyond this, sources are told more briefly."""
+    """Above this size, sources are told more briefly."""
 
 
 def budget(inputs: list[RawMemory], percent: int = MemorySettings().percent_of_dialogue) -> SizeBudget:

@@ -23,7 +23,7 @@ _KIND_ORDER: Final = {
 
 
 class SessionFacts(msgspec.Struct):
-    """What is known of a session that taught something."""
+    """The facts about a session that taught something."""
 
     input: RawMemory
     file: str
@@ -86,7 +86,7 @@ class _Tasks:
         self._numbers: dict[str, int] = {}
 
     def marks_of(self, entry: Entry) -> str:
-        """Return the marks that name an entry's tasks."""
+        """Return the marks that name the tasks of an entry."""
         named: dict[str, int] = {}
         for source in sorted(entry.sources, key=lambda each: (-each.updated_s, each.thread_id or "", each.note or "")):
             key = source.note or source.thread_id or ""

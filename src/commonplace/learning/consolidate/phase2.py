@@ -43,6 +43,7 @@ from commonplace.state.outputs import Output
 MAX_FAILURES: Final = 2
 """After so many failures in a row, the consolidator that needs no model does it."""
 _ATTEMPTS: Final = 5
+"""How often a consolidation begins again because a person changed the workspace meanwhile."""
 _SHOWN: Final = 8
 """How many problems a failure names."""
 _LOST: Final = "Another process has taken over; this one stopped and changed nothing."
@@ -63,7 +64,7 @@ class Consolidator(Protocol):
 
 @runtime_checkable
 class CuratingConsolidator(Protocol):
-    """A consolidator with somebody who goes over what it made."""
+    """A consolidator that also lets a model improve the memory."""
 
     async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
         """Improve the memory's files; return what they hold.
@@ -76,7 +77,7 @@ class CuratingConsolidator(Protocol):
 
 
 class ConsolidationPhase(msgspec.Struct):
-    """What phase 2 works with."""
+    """The settings and collaborators of phase 2."""
 
     settings: Settings
     database: Database
@@ -88,7 +89,7 @@ class ConsolidationPhase(msgspec.Struct):
 
 
 class ConsolidationResult(msgspec.Struct):
-    """What phase 2 did."""
+    """The result of phase 2."""
 
     status: str
     added: int = 0
@@ -105,7 +106,7 @@ class _FinishedPhase(msgspec.Struct):
 
 
 class _ClaimLost(Exception):
-    """The claim is somebody else's."""
+    """Another process holds the claim."""
 
 
 async def run(phase: ConsolidationPhase) -> ConsolidationResult:
@@ -213,7 +214,7 @@ def _select(tx: Transaction, phase: ConsolidationPhase, home: str) -> list[Row]:
 
 
 class _StoredMemory(msgspec.Struct):
-    """What the database knows of the memory as it is."""
+    """The state of the memory that the database mirrors."""
 
     fingerprint: str | None
     hidden: set[str]

@@ -25,7 +25,7 @@ _PITFALL: Final = (
 
 
 class LearnedSkill(msgspec.Struct, frozen=True):
-    """A way of doing something that worked again."""
+    """A skill: steps that succeeded in several sessions."""
 
     name: str
     text: str

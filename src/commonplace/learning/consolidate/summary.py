@@ -17,8 +17,11 @@ from commonplace.protocol.ids import wire_second
 
 VERSION: Final = "v1"
 RECENT_DAYS: Final = 3
+"""For how many days topics are listed by day."""
 _MAX_LEARNING: Final = 140
+"""How many characters of an entry a topic shows."""
 _MAX_LEARNINGS: Final = 4
+"""How many entries a topic shows."""
 _HEADINGS: Final = ("## User Profile", "## User preferences", "## General Tips", "## What's in Memory")
 _TIPS: Final = ("verify", "environment", "decision", "procedure", "fix", "failure")
 _ROOM: Final = 120

@@ -36,6 +36,7 @@ from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 
 _BATCH: Final = 32
+"""How many sessions are claimed and stored together."""
 Progress = Callable[[int], None]
 NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded)
 """What no session is to blame for, and the next one would meet, too."""
@@ -44,7 +45,7 @@ _MOST_IN_A_ROW: Final = 5
 
 
 class Extractor(Protocol):
-    """Reads a session and says what it taught."""
+    """Reads a session and returns what it taught."""
 
     name: str
 
@@ -55,7 +56,7 @@ class Extractor(Protocol):
 
 @runtime_checkable
 class LastTryExtractor(Protocol):
-    """An extractor that does something else in the last of its tries."""
+    """An extractor that behaves differently in the last try of a session."""
 
     async def extract_last(self, view: SessionView) -> Output:
         """Return what a session taught, knowing that there will be no other try."""
@@ -70,7 +71,7 @@ class FailedExtraction(msgspec.Struct):
 
 
 class ExtractionResult(msgspec.Struct):
-    """What phase 1 did."""
+    """The result of phase 1."""
 
     extracted: int = 0
     no_output: int = 0
@@ -80,7 +81,7 @@ class ExtractionResult(msgspec.Struct):
 
 
 class CircuitBreaker(msgspec.Struct):
-    """Stops a run that makes no progress."""
+    """Stops a run in which a server fails again and again."""
 
     why: str | None = None
     """Why nothing more is read; None: it goes on."""
@@ -102,7 +103,7 @@ class CircuitBreaker(msgspec.Struct):
 
 
 class _SessionDeferred(msgspec.Struct, frozen=True):
-    """A session that is not read in this run, and loses nothing by it."""
+    """A session is not read in this run; nothing is lost by that."""
 
 
 _Results = dict[str, Output | str | _SessionDeferred]
@@ -110,7 +111,7 @@ _Results = dict[str, Output | str | _SessionDeferred]
 
 
 class ExtractionPhase(msgspec.Struct):
-    """What phase 1 works with."""
+    """The settings and collaborators of phase 1."""
 
     settings: Settings
     database: Database

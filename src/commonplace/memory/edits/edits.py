@@ -30,7 +30,7 @@ from commonplace.state.home import Home
 
 
 class NoteRequest(msgspec.Struct, kw_only=True, frozen=True):
-    """What a person wants noted."""
+    """The content and scope of a note that a person wants written."""
 
     text: str
     project: str | None = None
@@ -64,7 +64,7 @@ async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
 
 
 def _meant(text: str, found: list[KnownEntry]) -> KnownEntry | None:
-    """Return the entry that is to be changed; a text that none says is taken for itself."""
+    """Return the entry that is to be changed; None if no entry matches, and the text stands for itself."""
     matches = listing.matching_entries(text, found)
     return listing.single_entry(text, found)[0] if matches else None
 
@@ -107,7 +107,7 @@ def _refuse_link(root: Path) -> None:
 
 
 async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str, Any]:
-    """Keep an entry and what it rests on from ageing, or no longer.
+    """Pin an entry and its sources, so that they do not age, or unpin them.
 
     Raises:
         BadInput: nothing in memory is meant.
@@ -147,7 +147,7 @@ def changes(home: Path, text: str | None) -> list[EntryChange]:
 
 
 async def reset(store: MemoryStore) -> dict[str, int]:
-    """Begin anew: empty the workspace and forget every row about it; modes, pins and what was forgotten stay.
+    """Empty the workspace and delete every row about it; modes, pins and forget decisions stay.
 
     Raises:
         WorkspaceError: the workspace is a link.
@@ -176,7 +176,7 @@ async def reset(store: MemoryStore) -> dict[str, int]:
 
 
 async def scrub(home: Home) -> None:
-    """Let nothing that was deleted be read from the database's files; where others use it, say so and go on."""
+    """Make deleted data unreadable in the database's files; if other processes use the database, warn and go on."""
     if not home.has_index():
         return
     try:

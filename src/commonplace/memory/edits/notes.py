@@ -29,7 +29,9 @@ from commonplace.rollout.private_folders import make_private
 
 Action = Literal["remember", "change", "forget"]
 MAX_NAME: Final = 128
+"""The longest name of a note's file, in bytes."""
 MAX_NOTE_BYTES: Final = 64 * 1024
+"""How much of a note is read."""
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9][a-z0-9-]{0,79}\.md")
 _FIELD: Final = re.compile(r"^(remember|change|to|forget|scope)\s*[:：]\s*+(.*)$", re.IGNORECASE)
 _POLITE: Final = r"^(?:please |pls |bitte |por favor |s'il te plaît |请)?"
@@ -46,7 +48,7 @@ _SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a person asked for."""
+    """A note: something to remember, to change or to forget."""
 
     path: str
     """Its file, below the workspace."""
@@ -135,7 +137,7 @@ def write(root: Path, name: str, text: str) -> str:
 
 
 class Obstacle(Exception):
-    """Something that is no folder stands where notes are to be put."""
+    """A link or a file stands where the folder of notes belongs."""
 
     def __init__(self, path: Path, *, is_link: bool) -> None:
         super().__init__(str(path))

@@ -1,8 +1,8 @@
-"""A memory that somebody else wrote is kept: only what changed beneath it is touched.
+"""Updating a `MEMORY.md` that another program wrote: only what changed is touched.
 
-A model may have written `MEMORY.md` in words and an order of its own. Then nothing is written anew. What rested only on
-sessions that are gone goes, what a person asked to forget goes, and what new sessions taught comes after it in blocks
-of its own, unless it is there already. Tasks that go take their numbers along, and those after them move up.
+A model may have written `MEMORY.md` in its own words and order. Then it is not rewritten. Bullets that rest only on
+sessions that are gone are removed, forgotten ones are removed, and what new sessions taught is added in blocks of its
+own, unless the file says it already. When a task is removed, later tasks are renumbered.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def _renumbered(line: str, numbers: dict[int, int]) -> str:
 
 
 def bullet_words(line: str) -> str:
-    """Return what a bullet says."""
+    """Return the words of a bullet."""
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip().strip('"')
 
 
 def bullet_text(line: str) -> str:
-    """Return what a bullet says, as an entry has it: with its quotes."""
+    """Return the text of a bullet as an entry has it: with its quotation marks."""
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip()
 
 
@@ -114,7 +114,7 @@ def files(text: str) -> dict[str, str]:
 
 
 def summary(text: str, wishes: list[Entry], topics: list[str], *, budget: int) -> str:
-    """Return a summary with what is new put where it belongs, as far as it fits; all else keeps its words."""
+    """Return a summary with new lines in their sections, as far as they fit; existing lines keep their words."""
     lines = text.rstrip("\n").split("\n")
     known = {bullet_words(line) for line in lines}
     added = [f"- {wish.text}" for wish in wishes if bullet_words(wish.text) not in known]

@@ -1,7 +1,7 @@
-"""Finding what answers a question, in memory and in sessions.
+"""Ranked search over memory and sessions.
 
-Both are ranked apart, each with its own statistics, and put in one order at the end. Entries are found by their own
-words and by those that taught them; summaries of single sessions line by line.
+Memory and sessions are ranked separately, each with its own statistics, and merged at the end. Entries are found by
+their own words and by the words that taught them; summaries of single sessions line by line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Finder:
         return await self.find(asked)
 
     async def refresh(self, progress: Progress | None = None, *, sessions: bool = True, memory: bool = True) -> None:
-        """Bring what is searched up to date."""
+        """Bring the search index up to date."""
         if memory:
             known = await self._store.known()
             self._known = {each.entry.id: each for each in known}
@@ -151,7 +151,7 @@ class Finder:
         return document.place in self._known and self._known[document.place].entry.scope in scopes
 
     def _worth(self, document: Document, recipe: Recipe) -> float:
-        """Return what an entry is worth by how often it was used and taught."""
+        """Return the weight of an entry: how often it was used and taught."""
         known = self._known.get(document.place)
         if known is None:
             return 0.0

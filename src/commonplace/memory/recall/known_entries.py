@@ -23,7 +23,7 @@ _CWD: Final = re.compile(r"^applies_to:.*?\bcwd=([^;,]+)")
 
 
 async def known_entries(store: MemoryStore) -> list[KnownEntry]:
-    """Return what the memory holds, from the files if the database fails; also what another program wrote there."""
+    """Return the entries of the memory, from the files if the database fails; also those that another program wrote."""
     try:
         found = await store.known()
         if await store.is_mirrored():
@@ -35,7 +35,7 @@ async def known_entries(store: MemoryStore) -> list[KnownEntry]:
 
 
 def _told_by_others(home: Path, found: list[KnownEntry]) -> list[KnownEntry]:
-    """Return what `MEMORY.md` says if it holds nothing of what its sessions taught: then somebody else wrote it."""
+    """Return the entries of a `MEMORY.md` that holds nothing of what its sessions taught: another program wrote it."""
     root = home / layout.FOLDER
     text = receipts.read(root, layout.MEMORY) or ""
     blocks = handbook.parse(text)[0]

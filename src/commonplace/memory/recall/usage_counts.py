@@ -45,7 +45,7 @@ class CitationReceipt(msgspec.Struct):
 
 
 async def count_cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
-    """Count what an answer cites, and return what that was."""
+    """Count the citations of an answer, and return the receipt."""
     citation = citations.finished(said).citation if isinstance(said, str) else said
     if citation is None:
         return CitationReceipt()
@@ -68,7 +68,7 @@ async def count_cited(store: MemoryStore, said: str | Citation) -> CitationRecei
 async def count_retrieved(
     store: MemoryStore, places: Iterable[tuple[str, int, int]], *, scope: str | None = None
 ) -> CitationReceipt:
-    """Count what a tool gave out: what stands at places (path, first and last line), as far as a scope may see it."""
+    """Count what a tool gave out: ranges of lines (path, first and last line), entries and threads."""
     asked = [LineRange(*place) for place in dict.fromkeys(places)]
     if not asked:
         return CitationReceipt()

@@ -50,7 +50,7 @@ _HUNK: Final = re.compile(rb"^(@@ -[0-9,]+ \+[0-9,]+ @@)[^\n]*", re.MULTILINE)
 
 
 class BaselineChange(msgspec.Struct, frozen=True):
-    """A file that is not as the baseline has it."""
+    """A file that differs from the baseline."""
 
     letter: Literal["A", "M", "D"]
     path: str

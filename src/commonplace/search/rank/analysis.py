@@ -34,9 +34,11 @@ _PAIRED: Final = re.compile(
 """Han, kana and hangul: written without spaces, or with endings that are no words of their own."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?:[-/.:].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}", re.DOTALL)
 _LONGEST_PART: Final = 64
+"""Longer parts are data and give no terms."""
 _LONGEST_CHUNK: Final = 160
 """What is longer is no word but data: a hash, a key, an encoded file."""
 _MOST_CHUNKS: Final = 400_000
+"""How many chunks an analyser remembers."""
 
 
 @cache

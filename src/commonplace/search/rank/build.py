@@ -19,11 +19,15 @@ from commonplace.search.rank.analysis import Analyser
 from commonplace.search.rank.segment import Document, PassageFacts, Segment
 
 ENOUGH_BYTES: Final = 8 * 2**20
+"""A segment is made of this many bytes of text."""
 ENOUGH_PASSAGES: Final = 2**16 - 1
+"""A segment holds at most this many passages, so that two bytes number them."""
 _TELLING: Final = 80
 """Texts of fewer characters are said again and again; longer ones that are equal are copies."""
 _MOST_SPEAKERS: Final = 2**16 - 1
+"""The most speakers of a segment."""
 _MOST_OFTEN: Final = 255
+"""The largest count of a term in a passage that is stored, in one byte."""
 _LONGEST: Final = 2**20
 """Characters of a passage that are looked at."""
 

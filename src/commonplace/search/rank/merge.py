@@ -18,9 +18,13 @@ from commonplace.search.rank.segments import OpenSegment
 Read = Callable[[str, int, int], dict[int, bytes]]
 """The buckets of a segment from one number to before another."""
 _TIER: Final = 4
+"""Segments of one tier are merged when there are this many; each tier is this much larger than the one before."""
 _FIRST_TIER: Final = 256
+"""The largest segment of the first tier, in passages."""
 _MOSTLY_GONE: Final = 0.3
+"""A segment with a larger share of dropped passages is merged."""
 _SHARES: Final = 8
+"""In how many parts the postings are merged, which bounds memory."""
 _NOTHING: Final = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint8))
 
 

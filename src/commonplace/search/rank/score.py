@@ -17,7 +17,9 @@ from commonplace.search.rank.segment import Numbers
 from commonplace.search.rank.segments import SegmentIndex, TermPostings
 
 _BEST_TURNS: Final = 400
+"""How many of the best passages count for the scores of documents."""
 _TURNS_OF_SESSION: Final = 3
+"""How many passages of one document count."""
 _DAY: Final = 86_400
 _BLOCK: Final = 64
 _MOST_TERMS: Final = 64

@@ -24,6 +24,7 @@ DATED: Final = 4
 BUCKET_POSTINGS: Final = 16_384
 """About how many postings share a bucket: 48 KB."""
 _MOST_BITS: Final = 12
+"""The most bits that name a bucket."""
 _SMALL: Final = 2**16
 
 Numbers = NDArray[Any]

@@ -12,6 +12,7 @@ _ASKS_TIME: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[^\W_]+")
 _LONGEST_NAME: Final = 3
+"""The longest name of a speaker, in words."""
 
 
 def is_question(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""`commonplace sessions compact`: parse, call `runtime.compacting`, print."""
+"""`commonplace sessions compact`: parses arguments, calls `Sessions.compact` and prints the report."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _CLIENT = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE"
 
 
 class ExecRequest(msgspec.Struct, kw_only=True):
-    """What was asked for."""
+    """The parsed command line of `exec`."""
 
     action: str = "start"
     thread: str | None = None
@@ -211,7 +211,7 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
 
 
 class _OutputGuard:
-    """Passes on what is to be shown until that fails; then nobody listens any more, and the turn is interrupted."""
+    """Passes events to the output until writing fails; then it interrupts the turn, because nobody reads any more."""
 
     def __init__(self, out: _JsonOut | _TextOut) -> None:
         self._out = out

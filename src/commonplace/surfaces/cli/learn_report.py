@@ -27,7 +27,9 @@ REASONS: Final = {
 }
 """What the reasons for not reading a session mean."""
 _SHOWN: Final = 5
+"""How many entries of a project are shown."""
 _WIDEST: Final = 110
+"""The widest report, in columns."""
 _COLOURS: Final = {
     "preference": "magenta", "rule": "magenta", "verify": "green", "environment": "cyan", "decision": "cyan",
     "procedure": "green", "fix": "yellow", "failure": "red",

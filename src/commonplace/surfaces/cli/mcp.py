@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CLIENTS = ("codex", "claude-code")
 _MAX_INPUT = 1024 * 1024
+"""How much of a hook's input is read."""
 
 client_argument = click.argument("client", type=click.Choice(_CLIENTS))
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")

@@ -1,4 +1,4 @@
-"""`commonplace memory …`: parse, call `runtime.memory`, print."""
+"""`commonplace memory …`: parses arguments, calls `Memory` and prints the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`commonplace sessions search` and `memory search`: parse, call `runtime.searching`, print."""
+"""`commonplace sessions search` and `memory search`: parses arguments, calls `Finder` and prints the hits."""
 
 from __future__ import annotations
 

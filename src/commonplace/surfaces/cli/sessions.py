@@ -1,4 +1,4 @@
-"""`commonplace sessions …`: parse, call `runtime.sessions`, print."""
+"""`commonplace sessions …`: parses arguments, calls `Sessions` and prints the result."""
 
 from __future__ import annotations
 

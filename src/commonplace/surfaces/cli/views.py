@@ -49,7 +49,7 @@ def threads(page: ThreadPage) -> None:
 
 
 def thread(shown: Shown) -> None:
-    """Print a thread, told."""
+    """Print a thread."""
     say(f"thread   {shown.thread_id}\nfile     {shown.path}\nsource   {shown.source}\nproject  {shown.project}")
     say(f"\n{len(shown.user_texts)} thing(s) the person said:")
     for text in shown.user_texts:

@@ -54,7 +54,7 @@ class Fault(Exception):
 
 
 class RpcRequest(msgspec.Struct, frozen=True):
-    """Something that wants an answer."""
+    """A request, which needs an answer."""
 
     id: Id
     method: str
@@ -62,7 +62,7 @@ class RpcRequest(msgspec.Struct, frozen=True):
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Something that wants none."""
+    """A notification, which needs no answer."""
 
     method: str
     params: Json
@@ -77,7 +77,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A message that cannot be used, and what to say about it."""
+    """A message that cannot be used, and the error to answer with."""
 
     id: Id
     code: int
@@ -88,7 +88,7 @@ Message: TypeAlias = RpcRequest | Notice | Reply | Refusal
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What came in at once: one message, or a batch of them."""
+    """The messages of one transmission: one message, or a JSON-RPC batch."""
 
     messages: tuple[Message, ...]
     is_batch: bool = False

@@ -24,14 +24,14 @@ _LAST_SECONDS: Final = 5.0
 
 
 class ServerOptions(msgspec.Struct, frozen=True):
-    """How the server was started."""
+    """The options that the server was started with."""
 
     project: str | None = None
     notes: bool = False
 
 
 class SharedState:
-    """What all clients share."""
+    """The state that all clients share."""
 
     def __init__(self, options: ServerOptions, lender: LazyMemoryLender, tasks: TaskGroup) -> None:
         self._options = options
@@ -39,7 +39,7 @@ class SharedState:
         self._tasks = tasks
 
     def session(self) -> McpSession:
-        """Return the talk with a new client."""
+        """Return the session of a new client."""
         options = self._options
         return McpSession(MemoryTools(self._lender, self._later, project=options.project, notes=options.notes), warn)
 

@@ -16,9 +16,13 @@ from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
 _SOURCES: Final = 2
+"""How many quotations a bullet is shown with."""
 _QUOTE: Final = 240
+"""How many characters of a quotation are shown."""
 _GONE: Final = 6
+"""How many removed bullets are shown."""
 _INDEX_BYTES: Final = 2_000
+"""How many bytes of new lines of the index are shown."""
 
 
 def message(base: CurationBase, part: ConversationPart, number: int, total: int) -> str:

@@ -22,10 +22,11 @@ from commonplace.memory.workspace import layout
 _NEAR = 0.25
 """Share of the shorter of two bullets that they must have in common for one to be shown beside the other."""
 _MOST_NEAR = 8
+"""How many of the nearest other bullets are shown."""
 
 
 class CurationBase(msgspec.Struct):
-    """What a model starts from: the staged workspace as the deterministic merge left it."""
+    """The state that a model starts from: the staged workspace as the deterministic merge left it."""
 
     root: Path
     is_init: bool
@@ -89,7 +90,7 @@ def _text(root: Path | None, name: str) -> str:
 
 
 class ConversationPart(msgspec.Struct):
-    """What one conversation is about."""
+    """The bullets that one conversation is about."""
 
     bullets: list[SourcedBullet]
     near: list[SourcedBullet]

@@ -1,11 +1,12 @@
-"""What a model may not do to the memory, whatever it was told: checked on what it wrote, not on what it promised.
+"""What a model may not do to the memory, checked on what it wrote.
 
-* Every bullet that it changed rests on what sessions taught, for the same project: in its words and in its names.
-* A preference or a rule rests on a person's own words. What a tool or a page said never becomes something to do.
+* Every bullet that it changed rests on what sessions taught for the same project: in its words and in its names.
+* A preference or a rule rests on a person's own words. What a tool or a page said never becomes an instruction.
 * What a person asked to forget does not come back; what they pinned or noted does not go.
-* What it was not shown stays; no project and no source goes.
+* What the model was not shown stays; no project and no source goes.
 
-What a bullet is made of is found in what was learned (`tracing`), so that it keeps its sources to the byte, and its id.
+The sources of a bullet are found among the learned entries (`bullet_sources`), so that it keeps its sources to the
+byte, and its id.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from commonplace.memory.files import handbook as reader
 from commonplace.memory.workspace import layout
 
 _SHOWN = 100
+"""How many characters of a bullet a problem quotes."""
 
 
 class CurationReview(msgspec.Struct):
-    """What a model left, and what is wrong with it."""
+    """The memory that a model left, and the problems with it."""
 
     consolidated: ConsolidatedMemory
     problems: list[str]

@@ -109,7 +109,7 @@ class Curator:
     async def _conversation(
         self, material: ConsolidationInput, base: CurationBase, shown: set[str], message: str, check: Check
     ) -> CurationReview:
-        """Let the model do one thing; return the memory that it left.
+        """Run one conversation; return the review of the memory that it left.
 
         Raises:
             MemoryInvalid: it cannot be used, also after a repair.

@@ -1,9 +1,9 @@
-"""The tools of the restricted agent, and their limits: `list`, `read`, `search`, `edit`, `write`, `done`.
+"""The tools of the restricted agent and their limits: `list`, `read`, `search`, `edit`, `write`, `done`.
 
-All work on the staged workspace and on nothing else (`places`). What is shown and what is written is without secrets.
-A bench is for one conversation: it counts calls and bytes, and stops a model that asks for the same again and again or
-whose every call fails. `done` ends the conversation at once, in the same answer as the edits before it; it does not
-after one that failed, so that a mistake is seen.
+All of them work on the staged workspace and nothing else (`staged_files`). Secrets are removed from what is shown and
+from what is written. A `CuratorTools` serves one conversation: it counts calls and bytes, and stops a model that asks
+for the same again and again or whose every call fails. `done` ends the conversation at once, in the same answer as the
+edits before it; after an edit that failed it does not, so that the model sees the mistake.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ SAME: Final = 3
 FAILURES: Final = 8
 """How many calls in a row may fail."""
 _LINES: Final = 120
+"""How many lines one `read` shows."""
 _MATCHES: Final = 20
+"""How many matches one `search` shows."""
 _MATCH_CHARS: Final = 400
+"""How many characters of a match are shown."""
 _ENTRIES: Final = 200
+"""How many names one `list` shows."""
 
 
 class _ListCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +76,7 @@ class _FinishCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CuratorTools:
-    """What one conversation works with, and how much of its limits it has used."""
+    """The tools of one conversation, with counts of how much of its limits it has used."""
 
     def __init__(self, root: Path, owned: Collection[str], settings: CuratorLimits) -> None:
         self._root = root
@@ -196,7 +200,7 @@ class CuratorTools:
         return "written"
 
     def _taken(self, text: str) -> str:
-        """Return a text as it may be written; it counts."""
+        """Return a text as it may be written, and count its bytes."""
         size = len(text.encode("utf-8", "replace"))
         if size > self._settings.edit_bytes:
             raise ToolError("too_large", f"a text has {size} bytes, and {self._settings.edit_bytes} is the most")

@@ -45,7 +45,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class DraftBullet(msgspec.Struct, frozen=True):
-    """One line, and what it is said to rest on."""
+    """One bullet of a model's answer, with its references."""
 
     section: str
     text: str
@@ -53,7 +53,7 @@ class DraftBullet(msgspec.Struct, frozen=True):
 
 
 class DraftTask(msgspec.Struct):
-    """One task of one of the texts."""
+    """One task of a model's answer."""
 
     number: int
     name: str
@@ -63,7 +63,7 @@ class DraftTask(msgspec.Struct):
 
 
 class Draft(msgspec.Struct):
-    """What a model said, before anything of it is believed."""
+    """A model's answer before it is verified."""
 
     head: dict[str, str]
     """The front matter of `raw_memory`."""

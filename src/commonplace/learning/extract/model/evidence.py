@@ -40,6 +40,7 @@ HOW: Final[dict[Whose, str]] = {
 }
 _ORDER: Final[tuple[Whose, ...]] = ("person", "command", "output", "tool", "assistant", "pasted")
 _MAX_COMMANDS: Final = 32
+"""How many commands of one line are compared."""
 _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 
 
@@ -58,12 +59,12 @@ class _Text(msgspec.Struct, frozen=True):
 
 
 def comparable_text(text: str) -> str:
-    """Return what of a text is compared."""
+    """Return the form of a text that is compared."""
     return "".join(text.translate(_PLAIN).split())
 
 
 class QuoteFinder:
-    """The texts of a session in which quotes are looked for; made once, used for each of its answers."""
+    """The texts of a session in which quotations are searched; made once, used for each answer about the session."""
 
     def __init__(self, view: SessionView) -> None:
         self._view = view
@@ -76,7 +77,7 @@ class QuoteFinder:
 
     @cached_property
     def user_lines(self) -> list[str]:
-        """What the person said in their own words, line by line."""
+        """The person's own words, line by line."""
         return [line for text in self._texts if text.whose == "person" for line in text.text.splitlines()]
 
     @cached_property

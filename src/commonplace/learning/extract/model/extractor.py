@@ -185,7 +185,7 @@ class ModelExtractor:
 
 
 class _ModelReply:
-    """What came of one request so far."""
+    """The reply to one request as far as it has come."""
 
     def __init__(self) -> None:
         self.stop: Stop | None = None

@@ -34,10 +34,15 @@ from commonplace.memory import similarity
 from commonplace.memory.sentence_split import MAX_SENTENCE
 
 _MAX_TEXT: Final = 600
+"""How many characters of a bullet are kept."""
 _MAX_NAME: Final = 120
+"""How many characters of a task's name are kept."""
 _MAX_DEFAULT: Final = 200
+"""How many characters of a stated default are kept."""
 _MAX_KEYWORDS: Final = 24
+"""How many keywords are kept."""
 _MAX_LINE: Final = 400
+"""How many characters of any other line are kept."""
 _ENOUGH: Final = 0.7
 """The share of its words that must be the person's: what is grafted on to a few of theirs has to be short."""
 _LEADS: Final[dict[str, tuple[str, ...]]] = {
@@ -63,13 +68,13 @@ _UNNAMED: Final = "session"
 
 
 class Judge:
-    """Decides what of the answers about one session is kept."""
+    """Decides which parts of a model's answers about one session are kept."""
 
     def __init__(self, session: evidence.QuoteFinder) -> None:
         self._session = session
 
     def verified(self, draft: Draft) -> VerifiedSession:
-        """Return what is left of an answer."""
+        """Return the parts of an answer that may be kept."""
         by_number = {task.number: task for task in draft.summary}
         tasks = [self._task(task, by_number.pop(task.number, None)) for task in draft.memory]
         tasks += [self._task(None, task) for task in by_number.values()]

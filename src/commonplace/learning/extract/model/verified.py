@@ -16,7 +16,7 @@ class VerifiedBullet(msgspec.Struct, frozen=True):
 
 
 class VerifiedTask(msgspec.Struct):
-    """One task, as both texts tell it."""
+    """One task with the bullets of both texts."""
 
     name: str
     outcome: str
@@ -27,7 +27,7 @@ class VerifiedTask(msgspec.Struct):
 
 
 class VerifiedSession(msgspec.Struct):
-    """What one session, or one slice of it, taught."""
+    """What one session, or one slice of it, taught, after verification."""
 
     title: str = ""
     context: str = ""

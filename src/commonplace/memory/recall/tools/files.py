@@ -28,6 +28,7 @@ from commonplace.errors import ToolError
 from commonplace.memory.recall.tools import failures
 
 MAX_FILE_BYTES: Final = 64 * 2**20
+"""Larger files are not read."""
 MAX_DEPTH: Final = 200
 """How many folders are walked into, one in another; each takes a descriptor while it is walked."""
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -42,7 +43,7 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class OpenedPath(msgspec.Struct):
-    """What a path leads to; the descriptor is open for folders and files that can be read."""
+    """The target of a path; the descriptor is open for folders and for readable files."""
 
     kind: Kind
     path: str

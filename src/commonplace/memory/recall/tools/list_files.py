@@ -13,6 +13,7 @@ from commonplace.memory.recall.tools.results import DirectoryEntry, Listing
 from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, owner
 
 MAX_RESULTS: Final = 2000
+"""The most names on one page."""
 
 
 def listing(root: files.MemoryRoot, arguments: ListArguments, view: Visibility, beside: OwnershipFiles) -> Listing:

@@ -34,11 +34,13 @@ from commonplace.memory.recall.tools.results import FileMatch, MatchPage
 from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible_lines
 
 MAX_RESULTS: Final = 200
+"""The most matches on one page."""
 MAX_PAGE_CHARS: Final = 8 * 2**20
+"""The most characters on one page."""
 
 
 class _FileQuery(msgspec.Struct, frozen=True):
-    """What is looked for, and how."""
+    """A query: its texts, and how they are compared."""
 
     queries: list[str]
     mode: MatchMode
@@ -122,7 +124,7 @@ def _candidates(
 
 
 class _MatchCollector:
-    """Counts matches, and makes those that are on the page."""
+    """Counts matches, and collects those of the requested page."""
 
     def __init__(self, start: int, size: int) -> None:
         self._start = start

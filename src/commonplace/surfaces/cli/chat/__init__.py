@@ -35,7 +35,7 @@ _SUB = ("resume", "fork")
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
-    """What was asked for."""
+    """The parsed command line of `chat`."""
 
     action: str = "start"
     thread: str | None = None

@@ -17,12 +17,13 @@ from commonplace.surfaces.cli.chat.screen import Screen
 _TOGETHER: Final = 0.04
 """Seconds for which deltas are collected before they are drawn."""
 _TAIL: Final = 3
+"""How many lines of a running command's output are drawn."""
 _KEPT: Final = 2_000
 """Characters of a running command's output that are kept for drawing."""
 
 
 class EventView:
-    """What is on the screen of a conversation."""
+    """Shows the events of a conversation on the screen."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

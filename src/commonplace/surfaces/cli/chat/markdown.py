@@ -43,7 +43,7 @@ def _clean(text: str) -> str:
 
 
 class MarkdownStream:
-    """A text that comes in pieces."""
+    """Markdown text that arrives in pieces."""
 
     def __init__(self) -> None:
         self._rest = ""

@@ -39,7 +39,7 @@ _ESCAPE_SECONDS: Final = 0.05
 
 
 class InputListener(Protocol):
-    """Whoever is told what the person does, and says what is drawn above the line."""
+    """Receives the input of the person, and says what is drawn above the input line."""
 
     @property
     def is_asked(self) -> bool:
@@ -238,7 +238,7 @@ def _keys(screen: Screen, buffer: Buffer, person: InputListener) -> KeyBindings:
 
 
 class _PrivateHistory(FileHistory):
-    """Inputs in a file that only its owner reads; what cannot be kept is not worth an error."""
+    """The input history in a file that only its owner can read; inputs that cannot be stored are ignored."""
 
     def store_string(self, string: str) -> None:
         if len(string) <= _LONGEST_REMEMBERED:
