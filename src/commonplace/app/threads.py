@@ -142,7 +142,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         timezone=_timezone(home.environment),
         withheld=key_variables(settings, choice),
         network=settings.sandbox_network,
-        allowed=tuple(decisions.allowed(home.path, project_of(cwd))),
+        allowed=tuple(decisions.allowed_commands(home.path, project_of(cwd))),
         hooks=hooks.configured(settings.hooks),
         servers=_servers(home),
         undo=settings.undo,

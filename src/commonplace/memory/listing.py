@@ -85,7 +85,7 @@ async def page(
         raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")
     if limit < 1:
         raise BadInput("A list needs a limit of 1 or more.", hint="Leave --limit out.")
-    found = await store.known()
+    found = await store.known_entries()
     scope = (
         await lookup.named_scope(store.home, project, (each.entry.scope for each in found))
         if project is not None

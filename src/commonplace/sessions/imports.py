@@ -183,7 +183,7 @@ class Importer:
         """List the sessions of a Codex home (or a part of one) as our own, where they are."""
         home, place, now = self._home, path.resolve(), self._home.now()
         outcome = ImportOutcome(sources.CODEX, str(path))
-        if not any(place == known or known in place.parents for known in decisions.referred(home.path)):
+        if not any(place == known or known in place.parents for known in decisions.referred_paths(home.path)):
             await anyio.to_thread.run_sync(
                 lambda: decisions.append(home.path, "refer", wire_time(now), path=str(place))
             )

@@ -89,7 +89,7 @@ def context(ledger: Ledger, store: BlobStore) -> Context:
 def show(ledger: Ledger, *, with_items: bool) -> Shown:
     """Tell a thread."""
     log = SkipLog()
-    told = transcript.tell(ledger, log, with_items=with_items)
+    told = transcript.read_transcript(ledger, log, with_items=with_items)
     meta = ledger.meta
     return Shown(
         thread_id=meta.id,

@@ -192,16 +192,16 @@ class Tally:
         self._answering = False
         self.step += 1
         self._turns.append(self.step)
-        said = TallyMessage(self.step, words)
-        self.said.append(said)
-        self.first_said = self.first_said or said
+        messages = TallyMessage(self.step, words)
+        self.said.append(messages)
+        self.first_said = self.first_said or messages
         self.last_user = frozenset(self._count(Channel.USER, _bounded(words)))
 
     def _fold(self, text: str) -> None:
         """Take in what an earlier summary says: of what it rests on, it may be all that is left."""
         self._count(Channel.ASSISTANT, _bounded(text))
         for sentence in sources.sentences(text):
-            self.sentences.append(self._told(sentence))
+            self.sentences.append(self._tally_line(sentence))
 
     def _assistant(self, text: str) -> None:
         if not text.strip():
@@ -212,7 +212,7 @@ class Tally:
             self.long_answer = self.answers[-1]
         self._count(Channel.ASSISTANT, _bounded(text))
         for sentence in sources.sentences(text):
-            self.sentences.append(self._told(sentence))
+            self.sentences.append(self._tally_line(sentence))
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
         line, _ = commands.of_call(name, arguments)
@@ -245,7 +245,7 @@ class Tally:
         if number is not None:
             self.edit_counts[number] += 1
         for place, text in enumerate(edit.lines):
-            told = self._told(text, number)
+            told = self._tally_line(text, number)
             told.is_first = place < 2
             self.edits.append(told)
 
@@ -260,7 +260,7 @@ class Tally:
         self._recently(f"→ {body}" if body.strip() else "→", _RECENT_OUTPUT)
         errors = sources.error_lines(body) if not ok or (call.commands and not call.reads) else []
         for line in errors:
-            self.errors.append(self._told(line))
+            self.errors.append(self._tally_line(line))
         for normal in call.commands:
             ran = self.commands.get(normal)
             if ran is not None:
@@ -271,7 +271,7 @@ class Tally:
                 (each for each in self.names.count(call.reads) if self.names.known[each].kind is Kind.PATH), None
             )
             for line in sources.definitions(body):
-                self.definitions.append(self._told(line, file))
+                self.definitions.append(self._tally_line(line, file))
 
     def _recently(self, text: str, most: int) -> None:
         flat = text.strip()
@@ -301,7 +301,7 @@ class Tally:
             told.names = tuple(self.names.count(told.text))
         return told.names
 
-    def _told(self, text: str, file: int | None = None) -> TallyLine:
+    def _tally_line(self, text: str, file: int | None = None) -> TallyLine:
         return TallyLine(self.step, text, file)
 
     def _count(self, channel: Channel, text: str) -> Counter[int]:

@@ -190,7 +190,7 @@ async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> Consolida
         forgotten = Forgotten.load(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
         mirror = await phase.database.read(
-            lambda tx: _StoredMemory(entries.mirrored(tx, home), entries.hidden(tx, home))
+            lambda tx: _StoredMemory(entries.mirrored_fingerprint(tx, home), entries.omitted_entries(tx, home))
         )
         try:
             done = await _work(phase, claim, rows, mirror)

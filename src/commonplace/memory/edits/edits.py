@@ -54,7 +54,7 @@ async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
         raise BadInput("A note either changes something or forgets it.", hint="Leave out --change or --forget.")
     if request.project is not None and request.everywhere:
         raise BadInput("A note is for one project or for all.", hint="Leave out --project or --global.")
-    found = await store.known()
+    found = await store.known_entries()
     meant = _meant(request.change, found) if request.change is not None else None
     scope = await _scope(store, request, meant, found, folder)
     target = redact(_words(meant) if meant is not None else " ".join((request.change or "").split()))
@@ -112,7 +112,7 @@ async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str
     Raises:
         BadInput: nothing in memory is meant.
     """
-    found = await store.known()
+    found = await store.known_entries()
     chosen, _ = listing.single_entry(text, found)
     chosen.entry.pinned = pinned
     moment = wire_time(store.home.now())
@@ -154,7 +154,7 @@ async def reset(store: MemoryStore) -> dict[str, int]:
     """
     root, moment = store.root, wire_time(store.home.now())
     _refuse_link(root)
-    held = {each.entry.id: each.entry.text for each in await store.known()}
+    held = {each.entry.id: each.entry.text for each in await store.known_entries()}
     if store.home.has_index():
         key = store.home.key
 

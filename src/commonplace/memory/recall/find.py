@@ -59,7 +59,7 @@ class Finder:
     async def refresh(self, progress: Progress | None = None, *, sessions: bool = True, memory: bool = True) -> None:
         """Bring the search index up to date."""
         if memory:
-            known = await self._store.known()
+            known = await self._store.known_entries()
             self._known = {each.entry.id: each for each in known}
             await _refresh(self._store, known)
         if sessions:
@@ -163,7 +163,7 @@ async def _refresh(store: MemoryStore, known: list[KnownEntry]) -> None:
     """Bring the search index up to date with the entries and the summaries of single sessions."""
     root, database = store.home.key, await store.home.database()
     if await database.read(lambda tx: session_index.is_outdated(tx, root, "memory")):
-        await database.write(lambda tx: postings.outdated(tx, root, "memory", analysis.VERSION))
+        await database.write(lambda tx: postings.remove_outdated(tx, root, "memory", analysis.VERSION))
     before = await database.read(lambda tx: postings.stamps(tx, root, "memory"))
     wanted = await anyio.to_thread.run_sync(_wanted, store.root, known, before)
     gone = sorted(before.keys() - wanted.keys())

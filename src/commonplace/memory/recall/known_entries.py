@@ -25,12 +25,12 @@ _CWD: Final = re.compile(r"^applies_to:.*?\bcwd=([^;,]+)")
 async def known_entries(store: MemoryStore) -> list[KnownEntry]:
     """Return the entries of the memory, from the files if the database fails; also those that another program wrote."""
     try:
-        found = await store.known()
+        found = await store.known_entries()
         if await store.is_mirrored():
             return found
     except StateError as error:
         await store.home.degrade(str(error).rstrip("."))
-        found = await store.known()
+        found = await store.known_entries()
     return await anyio.to_thread.run_sync(_told_by_others, store.home.path, found)
 
 

@@ -67,7 +67,7 @@ def _show(found: Audit) -> None:
             continue
         meaning, hint = _KINDS[name]
         output.say(f"{name}: {len(findings)} {meaning}")
-        rows = [(_place(each), _told(each)) for each in findings[:_SHOWN]]
+        rows = [(_place(each), _finding_text(each)) for each in findings[:_SHOWN]]
         output.columns([(f"  {place}", told) for place, told in rows], ("  what", "why"))
         if len(findings) > _SHOWN:
             output.say(f"  … {len(findings) - _SHOWN} more with --json")
@@ -80,7 +80,7 @@ def _place(finding: Finding) -> str:
     return f"{finding.file}:{finding.line}" if finding.line else finding.file or ""
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     return f"{finding.problem}: {finding.text}" if finding.text else finding.problem
 
 

@@ -60,7 +60,7 @@ def thread(shown: Shown) -> None:
     for name, count in called.most_common():
         say(f"  {one_line(name, 60)} × {count}" + (f" ({failed[name]} failed)" if failed[name] else ""))
     for mark in shown.compactions:
-        say(f"\ncompacted in turn {mark.turn} at {mark.time}{_kept(mark.score)}")
+        say(f"\ncompacted in turn {mark.turn} at {mark.time}{_retention_text(mark.score)}")
     for child in shown.sidechains:
         say(f"\nsub-agent {child.thread_id}")
     if shown.items is not None:
@@ -117,7 +117,7 @@ def verified(found: Verified) -> None:
     _skipped(found.skipped)
 
 
-def _kept(score: Any) -> str:
+def _retention_text(score: Any) -> str:
     """Return what a compaction's score says, if it has one."""
     kept = cast("dict[str, Any]", score).get("r_p") if isinstance(score, dict) else None
     return f", {kept:.0%} of the names likely to be needed kept" if isinstance(kept, int | float) else ""

@@ -59,10 +59,10 @@ def command(once: bool, background: bool, current: str | None, as_json: bool) ->
     if background:
         with contextlib.suppress(OSError):
             os.nice(background_process.NICENESS)
-    return anyio.run(_until_told, work)
+    return anyio.run(_until_cancelled, work)
 
 
-async def _until_told(work: Callable[[], Awaitable[None]]) -> int:
+async def _until_cancelled(work: Callable[[], Awaitable[None]]) -> int:
     """Work, or give everything back when we are told to end; return the exit code."""
     ended = 0
     problem: Exception | None = None

@@ -62,7 +62,7 @@ def _bullets(found: list[SourcedBullet]) -> str:
 
 def _evidence(one: SourcedBullet) -> list[str]:
     """Return the words that taught a bullet, where they say more than it does."""
-    told, found = normal(one.bullet.told), list[Source]()
+    told, found = normal(one.bullet.statement), list[Source]()
     sources = sorted((source for each in one.rests for source in each.sources), key=lambda source: -source.updated_s)
     for source in sources:
         is_new = all(normal(source.quote) != normal(other.quote) for other in found)

@@ -121,12 +121,12 @@ def _near(chosen: list[SourcedBullet], everything: list[SourcedBullet], room: in
     """Return the bullets that share the most with some, for the same project or for all, the nearest first."""
     own = {each.bullet.line for each in chosen}
     scopes = {each.bullet.scope for each in chosen} | {GLOBAL}
-    asked = [(each.bullet, similarity.words(each.bullet.told)) for each in chosen]
+    asked = [(each.bullet, similarity.words(each.bullet.statement)) for each in chosen]
     ranked: list[tuple[float, int, SourcedBullet]] = []
     for other in everything:
         if other.bullet.line in own or other.bullet.scope not in scopes:
             continue
-        words = similarity.words(other.bullet.told)
+        words = similarity.words(other.bullet.statement)
         score = max(_closeness(mine, words, bullet, other.bullet) for bullet, mine in asked)
         if score >= _NEAR:
             ranked.append((-score, other.bullet.line, other))

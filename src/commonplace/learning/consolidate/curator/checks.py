@@ -67,7 +67,7 @@ def _bullet(
     material: ConsolidationInput, one: SourcedBullet, origins: dict[tuple[int, int], set[str]]
 ) -> Iterator[str]:
     """Yield what is wrong with a bullet that a model wrote."""
-    told = one.bullet.told
+    told = one.bullet.statement
     if (
         told in material.forgotten or material.forgotten.forgotten_within(told) is not None
     ):  # its words are repeated nowhere
@@ -88,8 +88,8 @@ def _ungrounded(material: ConsolidationInput, one: SourcedBullet) -> str | None:
     words = grounding.of_entries(rests, only_persons=is_wish)
     threads = {source.thread_id for each in rests for source in each.sources}
     taught = "" if is_wish else "\n".join(each.raw_memory for each in material.inputs if each.thread_id in threads)
-    why = grounding.problem(one.bullet.told, words, taught, may_order=is_wish or bool(grounding.wishes(rests)))
-    return why or (grounding.reversal(one.bullet.told, rests) if is_wish else None)
+    why = grounding.problem(one.bullet.statement, words, taught, may_order=is_wish or bool(grounding.wishes(rests)))
+    return why or (grounding.reversal(one.bullet.statement, rests) if is_wish else None)
 
 
 def _mismarked(one: SourcedBullet, origins: dict[tuple[int, int], set[str]]) -> str | None:

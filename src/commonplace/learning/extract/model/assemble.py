@@ -31,8 +31,8 @@ def session_lessons(view: SessionView, told: VerifiedSession, reader: str) -> Se
 
 
 def _task(task: VerifiedTask) -> TaskLessons:
-    summary = tuple(SummaryLine(each.section, each.text, _evidence(each.evidence)) for each in task.told)
-    return TaskLessons(task.name, task.outcome, tuple(map(lesson, task.learned)), summary=summary)
+    summary = tuple(SummaryLine(each.section, each.text, _evidence(each.evidence)) for each in task.summary_bullets)
+    return TaskLessons(task.name, task.outcome, tuple(map(lesson, task.memory_bullets)), summary=summary)
 
 
 def lesson(learned: VerifiedBullet) -> Lesson:

@@ -88,7 +88,7 @@ class Conversation:
 
     async def _take(self, text: str) -> None:
         if (found := commands.parse(text)) is not None:
-            self.shown.said(text.strip(), "note")
+            self.shown.show_input(text.strip(), "note")
             await commands.run(self, *found)
         else:
             self.tell(text)

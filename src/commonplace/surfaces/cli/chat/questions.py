@@ -65,7 +65,7 @@ def consent(asked: events.Asked, folder: Path, decide: Callable[[Decision], None
         decide("abort")
         return _SAID["abort"]
 
-    return Question(text=_told(asked, folder), hint=hint, take=take, give_up=give_up)
+    return Question(text=_question_text(asked, folder), hint=hint, take=take, give_up=give_up)
 
 
 def _answers(asked: events.Asked) -> dict[str, Decision]:
@@ -82,7 +82,7 @@ def _words(answers: dict[str, Decision]) -> set[str]:
     return {*answers, "yes", "no"}
 
 
-def _told(asked: events.Asked, folder: Path) -> str:
+def _question_text(asked: events.Asked, folder: Path) -> str:
     lines = [f"? {_WHAT[asked.kind]}"]
     if asked.command:
         sign = "$ " if asked.kind == "run" else ""
