@@ -304,10 +304,7 @@ def _masked(rows: list[FileRow], mask: Mask | None) -> list[FileRow]:
     if mask is None:
         return rows
     for row in rows:
-        row.values["title"], row.values["preview"] = (
-            _clean(row.values["title"], mask),
-            mask(row.values["preview"]),
-        )
+        row.values["title"], row.values["preview"] = _clean(row.values["title"], mask), mask(row.values["preview"])
     return rows
 
 
