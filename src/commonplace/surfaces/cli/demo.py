@@ -38,7 +38,7 @@ _UNWANTED = (("a token that was typed", "ghp_"), ("a key in an output", "AKIA"),
 @click.command("demo")
 @click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder as the home, and keep it.")
 def command(keep: Path | None) -> None:
-    """See what it does, on sample sessions in a throw-away home."""
+    """Show what Commonplace does, on sample sessions in a throw-away home."""
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise click.UsageError(f"{keep} is not empty.")
     folder = keep or Path(tempfile.mkdtemp(prefix="commonplace-demo-"))

@@ -13,7 +13,7 @@ from commonplace.surfaces.cli.command import call, json_option
 
 @click.group("memory")
 def command() -> None:
-    """What was learned, and the work on it."""
+    """List, search and change what was learned."""
 
 
 for each in (

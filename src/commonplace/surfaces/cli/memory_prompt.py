@@ -35,7 +35,7 @@ _KINDS: Final = {
 @click.option("--tools", "has_tools", is_flag=True, help="Speak of the memory tools, because the agent has them.")
 @json_option
 def prompt(folder: Path | None, project: str | None, budget: int | None, has_tools: bool, as_json: bool) -> None:
-    """Print what an agent is told about what is remembered here.
+    """Print the memory section that an agent gets in this folder.
 
     Nothing is printed when nothing is remembered. What is told is counted as injected.
     """

@@ -67,7 +67,7 @@ def sessions(
     batch: bool,
     as_json: bool,
 ) -> int:
-    """Find what was said: ranked by how well it answers, with the answer that it got."""
+    """Search sessions: messages, ranked by how well they answer, with their replies."""
     if batch == (query is not None):
         raise click.UsageError(
             "Give a QUERY, or --batch and queries on stdin." if not batch else "--batch has no QUERY."
@@ -167,7 +167,7 @@ def _error(error: CommonplaceError) -> dict[str, Any]:
 def memory(
     query: str, limit: int, project: str | None, since: str | None, exact: bool, ignore_case: bool, as_json: bool
 ) -> None:
-    """Find what was learned: entries, and lines of the summaries of single sessions."""
+    """Search the memory: entries, and lines of the summaries of single sessions."""
     if ignore_case and not exact:
         raise click.UsageError("--ignore-case goes with --exact; ranked search never looks at case.")
     if exact and since:

@@ -29,7 +29,7 @@ _ENDED = 128 + signal.SIGTERM
 @click.option("--current", metavar="ID", help="A session that goes on and is left alone (with --background).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document (with --once).")
 def command(once: bool, background: bool, current: str | None, as_json: bool) -> int:
-    """Import and learn again and again, alone or with others.
+    """Import and learn repeatedly, alone or beside other workers.
 
     Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of
     workers, on any number of hosts that share a PostgreSQL database, share the work.
