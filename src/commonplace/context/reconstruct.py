@@ -1,8 +1,8 @@
-"""From a ledger's newest lines back to what the session was: a pure function of the lines.
+"""Reconstruction: the newest lines of a ledger become the state of the session. A pure function of the lines.
 
 Two passes. The first goes from the newest line backwards and cuts the past into turns, until it has met the newest
-checkpoint that still counts and the settings of the last user turn. The second replays the lines after that
-checkpoint, oldest first, into a history.
+checkpoint that still counts and the settings of the last user turn. The second replays the lines after that checkpoint,
+oldest first, into a history.
 
 A rollback undoes the turns before it. What it does to a compaction follows Codex 0.166: one that carries its resume
 metadata stands, and the rollback drops turns from what it left; an older one inside an undone turn is undone with it,

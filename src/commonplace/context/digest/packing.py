@@ -1,4 +1,4 @@
-"""Packing a digest: what a session will need next, in so many bytes and no more.
+"""Packing a digest: choosing what a session will need next, within a number of bytes.
 
 The person's words, what they laid down, the plan and the last answer come first, each with its share. Then everything
 else competes: a line gains, for each name in it, the chance that the name is used again, times how much better it is

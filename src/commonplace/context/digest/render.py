@@ -1,4 +1,4 @@
-"""A digest as text: the person first, then the state of the work, then names by the files they belong to."""
+"""Rendering a digest as text: the person's messages first, then the state of the work, then names by file."""
 
 from __future__ import annotations
 

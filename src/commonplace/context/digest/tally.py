@@ -1,4 +1,4 @@
-"""What happened in a session, counted as it happens: which names occurred where and when, and which lines tell of them.
+"""The tally of a session: which names occurred where and when, and which lines mention them.
 
 A *step* is one message of the person, or one answer of the model with its calls and their outputs. Everything that a
 digest is made of is kept here per event: occurrences as plain numbers, and the lines that may be shown, the newest of

@@ -56,7 +56,7 @@ LEVELS: Final = (
 
 
 def rank(entry: Entry) -> tuple[bool, bool, int, int, int, str]:
-    """Return what entries are ordered by, the most useful first."""
+    """Return the sort key of entries, the most useful first."""
     by_hand = any(source.note for source in entry.sources)
     return (not entry.pinned, not by_hand, -entry.support, _KIND_ORDER[entry.kind], -entry.last_seen_s, entry.id)
 

@@ -1,4 +1,4 @@
-"""How well each passage answers a question: its own words, what stands beside it, the session it stands in.
+"""Scoring passages against a query: by their own words, their neighbours, and the session they belong to.
 
 The recipe was measured on public corpora; every step is a few lines over arrays, with nothing but addition between
 them, so that each can be read, weighed and left out on its own.

@@ -1,4 +1,4 @@
-"""What the commands about memory share: opening the book for one call, and the option that asks for JSON."""
+"""What the memory commands share: opening the book for one call, and the option `--json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`commonplace doctor`: print what fits together and what does not."""
+"""`commonplace doctor`: prints the result of every check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`commonplace learn`: what your last month taught, from the sessions on this machine."""
+"""`commonplace learn`: imports the sessions on this machine, learns from them, and shows the result."""
 
 from __future__ import annotations
 

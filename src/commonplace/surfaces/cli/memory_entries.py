@@ -1,4 +1,4 @@
-"""`commonplace memory list`, `why` and `history`: what is known, why, and since when."""
+"""`commonplace memory list`, `why` and `history`: the entries, their sources, and their changes."""
 
 from __future__ import annotations
 

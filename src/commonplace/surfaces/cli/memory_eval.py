@@ -1,4 +1,4 @@
-"""`commonplace memory eval`: how well a model reads sessions, in numbers, so that one can be chosen by them."""
+"""`commonplace memory eval`: scores how well a model reads sessions, so that a model can be chosen."""
 
 from __future__ import annotations
 

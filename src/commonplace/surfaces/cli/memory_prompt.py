@@ -1,4 +1,4 @@
-"""`commonplace memory prompt` and `audit`: what an agent is told, and what is wrong with what is known."""
+"""`commonplace memory prompt` and `audit`: the memory section of a prompt, and the problems of the memory."""
 
 from __future__ import annotations
 

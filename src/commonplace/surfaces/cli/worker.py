@@ -1,4 +1,4 @@
-"""`commonplace worker`: learn again and again, in the background of a machine or a team."""
+"""`commonplace worker`: learns repeatedly, in the background of a machine or a team."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a turn on the screen: what is finished is printed once, what goes on is drawn below it.
+"""The events of a turn on the screen: finished items are printed once, running items are drawn below them.
 
 Answers are printed block by block while they stream, commands when they have ended, with the last lines of their
 output; until then a command's newest lines are drawn. Deltas that come fast are drawn together.

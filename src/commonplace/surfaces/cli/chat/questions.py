@@ -1,4 +1,4 @@
-"""Questions that a person answers in the line: may this be done, which session is meant.
+"""Questions that a person answers in the input line: approvals, and which session is meant.
 
 An answer is a letter and Enter, so that nothing is allowed by a key that was meant for a sentence; Esc says no to
 everything at once. What is asked about is printed whole: a command that is cut could hide what it does.
