@@ -71,12 +71,12 @@ _SCRIPTED: Final = "scripted:scripted"
 """The model that a `speaker` without a name stands for."""
 
 
-def options(given: ThreadOptions | None, changes: OptionChanges) -> ThreadOptions:
+def options(start_options: ThreadOptions | None, changes: OptionChanges) -> ThreadOptions:
     """Return options with some of their fields changed (raises BadInput: there is no such field)."""
     known = ThreadOptions.__struct_fields__
     if unknown := [name for name in changes if name not in known]:
         raise BadInput(f"A thread has no option {unknown[0]!r}.", hint=f"Use {', '.join(known)}.")
-    return msgspec.structs.replace(given or ThreadOptions(), **changes)
+    return msgspec.structs.replace(start_options or ThreadOptions(), **changes)
 
 
 async def start(store: MemoryStore, tasks: TaskGroup, options: ThreadOptions) -> Session:

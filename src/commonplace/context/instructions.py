@@ -251,13 +251,13 @@ def root_markers(setting: object) -> tuple[str, ...]:
         return ROOT_MARKERS
 
 
-def _source(path: Path, found: regular_files.FilePrefix, place: str | None) -> InstructionFile:
+def _source(path: Path, prefix: regular_files.FilePrefix, place: str | None) -> InstructionFile:
     target = regular_files.link_target(path)
     return InstructionFile(
         path=_shown(path),
-        sha256=hashlib.sha256(found.data).hexdigest(),
-        bytes=len(found.data),
-        cut=found.size - len(found.data),
+        sha256=hashlib.sha256(prefix.data).hexdigest(),
+        bytes=len(prefix.data),
+        cut=prefix.size - len(prefix.data),
         place=place,
         target=None if target is None else _shown(target),
     )

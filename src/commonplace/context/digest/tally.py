@@ -238,10 +238,10 @@ class Tally:
         self.commands[piece.normal] = CommandRun(self.step, piece.text, number)
         return piece.normal
 
-    def _edit(self, edit: Edit, found: Counter[int]) -> None:
+    def _edit(self, edit: Edit, counts: Counter[int]) -> None:
         file = self.names.count(edit.path)
         number = next((each for each in file if self.names.known[each].kind is Kind.PATH), None)
-        self.edited.extend(value for each in found for value in (each, self.step))
+        self.edited.extend(value for each in counts for value in (each, self.step))
         if number is not None:
             self.edit_counts[number] += 1
         for place, text in enumerate(edit.lines):
@@ -295,11 +295,11 @@ class Tally:
                 if _SHORTEST_LINE <= len(flat) <= _LONGEST_LINE and (names := self.names.count(flat)):
                     yield TallyLine(output.step, flat, names=tuple(names))
 
-    def names_in(self, told: TallyLine) -> tuple[int, ...]:
+    def names_in(self, line: TallyLine) -> tuple[int, ...]:
         """Return the names in a line."""
-        if told.names is None:
-            told.names = tuple(self.names.count(told.text))
-        return told.names
+        if line.names is None:
+            line.names = tuple(self.names.count(line.text))
+        return line.names
 
     def _tally_line(self, text: str, file: int | None = None) -> TallyLine:
         return TallyLine(self.step, text, file)
@@ -309,11 +309,11 @@ class Tally:
         self._note(channel, found)
         return found
 
-    def _note(self, channel: Channel, found: Counter[int] | dict[int, int]) -> None:
-        self.ids.extend(found)
-        self.often.extend(min(times, MOST_EACH) for times in found.values())
-        self.steps.extend([self.step] * len(found))
-        self.channels.extend([channel] * len(found))
+    def _note(self, channel: Channel, counts: Counter[int] | dict[int, int]) -> None:
+        self.ids.extend(counts)
+        self.often.extend(min(times, MOST_EACH) for times in counts.values())
+        self.steps.extend([self.step] * len(counts))
+        self.channels.extend([channel] * len(counts))
 
 
 class _OpenCall(msgspec.Struct):

@@ -192,7 +192,7 @@ def _contradicts(told: str, taught: ComparedWords) -> bool:
 
 
 def trace(
-    found: list[HandbookBullet],
+    handbook_bullets: list[HandbookBullet],
     learned: LearnedEntries,
     fallback: dict[Key, Entry],
     settled: dict[Key, SourcedBullet] | None = None,
@@ -206,14 +206,17 @@ def trace(
         settled: bullets of which it is known already; they stay what they are.
     """
     known = settled or {}
-    rests = [known[each.key].rests if each.key in known else learned.entries_behind(each) for each in found]
-    taken = {known[each.key].entry.id for each in found if each.key in known}
+    rests = [known[each.key].rests if each.key in known else learned.entries_behind(each) for each in handbook_bullets]
+    taken = {known[each.key].entry.id for each in handbook_bullets if each.key in known}
     is_exact = [
-        bool(own) and normal(own[0].text) == normal(each.statement) for each, own in zip(found, rests, strict=True)
+        bool(own) and normal(own[0].text) == normal(each.statement)
+        for each, own in zip(handbook_bullets, rests, strict=True)
     ]
     traced: dict[int, SourcedBullet] = {}
-    for place in sorted(range(len(found)), key=lambda place: not is_exact[place]):  # who says just that comes first
-        bullet, own = found[place], rests[place]
+    for place in sorted(
+        range(len(handbook_bullets)), key=lambda place: not is_exact[place]
+    ):  # who says just that comes first
+        bullet, own = handbook_bullets[place], rests[place]
         if bullet.key in known:
             traced[place] = SourcedBullet(bullet, known[bullet.key].entry, own)
         elif not own:
@@ -223,7 +226,7 @@ def trace(
             entry = _entry(bullet, own, spare or entry_id(bullet.scope, _PLAINEST[bullet.section], bullet.statement))
             taken.add(entry.id)
             traced[place] = SourcedBullet(bullet, entry, own)
-    return [traced[place] for place in range(len(found))]
+    return [traced[place] for place in range(len(handbook_bullets))]
 
 
 def _entry(bullet: HandbookBullet, rests: list[Entry], name: str) -> Entry:

@@ -66,7 +66,9 @@ class Consolidator(Protocol):
 class CuratingConsolidator(Protocol):
     """A consolidator that also lets a model improve the memory."""
 
-    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
+    async def curate(
+        self, material: ConsolidationInput, memory: ConsolidatedMemory, check: Check
+    ) -> ConsolidatedMemory:
         """Improve the memory's files; return what they hold.
 
         Raises:

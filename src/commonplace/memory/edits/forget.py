@@ -248,9 +248,9 @@ def _wordings(text: str) -> Iterator[str]:
         yield from _QUOTED.findall(text)
 
 
-def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
+def _lessons(thread_id: str, output: Output) -> list[SessionLesson]:
     source = RawMemory(
-        thread_id, 0, "", "", None, found.raw_memory, found.rollout_summary, found.rollout_slug, found.lessons
+        thread_id, 0, "", "", None, output.raw_memory, output.rollout_summary, output.rollout_slug, output.lessons
     )
     return lesson_parser.of_input(source, "")
 

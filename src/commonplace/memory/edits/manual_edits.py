@@ -100,16 +100,16 @@ def _note_owned_skills(home: Path, root: Path, changed: Iterable[str], moment: d
                 (root / path).parent.rmdir()
 
 
-def _write(home: Path, root: Path, found: list[_ChangedBullet], moment: datetime) -> list[str]:
+def _write(home: Path, root: Path, edits: list[_ChangedBullet], moment: datetime) -> list[str]:
     """Write the notes: first what is to go, so that what is to stay is newer."""
-    if not found:
+    if not edits:
         return []
     forgotten = Forgotten.load(home)
-    after = max((when for edit in found if (when := forgotten.forgotten_within(edit.now)) is not None), default=0)
+    after = max((when for edit in edits if (when := forgotten.forgotten_within(edit.now)) is not None), default=0)
     first = notes.moment(root, moment, after=after)
     made: list[str] = []
     known = notes.read(root)
-    for edit in sorted((_without_forgotten(each, forgotten) for each in found), key=lambda each: bool(each.now)):
+    for edit in sorted((_without_forgotten(each, forgotten) for each in edits), key=lambda each: bool(each.now)):
         if not (edit.was or edit.now) or _is_noted(edit, known):
             continue
         action: notes.Action = "change" if edit.was and edit.now else "remember" if edit.now else "forget"

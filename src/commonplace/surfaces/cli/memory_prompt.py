@@ -58,8 +58,8 @@ def audit(as_json: bool) -> None:
         _show(found)
 
 
-def _show(found: Audit) -> None:
-    kinds = {name: getattr(found, name) for name in _KINDS}
+def _show(report: Audit) -> None:
+    kinds = {name: getattr(report, name) for name in _KINDS}
     if not any(kinds.values()):
         output.say("Nothing is wrong with the memory.")
     for name, findings in kinds.items():

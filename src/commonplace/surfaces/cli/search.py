@@ -214,11 +214,11 @@ def read(path: str, first: int, lines: int | None, project: str | None, as_json:
         output.say(found.content.removesuffix("\n"))
 
 
-def _show(found: list[Hit]) -> None:
+def _show(hits: list[Hit]) -> None:
     """Print hits as people read them: where, when, what, and what was answered."""
-    if not found:
+    if not hits:
         output.say("Nothing was found.")
-    for hit in found:
+    for hit in hits:
         when = (hit.time or "")[:10]
         where = hit.entry_id if isinstance(hit.entry_id, str) else None
         where = where or (f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else f"{hit.thread_id} turn {hit.turn}")

@@ -91,30 +91,30 @@ def imported(report: ImportReport) -> None:
         say(f"warning: {warning}")
 
 
-def context(found: Context) -> None:
+def context(result: Context) -> None:
     """Print what the model would get."""
-    for item in found.items:
+    for item in result.items:
         say(_summary(msgspec.json.decode(item)))
-    receipt = found.receipt
+    receipt = result.receipt
     where = (
         "the beginning" if receipt.checkpoint_offset is None else f"a checkpoint at byte {receipt.checkpoint_offset}"
     )
     say(
-        f"\n{len(found.items)} items, window {found.window_number}, rebuilt from {where}; "
+        f"\n{len(result.items)} items, window {result.window_number}, rebuilt from {where}; "
         f"{human_bytes(receipt.bytes_read)} read."
     )
     _skipped(receipt.skipped)
 
 
-def verified(found: Verified) -> None:
+def verified(result: Verified) -> None:
     """Print whether a thread is sound."""
-    blobs = found.blobs
-    state = "sound" if found.ok else "damaged"
+    blobs = result.blobs
+    state = "sound" if result.ok else "damaged"
     say(
-        f"{state}: {found.lines} lines, {len(found.skipped)} not usable; "
+        f"{state}: {result.lines} lines, {len(result.skipped)} not usable; "
         f"{blobs.referenced} payloads, {blobs.missing} missing, {blobs.corrupt} corrupt"
     )
-    _skipped(found.skipped)
+    _skipped(result.skipped)
 
 
 def _retention_text(score: Any) -> str:

@@ -45,10 +45,10 @@ def first_page(summary: str, most: int) -> str:
     return redact("\n\n".join([prompts.text("summary", most=f"{most:,}"), summary.rstrip("\n"), prompts.text("end")]))
 
 
-def _bullets(found: list[SourcedBullet]) -> str:
+def _bullets(bullets: list[SourcedBullet]) -> str:
     lines: list[str] = []
     place: tuple[int, str] | None = None
-    for each in found:
+    for each in bullets:
         bullet = each.bullet
         if place is None or place[0] != bullet.block:
             where = "scope: global" if bullet.scope == GLOBAL else f"scope: project {bullet.scope}"

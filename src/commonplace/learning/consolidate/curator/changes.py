@@ -101,10 +101,12 @@ class ConversationPart(msgspec.Struct):
         return {each.entry.id for each in (*self.bullets, *self.near)}
 
 
-def parts(found: CurationBase, *, room: int, beside: int) -> list[ConversationPart]:
+def parts(curation_base: CurationBase, *, room: int, beside: int) -> list[ConversationPart]:
     """Return what is new, in parts of at most so many bytes, each with the nearest of what is not."""
-    known = set[Key]() if found.is_init else {each.key for each in bullet_sources.bullets(found.accepted)}
-    new = [each for each in found.resting if each.bullet.key not in known]
+    known = (
+        set[Key]() if curation_base.is_init else {each.key for each in bullet_sources.bullets(curation_base.accepted)}
+    )
+    new = [each for each in curation_base.resting if each.bullet.key not in known]
     cut: list[list[SourcedBullet]] = []
     left = 0
     for each in new:
@@ -114,7 +116,7 @@ def parts(found: CurationBase, *, room: int, beside: int) -> list[ConversationPa
             left = room
         cut[-1].append(each)
         left -= size
-    return [ConversationPart(each, _near(each, found.resting, beside)) for each in cut]
+    return [ConversationPart(each, _near(each, curation_base.resting, beside)) for each in cut]
 
 
 def _near(chosen: list[SourcedBullet], everything: list[SourcedBullet], room: int) -> list[SourcedBullet]:
