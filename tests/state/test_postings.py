@@ -87,7 +87,7 @@ async def test_segments_of_other_rules_are_made_again(database: Database, monkey
     await index.add_documents(database, ROOT, "sessions", [item("a", "a lamp")])
     monkeypatch.setattr(analysis, "VERSION", analysis.VERSION + 1)
     assert await ask(database, "lamp") == []
-    assert await database.write(lambda tx: postings.outdated(tx, ROOT, "sessions", analysis.VERSION)) == 1
+    assert await database.write(lambda tx: postings.remove_outdated(tx, ROOT, "sessions", analysis.VERSION)) == 1
     assert await database.read(lambda tx: postings.stamps(tx, ROOT, "sessions")) == {}
 
 

@@ -35,24 +35,24 @@ def _path(value: Any) -> Path | None:
     return Path(value) if usable else None
 
 
-async def start_section(told: HookInput, notes: bool) -> str:
+async def start_section(hook: HookInput, notes: bool) -> str:
     """Return the memory section for a session that begins, with or without notes; empty if there is no memory."""
     from commonplace.app import book as books
     from commonplace.memory.recall import scoped_prompt
 
     async with books.open() as book:
         tools = ("list", "read", "search", "find", *(("add_ad_hoc_note",) if notes else ()))
-        made = await scoped_prompt.prompt(book.memory_store, folder=told.cwd, count=True, tools=tools)
+        made = await scoped_prompt.prompt(book.memory_store, folder=hook.cwd, count=True, tools=tools)
     return made.text
 
 
-async def import_ended(told: HookInput) -> None:
+async def import_ended(hook: HookInput) -> None:
     """Import a session that has ended."""
     from commonplace.app import book as books
     from commonplace.sessions import imports
 
-    if told.transcript is None or not told.transcript.is_file():
+    if hook.transcript is None or not hook.transcript.is_file():
         return
     async with books.open() as book:
-        chosen = imports.choose("claude-code", [told.transcript], book.state.environment)
+        chosen = imports.choose("claude-code", [hook.transcript], book.state.environment)
         await book.importer.run(chosen)

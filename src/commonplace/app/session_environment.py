@@ -109,7 +109,7 @@ class HomeEnvironment:
         home, project, moment = self._home.path, project_of(cwd), wire_time(self._home.now())
 
         def write() -> None:
-            for prefix in sorted(set(prefixes) - set(decisions.allowed(home, project))):
+            for prefix in sorted(set(prefixes) - set(decisions.allowed_commands(home, project))):
                 decisions.append(home, "allow", moment, path=project, words=[list(prefix)])
 
         await anyio.to_thread.run_sync(write)

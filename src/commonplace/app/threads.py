@@ -74,12 +74,12 @@ _SCRIPTED: Final = "scripted:scripted"
 """The model that a `speaker` without a name stands for."""
 
 
-def options(given: ThreadOptions | None, changes: OptionChanges) -> ThreadOptions:
+def options(start_options: ThreadOptions | None, changes: OptionChanges) -> ThreadOptions:
     """Return options with some of their fields changed (raises BadInput: there is no such field)."""
     known = ThreadOptions.__struct_fields__
     if unknown := [name for name in changes if name not in known]:
         raise BadInput(f"A thread has no option {unknown[0]!r}.", hint=f"Use {', '.join(known)}.")
-    return msgspec.structs.replace(given or ThreadOptions(), **changes)
+    return msgspec.structs.replace(start_options or ThreadOptions(), **changes)
 
 
 async def start(store: MemoryStore, tasks: TaskGroup, options: ThreadOptions) -> Session:
@@ -146,7 +146,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         timezone=_timezone(home.environment),
         withheld=key_variables(settings, choice),
         network=settings.sandbox_network,
-        allowed=tuple(decisions.allowed(home.path, project_of(cwd))),
+        allowed=tuple(decisions.allowed_commands(home.path, project_of(cwd))),
         hooks=hooks.configured(settings.hooks),
         servers=_servers(home),
         undo=settings.undo,

@@ -131,10 +131,10 @@ def _nearest(key: str) -> str | None:
     return next(iter(get_close_matches(key, list(BY_KEY), n=1)), None)
 
 
-def _settings(found: _CollectedSettings, **read: Any) -> Settings:
+def _settings(collected: _CollectedSettings, **read: Any) -> Settings:
     """Return the settings with the values that were found; the others have their defaults."""
     parts: dict[str, dict[str, Any]] = {"": {}, "memory": {}, "compaction": {}}
-    for key, value in found.values.items():
+    for key, value in collected.values.items():
         section, _, name = key.rpartition(".")
         parts[section][name] = value
     memory, compaction = MemorySettings(**parts["memory"]), CompactionSettings(**parts["compaction"])
@@ -142,7 +142,13 @@ def _settings(found: _CollectedSettings, **read: Any) -> Settings:
 
 
 def _take_table(
-    found: _CollectedSettings, table: Mapping[str, Any], place: str, source: str, prefix: str = "", *, use: bool = True
+    collected: _CollectedSettings,
+    table: Mapping[str, Any],
+    place: str,
+    source: str,
+    prefix: str = "",
+    *,
+    use: bool = True,
 ) -> None:
     """Take the values of a table of the file, if they are to be used; its unknown and older names are noted anyway."""
     own: list[tuple[str, Any]] = []
@@ -150,19 +156,19 @@ def _take_table(
         name = name_of(key)
         if name is None:
             if prefix or not key.startswith(_TABLES):
-                found.unknown.append(prefix + key)
+                collected.unknown.append(prefix + key)
             continue
         if key in OLDER_NAMES:
-            found.older.append((prefix + key, prefix + name))
+            collected.older.append((prefix + key, prefix + name))
         if not use:
             continue
         checked = BY_KEY[name].checked(value, place)
         if key == name:
             own.append((name, checked))
         else:
-            found.put(name, checked, source)
+            collected.put(name, checked, source)
     for name, checked in own:  # whatever another name says, a setting's own name says it last
-        found.put(name, checked, source)
+        collected.put(name, checked, source)
 
 
 def _profiles(table: Any, file: Path) -> dict[str, dict[str, Any]]:

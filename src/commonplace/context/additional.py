@@ -40,10 +40,10 @@ class LastGivenContext(msgspec.Struct, frozen=True):
 
     entries: dict[str, AdditionalContext] = {}
 
-    def merge(self, given: Mapping[str, AdditionalContext]) -> tuple[LastGivenContext, list[InjectedText]]:
+    def merge(self, entries: Mapping[str, AdditionalContext]) -> tuple[LastGivenContext, list[InjectedText]]:
         """Return the new memory and what of the map the model has not been told."""
-        told = [injected_text(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
-        return LastGivenContext(dict(given)), told
+        told = [injected_text(key, entries[key]) for key in sorted(entries) if self.entries.get(key) != entries[key]]
+        return LastGivenContext(dict(entries)), told
 
 
 def check(entries: Mapping[str, AdditionalContext]) -> None:
@@ -83,20 +83,20 @@ def injected_text(key: str, entry: AdditionalContext) -> InjectedText:
 
 
 def start(
-    remembered: LastGivenContext, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+    remembered: LastGivenContext, entries: Mapping[str, AdditionalContext], messages: Sequence[Item]
 ) -> tuple[LastGivenContext, list[Item]]:
     """Return the memory and the input of a new turn; without words of a person the context alone is the input.
 
     Raises:
         BadInput: an entry cannot be sent; the memory stays as it was.
     """
-    check(given)
-    after, told = remembered.merge(given)
-    return after, [*injected_messages.messages(told), *said]
+    check(entries)
+    after, told = remembered.merge(entries)
+    return after, [*injected_messages.messages(told), *messages]
 
 
 def steer(
-    remembered: LastGivenContext, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+    remembered: LastGivenContext, entries: Mapping[str, AdditionalContext], messages: Sequence[Item]
 ) -> tuple[LastGivenContext, list[Item]]:
     """Return the memory and the input that joins a running turn.
 
@@ -105,10 +105,10 @@ def steer(
     Raises:
         BadInput: nobody said anything (context alone does not steer), or an entry cannot be sent.
     """
-    if not said:
+    if not messages:
         raise BadInput(
             "A running turn cannot be steered without input.",
             hint="Send the additional context together with something to do, or with the next turn.",
             reason="empty_input",
         )
-    return start(remembered, given, said)
+    return start(remembered, entries, messages)

@@ -1,13 +1,13 @@
-"""AGENTS.md: the standing instructions of a person and of a project, found, ordered, bounded and accounted for.
+"""AGENTS.md: the standing instructions of a person and of a project are found, ordered, bounded and reported.
 
 First the global file of the home, then one file for each folder from the project's root down to the working directory,
 so that what stands nearer comes later. Within a folder `AGENTS.override.md` comes before `AGENTS.md`, and that before
-the names a person added. Project files share one budget of bytes; the global file is the person's own and only
-guarded against absurd sizes. An untrusted project has no say.
+the names a person added. Project files share one budget of bytes; the global file is the person's own and only guarded
+against absurd sizes. An untrusted project has no say.
 
-Invariants: project files together never give more than the budget; every file that was used, cut or passed over is
-in the receipt; reading follows the path as it was given (links in it are kept) and never blocks; the same files give
-the same bytes.
+Invariants: project files together never give more than the budget; every file that was used, cut or passed over is in
+the receipt; reading follows the path as it was given (links in it are kept) and never blocks; the same files give the
+same bytes.
 """
 
 from __future__ import annotations
@@ -243,13 +243,13 @@ def _shown(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _source(path: Path, found: regular_files.FilePrefix, place: str | None) -> InstructionFile:
+def _source(path: Path, prefix: regular_files.FilePrefix, place: str | None) -> InstructionFile:
     target = regular_files.link_target(path)
     return InstructionFile(
         path=_shown(path),
-        sha256=hashlib.sha256(found.data).hexdigest(),
-        bytes=len(found.data),
-        cut=found.size - len(found.data),
+        sha256=hashlib.sha256(prefix.data).hexdigest(),
+        bytes=len(prefix.data),
+        cut=prefix.size - len(prefix.data),
         place=place,
         target=None if target is None else _shown(target),
     )

@@ -1,4 +1,4 @@
-"""What the model is told about permissions: the rules as a whole, or only the command that was approved meanwhile.
+"""The permissions section: the model is told all rules, or only the commands that were approved since.
 
 The text itself is whoever's who enforces it; here it is wrapped, and told again when it changed. A person who approves
 commands one after the other would otherwise pay for the whole text each time, so additions have a short form.

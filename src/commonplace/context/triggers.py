@@ -1,4 +1,4 @@
-"""When a history is compacted, with which model, and where its context goes afterwards."""
+"""Compaction triggers: when a history is compacted, with which model, and where its context goes afterwards."""
 
 from __future__ import annotations
 

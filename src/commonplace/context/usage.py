@@ -1,4 +1,4 @@
-"""Tokens as the server counted them, and what was added since.
+"""Token usage: the server's count, and an estimate of what was added since.
 
 A response's usage is exact for everything up to it. What was recorded after the last thing that the model made is not
 in it and is estimated. `EstimateSums` keeps those estimates up to date, one entry at a time.

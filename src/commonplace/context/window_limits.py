@@ -1,4 +1,4 @@
-"""When a context is full: the window, and the limit at which it is compacted.
+"""Window limits: the model's window, and the limit at which a history is compacted.
 
 All of this is arithmetic over numbers that others know: what the model's catalogue says and what a person set. The
 limit is nine tenths of the whole window, the hard end 95 % of it.

@@ -20,7 +20,7 @@ def count_files(
     outcome: ImportOutcome,
     files: Iterable[FoundFile],
     listed: Container[str],
-    known: Mapping[str, ImportedFile],
+    rows: Mapping[str, ImportedFile],
     *,
     citing: bool,
 ) -> ImportedBatch:
@@ -28,7 +28,7 @@ def count_files(
     cite.
     """
     before: dict[str, ImportedFile] = {}
-    for row in known.values():
+    for row in rows.values():
         if row.source == CODEX and row.reason is None:
             key = _key(row.path)
             before[key] = max(row, before.get(key, row), key=_counted)
@@ -37,7 +37,7 @@ def count_files(
         outcome.found += 1
         row = before.get(_key(file.name))
         if file.name not in listed:
-            left_out = known.get(file.name)
+            left_out = rows.get(file.name)
             outcome.leave_out((left_out.reason if left_out else None) or "not_a_session")
             continue
         if row is None:

@@ -66,7 +66,7 @@ class SourceImport:
         outcome: ImportOutcome,
         convert: Converter,
         place: LedgerDestination,
-        known: Mapping[str, ImportedFile],
+        rows: Mapping[str, ImportedFile],
         sync: Callable[[], None] = os.sync,
     ) -> None:
         self.outcome = outcome
@@ -75,7 +75,7 @@ class SourceImport:
         self.warnings: list[str] = []
         self._convert = convert
         self._place = place
-        self._known = known
+        self._known = rows
 
     def run(
         self,

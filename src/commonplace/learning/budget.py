@@ -31,7 +31,7 @@ class Spending(Protocol):
     """Decides whether a request may be made, and records its cost."""
 
     async def admit(self, tokens: int) -> None:
-        """Return when a request of about so many tokens may be made.
+        """Admit a request of about so many tokens.
 
         Raises:
             BudgetSpent: it may not.
@@ -105,7 +105,7 @@ class Budget:
         """A request is under way or it is spent, never both or neither."""
 
     async def admit(self, tokens: int) -> None:
-        """Return when a request of about so many tokens may be made.
+        """Admit a request of about so many tokens, and reserve them until its cost is recorded.
 
         Raises:
             BudgetSpent: a limit of the run or of the day has no room for it.

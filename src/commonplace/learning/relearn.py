@@ -34,7 +34,7 @@ def derive_entries(home: Path) -> list[Entry]:
     taught = raw_memories.read(home)
     groups = {one.thread_id: _GROUP.search(one.raw_memory) for one in taught}
     projects = {key: group[1].strip() for key, group in groups.items() if group}
-    forgotten, pinned, owned = Forgotten.load(home), decisions.pins(home), decisions.owned(home)
+    forgotten, pinned, owned = Forgotten.load(home), decisions.pins(home), decisions.owned_files(home)
     return entries_of(ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned))
 
 

@@ -132,7 +132,7 @@ async def _index_sessions(home: Home, report: LearningReport) -> None:
     """Add new sessions to the search index, so that the first query is answered at once."""
     root, database = home.key, await home.database()
     try:
-        if await database.read(lambda tx: postings.stale(tx, root) or postings.gone(tx, root)):
+        if await database.read(lambda tx: postings.changed_threads(tx, root) or postings.removed_threads(tx, root)):
             await session_index.refresh(home)
     except StateError as error:
         report.warnings.append(f"Search is not up to date: {error.sentence()}")

@@ -142,13 +142,13 @@ def _is_of(cwd: str, scope: str) -> bool:
     return place.exists and (place.identity in (None, scope) or scope.startswith("/"))
 
 
-def _unused(store: MemoryStore, known: list[KnownEntry]) -> Iterator[Finding]:
+def _unused(store: MemoryStore, entries: list[KnownEntry]) -> Iterator[Finding]:
     """Yield old entries that nobody asked for; what a person wrote or pinned never ages."""
     if not store.home.has_index():
         return
     days = store.home.settings.memory.max_unused_days
     cutoff = store.home.now_s() - days * _DAY
-    for each in known:
+    for each in entries:
         entry = each.entry
         by_hand = entry.pinned or any(source.note for source in entry.sources)
         if not (by_hand or each.retrieved or each.cited) and entry.last_seen_s < cutoff:

@@ -54,7 +54,7 @@ async def why(store: MemoryStore, text: str) -> Why:
     Raises:
         BadInput: nothing in memory is meant.
     """
-    chosen, others = single_entry(text, await store.known())
+    chosen, others = single_entry(text, await store.known_entries())
     taught = await anyio.to_thread.run_sync(raw_memories.read, store.home.path)
     by_thread = {each.thread_id: each for each in taught}
     names = raw_memories.stems(taught)

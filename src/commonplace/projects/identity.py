@@ -1,4 +1,4 @@
-"""Which repository a folder is in, as its files tell: the remote `origin`, else the first commit.
+"""The identity of a folder's repository, read from its files: the remote `origin`, else the first commit.
 
 The files of `.git` are read here and nothing is run, so that no hook, filter or configured program of a repository that
 somebody else prepared can come into play. Nothing is ever written, and whatever is damaged, unborn or cut short is no

@@ -1,4 +1,4 @@
-"""Whom a memory is for: the project that a thread belongs to, and what is never learned from.
+"""Scopes: the project that a thread belongs to, and the threads that are never learned from.
 
 A project is known by its repository's identity, never by the bare working directory: the disk says which repository a
 folder is in; where it does not, threads that noted an identity there do. What is settled depends on what is known, not

@@ -1,8 +1,8 @@
-"""Response items: what a model said, was told, called or got back.
+"""Response items: messages, reasoning, tool calls and their outputs.
 
-The item that is stored and sent is always the JSON object as it was written; the structs here are *views* that
-name the fields our code looks at. Unknown fields are ignored by a view and kept in the object, unknown kinds
-become `Other`, so nothing is lost by passing through this program.
+The item that is stored and sent is always the JSON object as it was written; the structs here are *views* that name the
+fields our code looks at. Unknown fields are ignored by a view and kept in the object, unknown kinds become `Other`, so
+nothing is lost by passing through this program.
 
 Invariant: `view` never builds more than the fields it names, however large the object is.
 """

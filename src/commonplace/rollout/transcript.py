@@ -72,7 +72,7 @@ class Transcript(msgspec.Struct):
     """The time of the newest line."""
 
 
-def tell(ledger: Ledger, log: SkipLog, *, with_items: bool = False) -> Transcript:
+def read_transcript(ledger: Ledger, log: SkipLog, *, with_items: bool = False) -> Transcript:
     """Read a thread from its first line to its last (raises LedgerError)."""
     fold = _TranscriptFold(log, with_items=with_items)
     for _, line in chain.forward(ledger, log):

@@ -76,18 +76,18 @@ def choose_passages(index: SegmentIndex, ranked: RankedPassages, limit: int) -> 
 
 
 def of_sessions(
-    index: SegmentIndex, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
+    index: SegmentIndex, ranked: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
 ) -> list[ScoredHit]:
     """Read the messages of ranked passages and their replies."""
     wanted: dict[str, set[int]] = {}
-    replies = {each.number: reply_of(index, each.number) for each in found}
-    for each in found:
+    replies = {each.number: reply_of(index, each.number) for each in ranked}
+    for each in ranked:
         row = rows.get(index.document(each.number).id)
         if row is not None:
             numbers = [each.number, *([reply] if (reply := replies[each.number]) is not None else [])]
             wanted.setdefault(row["path"], set()).update(int(index.offset[number]) for number in numbers)
     said = {path: passages.read(Path(path), sorted(offsets)) for path, offsets in wanted.items()}
-    hits = ((each, _session(index, each, replies[each.number], rows, said, clean)) for each in found)
+    hits = ((each, _session(index, each, replies[each.number], rows, said, clean)) for each in ranked)
     return [(each, hit) for each, hit in hits if hit is not None]
 
 

@@ -105,7 +105,7 @@ async def _merge(database: Database, root: str, shelf: Shelf, chosen: list[str])
 
     def read(segment_id: str, first: int, last: int) -> dict[int, bytes]:
         def body(tx: Transaction) -> dict[int, bytes]:
-            return postings.between(tx, segment_id, first, last)
+            return postings.bucket_range(tx, segment_id, first, last)
 
         return anyio.from_thread.run(database.read, body)
 

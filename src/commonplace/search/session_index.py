@@ -29,12 +29,12 @@ async def refresh(home: Home, progress: Progress | None = None) -> int:
     now_ns = int(home.now().timestamp() * 1e9)
 
     def look(tx: Transaction) -> tuple[list[Row], list[str], bool]:
-        rows = [row for row in postings.stale(tx, root) if _is_due(row, now_ns)]
-        return rows, postings.gone(tx, root), is_outdated(tx, root, "sessions")
+        rows = [row for row in postings.changed_threads(tx, root) if _is_due(row, now_ns)]
+        return rows, postings.removed_threads(tx, root), is_outdated(tx, root, "sessions")
 
     stale, gone, old = await database.read(look)
     if old:
-        await database.write(lambda tx: postings.outdated(tx, root, "sessions", analysis.VERSION))
+        await database.write(lambda tx: postings.remove_outdated(tx, root, "sessions", analysis.VERSION))
         stale, gone, _ = await database.read(look)
     if gone:
         await database.write(lambda tx: postings.drop(tx, root, "sessions", gone))

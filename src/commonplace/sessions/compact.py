@@ -122,10 +122,10 @@ async def write(
     return _report(made)
 
 
-def _payload(made: CompactionResult, window: WindowIdentity, now: datetime) -> dict[str, Any]:
+def _payload(result: CompactionResult, window: WindowIdentity, now: datetime) -> dict[str, Any]:
     return {
-        "message": made.message,
-        "replacement_history": [msgspec.json.decode(raw) for raw in made.items],
+        "message": result.message,
+        "replacement_history": [msgspec.json.decode(raw) for raw in result.items],
         "window_number": window.number + 1,
         "first_window_id": window.first_id or window.id,
         "previous_window_id": window.id,
@@ -146,15 +146,15 @@ async def _compacted(
     return _CompactionState(await compaction.compact(found.history.entries, tally, options, by), found.window)
 
 
-def _report(made: CompactionResult) -> CompactionReport:
-    kept = [msgspec.Raw(raw) for raw in made.items]
+def _report(result: CompactionResult) -> CompactionReport:
+    kept = [msgspec.Raw(raw) for raw in result.items]
     return CompactionReport(
-        made.status,
-        made.tokens_before,
-        made.tokens_after,
+        result.status,
+        result.tokens_before,
+        result.tokens_after,
         kept,
-        made.digest,
-        made.score,
-        made.fallback,
-        made.contract,
+        result.digest,
+        result.score,
+        result.fallback,
+        result.contract,
     )

@@ -1,4 +1,4 @@
-"""Looking at a thread: what the model would get, what happened, whether every byte is sound. Nothing is changed."""
+"""Inspecting a thread: its context, its transcript, and whether every byte is sound. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def context(ledger: Ledger, store: BlobStore) -> Context:
 
 
 def show(ledger: Ledger, *, with_items: bool) -> Shown:
-    """Tell a thread."""
+    """Return the transcript of a thread, as `sessions show` prints it."""
     log = SkipLog()
-    told = transcript.tell(ledger, log, with_items=with_items)
+    told = transcript.read_transcript(ledger, log, with_items=with_items)
     meta = ledger.meta
     return Shown(
         thread_id=meta.id,

@@ -1,4 +1,4 @@
-"""From what a person typed to a session file: an id, the beginning of one, a name, or a path.
+"""Resolving what a person typed to a session file: an id, the beginning of one, a name, or a path.
 
 Files inside our home are ours; all others are foreign: read, referred to, forked, never changed.
 """

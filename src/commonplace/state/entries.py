@@ -8,7 +8,7 @@ from typing import Any
 from commonplace.state.database import Row, Transaction
 
 
-def mirrored(tx: Transaction, root: str) -> str | None:
+def mirrored_fingerprint(tx: Transaction, root: str) -> str | None:
     """Return the fingerprint of the memory that the entries mirror."""
     rows = tx.query("memories.get", root=root)
     return rows[0]["fingerprint"] if rows else None
@@ -37,7 +37,7 @@ def get(tx: Transaction, root: str, entry_id: str) -> Row | None:
     return rows[0] if rows else None
 
 
-def hidden(tx: Transaction, root: str) -> set[str]:
+def omitted_entries(tx: Transaction, root: str) -> set[str]:
     """Return the entries of a memory for which its file had no room."""
     return {row["entry_id"] for row in tx.query("entries.hidden", root=root)}
 

@@ -21,7 +21,7 @@ def read(is_shunned: bool, files: list[FoundFile], old: list[Row | None], home: 
     """Survey files; if `is_shunned`, read them whole, so that the survey tells whether external content counts."""
     rows = read_all(files, old, str(home.resolve()), complete or is_shunned)
     told = [row for row in rows if row.external_s is not None]
-    times = decisions.enabled(home) if is_shunned and told else {}
+    times = decisions.enabled_since(home) if is_shunned and told else {}
     allowed = {key: moment.timestamp() for key, text in times.items() if (moment := parse_time(text))}
     for row in told:
         if not is_shunned or (row.external_s or 0) <= allowed.get(row.values["thread_id"], -1):

@@ -152,11 +152,11 @@ def _why_not(row: Row | None, now: int) -> ClaimRefusal:
     return ClaimRefusal.RUNNING
 
 
-def succeed(tx: Transaction, claim: Claim, found: outputs.Output, *, root: str, now: int) -> bool:
+def succeed(tx: Transaction, claim: Claim, output: outputs.Output, *, root: str, now: int) -> bool:
     """Store the output of a thread and request a consolidation; return False if the claim is lost."""
     if not tx.execute("jobs.succeed", watermark=claim.watermark, now=now, **claim.values()):
         return False
-    outputs.put(tx, claim.job_key, claim.watermark, found, now=now)
+    outputs.put(tx, claim.job_key, claim.watermark, output, now=now)
     tx.execute("threads.learned", thread_id=claim.job_key, watermark=claim.watermark)
     consolidation_jobs.enqueue(tx, root, claim.watermark)
     return True

@@ -42,31 +42,31 @@ def get(tx: Transaction, thread_id: str) -> Row | None:
     return rows[0] if rows else None
 
 
-def put(tx: Transaction, thread_id: str, watermark: int, found: Output, *, now: int) -> bool:
+def put(tx: Transaction, thread_id: str, watermark: int, output: Output, *, now: int) -> bool:
     """Store an extraction unless a newer one is there; usage, pins and selection are kept."""
     changed = tx.execute(
         "outputs.put",
         thread_id=thread_id,
         source_updated_at=watermark,
-        raw_memory=found.raw_memory,
-        rollout_summary=found.rollout_summary,
-        rollout_slug=found.rollout_slug,
-        lessons=found.lessons,
-        is_empty=int(found.is_empty),
+        raw_memory=output.raw_memory,
+        rollout_summary=output.rollout_summary,
+        rollout_slug=output.rollout_slug,
+        lessons=output.lessons,
+        is_empty=int(output.is_empty),
         now=now,
     )
     return changed > 0
 
 
-def replace(tx: Transaction, thread_id: str, found: Output, *, now: int) -> None:
+def replace(tx: Transaction, thread_id: str, output: Output, *, now: int) -> None:
     """Replace the texts of an extraction by others of the same session, or by an empty one."""
     row = get(tx, thread_id)
     if row is None:
         return
-    if found.is_empty:
+    if output.is_empty:
         tx.execute("outputs.delete", thread_id=thread_id)
     else:
-        put(tx, thread_id, row["source_updated_at"], found, now=now)
+        put(tx, thread_id, row["source_updated_at"], output, now=now)
 
 
 def everything(tx: Transaction) -> dict[str, Output]:

@@ -66,7 +66,7 @@ def buckets(tx: Transaction, wanted: Iterable[tuple[str, int]]) -> dict[tuple[st
     return found
 
 
-def between(tx: Transaction, segment_id: str, first: int, last: int) -> dict[int, bytes]:
+def bucket_range(tx: Transaction, segment_id: str, first: int, last: int) -> dict[int, bytes]:
     """Return the postings of a range of a segment's buckets, for merging."""
     rows = tx.query("postings.between", segment_id=segment_id, first=first, last=last)
     return {row["bucket"]: row["data"] for row in rows}
@@ -154,7 +154,7 @@ def sizes(tx: Transaction, root: str, shelf: Shelf) -> list[Row]:
     return tx.query("segments.sizes", root=root, shelf=shelf)
 
 
-def outdated(tx: Transaction, root: str, shelf: Shelf, version: int) -> int:
+def remove_outdated(tx: Transaction, root: str, shelf: Shelf, version: int) -> int:
     """Delete segments that another version of the analysis made; return how many there were."""
     old = [row["segment_id"] for row in sizes(tx, root, shelf) if row["version"] != version]
     for segment_id in old:
@@ -170,17 +170,17 @@ def stamps(tx: Transaction, root: str, shelf: Shelf) -> dict[str, DocumentStamp]
     return {row["document"]: DocumentStamp(row["document"], row["size"], row["mtime_ns"]) for row in rows}
 
 
-def stale(tx: Transaction, root: str) -> list[Row]:
+def changed_threads(tx: Transaction, root: str) -> list[Row]:
     """Return the threads whose file is not indexed yet, or changed since."""
     return tx.query("indexed.stale", root=root)
 
 
-def gone(tx: Transaction, root: str) -> list[str]:
+def removed_threads(tx: Transaction, root: str) -> list[str]:
     """Return the threads that are indexed and no longer listed."""
     return [row["document"] for row in tx.query("indexed.gone", root=root)]
 
 
-def chosen(tx: Transaction, root: str, *, project: str | None = None, learned: bool = False) -> set[str]:
+def visible_threads(tx: Transaction, root: str, *, project: str | None = None, learned: bool = False) -> set[str]:
     """Return the threads that a search may show: those of one project, or only those that memory may use."""
     filters = [name for name, wanted in (("project", project is not None), ("learned", learned)) if wanted]
     values = {"root": root} | ({"project": project} if project is not None else {})

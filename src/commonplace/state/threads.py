@@ -215,7 +215,7 @@ class ThreadIndex:
 
         await self._database.write(body)
 
-    async def lists(self, home: Path, path: Path) -> bool:
+    async def is_listed(self, home: Path, path: Path) -> bool:
         """Say whether a home lists a file."""
         root, name = str(home.resolve()), str(path.resolve())
         return await self._database.read(lambda tx: _row_of(tx, root, name)) is not None
@@ -226,7 +226,7 @@ class ThreadIndex:
         row = await self._database.read(lambda tx: _row_of(tx, root, name))
         return row["project"] if row is not None else None
 
-    async def let_go(self, home: Path, path: Path, reason: str) -> None:
+    async def release(self, home: Path, path: Path, reason: str) -> None:
         """Remove a file from a home's listing permanently, though the file still exists."""
         root, name = str(home.resolve()), str(path.resolve())
 
@@ -238,14 +238,14 @@ class ThreadIndex:
 
         await self._database.write(body)
 
-    async def retell(self, home: Path) -> int:
+    async def mask_texts(self, home: Path) -> int:
         """Mask forgotten words in every row of a home's listing, as for new files; return how many rows changed."""
         root, mask = str(home.resolve()), await anyio.to_thread.run_sync(self._mask, home)
         if mask is None:
             return 0
         known = await self._database.read(lambda tx: tx.query("threads.texts", home=root))
         told = [
-            {"home": root, **row, "title": _told(row["title"], mask), "preview": mask(row["preview"])} for row in known
+            {"home": root, **row, "title": _clean(row["title"], mask), "preview": mask(row["preview"])} for row in known
         ]
         changed = [new for old, new in zip(known, told, strict=True) if {**old, "home": root} != new]
         await self._database.write(lambda tx: tx.execute_many("threads.retell", changed) if changed else None)
@@ -304,11 +304,11 @@ def _masked(rows: list[FileRow], mask: Mask | None) -> list[FileRow]:
     if mask is None:
         return rows
     for row in rows:
-        row.values["title"], row.values["preview"] = _told(row.values["title"], mask), mask(row.values["preview"])
+        row.values["title"], row.values["preview"] = _clean(row.values["title"], mask), mask(row.values["preview"])
     return rows
 
 
-def _told(text: str | None, mask: Mask | None) -> str | None:
+def _clean(text: str | None, mask: Mask | None) -> str | None:
     return mask(text) if text and mask is not None else text
 
 

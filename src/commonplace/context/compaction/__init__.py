@@ -127,7 +127,7 @@ class _ReplacementBuilder:
         asked = self._kept_request()
         left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
         budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]
-        digest = digests.smallest(self._tally, budgets, known=self._known)
+        digest = digests.smallest(self._tally, budgets, material=self._known)
         return self._result(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
 
     def _kept_request(self) -> tuple[list[bytes], int]:

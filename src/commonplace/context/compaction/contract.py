@@ -1,4 +1,4 @@
-"""The contract of a compaction, checked in code after every one, whoever wrote the summary."""
+"""The contract of a compaction, checked in code after every compaction."""
 
 from __future__ import annotations
 

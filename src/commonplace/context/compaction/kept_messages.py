@@ -1,4 +1,4 @@
-"""What of a history is kept word for word: the last request of the person, and recent messages of theirs."""
+"""The messages that a compaction keeps word for word: the person's last request, and recent messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction by the provider: what is sent, and what of the history stands beside its answer."""
+"""Compaction by the provider: which items are sent, and which items are kept beside the provider's answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Getting a summary out of a summariser that may fail, stall, say nothing or too much.
+"""Requesting a summary from a summariser that may fail, stall, return nothing or return too much.
 
 A history that does not fit is summarised in pieces, each with the handover of what came before. What comes back is
 data: it is stripped of citations and of anything that looks like a summary's own opening, and never believed about its

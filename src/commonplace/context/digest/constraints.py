@@ -1,4 +1,4 @@
-"""What a person laid down: sentences with must, never, only, instead of and the like, kept word for word."""
+"""Constraints: sentences of a person with must, never, only, instead of and the like, kept word for word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in a text: paths, symbols, tests, flags, commits and the like; what a session's next steps will speak of.
+"""Names in a text: paths, symbols, tests, flags, commits and the like, which the next steps of a session will use.
 
 A text falls into runs of the characters that names are made of, and the first rule that fits a run decides its kind. A
 run is judged once and remembered; so the vocabulary pays, not the text.

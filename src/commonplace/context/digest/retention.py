@@ -1,4 +1,4 @@
-"""How much a text keeps of what a session will need: names by their chance of later use, and what was laid down."""
+"""The retention score: how much a text keeps of what a session will need."""
 
 from __future__ import annotations
 

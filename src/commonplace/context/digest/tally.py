@@ -1,4 +1,4 @@
-"""What happened in a session, counted as it happens: which names occurred where and when, and which lines tell of them.
+"""The tally of a session: which names occurred where and when, and which lines mention them.
 
 A *step* is one message of the person, or one answer of the model with its calls and their outputs. Everything that a
 digest is made of is kept here per event: occurrences as plain numbers, and the lines that may be shown, the newest of
@@ -192,16 +192,16 @@ class Tally:
         self._answering = False
         self.step += 1
         self._turns.append(self.step)
-        said = TallyMessage(self.step, words)
-        self.said.append(said)
-        self.first_said = self.first_said or said
+        messages = TallyMessage(self.step, words)
+        self.said.append(messages)
+        self.first_said = self.first_said or messages
         self.last_user = frozenset(self._count(Channel.USER, _bounded(words)))
 
     def _fold(self, text: str) -> None:
         """Take in what an earlier summary says: of what it rests on, it may be all that is left."""
         self._count(Channel.ASSISTANT, _bounded(text))
         for sentence in sources.sentences(text):
-            self.sentences.append(self._told(sentence))
+            self.sentences.append(self._tally_line(sentence))
 
     def _assistant(self, text: str) -> None:
         if not text.strip():
@@ -212,7 +212,7 @@ class Tally:
             self.long_answer = self.answers[-1]
         self._count(Channel.ASSISTANT, _bounded(text))
         for sentence in sources.sentences(text):
-            self.sentences.append(self._told(sentence))
+            self.sentences.append(self._tally_line(sentence))
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
         line, _ = commands.of_call(name, arguments)
@@ -238,14 +238,14 @@ class Tally:
         self.commands[piece.normal] = CommandRun(self.step, piece.text, number)
         return piece.normal
 
-    def _edit(self, edit: Edit, found: Counter[int]) -> None:
+    def _edit(self, edit: Edit, counts: Counter[int]) -> None:
         file = self.names.count(edit.path)
         number = next((each for each in file if self.names.known[each].kind is Kind.PATH), None)
-        self.edited.extend(value for each in found for value in (each, self.step))
+        self.edited.extend(value for each in counts for value in (each, self.step))
         if number is not None:
             self.edit_counts[number] += 1
         for place, text in enumerate(edit.lines):
-            told = self._told(text, number)
+            told = self._tally_line(text, number)
             told.is_first = place < 2
             self.edits.append(told)
 
@@ -260,7 +260,7 @@ class Tally:
         self._recently(f"→ {body}" if body.strip() else "→", _RECENT_OUTPUT)
         errors = sources.error_lines(body) if not ok or (call.commands and not call.reads) else []
         for line in errors:
-            self.errors.append(self._told(line))
+            self.errors.append(self._tally_line(line))
         for normal in call.commands:
             ran = self.commands.get(normal)
             if ran is not None:
@@ -271,7 +271,7 @@ class Tally:
                 (each for each in self.names.count(call.reads) if self.names.known[each].kind is Kind.PATH), None
             )
             for line in sources.definitions(body):
-                self.definitions.append(self._told(line, file))
+                self.definitions.append(self._tally_line(line, file))
 
     def _recently(self, text: str, most: int) -> None:
         flat = text.strip()
@@ -295,13 +295,13 @@ class Tally:
                 if _SHORTEST_LINE <= len(flat) <= _LONGEST_LINE and (names := self.names.count(flat)):
                     yield TallyLine(output.step, flat, names=tuple(names))
 
-    def names_in(self, told: TallyLine) -> tuple[int, ...]:
+    def names_in(self, line: TallyLine) -> tuple[int, ...]:
         """Return the names in a line."""
-        if told.names is None:
-            told.names = tuple(self.names.count(told.text))
-        return told.names
+        if line.names is None:
+            line.names = tuple(self.names.count(line.text))
+        return line.names
 
-    def _told(self, text: str, file: int | None = None) -> TallyLine:
+    def _tally_line(self, text: str, file: int | None = None) -> TallyLine:
         return TallyLine(self.step, text, file)
 
     def _count(self, channel: Channel, text: str) -> Counter[int]:
@@ -309,11 +309,11 @@ class Tally:
         self._note(channel, found)
         return found
 
-    def _note(self, channel: Channel, found: Counter[int] | dict[int, int]) -> None:
-        self.ids.extend(found)
-        self.often.extend(min(times, MOST_EACH) for times in found.values())
-        self.steps.extend([self.step] * len(found))
-        self.channels.extend([channel] * len(found))
+    def _note(self, channel: Channel, counts: Counter[int] | dict[int, int]) -> None:
+        self.ids.extend(counts)
+        self.often.extend(min(times, MOST_EACH) for times in counts.values())
+        self.steps.extend([self.step] * len(counts))
+        self.channels.extend([channel] * len(counts))
 
 
 class _OpenCall(msgspec.Struct):

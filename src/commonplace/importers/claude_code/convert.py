@@ -215,13 +215,13 @@ class _Conversion:
         return [items.message("user", parts, noted, media)], said
 
     def _results(
-        self, thread: _Thread, record: ClaudeRecord, found: list[ContentBlock], origin: Origin
+        self, thread: _Thread, record: ClaudeRecord, content_blocks: list[ContentBlock], origin: Origin
     ) -> list[Payload]:
         """Return the outputs of tools, what a person said to them, and what the program put beside them."""
         folder = self.side_files if self.has_side_files else None
         made: list[Payload] = []
         parts: list[Part] = []
-        for block in found:
+        for block in content_blocks:
             if block.type == "tool_result":
                 made.append(content.output(block, origin, folder, thread.calls))
                 if said := content.reply(record, block):

@@ -70,9 +70,9 @@ class Log:
         """Whether no more events can be held."""
         return len(self.events) >= _MAX_EVENTS or self._names > _MAX_NAMES
 
-    def skip(self, found: Skipped) -> None:
+    def skip(self, skipped: Skipped) -> None:
         """Note a stretch that cannot be used."""
-        self._note("skipped", RecordPosition(found.offset, found.bytes), found.reason)
+        self._note("skipped", RecordPosition(skipped.offset, skipped.bytes), skipped.reason)
 
     def _note(self, kind: str, at: RecordPosition, key: str = "") -> None:
         self.events.append(LogEvent(kind, at, key))

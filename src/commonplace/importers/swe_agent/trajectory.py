@@ -123,8 +123,8 @@ def _history(run: TrajectoryDocument) -> tuple[Text | None, deque[msgspec.Raw]]:
     return asked, acts
 
 
-def _is_demo(said: _HistoryMessage) -> bool:
-    return bytes(said.is_demo) == b"true" or word_of(said.message_type) == "demonstration"
+def _is_demo(message: _HistoryMessage) -> bool:
+    return bytes(message.is_demo) == b"true" or word_of(message.message_type) == "demonstration"
 
 
 def _matching_message(step: _Step, acts: deque[msgspec.Raw]) -> _HistoryMessage | None:

@@ -66,7 +66,9 @@ class Consolidator(Protocol):
 class CuratingConsolidator(Protocol):
     """A consolidator that also lets a model improve the memory."""
 
-    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
+    async def curate(
+        self, material: ConsolidationInput, memory: ConsolidatedMemory, check: Check
+    ) -> ConsolidatedMemory:
         """Improve the memory's files; return what they hold.
 
         Raises:
@@ -190,7 +192,7 @@ async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> Consolida
         forgotten = Forgotten.load(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
         mirror = await phase.database.read(
-            lambda tx: _StoredMemory(entries.mirrored(tx, home), entries.hidden(tx, home))
+            lambda tx: _StoredMemory(entries.mirrored_fingerprint(tx, home), entries.omitted_entries(tx, home))
         )
         try:
             done = await _work(phase, claim, rows, mirror)

@@ -69,7 +69,7 @@ class _Plan(msgspec.Struct):
 
     def forgotten(self, home: Path) -> Forgotten:
         """Return everything that is forgotten once this plan is carried out."""
-        line = msgspec.convert({"time": self.time, "kind": "forget", **self.decision}, decisions.Decision)
+        line = msgspec.convert({"time": self.time, "kind": "forget", **self.decision}, decisions.DecisionLine)
         return Forgotten([*decisions.forgotten(home), line])
 
 
@@ -113,11 +113,11 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
 
     await database.write(body)
     status = await relearning.rebuild()
-    after = {each.entry.id for each in await store.known()}
+    after = {each.entry.id for each in await store.known_entries()}
     removed = sorted({*plan.before, *plan.meant} - after)
     await anyio.to_thread.run_sync(_rewrite_history, store.home.path)
     await database.write(lambda tx: _forget_rows(tx, store.home.key, removed))
-    await (await store.home.index()).retell(store.home.path)
+    await (await store.home.index()).mask_texts(store.home.path)
     await edits.scrub(store.home)
     if status not in _DONE:
         raise WorkspaceError(
@@ -166,7 +166,7 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
     await restore_outputs(store.home)
     database = await store.home.database()
     taught = await database.read(outputs.everything)
-    found = await store.known()
+    found = await store.known_entries()
     told = await anyio.to_thread.run_sync(notes.read, root)
     past = await anyio.to_thread.run_sync(history.read, store.home.path)
     matches = listing.matching_entries(wanted, found) if wanted else []
@@ -248,9 +248,9 @@ def _wordings(text: str) -> Iterator[str]:
         yield from _QUOTED.findall(text)
 
 
-def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
+def _lessons(thread_id: str, output: Output) -> list[SessionLesson]:
     source = RawMemory(
-        thread_id, 0, "", "", None, found.raw_memory, found.rollout_summary, found.rollout_slug, found.lessons
+        thread_id, 0, "", "", None, output.raw_memory, output.rollout_summary, output.rollout_slug, output.lessons
     )
     return lesson_parser.of_input(source, "")
 
@@ -335,7 +335,7 @@ async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> 
             now=now,
         )
     )
-    mirrored = await database.read(lambda tx: mirror.mirrored(tx, root))
+    mirrored = await database.read(lambda tx: mirror.mirrored_fingerprint(tx, root))
     left: list[Row] = [
         {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or outputs.of_row(row))} for row in rows
     ]

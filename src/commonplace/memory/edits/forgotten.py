@@ -89,7 +89,7 @@ class _Rule(msgspec.Struct):
 class Forgotten:
     """Recognises forgotten texts, and removes them from others."""
 
-    def __init__(self, lines: Iterable[decisions.Decision]) -> None:
+    def __init__(self, lines: Iterable[decisions.DecisionLine]) -> None:
         self._rules: list[_Rule] = []
         for line in lines:
             moment = parse_time(line.time)

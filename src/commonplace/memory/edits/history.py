@@ -66,11 +66,11 @@ def current(changes: Iterable[EntryChange]) -> dict[str, str]:
 
 
 def difference(
-    told: Iterable[EntryChange], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
+    changes: Iterable[EntryChange], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
 ) -> list[EntryChange]:
     """Return the changes that lead from the recorded state to these entries."""
-    told = list(told)
-    known, before_that = current(told), {change.entry_id for change in told}
+    changes = list(changes)
+    known, before_that = current(changes), {change.entry_id for change in changes}
     now = {entry.id: entry for entry in entries}
     taken = {old.id: new for old, new in replaced if old.id not in now}
     found: list[EntryChange] = []

@@ -91,7 +91,7 @@ def is_rewritten(path: str) -> bool:
 
 def _note_owned_skills(home: Path, root: Path, changed: Iterable[str], moment: datetime) -> None:
     """Note the skills that are a person's now; a folder that they emptied goes."""
-    known = decisions.owned(home)
+    known = decisions.owned_files(home)
     for path in sorted(changed):
         if path.startswith(f"{layout.SKILLS}/"):
             if path not in known:
@@ -100,16 +100,16 @@ def _note_owned_skills(home: Path, root: Path, changed: Iterable[str], moment: d
                 (root / path).parent.rmdir()
 
 
-def _write(home: Path, root: Path, found: list[_ChangedBullet], moment: datetime) -> list[str]:
+def _write(home: Path, root: Path, edits: list[_ChangedBullet], moment: datetime) -> list[str]:
     """Write the notes: first what is to go, so that what is to stay is newer."""
-    if not found:
+    if not edits:
         return []
     forgotten = Forgotten.load(home)
-    after = max((when for edit in found if (when := forgotten.forgotten_within(edit.now)) is not None), default=0)
+    after = max((when for edit in edits if (when := forgotten.forgotten_within(edit.now)) is not None), default=0)
     first = notes.moment(root, moment, after=after)
     made: list[str] = []
     known = notes.read(root)
-    for edit in sorted((_told_safely(each, forgotten) for each in found), key=lambda each: bool(each.now)):
+    for edit in sorted((_without_forgotten(each, forgotten) for each in edits), key=lambda each: bool(each.now)):
         if not (edit.was or edit.now) or _is_noted(edit, known):
             continue
         action: notes.Action = "change" if edit.was and edit.now else "remember" if edit.now else "forget"
@@ -120,7 +120,7 @@ def _write(home: Path, root: Path, found: list[_ChangedBullet], moment: datetime
     return made
 
 
-def _told_safely(edit: _ChangedBullet, forgotten: Forgotten) -> _ChangedBullet:
+def _without_forgotten(edit: _ChangedBullet, forgotten: Forgotten) -> _ChangedBullet:
     """Return an edit without texts that were forgotten before: no note may name them."""
     is_gone = bool(edit.was) and forgotten.forgotten_within(edit.was) is not None
     return _ChangedBullet("", edit.now, edit.scope) if is_gone else edit

@@ -17,11 +17,11 @@ _TASK: Final = re.compile(r"^### Task (\d+): (.+)$", re.MULTILINE)
 _SUMMARY_TASK: Final = re.compile(r"^## Task (\d+): (.+)$", re.MULTILINE)
 
 
-def problem(found: Output) -> str | None:
+def problem(output: Output) -> str | None:
     """Return what is wrong with an extraction; None if it is valid or empty."""
-    if not found.raw_memory or not found.rollout_summary:
+    if not output.raw_memory or not output.rollout_summary:
         return None
-    return _raw_memory(found.raw_memory) or _summary(found.rollout_summary) or _slug(found.rollout_slug)
+    return _raw_memory(output.raw_memory) or _summary(output.rollout_summary) or _slug(output.rollout_slug)
 
 
 def _raw_memory(text: str) -> str | None:

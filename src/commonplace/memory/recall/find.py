@@ -59,7 +59,7 @@ class Finder:
     async def refresh(self, progress: Progress | None = None, *, sessions: bool = True, memory: bool = True) -> None:
         """Bring the search index up to date."""
         if memory:
-            known = await self._store.known()
+            known = await self._store.known_entries()
             self._known = {each.entry.id: each for each in known}
             await _refresh(self._store, known)
         if sessions:
@@ -159,13 +159,13 @@ class Finder:
         return recipe.used * min(1.0, used / 10) + recipe.used * known.entry.pinned
 
 
-async def _refresh(store: MemoryStore, known: list[KnownEntry]) -> None:
+async def _refresh(store: MemoryStore, entries: list[KnownEntry]) -> None:
     """Bring the search index up to date with the entries and the summaries of single sessions."""
     root, database = store.home.key, await store.home.database()
     if await database.read(lambda tx: session_index.is_outdated(tx, root, "memory")):
-        await database.write(lambda tx: postings.outdated(tx, root, "memory", analysis.VERSION))
+        await database.write(lambda tx: postings.remove_outdated(tx, root, "memory", analysis.VERSION))
     before = await database.read(lambda tx: postings.stamps(tx, root, "memory"))
-    wanted = await anyio.to_thread.run_sync(_wanted, store.root, known, before)
+    wanted = await anyio.to_thread.run_sync(_wanted, store.root, entries, before)
     gone = sorted(before.keys() - wanted.keys())
     if gone:
         await database.write(lambda tx: postings.drop(tx, root, "memory", gone))
@@ -176,10 +176,10 @@ async def _refresh(store: MemoryStore, known: list[KnownEntry]) -> None:
         await index.merge_segments(database, root, "memory")
 
 
-def _wanted(root: Path, known: list[KnownEntry], before: dict[str, DocumentStamp]) -> dict[str, NewDocument]:
+def _wanted(root: Path, entries: list[KnownEntry], before: dict[str, DocumentStamp]) -> dict[str, NewDocument]:
     """Return every document of the memory, by name."""
     found: dict[str, NewDocument] = {}
-    for each in known:
+    for each in entries:
         entry = each.entry
         text = search_documents.digest(entry.text, *(source.quote for source in entry.sources))
         stamp = DocumentStamp(f"{search_documents.ENTRY}:{entry.id}", entry.last_seen_s, text)
@@ -195,7 +195,7 @@ def _wanted(root: Path, known: list[KnownEntry], before: dict[str, DocumentStamp
 
 def _hits(
     index: SegmentIndex,
-    found: list[RankedPassage],
+    ranked: list[RankedPassage],
     rows: Mapping[str, Row],
     known: Mapping[str, KnownEntry],
     root: Path,
@@ -203,7 +203,7 @@ def _hits(
 ) -> list[ScoredHit]:
     """Read entries and lines of summaries."""
     hits: list[ScoredHit] = []
-    for each in found:
+    for each in ranked:
         document = index.document(each.number)
         if document.kind == search_documents.ENTRY:
             if document.place in known:

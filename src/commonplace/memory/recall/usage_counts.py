@@ -148,11 +148,11 @@ def _receipt(found: list[ResolvedCitation], threads: list[str], unknown: list[Un
 
 
 async def _threads(
-    store: MemoryStore, names: list[str], known: list[Entry], shelf: WorkspaceFiles
+    store: MemoryStore, names: list[str], entries: list[Entry], shelf: WorkspaceFiles
 ) -> tuple[list[str], list[UnknownCitation]]:
     """Return the threads that ids name, and those ids that name none."""
     spelt = {name: citations.thread_of(name) for name in names}
-    there = {source.thread_id for entry in known for source in entry.sources}
+    there = {source.thread_id for entry in entries for source in entry.sources}
     wanted = list(dict.fromkeys(thread for thread in spelt.values() if thread is not None and thread not in there))
     listed = await _listed(store, wanted)
     raw = (await anyio.to_thread.run_sync(shelf.text, layout.RAW)) or "" if len(listed) < len(wanted) else ""

@@ -1,4 +1,4 @@
-"""From a text to its terms: the same way for what is searched and for what is asked.
+"""Analysis: a text becomes terms, in the same way for documents and for queries.
 
 A text falls into chunks (`src/auth.py`, `don't`, `parseHTML`), a chunk into terms: its parts, the humps of a part in
 camel case, and the whole chunk, so that an identifier is found by all of it and by any piece of it. Words are stemmed,

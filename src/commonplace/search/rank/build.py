@@ -1,4 +1,4 @@
-"""Building a segment: documents come in one by one, in memory that does not grow with how many there are.
+"""Building a segment: documents are added one by one, in memory that does not grow with their number.
 
 The text of a passage becomes the numbers of its chunks at once, at the speed of a regular expression; what they mean as
 terms is put together for all passages at the end, with arrays.

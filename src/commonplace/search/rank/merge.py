@@ -1,4 +1,4 @@
-"""Merging segments: the postings of several become those of one, and documents that are gone fall out.
+"""Merging segments: the postings of several become those of one, without dropped documents.
 
 Nothing is read from texts again. A share of the terms is merged at a time, so that memory holds no more than that.
 """

@@ -1,4 +1,4 @@
-"""The numbers that ranking rests on, in one place, so that each step can be switched off and measured."""
+"""The parameters of ranking, in one place, so that each step can be switched off and measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well each passage answers a question: its own words, what stands beside it, the session it stands in.
+"""Scoring passages against a query: by their own words, their neighbours, and the session they belong to.
 
 The recipe was measured on public corpora; every step is a few lines over arrays, with nothing but addition between
 them, so that each can be read, weighed and left out on its own.
@@ -133,10 +133,10 @@ def _named(index: SegmentIndex, question: str) -> Numbers | None:
     return chosen[index.speaker] if chosen.any() else None
 
 
-def _turns(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, average: float) -> _Evidence:
+def _turns(index: SegmentIndex, query: _WeightedQuery, recipe: Recipe, average: float) -> _Evidence:
     """Score each passage by its own words (BM25), and weigh which of the question's terms it holds."""
-    found = asked.found
-    idf = asked.idf[found.term]
+    found = query.found
+    idf = query.idf[found.term]
     length = index.length[found.passage]
     norm = recipe.k1 * (1 - recipe.b + recipe.b / max(average, 1e-9) * length)
     weight = idf * found.often * (recipe.k1 + 1) / (found.often + norm)
@@ -144,12 +144,12 @@ def _turns(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, average: 
     return _Evidence(own, np.bincount(found.passage, idf, index.size).astype(np.float32))
 
 
-def _spoken(index: SegmentIndex, asked: _WeightedQuery, own: Numbers, recipe: Recipe) -> Numbers:
+def _spoken(index: SegmentIndex, query: _WeightedQuery, own: Numbers, recipe: Recipe) -> Numbers:
     """Weigh who speaks and how: a person before an assistant, a statement before a question, whoever is named."""
     weighed = own * index.speech(recipe.assistant, recipe.question)
-    if asked.named is not None:
-        weighed += np.float32(recipe.speaker) * (asked.named & (own > 0))
-    if asked.asks_time:
+    if query.named is not None:
+        weighed += np.float32(recipe.speaker) * (query.named & (own > 0))
+    if query.asks_time:
         weighed += np.float32(recipe.time) * (index.is_dated & (own > 0))
     return weighed
 
@@ -167,10 +167,10 @@ def _spread(index: SegmentIndex, evidence: Numbers, recipe: Recipe) -> Numbers:
 
 
 def _sessions(
-    index: SegmentIndex, asked: _WeightedQuery, own: Numbers, recipe: Recipe, counts: Numbers | None
+    index: SegmentIndex, query: _WeightedQuery, own: Numbers, recipe: Recipe, counts: Numbers | None
 ) -> tuple[Numbers, Numbers]:
     """Score each document: as one text, and that plus its best turns."""
-    whole = _whole(index, asked, recipe, counts)
+    whole = _whole(index, query, recipe, counts)
     evidence = _spread(index, own * index.evidence(recipe.assistant_evidence), recipe)
     best = _best(evidence, _BEST_TURNS)
     documents = index.document_of[best]
@@ -185,9 +185,9 @@ def _sessions(
     return whole, whole + recipe.best_turns * turns
 
 
-def _whole(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, counts: Numbers | None) -> Numbers:
+def _whole(index: SegmentIndex, query: _WeightedQuery, recipe: Recipe, counts: Numbers | None) -> Numbers:
     """Score each document as if it were one text (BM25 with documents as what is counted)."""
-    found, terms, documents = asked.found, len(asked.idf), len(index.documents)
+    found, terms, documents = query.found, len(query.idf), len(index.documents)
     lengths = index.lengths if counts is None or counts is index.live() else index.document_lengths(counts)
     number = np.count_nonzero(lengths)
     average = lengths.sum() / max(number, 1)
@@ -225,31 +225,31 @@ def _best(scores: Numbers, count: int) -> Numbers:
     return chosen[np.argsort(-scores[chosen], kind="stable")][:count]
 
 
-def _present(index: SegmentIndex, asked: _WeightedQuery, best: Numbers, shift: int) -> Numbers:
+def _present(index: SegmentIndex, query: _WeightedQuery, best: Numbers, shift: int) -> Numbers:
     """Return, for each term and candidate, whether the passage that stands so far from it holds the term."""
     beside = best + shift
     inside = (beside >= 0) & (beside < index.size)
     beside = np.where(inside, beside, 0)
     inside &= index.document_of[beside] == index.document_of[best]
-    held = np.zeros((len(asked.idf), len(best)), bool)
-    for term, (first, count) in enumerate(zip(asked.found.starts, asked.found.counts, strict=True)):
+    held = np.zeros((len(query.idf), len(best)), bool)
+    for term, (first, count) in enumerate(zip(query.found.starts, query.found.counts, strict=True)):
         if count:
-            where = asked.found.passage[first : first + count]
+            where = query.found.passage[first : first + count]
             at = np.minimum(np.searchsorted(where, beside), count - 1)
             held[term] = (where[at] == beside) & inside
     return held
 
 
-def _window(index: SegmentIndex, asked: _WeightedQuery, best: Numbers) -> Numbers:
+def _window(index: SegmentIndex, query: _WeightedQuery, best: Numbers) -> Numbers:
     """Weigh the terms that stand in a passage, and half of those that stand only beside it."""
-    here = _present(index, asked, best, 0)
-    beside = _present(index, asked, best, -1) | _present(index, asked, best, 1)
-    return asked.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
+    here = _present(index, query, best, 0)
+    beside = _present(index, query, best, -1) | _present(index, query, best, 1)
+    return query.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
 
 
 def _rerank(
     index: SegmentIndex,
-    asked: _WeightedQuery,
+    query: _WeightedQuery,
     best: Numbers,
     first: Numbers,
     turn: _Evidence,
@@ -258,16 +258,16 @@ def _rerank(
     weights: RerankWeights,
 ) -> Numbers:
     """Order the candidates once more, by what is known of each."""
-    matched = np.count_nonzero(_present(index, asked, best, 0) & (asked.idf > 0)[:, None], axis=0)
+    matched = np.count_nonzero(_present(index, query, best, 0) & (query.idf > 0)[:, None], axis=0)
     final = weights.first * first
-    final += weights.session * whole[index.document_of[best]] / asked.total
-    final += weights.covered * turn.covered[best] / asked.total
-    final += weights.window * window / asked.total
+    final += weights.session * whole[index.document_of[best]] / query.total
+    final += weights.covered * turn.covered[best] / query.total
+    final += weights.window * window / query.total
     final += weights.user * index.is_user[best]
-    final += weights.matched * matched / max(asked.known, 1)
+    final += weights.matched * matched / max(query.known, 1)
     final += weights.question * index.is_question[best]
-    if asked.asks_time:
+    if query.asks_time:
         final += weights.dated * index.is_dated[best]
-    if asked.named is not None:
-        final += weights.speaker * asked.named[best]
+    if query.named is not None:
+        final += weights.speaker * query.named[best]
     return final

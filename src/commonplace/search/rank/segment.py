@@ -124,15 +124,15 @@ class Postings(msgspec.Struct):
         return sum(each.nbytes for each in (self.keys, self.ends, self.passage, self.often))
 
 
-def pack_bucket(found: Postings, passages: int) -> bytes:
+def pack_bucket(postings: Postings, passages: int) -> bytes:
     """Return the postings of a bucket's terms as bytes."""
     return b"".join(
         (
-            len(found.keys).to_bytes(4, "little"),
-            found.keys.astype("<u8").tobytes(),
-            found.ends.astype("<u4").tobytes(),
-            found.passage.astype("<u2" if passages <= _SMALL else "<u4").tobytes(),
-            found.often.astype("<u1").tobytes(),
+            len(postings.keys).to_bytes(4, "little"),
+            postings.keys.astype("<u8").tobytes(),
+            postings.ends.astype("<u4").tobytes(),
+            postings.passage.astype("<u2" if passages <= _SMALL else "<u4").tobytes(),
+            postings.often.astype("<u1").tobytes(),
         )
     )
 

@@ -1,4 +1,4 @@
-"""Segments, opened: all passages under one numbering, and the postings of a question's terms.
+"""Open segments: all passages under one numbering, and the postings of a query's terms.
 
 It reads nothing itself: `wants` says which buckets a question needs, `hold` takes them, and they are kept while there
 is room. A mask says which passages count; what is deleted, of another project or too old is as if it were not there, in

@@ -145,14 +145,14 @@ def _prompt(given: str | None) -> str:
     return f"{written}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if piped.strip() else written
 
 
-async def _run(book: Book, asked: ExecRequest) -> int:
+async def _run(book: Book, request: ExecRequest) -> int:
     from commonplace.agent import events
     from commonplace.agent import user_input as inputs
 
-    given = inputs.text(asked.prompt or "", asked.images, _schema(asked.schema))
-    _check_output(asked.output)
-    thread = await _thread(book, asked)
-    shown = _OutputGuard(_JsonOut() if asked.json else _TextOut())
+    given = inputs.text(request.prompt or "", request.images, _schema(request.schema))
+    _check_output(request.output)
+    thread = await _thread(book, request)
+    shown = _OutputGuard(_JsonOut() if request.json else _TextOut())
     shown.opening(thread)
     thread.listen(shown.take)
     book.tasks.start_soon(_signals, thread)
@@ -161,8 +161,8 @@ async def _run(book: Book, asked: ExecRequest) -> int:
     shown.closing(end)
     if not isinstance(end, events.TurnCompleted):
         return 1
-    if asked.output is not None:
-        await anyio.Path(asked.output).write_text(end.message or "", "utf-8")
+    if request.output is not None:
+        await anyio.Path(request.output).write_text(end.message or "", "utf-8")
     return 0
 
 
@@ -172,23 +172,23 @@ def _check_output(path: Path | None) -> None:
         raise BadInput(f"{path} cannot be written.", hint="Give a file in a folder that exists.")
 
 
-async def _thread(book: Book, asked: ExecRequest) -> Thread:
-    if asked.action == "start":
-        return await book.start(**asked.wishes)
-    if asked.wishes["ephemeral"]:
+async def _thread(book: Book, request: ExecRequest) -> Thread:
+    if request.action == "start":
+        return await book.start(**request.wishes)
+    if request.wishes["ephemeral"]:
         raise BadInput("A session that is gone on with is written to.", hint="Leave --ephemeral out.")
-    name = asked.thread or await _newest(book, asked)
-    if asked.action == "fork":
-        await book.check(**asked.wishes)
+    name = request.thread or await _newest(book, request)
+    if request.action == "fork":
+        await book.check(**request.wishes)
         name = (await book.sessions.fork(name)).thread_id
-    return await book.resume(name, **asked.wishes)
+    return await book.resume(name, **request.wishes)
 
 
-async def _newest(book: Book, asked: ExecRequest) -> str:
+async def _newest(book: Book, request: ExecRequest) -> str:
     """Return the newest session of ours, in this folder or in any."""
     from commonplace.sessions import index
 
-    return (await index.newest_thread(book.state, None if asked.everywhere else asked.cwd)).thread_id
+    return (await index.newest_thread(book.state, None if request.everywhere else request.cwd)).thread_id
 
 
 async def _signals(thread: Thread) -> None:

@@ -1,4 +1,4 @@
-"""What learning came to, for people: what was learned, for which project, and what was left out and why."""
+"""The report of learning for people: what was learned, for which project, and what was left out and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`commonplace mcp`: serve the memory to other agents, and tell them about it.
+"""`commonplace mcp`: serves the memory to other agents, and registers the server with them.
 
 The server is loaded by what it is asked to do: a client waits for the first answer on stdin, and whatever is imported
 before that is waited for too.

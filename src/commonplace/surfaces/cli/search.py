@@ -66,7 +66,7 @@ def sessions(
     batch: bool,
     as_json: bool,
 ) -> int:
-    """Find what was said: ranked by how well it answers, with the answer that it got."""
+    """Search sessions: messages, ranked by how well they answer, with their replies."""
     if batch == (query is not None):
         raise click.UsageError(
             "Give a QUERY, or --batch and queries on stdin." if not batch else "--batch has no QUERY."
@@ -166,7 +166,7 @@ def _error(error: CommonplaceError) -> dict[str, Any]:
 def memory(
     query: str, limit: int, project: str | None, since: str | None, exact: bool, ignore_case: bool, as_json: bool
 ) -> None:
-    """Find what was learned: entries, and lines of the summaries of single sessions."""
+    """Search the memory: entries, and lines of the summaries of single sessions."""
     if ignore_case and not exact:
         raise click.UsageError("--ignore-case goes with --exact; ranked search never looks at case.")
     if exact and since:
@@ -213,11 +213,11 @@ def read(path: str, first: int, lines: int | None, project: str | None, as_json:
         output.say(found.content.removesuffix("\n"))
 
 
-def _show(found: list[Hit]) -> None:
+def _show(hits: list[Hit]) -> None:
     """Print hits as people read them: where, when, what, and what was answered."""
-    if not found:
+    if not hits:
         output.say("Nothing was found.")
-    for hit in found:
+    for hit in hits:
         when = (hit.time or "")[:10]
         where = hit.entry_id if isinstance(hit.entry_id, str) else None
         where = where or (f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else f"{hit.thread_id} turn {hit.turn}")

@@ -44,7 +44,7 @@ def done(result: dict[str, Any], sentence: str, *, as_json: bool) -> None:
 
 @click.group("sessions")
 def command() -> None:
-    """Session files: list, show, resume from, fork, verify.
+    """List, show, search, fork, import and verify sessions.
 
     THREAD is a thread id, the beginning of one, a name, or the path of a session file.
     """
@@ -113,7 +113,7 @@ def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
 @click.option("--items", "with_items", is_flag=True, help="Also every item of the record.")
 @output.json_option
 def show(thread: str, home: Path | None, with_items: bool, as_json: bool) -> None:
-    """Tell a thread: what was said, what was called, where it was compacted."""
+    """Show a thread: its messages, calls and compactions."""
     shown = call(lambda sessions: sessions.show(thread, home, with_items=with_items))
     if as_json:
         output.print_json(shown)

@@ -1,4 +1,4 @@
-"""Starting and ending the server: one book for everybody who asks, and work that nobody waits for.
+"""Starting and ending the server: one book serves all clients, and background work ends with it.
 
 Nothing is opened or read before the first call of a tool, so that a client gets its first answer at once, and so that
 settings or a database that cannot be used become an answer and not the end of the server.

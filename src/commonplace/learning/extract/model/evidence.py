@@ -154,11 +154,11 @@ def _first(texts: list[_Text], wanted: str) -> _Text | None:
     return next((text for text in texts if (wanted in text.bare if is_long else wanted == text.bare)), None)
 
 
-def _original(found: _Text, wanted: str) -> str:
+def _original(text: _Text, wanted: str) -> str:
     """Return the words as they stand in the session."""
-    start = found.bare.index(wanted)
-    places = [place for place, letter in enumerate(found.text) if not letter.isspace()]
-    return found.text[places[start] : places[start + len(wanted) - 1] + 1]
+    start = text.bare.index(wanted)
+    places = [place for place, letter in enumerate(text.text) if not letter.isspace()]
+    return text.text[places[start] : places[start + len(wanted) - 1] + 1]
 
 
 def _of_event(event: ViewEvent) -> Iterator[_Text]:

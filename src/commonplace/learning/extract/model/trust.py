@@ -150,20 +150,20 @@ class Judge:
     def _is_persons(self, text: str) -> bool:
         """Say whether a meaning is made of the person's words."""
         words = similarity.words(text)
-        return words.exact <= self._said and _is_mostly(words.about, self._said)
+        return words.exact <= self._user_words and _is_mostly(words.about, self._user_words)
 
     def _is_grounded(self, text: str) -> bool:
         """Say whether what a bullet tells to do was said by the person or done."""
         words = similarity.words(text)
-        return words.exact <= self._done and _is_mostly(words.about, self._done)
+        return words.exact <= self._command_words and _is_mostly(words.about, self._command_words)
 
     @cached_property
-    def _said(self) -> frozenset[str]:
+    def _user_words(self) -> frozenset[str]:
         return _words(self._session.user_lines)
 
     @cached_property
-    def _done(self) -> frozenset[str]:
-        return self._said | _words(self._session.command_lines)
+    def _command_words(self) -> frozenset[str]:
+        return self._user_words | _words(self._session.command_lines)
 
     def _is_sayable(self, text: str) -> bool:
         return not exclusions.is_unfit(text) and (not _is_telling(text, _TELLS) or self._is_grounded(text))

@@ -20,9 +20,9 @@ class VerifiedTask(msgspec.Struct):
 
     name: str
     outcome: str
-    learned: list[VerifiedBullet] = []
+    memory_bullets: list[VerifiedBullet] = []
     """The bullets of `raw_memory`."""
-    told: list[VerifiedBullet] = []
+    summary_bullets: list[VerifiedBullet] = []
     """The bullets of `rollout_summary`, its steps among them."""
 
 
@@ -40,4 +40,4 @@ class VerifiedSession(msgspec.Struct):
     @property
     def is_empty(self) -> bool:
         """Whether no bullet is left."""
-        return not any(task.learned for task in self.tasks)
+        return not any(task.memory_bullets for task in self.tasks)

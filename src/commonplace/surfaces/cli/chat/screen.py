@@ -1,4 +1,4 @@
-"""The terminal: a line to type in that stays at the bottom, and above it whatever was printed.
+"""The terminal: an input line that stays at the bottom, and printed text above it.
 
 One prompt_toolkit application runs as long as the conversation, so the terminal is in one mode all the time: what is
 typed while the agent works is taken, and Ctrl-C is a key, never a signal that hits something half done. What is
