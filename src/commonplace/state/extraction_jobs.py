@@ -28,6 +28,10 @@ _PAGE: Final = 64
 """How many are read at a time: a claim takes a few, and holds up everybody else while it looks."""
 
 
+def _any(row: Row) -> bool:
+    return True
+
+
 class Terms(msgspec.Struct, frozen=True):
     """What a start may claim."""
 
@@ -43,6 +47,8 @@ class Terms(msgspec.Struct, frozen=True):
     """The thread that is talking right now."""
     limits: Limits | None = None
     scan: int = SCAN_LIMIT
+    wanted: Callable[[Row], bool] = _any
+    """Whether a thread may be claimed; settings exclude some."""
 
 
 class Extraction(msgspec.Struct, frozen=True):
@@ -62,9 +68,8 @@ def claim_next(
     new_token: Callable[[], str],
     *,
     now: int,
-    wanted: Callable[[Row], bool] = lambda _: True,
 ) -> list[Extraction]:
-    """Claim up to `max_claims` threads that need work; `wanted` leaves out what settings exclude."""
+    """Claim up to `max_claims` threads that need work."""
     if terms.max_claims <= 0 or terms.scan <= 0:
         return []
     tx.serialise("claims")
@@ -75,7 +80,7 @@ def claim_next(
     for row in _candidates(tx, terms, now) if room > 0 else ():
         if len(claimed) >= room or looked_at >= terms.scan:
             break
-        if row["source"] not in LEARNED_SOURCES or not wanted(row):
+        if row["source"] not in LEARNED_SOURCES or not terms.wanted(row):
             continue
         looked_at += 1
         found = claim_thread(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
@@ -86,9 +91,9 @@ def claim_next(
     return claimed
 
 
-def is_waiting(tx: Transaction, terms: Terms, wanted: Callable[[Row], bool], *, now: int) -> bool:
+def is_waiting(tx: Transaction, terms: Terms, *, now: int) -> bool:
     """Say whether any thread needs work; nothing is claimed."""
-    return any(row["source"] in LEARNED_SOURCES and wanted(row) for row in _candidates(tx, terms, now))
+    return any(row["source"] in LEARNED_SOURCES and terms.wanted(row) for row in _candidates(tx, terms, now))
 
 
 def _candidates(tx: Transaction, terms: Terms, now: int) -> Iterator[Row]:

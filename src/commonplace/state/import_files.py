@@ -28,11 +28,6 @@ def read(tx: Transaction, home: str) -> dict[str, Imported]:
     return {row["path"]: msgspec.convert(row, Imported) for row in tx.query("imports.all", home=home)}
 
 
-def put(tx: Transaction, home: str, path: str, source: str, size: int, mtime_ns: int, *, reason: str) -> None:
-    """Note a file that was left out."""
-    note(tx, home, [Imported(path, source, size, mtime_ns, reason=reason)])
-
-
 def note(tx: Transaction, home: str, rows: list[Imported]) -> None:
     """Note what became of files."""
     tx.execute_many("imports.put", [{"home": home, **msgspec.structs.asdict(row)} for row in rows])

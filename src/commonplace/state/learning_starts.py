@@ -6,12 +6,11 @@ clock that was set back does not stop it for long: a beginning that lies in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.consolidation_jobs import COOLDOWN_SECONDS
-from commonplace.state.database import Row, Transaction
+from commonplace.state.database import Transaction
 from commonplace.state.extraction_jobs import Terms
 from commonplace.state.jobs import CONSOLIDATION, Worker
 
@@ -29,16 +28,14 @@ def has_begun(tx: Transaction, root: str) -> bool:
     return bool(tx.query("starts.get", root=root))
 
 
-def is_anything_due(
-    tx: Transaction, terms: Terms, worker: Worker, wanted: Callable[[Row], bool], *, has_memory: bool, now: int
-) -> bool:
+def is_anything_due(tx: Transaction, terms: Terms, worker: Worker, *, has_memory: bool, now: int) -> bool:
     """Say whether a background start would find something to do: a session to read, or a memory to look after.
 
     Whether a memory is up to date, only a consolidation can tell (there may be notes, edits by hand, entries that
     aged): so one is due whenever it may be claimed. Where none ever ran, it is due if a workspace is there already.
     """
     jobs.free_dead(tx, worker, now)
-    if extraction_jobs.is_waiting(tx, terms, wanted, now=now):
+    if extraction_jobs.is_waiting(tx, terms, now=now):
         return True
     row = jobs.get(tx, CONSOLIDATION, terms.home)
     if row is None:

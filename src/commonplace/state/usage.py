@@ -57,9 +57,10 @@ def forget_entry(tx: Transaction, entry_id: str) -> None:
     tx.execute("usage.forget_entry", entry_id=entry_id)
 
 
-def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int, millis: int = 0) -> None:
+def spend(tx: Transaction, kind: str, cost: Spent, *, now: int) -> None:
     """Note what a model cost."""
-    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens, millis=millis)
+    millis = round(cost.seconds * 1000)
+    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=cost.requests, tokens=cost.tokens, millis=millis)
 
 
 def spent(tx: Transaction, kind: str, *, now: int) -> Spent:

@@ -55,6 +55,19 @@ class _Evidence(msgspec.Struct):
     covered: Numbers
 
 
+class _Candidates(msgspec.Struct):
+    """The passages that may answer, and for each what is known of it."""
+
+    passages: Numbers
+    first: Numbers
+    """Its score so far."""
+    session: Numbers
+    """How much its whole session tells."""
+    covered: Numbers
+    window: Numbers
+    """How much of the question it and its neighbours hold."""
+
+
 _NOTHING: Final = Ranked([], [], [], [], [])
 
 
@@ -91,7 +104,8 @@ def rank(
     window = _window(index, asked, best)
     final = first[best] / max(float(first[best].max()), 1e-9) if len(best) else first[best]
     if recipe.rerank and len(best):
-        final = _again(index, asked, best, final, turn, of_session[0], window, weights)
+        whole = of_session[0][index.document_of[best]]
+        final = _again(index, asked, _Candidates(best, final, whole, turn.covered[best], window), weights)
     order = np.argsort(-final, kind="stable")[:limit]
     chosen = best[order]
     documents = _best(of_session[1], limit)
@@ -245,22 +259,14 @@ def _window(index: Index, asked: _Question, best: Numbers) -> Numbers:
     return asked.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
 
 
-def _again(
-    index: Index,
-    asked: _Question,
-    best: Numbers,
-    first: Numbers,
-    turn: _Evidence,
-    whole: Numbers,
-    window: Numbers,
-    weights: Weights,
-) -> Numbers:
+def _again(index: Index, asked: _Question, candidates: _Candidates, weights: Weights) -> Numbers:
     """Order the candidates once more, by what is known of each."""
+    best = candidates.passages
     matched = np.count_nonzero(_present(index, asked, best, 0) & (asked.idf > 0)[:, None], axis=0)
-    final = weights.first * first
-    final += weights.session * whole[index.document_of[best]] / asked.total
-    final += weights.covered * turn.covered[best] / asked.total
-    final += weights.window * window / asked.total
+    final = weights.first * candidates.first
+    final += weights.session * candidates.session / asked.total
+    final += weights.covered * candidates.covered / asked.total
+    final += weights.window * candidates.window / asked.total
     final += weights.user * index.is_user[best]
     final += weights.matched * matched / max(asked.known, 1)
     final += weights.question * index.is_question[best]
