@@ -77,7 +77,7 @@ def test_status_counts_modes_jobs_results_failures_and_cost(
     claim = claimed(home, jobs.this_process())
     held = commonplace.ok("memory", "status")
     in_database(home, lambda tx: jobs.fail(tx, claim, "no such model", now=NOW, delay=60))
-    in_database(home, lambda tx: usage.spend(tx, jobs.EXTRACTION, requests=2, tokens=300, now=NOW))
+    in_database(home, lambda tx: usage.spend(tx, jobs.EXTRACTION, usage.SpentTotals(2, 300), now=NOW))
     failed = commonplace.ok("memory", "status")
 
     assert held["threads"] == {"enabled": 1}

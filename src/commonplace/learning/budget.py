@@ -127,11 +127,9 @@ class Budget:
             self._open.pop(anyio.get_current_task().id, None)
             self.total.requests += requests
             self.total.tokens += tokens
-            millis = int(self._unnoted() * 1000)
-            self.total.seconds += millis / 1000
-            await self._database.write(
-                lambda tx: usage.spend(tx, self._kind, requests=requests, tokens=tokens, millis=millis, now=now)
-            )
+            cost = SpentTotals(requests, tokens, int(self._unnoted() * 1000) / 1000)
+            self.total.seconds += cost.seconds
+            await self._database.write(lambda tx: usage.spend(tx, self._kind, cost, now=now))
 
     async def seconds_left(self) -> float | None:
         """Return how many seconds are left; None without a limit."""

@@ -106,7 +106,7 @@ async def run_phases(
     terms = select.claim_terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
     now = home.now_s()
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
-    report.skipped = select.left_out(rows, terms, select.thread_filter(home.settings), now)
+    report.skipped = select.left_out(rows, terms, now)
     first = phase1.ExtractionPhase(
         home.settings,
         database,

@@ -87,26 +87,23 @@ def of_sessions(
             numbers = [each.number, *([reply] if (reply := replies[each.number]) is not None else [])]
             wanted.setdefault(row["path"], set()).update(int(index.offset[number]) for number in numbers)
     said = {path: passages.read(Path(path), sorted(offsets)) for path, offsets in wanted.items()}
-    hits = ((each, _session(index, each, replies[each.number], rows, said, clean)) for each in ranked)
-    return [(each, hit) for each, hit in hits if hit is not None]
+    hits: list[ScoredHit] = []
+    for each in ranked:
+        row = rows.get(index.document(each.number).id)
+        words = said[row["path"]].get(int(index.offset[each.number])) if row is not None else None
+        if row is None or words is None:
+            continue  # the session is gone since, or its file changed since it was taken in
+        reply = replies[each.number]
+        answer = said[row["path"]].get(int(index.offset[reply])) if reply is not None else None
+        texts = clean(words.text), clean(answer.text) if answer is not None else UNSET
+        hits.append((each, _session(index, each, row, words, texts)))
+    return hits
 
 
 def _session(
-    index: SegmentIndex,
-    each: RankedPassage,
-    reply: int | None,
-    rows: Mapping[str, Row],
-    said: Mapping[str, Mapping[int, SearchableMessage]],
-    clean: Clean,
-) -> Hit | None:
-    row = rows.get(index.document(each.number).id)
-    if row is None:
-        return None  # it is gone since
-    there = said[row["path"]]
-    words = there.get(int(index.offset[each.number]))
-    if words is None:
-        return None  # the file changed since it was taken in
-    answer = there.get(int(index.offset[reply])) if reply is not None else None
+    index: SegmentIndex, each: RankedPassage, row: Row, words: SearchableMessage, texts: tuple[str, str | UnsetType]
+) -> Hit:
+    """Return the hit of a message, with its cleaned text and that of its reply."""
     return Hit(
         thread_id=row["thread_id"],
         item=int(index.offset[each.number]),
@@ -115,8 +112,8 @@ def _session(
         role=words.role,
         time=words.time,
         score=round(each.score, 4),
-        text=clean(words.text),
-        reply=clean(answer.text) if answer is not None else UNSET,
+        text=texts[0],
+        reply=texts[1],
         project=row["project"],
     )
 

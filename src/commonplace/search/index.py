@@ -111,7 +111,8 @@ async def _merge(database: Database, root: str, shelf: Shelf, chosen: list[str])
 
     made, moved = await anyio.to_thread.run_sync(merge.merge, opened, read)
     gone = {each.id: len(each.dropped) for each in opened}
-    return await database.write(lambda tx: postings.replace(tx, root, shelf, _packed(made), moved, gone))
+    merged = postings.Merged(_packed(made), moved, gone)
+    return await database.write(lambda tx: postings.replace(tx, root, shelf, merged))
 
 
 def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None) -> list[OpenSegment]:

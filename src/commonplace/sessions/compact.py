@@ -30,7 +30,6 @@ from commonplace.rollout.recorder import Recorder, RecorderOptions
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
     from commonplace.config import Settings
 
@@ -101,7 +100,6 @@ async def preview(
 
 
 async def write(
-    path: Path,
     ledger: Ledger,
     store: BlobStore,
     request: CompactionRequest,
@@ -113,7 +111,7 @@ async def write(
     made = read.made
     if made.status == "unchanged":
         return _report(made)
-    async with await Recorder.resume(path, recording) as recorder:
+    async with await Recorder.resume(ledger.path, recording) as recorder:
         recorder.record("compacted", _payload(made, read.window, recording.now()))
         recorder.record(
             OWN_TYPE, {"kind": "retention", "score": msgspec.to_builtins(made.score), "fallback": made.fallback}

@@ -29,8 +29,12 @@ _PAGE: Final = 64
 """How many rows are read at a time: a claim takes a few, and blocks other claims while it looks."""
 
 
+def _any(row: Row) -> bool:
+    return True
+
+
 class ClaimTerms(msgspec.Struct, frozen=True):
-    """The conditions under which a start may claim threads."""
+    """What a start may claim."""
 
     home: str
     max_claims: int
@@ -44,6 +48,8 @@ class ClaimTerms(msgspec.Struct, frozen=True):
     """The thread whose session is running now; it is not claimed."""
     limits: Limits | None = None
     scan: int = SCAN_LIMIT
+    wanted: Callable[[Row], bool] = _any
+    """Whether a thread may be claimed; settings exclude some."""
 
 
 class ExtractionClaim(msgspec.Struct, frozen=True):
@@ -63,9 +69,8 @@ def claim_next(
     new_token: Callable[[], str],
     *,
     now: int,
-    wanted: Callable[[Row], bool] = lambda _: True,
 ) -> list[ExtractionClaim]:
-    """Claim up to `max_claims` threads that need work; `wanted` leaves out what settings exclude."""
+    """Claim up to `max_claims` threads that need work."""
     if terms.max_claims <= 0 or terms.scan <= 0:
         return []
     tx.serialise("claims")
@@ -76,7 +81,7 @@ def claim_next(
     for row in _candidates(tx, terms, now) if room > 0 else ():
         if len(claimed) >= room or looked_at >= terms.scan:
             break
-        if row["source"] not in LEARNED_SOURCES or not wanted(row):
+        if row["source"] not in LEARNED_SOURCES or not terms.wanted(row):
             continue
         looked_at += 1
         found = claim_thread(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
@@ -87,9 +92,9 @@ def claim_next(
     return claimed
 
 
-def is_waiting(tx: Transaction, terms: ClaimTerms, wanted: Callable[[Row], bool], *, now: int) -> bool:
+def is_waiting(tx: Transaction, terms: ClaimTerms, *, now: int) -> bool:
     """Say whether any thread needs work; nothing is claimed."""
-    return any(row["source"] in LEARNED_SOURCES and wanted(row) for row in _candidates(tx, terms, now))
+    return any(row["source"] in LEARNED_SOURCES and terms.wanted(row) for row in _candidates(tx, terms, now))
 
 
 def _candidates(tx: Transaction, terms: ClaimTerms, now: int) -> Iterator[Row]:

@@ -30,13 +30,8 @@ def read(tx: Transaction, home: str) -> dict[str, ImportedFile]:
     return {row["path"]: msgspec.convert(row, ImportedFile) for row in tx.query("imports.all", home=home)}
 
 
-def put(tx: Transaction, home: str, path: str, source: str, size: int, mtime_ns: int, *, reason: str) -> None:
-    """Note a file that was left out."""
-    note(tx, home, [ImportedFile(path, source, size, mtime_ns, reason=reason)])
-
-
 def note(tx: Transaction, home: str, rows: list[ImportedFile]) -> None:
-    """Store the results of files."""
+    """Note what became of files."""
     tx.execute_many("imports.put", [{"home": home, **msgspec.structs.asdict(row)} for row in rows])
 
 

@@ -6,12 +6,11 @@ it may go on. A start time in the future does not count, so a clock that was set
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.consolidation_jobs import COOLDOWN_SECONDS
-from commonplace.state.database import Row, Transaction
+from commonplace.state.database import Transaction
 from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.jobs import CONSOLIDATION, Worker
 
@@ -29,16 +28,14 @@ def has_begun(tx: Transaction, root: str) -> bool:
     return bool(tx.query("starts.get", root=root))
 
 
-def is_anything_due(
-    tx: Transaction, terms: ClaimTerms, worker: Worker, wanted: Callable[[Row], bool], *, has_memory: bool, now: int
-) -> bool:
-    """Say whether a background start would find work: a session to read, or a memory to consolidate.
+def is_anything_due(tx: Transaction, terms: ClaimTerms, worker: Worker, *, has_memory: bool, now: int) -> bool:
+    """Say whether a background start would find something to do: a session to read, or a memory to look after.
 
     Only a consolidation can tell whether a memory is up to date (there may be notes, manual edits, aged entries): so
     one is due whenever it may be claimed. If none ever ran, it is due if a workspace exists.
     """
     jobs.free_dead(tx, worker, now)
-    if extraction_jobs.is_waiting(tx, terms, wanted, now=now):
+    if extraction_jobs.is_waiting(tx, terms, now=now):
         return True
     row = jobs.get(tx, CONSOLIDATION, terms.home)
     if row is None:

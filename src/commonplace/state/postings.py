@@ -113,31 +113,31 @@ def drop(tx: Transaction, root: str, shelf: Shelf, documents: Iterable[str]) -> 
     return gone
 
 
-def replace(
-    tx: Transaction,
-    root: str,
-    shelf: Shelf,
-    merged: StoredSegment,
-    moved: Mapping[tuple[str, int], int],
-    gone: Mapping[str, int],
-) -> bool:
-    """Replace several segments by one, unless documents of theirs were dropped meanwhile; return whether it did.
+class Merged(msgspec.Struct, frozen=True):
+    """One segment made of several."""
 
-    `moved` tells where each document of the old segments is in the new one, `gone` how many of each were dropped.
-    """
+    segment: StoredSegment
+    moved: Mapping[tuple[str, int], int]
+    """Where each document of the old segments is in the new one."""
+    dropped: Mapping[str, int]
+    """How many documents of each old segment were dropped when it was read."""
+
+
+def replace(tx: Transaction, root: str, shelf: Shelf, merged: Merged) -> bool:
+    """Put one segment in the place of several, unless documents of theirs were dropped meanwhile; say whether."""
     tx.serialise(f"shelf:{root}")
-    for segment_id, count in gone.items():
+    for segment_id, count in merged.dropped.items():
         if not tx.query("segments.get", segment_id=segment_id):
             return False
         if len(tx.query("dropped.of", segment_id=segment_id)) != count:
             return False
-    segment_id = _put(tx, root, shelf, merged) if merged.passages or moved else ""
+    segment_id = _put(tx, root, shelf, merged.segment) if merged.segment.passages or merged.moved else ""
     rows = [
         {"segment_id": segment_id, "place": place, "old_id": old_id, "old_place": old_place}
-        for (old_id, old_place), place in moved.items()
+        for (old_id, old_place), place in merged.moved.items()
     ]
     tx.execute_many("indexed.move", rows)
-    for old_id in gone:
+    for old_id in merged.dropped:
         remove(tx, old_id)
     tx.execute("shelves.bump", root=root, shelf=shelf)
     return True

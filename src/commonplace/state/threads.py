@@ -20,6 +20,7 @@ from commonplace.rollout import decisions, layout, thread_names
 from commonplace.rollout.layout import FoundFile
 from commonplace.state import external_threads, import_files
 from commonplace.state.database import Database, Row, Transaction
+from commonplace.state.import_files import ImportedFile
 from commonplace.state.thread_scan import FileRow
 
 _BATCH: Final = 500
@@ -233,7 +234,7 @@ class ThreadIndex:
         def body(tx: Transaction) -> None:
             row = _row_of(tx, root, name)
             if row is not None:
-                import_files.put(tx, root, name, "codex", row["size"], row["mtime_ns"], reason=reason)
+                import_files.note(tx, root, [ImportedFile(name, "codex", row["size"], row["mtime_ns"], reason=reason)])
                 _drop(tx, root, name)
 
         await self._database.write(body)
@@ -330,7 +331,8 @@ def _is_left_out(tx: Transaction, row: FileRow, referred: ReferredFiles) -> bool
         return False
     reason = referred.why_not(values)
     if reason is not None:
-        import_files.put(tx, values["home"], values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
+        left_out = ImportedFile(values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
+        import_files.note(tx, values["home"], [left_out])
         _drop(tx, values["home"], values["path"])
     return reason is not None
 

@@ -57,9 +57,10 @@ def forget_entry(tx: Transaction, entry_id: str) -> None:
     tx.execute("usage.forget_entry", entry_id=entry_id)
 
 
-def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int, millis: int = 0) -> None:
-    """Add the cost of a model to the books of the day."""
-    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens, millis=millis)
+def spend(tx: Transaction, kind: str, cost: SpentTotals, *, now: int) -> None:
+    """Note what a model cost."""
+    millis = round(cost.seconds * 1000)
+    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=cost.requests, tokens=cost.tokens, millis=millis)
 
 
 def spent(tx: Transaction, kind: str, *, now: int) -> SpentTotals:

@@ -73,7 +73,7 @@ def write(
     )
     names = short_names(order)
     return "\n".join(
-        _block(scope, names[scope], blocks[scope], sessions, skills.get(scope, []), brevity) for scope in order
+        _block(scope, names[scope], blocks[scope], skills.get(scope, []), _Tasks(sessions, brevity)) for scope in order
     )
 
 
@@ -94,6 +94,10 @@ class _Tasks:
                 named.setdefault(key, source.updated_s)
         marks = {self._number(key) for key in list(named)[: self._brevity.sources]}
         return "".join(f"[Task {number}]" for number in sorted(marks))
+
+    def newest(self, scope: str) -> SessionFacts | None:
+        """Return the newest session of a project."""
+        return max((each for each in self._known.values() if each.project == scope), key=_freshness, default=None)
 
     def _number(self, key: str) -> int:
         self._numbers.setdefault(key, len(self._numbers) + 1)
@@ -135,10 +139,7 @@ class _Tasks:
         return f"- {session.file} ({where}, updated_at={wire_second(source.updated_s)}{thread})"
 
 
-def _block(
-    scope: str, title: str, entries: list[Entry], sessions: dict[str, SessionFacts], skills: list[str], brevity: Brevity
-) -> str:
-    tasks = _Tasks(sessions, brevity)
+def _block(scope: str, title: str, entries: list[Entry], skills: list[str], tasks: _Tasks) -> str:
     parts: list[str] = []
     for section in SECTIONS:
         own = sorted((entry for entry in entries if SECTION_OF[entry.kind] == section), key=rank)
@@ -147,7 +148,7 @@ def _block(
             bullets += [f"- Related skill: {path}" for path in skills]
         if bullets:
             parts += [f"## {section}", *bullets, ""]
-    newest = max((each for each in sessions.values() if each.project == scope), key=_freshness, default=None)
+    newest = tasks.newest(scope)
     if scope == GLOBAL:
         head = ["scope: global", "applies_to: cwd=any; reuse_rule=holds in every project of this person"]
     else:

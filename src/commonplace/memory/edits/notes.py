@@ -92,19 +92,22 @@ def parse(path: str, text: str, modified_s: int = 0) -> Note | None:
     scope = fields.get("scope", GLOBAL).removeprefix("project ").strip() or GLOBAL
     seconds = _moment(path) or modified_s
     plain = " ".join(rest)
+    action, words = _request(fields, plain)
+    flat = " ".join(words.split())
+    target = fields.get("change", "") if action == "change" else ""
+    return Note(path, seconds, action, flat, " ".join(target.split()), scope) if flat else None
+
+
+def _request(fields: dict[str, str], plain: str) -> tuple[Action, str]:
+    """Return what the fields and the plain lines of a note ask for, and in which words."""
     if "forget" in fields:
-        return _note(path, seconds, "forget", f"{fields['forget']} {plain}", "", scope)
+        return "forget", f"{fields['forget']} {plain}"
     if "change" in fields:
-        return _note(path, seconds, "change", fields.get("to") or plain, fields["change"], scope)
+        return "change", fields.get("to") or plain
     told = f"{fields.get('remember', '')} {plain}".strip()
     if _FORGETS.match(told):
-        return _note(path, seconds, "forget", _FORGETS.sub("", told), "", scope)
-    return _note(path, seconds, "remember", _REMEMBERS.sub("", told) or told, "", scope)
-
-
-def _note(path: str, seconds: int, action: Action, text: str, target: str, scope: str) -> Note | None:
-    flat = " ".join(text.split())
-    return Note(path, seconds, action, flat, " ".join(target.split()), scope) if flat else None
+        return "forget", _FORGETS.sub("", told)
+    return "remember", _REMEMBERS.sub("", told) or told
 
 
 def _moment(path: str) -> int | None:

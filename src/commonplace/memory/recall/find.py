@@ -140,9 +140,27 @@ class Finder:
             mask = documents_where(opened.index, lambda each: self._is_shown(each, scopes, threads))
         found = await self._search.rank("memory", opened, query, mask, self._worth)
         rows = await self._search.rows({opened.index.document(each.number).place for each in found})
-        return await anyio.to_thread.run_sync(
-            _hits, opened.index, found, rows, self._known, self._store.root, self.cleaner()
-        )
+        return await anyio.to_thread.run_sync(self._hits, opened.index, found, rows, self.cleaner())
+
+    def _hits(
+        self, index: SegmentIndex, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
+    ) -> list[ScoredHit]:
+        """Read entries and lines of summaries."""
+        hits: list[ScoredHit] = []
+        for each in found:
+            document = index.document(each.number)
+            if document.kind == search_documents.ENTRY:
+                if document.place in self._known:
+                    hits.append((each, _entry(each, self._known[document.place], clean)))
+                continue
+            number = int(index.offset[each.number])
+            try:
+                text = search_documents.lines(self._store.root / document.id).get(number)
+            except OSError:
+                text = None
+            if text is not None:
+                hits.append((each, _line(each, document.id, number, rows.get(document.place), clean(text))))
+        return hits
 
     def _is_shown(self, document: Document, scopes: Iterable[str], threads: set[str]) -> bool:
         """Say whether something of the memory is for some scopes: an entry by its own, a summary by its session's."""
@@ -191,32 +209,6 @@ def _wanted(root: Path, entries: list[KnownEntry], before: dict[str, DocumentSta
         thread = "" if before.get(name) == stamp else search_documents.thread_of(place)
         found[name] = NewDocument(stamp, partial(search_documents.of_summary, place), thread, search_documents.SUMMARY)
     return found
-
-
-def _hits(
-    index: SegmentIndex,
-    ranked: list[RankedPassage],
-    rows: Mapping[str, Row],
-    known: Mapping[str, KnownEntry],
-    root: Path,
-    clean: Clean,
-) -> list[ScoredHit]:
-    """Read entries and lines of summaries."""
-    hits: list[ScoredHit] = []
-    for each in ranked:
-        document = index.document(each.number)
-        if document.kind == search_documents.ENTRY:
-            if document.place in known:
-                hits.append((each, _entry(each, known[document.place], clean)))
-            continue
-        number = int(index.offset[each.number])
-        try:
-            text = search_documents.lines(root / document.id).get(number)
-        except OSError:
-            text = None
-        if text is not None:
-            hits.append((each, _line(each, document.id, number, rows.get(document.place), clean(text))))
-    return hits
 
 
 def _entry(each: RankedPassage, known: KnownEntry, clean: Clean) -> Hit:

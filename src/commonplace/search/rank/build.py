@@ -129,7 +129,7 @@ class Builder:
             documents=self.documents,
             speakers=list(self._speakers),
         )
-        return segment.pack(facts, keys, owner, often)
+        return segment.pack(facts, segment.Occurrences(keys, owner, often))
 
 
 def _expanded(

@@ -66,7 +66,8 @@ def merge(opened: Sequence[OpenSegment], read: Read) -> tuple[Segment, dict[tupl
         key, passage, often = (np.concatenate([each[part] for each in found]) for part in range(3))
         order = np.lexsort((passage, key))
         numbers = range(share * width, (share + 1) * width)
-        buckets += segments.pack_buckets(key[order], passage[order], often[order], facts.size, bits, numbers)
+        ordered = segments.Occurrences(key[order], passage[order], often[order])
+        buckets += segments.pack_buckets(ordered, facts.size, bits, numbers)
     return Segment(facts.size, bits, segments.pack_facts(facts), buckets), moved
 
 

@@ -57,6 +57,19 @@ class _Evidence(msgspec.Struct):
     covered: Numbers
 
 
+class _Candidates(msgspec.Struct):
+    """The passages that may answer, and for each what is known of it."""
+
+    passages: Numbers
+    first: Numbers
+    """Its score so far."""
+    session: Numbers
+    """How much its whole session tells."""
+    covered: Numbers
+    window: Numbers
+    """How much of the question it and its neighbours hold."""
+
+
 _NOTHING: Final = RankedPassages([], [], [], [], [])
 
 
@@ -93,7 +106,8 @@ def rank(
     window = _window(index, asked, best)
     final = first[best] / max(float(first[best].max()), 1e-9) if len(best) else first[best]
     if recipe.rerank and len(best):
-        final = _rerank(index, asked, best, final, turn, of_session[0], window, weights)
+        whole = of_session[0][index.document_of[best]]
+        final = _rerank(index, asked, _Candidates(best, final, whole, turn.covered[best], window), weights)
     order = np.argsort(-final, kind="stable")[:limit]
     chosen = best[order]
     documents = _best(of_session[1], limit)
@@ -247,27 +261,19 @@ def _window(index: SegmentIndex, query: _WeightedQuery, best: Numbers) -> Number
     return query.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
 
 
-def _rerank(
-    index: SegmentIndex,
-    query: _WeightedQuery,
-    best: Numbers,
-    first: Numbers,
-    turn: _Evidence,
-    whole: Numbers,
-    window: Numbers,
-    weights: RerankWeights,
-) -> Numbers:
+def _rerank(index: SegmentIndex, asked: _WeightedQuery, candidates: _Candidates, weights: RerankWeights) -> Numbers:
     """Order the candidates once more, by what is known of each."""
-    matched = np.count_nonzero(_present(index, query, best, 0) & (query.idf > 0)[:, None], axis=0)
-    final = weights.first * first
-    final += weights.session * whole[index.document_of[best]] / query.total
-    final += weights.covered * turn.covered[best] / query.total
-    final += weights.window * window / query.total
+    best = candidates.passages
+    matched = np.count_nonzero(_present(index, asked, best, 0) & (asked.idf > 0)[:, None], axis=0)
+    final = weights.first * candidates.first
+    final += weights.session * candidates.session / asked.total
+    final += weights.covered * candidates.covered / asked.total
+    final += weights.window * candidates.window / asked.total
     final += weights.user * index.is_user[best]
-    final += weights.matched * matched / max(query.known, 1)
+    final += weights.matched * matched / max(asked.known, 1)
     final += weights.question * index.is_question[best]
-    if query.asks_time:
+    if asked.asks_time:
         final += weights.dated * index.is_dated[best]
-    if query.named is not None:
-        final += weights.speaker * query.named[best]
+    if asked.named is not None:
+        final += weights.speaker * asked.named[best]
     return final

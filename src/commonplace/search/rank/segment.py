@@ -12,7 +12,7 @@ Terms are spread over buckets by the top bits of their keys, so that a question 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -149,17 +149,24 @@ def unpack_bucket(data: bytes, passages: int) -> Postings:
     return Postings(keys, ends, passage, often)
 
 
-def pack(facts: PassageFacts, keys: Numbers, passage: Numbers, often: Numbers) -> Segment:
-    """Make a segment of postings that are sorted by key, then by passage."""
-    bits = bits_for(len(keys))
-    buckets = pack_buckets(keys, passage, often, facts.size, bits, range(2**bits))
+class Occurrences(NamedTuple):
+    """Which passage holds which term how often, a row each, sorted by key, then by passage."""
+
+    keys: Numbers
+    passage: Numbers
+    often: Numbers
+
+
+def pack(facts: PassageFacts, found: Occurrences) -> Segment:
+    """Make a segment."""
+    bits = bits_for(len(found.keys))
+    buckets = pack_buckets(found, facts.size, bits, range(2**bits))
     return Segment(facts.size, bits, pack_facts(facts), buckets)
 
 
-def pack_buckets(
-    keys: Numbers, passage: Numbers, often: Numbers, passages: int, bits: int, numbers: range
-) -> list[bytes]:
-    """Pack postings, sorted by key and passage, into the buckets of these numbers."""
+def pack_buckets(found: Occurrences, passages: int, bits: int, numbers: range) -> list[bytes]:
+    """Pack postings into the buckets of these numbers."""
+    keys, passage, often = found
     inner = [bucket << (64 - bits) for bucket in numbers[1:]] if bits else []
     edges = np.searchsorted(keys, np.array(inner, np.uint64))
     limits = [0, *(int(edge) for edge in edges), len(keys)]
