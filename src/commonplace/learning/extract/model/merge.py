@@ -27,7 +27,12 @@ def merge(slices: list[VerifiedSession]) -> VerifiedSession:
     tasks: dict[str, VerifiedTask] = {}
     for number, each in enumerate(told):
         for place, task in enumerate(each.tasks):
-            _join(tasks, msgspec.structs.replace(task, learned=learned[number][place], told=summed[number][place]))
+            _join(
+                tasks,
+                msgspec.structs.replace(
+                    task, memory_bullets=learned[number][place], summary_bullets=summed[number][place]
+                ),
+            )
     return VerifiedSession(
         title="; ".join(dict.fromkeys(each.title for each in told if each.title)),
         context=" ".join(dict.fromkeys(each.context for each in told if each.context)),
