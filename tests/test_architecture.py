@@ -27,6 +27,7 @@ LATE_IMPORTS = {
     "models.providers": "httpx2 takes 60 ms to import and is needed by the first request only",
     "redact": "the rules take 40 ms to import, and are loaded when the first text comes",
     "redact.stream": "the rules are loaded when the first bytes come",
+    "sessions.sessions": "listing threads needs neither the importers nor the digest",
     "state.home": "sqlite3 and psycopg are imported by the command that opens a database",
 }
 """Modules below `app` that import modules of ours inside a function, each with the reason."""

@@ -75,7 +75,7 @@ class Book:
         from commonplace.app.snapshots import WorkingTreeSnapshots
         from commonplace.sessions.sessions import Sessions
 
-        return Sessions(self.state, self.importer, WorkingTreeSnapshots())
+        return Sessions(self.state, lambda: self.importer, WorkingTreeSnapshots())
 
     @property
     def importer(self) -> Importer:

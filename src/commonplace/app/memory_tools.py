@@ -47,7 +47,7 @@ class MemoryTools:
 
     async def definitions(self) -> tuple[Definition, ...]:
         """Return the tools that the client may call."""
-        return (await self._tools()).definitions()
+        return await anyio.to_thread.run_sync(self._definitions)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> msgspec.Struct:
         """Call a tool and return what it answers (raises ToolError, BadInput)."""
@@ -56,6 +56,11 @@ class MemoryTools:
     async def summary(self) -> str:
         """Return the section that a prompt would have here; nothing when there is no memory."""
         return await (await self._tools()).summary()
+
+    def _definitions(self) -> tuple[Definition, ...]:
+        from commonplace.memory.recall.tool_definitions import client_definitions
+
+        return client_definitions(notes=self._notes)
 
     async def _tools(self) -> Toolbox:
         async with self._importing:

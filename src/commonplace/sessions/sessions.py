@@ -7,9 +7,9 @@ first and the index after them: a stale index repairs itself, a lost line would 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.to_thread
 import msgspec
@@ -20,14 +20,16 @@ from commonplace.protocol import events
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import archive, thread_names
 from commonplace.rollout.recorder import Recorder
-from commonplace.sessions import compact, delete, fork, imports, index, inspection
-from commonplace.sessions.compact import CompactionReport, CompactionRequest
-from commonplace.sessions.imports import Importer, ImportReport
-from commonplace.sessions.inspection import Context, Shown, Verified
+from commonplace.sessions import index
 from commonplace.sessions.open_thread import OpenThread, open_head, open_thread, read_thread
 from commonplace.sessions.resolve import SessionFile, resolve
 from commonplace.state.home import Home
 from commonplace.state.threads import Progress, Refreshed, ThreadIndex, ThreadPage
+
+if TYPE_CHECKING:
+    from commonplace.sessions.compact import CompactionReport, CompactionRequest
+    from commonplace.sessions.imports import Importer, ImportReport
+    from commonplace.sessions.inspection import Context, Shown, Verified
 
 MAX_NAME_CHARS = 200
 """The longest name of a thread."""
@@ -60,7 +62,7 @@ class Forked(msgspec.Struct):
 class Sessions:
     """The threads of a home, and any other session file by its path."""
 
-    def __init__(self, home: Home, importer: Importer, snapshots: Snapshots) -> None:
+    def __init__(self, home: Home, importer: Callable[[], Importer], snapshots: Snapshots) -> None:
         self._home = home
         self._importer = importer
         self._snapshots = snapshots
@@ -102,11 +104,15 @@ class Sessions:
 
     async def context(self, thread: str, home: Path | None = None) -> Context:
         """Return exactly the items that the next request would carry, and the receipt of how they were found."""
+        from commonplace.sessions import inspection
+
         target = await resolve(self._home, thread, home)
         return await read_thread(self._home, target, home, lambda each: inspection.context(each.ledger, each.store))
 
     async def show(self, thread: str, home: Path | None = None, *, with_items: bool = False) -> Shown:
         """Return a thread from its first line to its last."""
+        from commonplace.sessions import inspection
+
         target = await resolve(self._home, thread, home)
 
         def read(opened: OpenThread) -> Shown:
@@ -121,6 +127,8 @@ class Sessions:
 
     async def verify(self, thread: str, home: Path | None = None) -> Verified:
         """Check every line and every spilled payload of a thread."""
+        from commonplace.sessions import inspection
+
         target = await resolve(self._home, thread, home)
         return await read_thread(self._home, target, home, lambda each: inspection.verify(each.ledger, each.store))
 
@@ -128,6 +136,8 @@ class Sessions:
         self, thread: str, request: CompactionRequest, home: Path | None = None, *, dry_run: bool = False
     ) -> CompactionReport:
         """Shrink what the next request would carry; the ledger keeps everything (raises BadInput, WindowTooSmall)."""
+        from commonplace.sessions import compact
+
         request = request.filled(self._home.settings)
         target = await resolve(self._home, thread, home)
         if not dry_run:
@@ -147,6 +157,8 @@ class Sessions:
 
         What had to be converted can only be copied: there is no ledger to refer to.
         """
+        from commonplace.sessions import fork
+
         target = await resolve(self._home, thread, home)
         with contextlib.ExitStack() as stack:
             opened = await anyio.to_thread.run_sync(open_thread, self._home, target, home, stack)
@@ -209,14 +221,18 @@ class Sessions:
         With an imported thread go its sub-agents. One that is only referred to keeps its file; it is no longer listed
         or learned from.
         """
+        from commonplace.sessions import delete
+
         return await delete.delete(self._home, thread, home, self._snapshots.delete_files)
 
     async def import_(
         self, source: str | None = None, paths: Sequence[Path] = (), *, progress: Progress | None = None
     ) -> ImportReport:
         """Bring in other agents' sessions: from the paths that are given, else from every usual place there is."""
+        from commonplace.sessions import imports
+
         chosen = imports.choose(source, [*paths], self._home.environment)
-        return await self._importer.run(chosen, progress)
+        return await self._importer().run(chosen, progress)
 
     async def _ours(self, thread: str, home: Path | None, action: str) -> SessionFile:
         target = await resolve(self._home, thread, home)

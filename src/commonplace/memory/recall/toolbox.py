@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 import anyio.to_thread
@@ -22,9 +21,9 @@ import msgspec
 
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.memory.recall import known_entries, scoped_prompt, tools, usage_counts
-from commonplace.memory.recall.find import Finder
 from commonplace.memory.recall.scoped_prompt import cleaner
 from commonplace.memory.recall.section import Prompt
+from commonplace.memory.recall.tool_definitions import FIND, NOTE, client_definitions
 from commonplace.memory.recall.tools import Definition, MemoryFolder
 from commonplace.memory.recall.tools.arguments import decode
 from commonplace.memory.recall.tools.results import MatchPage, Reading
@@ -32,11 +31,12 @@ from commonplace.memory.recall.visibility import Visibility
 from commonplace.memory.store import MemoryStore
 from commonplace.projects import lookup
 from commonplace.projects.identity import Repositories
-from commonplace.search.hits import Hit
 from commonplace.search.query import Query
 
-NOTE: Final = "add_ad_hoc_note"
-FIND: Final = "find"
+if TYPE_CHECKING:
+    from commonplace.memory.recall.find import Finder
+    from commonplace.search.hits import Hit
+
 ALL: Final = "*"
 _MAX_NAME: Final = 512
 """The longest name of a project that a client may ask for."""
@@ -108,7 +108,7 @@ class Toolbox:
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return the tools that the client may call."""
-        return _definitions(self._notes)
+        return client_definitions(notes=self._notes)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> msgspec.Struct:
         """Call a tool and return what it answers.
@@ -249,25 +249,4 @@ def _place(path: str, first: int, content: str) -> Place:
 
 def agent_definitions() -> tuple[Definition, ...]:
     """Return the tools as an agent of ours has them, notes included."""
-    return _definitions(True)
-
-
-@cache
-def _definitions(notes: bool) -> tuple[Definition, ...]:
-    found = [_with_project(each) for each in tools.DEFINITIONS if each.name != NOTE]
-    found.append(_with_project(_find_definition()))
-    if notes:
-        found += [each for each in tools.DEFINITIONS if each.name == NOTE]
-    return tuple(found)
-
-
-def _with_project(definition: Definition) -> Definition:
-    """Return a tool that can be asked about another project."""
-    schema = definition.input_schema
-    described = {"type": "string", "description": "Another project, by its name or identity; * for all of them."}
-    properties = {**cast("dict[str, Any]", schema.get("properties", {})), "project": described}
-    return msgspec.structs.replace(definition, input_schema={**schema, "properties": properties})
-
-
-def _find_definition() -> Definition:
-    return msgspec.json.decode(Path(__file__).with_name("find.json").read_bytes(), type=Definition)
+    return client_definitions(notes=True)

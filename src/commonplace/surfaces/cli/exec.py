@@ -16,7 +16,6 @@ import anyio
 import click
 import msgspec
 
-from commonplace.app import book as books
 from commonplace.errors import BadInput
 from commonplace.surfaces.cli import output
 
@@ -81,6 +80,8 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None,
     asked.prompt = _prompt(asked.prompt)
 
     async def inside() -> int:
+        from commonplace.app import book as books
+
         async with books.open(
             flags=given.flags, providers=given.providers, profile=profile or given.profile, warn=output.warn
         ) as book:

@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from commonplace.memory.recall.tool_definitions import DEFINITIONS, Definition
 from commonplace.memory.recall.tools import (
     add_note,  # redaction is slow to load
     failures,
@@ -30,7 +31,6 @@ from commonplace.memory.recall.tools.arguments import (
     SearchArguments,
     decode,
 )
-from commonplace.memory.recall.tools.definitions import DEFINITIONS, Definition
 from commonplace.memory.recall.tools.results import (
     DirectoryEntry,
     FileMatch,
