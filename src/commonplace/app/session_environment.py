@@ -125,7 +125,7 @@ class HomeEnvironment:
         return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in agent_definitions()]
 
     def _later(self, work: Callable[[], Any]) -> None:
-        self._tasks.start_soon(work)
+        self._home.start_work(self._tasks, work)
 
     def clean(self, text: str) -> str:
         """Take secrets and forgotten words out of a text."""

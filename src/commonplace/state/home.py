@@ -7,11 +7,12 @@ files, and sessions go on as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 import anyio
+from anyio.abc import TaskGroup
 
 from commonplace.config import Settings
 from commonplace.errors import StateError
@@ -24,6 +25,9 @@ Mask = Callable[[str], str]
 """Takes forgotten words out of a text."""
 FOREGROUND_SECONDS = 2.0
 """A command waits this long for another process's lock on the database, then goes on without the database."""
+
+FINISH_SECONDS = 5.0
+"""Closing waits this long for work that nobody waits for."""
 
 
 class Home:
@@ -52,6 +56,9 @@ class Home:
         self._referred = referred
         self._database: Database | None = None
         self._opening: anyio.Lock | None = None
+        self._works = 0
+        """How much work on the database is under way that nobody waits for."""
+        self._idle: anyio.Event | None = None
 
     @property
     def path(self) -> Path:
@@ -113,6 +120,9 @@ class Home:
 
     async def degrade(self, reason: str) -> None:
         """Continue without the database: mirrored state is read from the files; counters and jobs are not available."""
+        if self.is_degraded:
+            return  # two tasks met the same failure, and a third may be using what the first one opened
+        self.is_degraded = True
         self.warn(f"The database is not available ({reason}); reading the files instead.")
         if self._database is not None:
             await self._database.close()
@@ -120,7 +130,6 @@ class Home:
         from commonplace.state.sqlite import SqliteDatabase
 
         self._database = await SqliteDatabase.open(None)
-        self.is_degraded = True
 
     async def index(self) -> ThreadIndex:
         """Return the thread index."""
@@ -136,8 +145,25 @@ class Home:
     def _mask_of(self, home: Path) -> Mask | None:
         return self.mask() if self._is_own(home) else None
 
+    def start_work(self, tasks: TaskGroup, work: Callable[[], Awaitable[None]]) -> None:
+        """Start work on the database that nobody waits for; closing waits for it."""
+        self._works += 1
+        tasks.start_soon(self._finish, work)
+
+    async def _finish(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        finally:
+            self._works -= 1
+            if not self._works and self._idle is not None:
+                self._idle.set()
+
     async def close(self) -> None:
-        """Close the database."""
+        """Close the database, once the work that was started on it is done."""
+        if self._works:
+            self._idle = anyio.Event()
+            with anyio.move_on_after(FINISH_SECONDS):
+                await self._idle.wait()
         if self._database is not None:
             await self._database.close()
             self._database = None
