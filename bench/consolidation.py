@@ -17,7 +17,7 @@ from commonplace.app import book as books
 from commonplace.learning import learn
 from commonplace.learning.consolidate import merge
 from commonplace.learning.evaluate import cases, files, whole
-from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.reading.session_view import read
 from commonplace.memory.entries import Source
 from commonplace.memory.lessons import SessionLesson
@@ -99,8 +99,8 @@ def whole_command(folder: Path) -> Table:
     source = folder / "source"
     for number in range(1000):
         session = known[number % len(known)]
-        again = Session("codex", session.cwd, session.events, remote=session.remote, days_ago=1 + number / 100)
-        files.write(Case(f"learn-{number}", "", [again], Expected()), source, NOW)
+        again = CaseSession("codex", session.cwd, session.events, remote=session.remote, days_ago=1 + number / 100)
+        files.write(Case(f"learn-{number}", "", [again], ExpectedLessons()), source, NOW)
     size = sum(path.stat().st_size for path in source.rglob("*.jsonl"))
     environment = {**os.environ, "COMMONPLACE_HOME": str(folder / "home"), "COMMONPLACE_NOW": NOW.isoformat()}
     command = [*PROGRAM, "learn", "--path", str(source / "codex")]

@@ -19,13 +19,13 @@ import msgspec
 
 from bench.ledger import Table
 from commonplace.context.tokens import tokens_of_bytes
-from commonplace.learning.consolidate.consolidator import Desk
+from commonplace.learning.consolidate.consolidator import ConsolidationInput
 from commonplace.learning.consolidate.curator import Curator
 from commonplace.learning.metered_model import size_of
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import raw_memories, validation
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.workspace import layout
 from commonplace.models.base import Event, Request
 from commonplace.models.catalog import ModelInfo
@@ -43,7 +43,7 @@ ENDS = ("er", "ing", "or", "age", "ment", "able", "ory", "ix", "ant", "ure", "is
 WORDS = [root + end + more for root in ROOTS for end in ENDS for more in ("", "kit", "lab", "base")]
 
 
-def session(number: int) -> Input:
+def session(number: int) -> RawMemory:
     """What one session taught: two wishes, two facts, and something that failed."""
     source = random.Random(number)
 
@@ -68,7 +68,7 @@ def session(number: int) -> Input:
     )
     summary = f"# {words(4)}\n\nRollout context: 1 task(s), 60,000 bytes of dialogue, in {cwd}.\n"
     thread = f"01a10000-0000-7000-8000-{number:012x}"
-    return Input(
+    return RawMemory(
         thread, START + number * 3600, cwd, f"/s/{number}.jsonl", None, raw + "\n" + "\n".join(references), summary, "s"
     )
 
@@ -108,7 +108,7 @@ def _choice() -> Choice:
     return Choice("here", provider, "m-1", ModelInfo(window=200_000, max_output=16_000, efforts=("medium",)))
 
 
-async def go_over(folder: Path, sessions: list[Input], *, is_kept: bool, looks: bool = False) -> Counting:
+async def go_over(folder: Path, sessions: list[RawMemory], *, is_kept: bool, looks: bool = False) -> Counting:
     """Let a model go over a memory of sessions; it is accepted then."""
     root, staged = folder / layout.FOLDER, folder / "staged"
     layout.ensure(root)
@@ -116,14 +116,14 @@ async def go_over(folder: Path, sessions: list[Input], *, is_kept: bool, looks: 
     shutil.copytree(root, staged)
     raw_memories.sync(staged, sessions)
     projects = {each.thread_id: f"example.org/acme/{each.cwd.rpartition('/')[2]}" for each in sessions}
-    desk = Desk(staged, sessions, projects, [], Forgotten([]), set(), set(), is_kept, root)
+    material = ConsolidationInput(staged, sessions, projects, [], Forgotten([]), set(), set(), is_kept, root)
     model = Counting(looks=looks)
     maker = Curator(model, _choice(), now=lambda: NOW)
 
     def check(found: list[Entry]) -> list[str]:
         return validation.problems(staged) + list(validation.entries(found))
 
-    await maker.curate(desk, maker.consolidate(desk), check)
+    await maker.curate(material, maker.consolidate(material), check)
     shutil.rmtree(root)
     staged.rename(root)
     return model
@@ -168,11 +168,11 @@ def joining(folder: Path) -> Table:
     return table
 
 
-async def _first(folder: Path, sessions: list[Input]) -> Counting:
+async def _first(folder: Path, sessions: list[RawMemory]) -> Counting:
     return await go_over(folder, sessions, is_kept=False)
 
 
-async def _next(folder: Path, sessions: list[Input], looks: bool) -> Counting:
+async def _next(folder: Path, sessions: list[RawMemory], looks: bool) -> Counting:
     return await go_over(folder, sessions, is_kept=True, looks=looks)
 
 

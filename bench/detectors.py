@@ -16,7 +16,7 @@ from commonplace.learning.evaluate.cases import Case
 from commonplace.learning.extract import rules
 from commonplace.learning.extract.rules import Detector, assemble, retractions
 from commonplace.learning.reading import outcomes, session_view, tasks
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.files import lesson_text
 from commonplace.state.outputs import Output
 
@@ -60,7 +60,7 @@ def by_detector(sets: tuple[str, ...] = SETS) -> list[Row]:
     return [_row(name, detect, read) for name, detect in rules.DETECTORS.items()]
 
 
-def _row(name: str, detect: Detector, read: list[tuple[Case, list[View | None]]]) -> Row:
+def _row(name: str, detect: Detector, read: list[tuple[Case, list[SessionView | None]]]) -> Row:
     scored = [score.score(case, [_alone(seen, detect) for seen in views]) for case, views in read]
     return Row(
         name,
@@ -71,21 +71,23 @@ def _row(name: str, detect: Detector, read: list[tuple[Case, list[View | None]]]
     )
 
 
-def _alone(seen: View | None, detect: Detector) -> Output:
+def _alone(seen: SessionView | None, detect: Detector) -> Output:
     """Return what one detector makes of a session."""
     if seen is None:
         return Output("", "")
     found = tasks.cut(seen)
     outcomes.judge(found)
-    return lesson_text.output(assemble.session_lessons(seen, found, retractions.without(list(detect(found)), found)))
+    return lesson_text.output(
+        assemble.session_lessons(seen, found, retractions.without_retracted(list(detect(found)), found))
+    )
 
 
-def _views(case: Case) -> list[View | None]:
+def _views(case: Case) -> list[SessionView | None]:
     """Return the sessions of a case as a reader sees them; None for one that may not be read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        place = ledger_writer.Place(folder / "home", lambda: NOW, 65536)
-        views: list[View | None] = []
+        place = ledger_writer.LedgerDestination(folder / "home", lambda: NOW, 65536)
+        views: list[SessionView | None] = []
         for session, _, path in files.write(case, folder, NOW):
             if session.source in ("subagent", "ephemeral"):
                 views.append(None)

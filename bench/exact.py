@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from bench import measure
 from bench.ledger import Table
-from commonplace.memory.recall.tools import Folder, Found, call
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import MatchPage, MemoryFolder, call
+from commonplace.memory.recall.visibility import Visibility
 
 FILES: Final = 10_000
 TIMES: Final = 15
@@ -30,9 +30,9 @@ SHOP: Final = "git.example.org/acme/shop"
 ONCE: Final = """
 import sys
 from pathlib import Path
-from commonplace.memory.recall.visibility import View
-from commonplace.memory.recall.tools import Folder, call
-call(Folder(Path(sys.argv[1])), "search", {"queries": [sys.argv[2]]}, View())
+from commonplace.memory.recall.visibility import Visibility
+from commonplace.memory.recall.tools import MemoryFolder, call
+call(MemoryFolder(Path(sys.argv[1])), "search", {"queries": [sys.argv[2]]}, Visibility())
 """
 _TEXT: Final = """
 add adds after again alembic api async await back bench branch build cache call cart change check client cold commit
@@ -111,8 +111,8 @@ def _rows(root: Path, compiled: Path) -> list[tuple[str, ...]]:
         once = [sys.executable, "-c", ONCE, str(root), query]
         measure.run(once, environment)
         cold = statistics.median(measure.run(once, environment).seconds for _ in range(TIMES)) if not more else None
-        warm = _warm(root, arguments, View())
-        scoped = _warm(root, arguments, View(SHOP, lambda cwd: cwd.removeprefix("/home/dev/")))
+        warm = _warm(root, arguments, Visibility())
+        scoped = _warm(root, arguments, Visibility(SHOP, lambda cwd: cwd.removeprefix("/home/dev/")))
         rows.append((
             what, _ms(theirs), _ms(cold), f"{cold / theirs:.1f}" if cold and theirs else "",
             _ms(warm), _ms(scoped),
@@ -129,12 +129,12 @@ def _median(*command: str) -> float:
     return statistics.median(measure.run(command).seconds for _ in range(TIMES))
 
 
-def _warm(root: Path, arguments: dict[str, Any], view: View) -> float:
+def _warm(root: Path, arguments: dict[str, Any], view: Visibility) -> float:
     """Return the time of a search in a process that has searched before."""
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     for _ in range(3):
         found = call(folder, "search", arguments, view)
-        assert isinstance(found, Found)
+        assert isinstance(found, MatchPage)
         assert found.matches or view.scope
     taken: list[float] = []
     for _ in range(TIMES):

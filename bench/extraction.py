@@ -24,9 +24,9 @@ from bench.ledger import Table
 from commonplace.app import book as books
 from commonplace.learning.budget import Budget
 from commonplace.learning.evaluate import cases, files
-from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.model import ByModel
+from commonplace.learning.extract.model import ModelExtractor
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider, connect
 from commonplace.state import jobs
@@ -91,7 +91,7 @@ def _server() -> Generator[int]:
             process.terminate()
 
 
-async def _phase(home: Path, source: Path, port: int) -> tuple[float, phase1.Extracted]:
+async def _phase(home: Path, source: Path, port: int) -> tuple[float, phase1.ExtractionResult]:
     """Import sessions and let a model read them; return how long the reading took."""
     environment = {"COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat()}
     provider = Provider(api="responses", base_url=f"http://127.0.0.1:{port}/v1")
@@ -102,9 +102,9 @@ async def _phase(home: Path, source: Path, port: int) -> tuple[float, phase1.Ext
         model = connect(choice, {})
         try:
             spending = Budget(database, lambda: int(NOW.timestamp()))
-            reader = ByModel(model, choice, spending=spending)
+            reader = ModelExtractor(model, choice, spending=spending)
             begun = time.perf_counter()
-            done = await phase1.run(phase1.Phase(book.settings, database, reader, jobs.this_process()))
+            done = await phase1.run(phase1.ExtractionPhase(book.settings, database, reader, jobs.this_process()))
             return time.perf_counter() - begun, done
         finally:
             await model.aclose()
@@ -122,9 +122,9 @@ def speed(folder: Path) -> Table:
             source, events = folder / f"source{times}", 0
             for number in range(COUNT):
                 session = known[number % len(known)]
-                again = Session("codex", session.cwd, session.events * times, days_ago=1 + number / 1000)
+                again = CaseSession("codex", session.cwd, session.events * times, days_ago=1 + number / 1000)
                 events += len(again.events)
-                files.write(Case(f"{times}-{number}", "", [again], Expected()), source, NOW)
+                files.write(Case(f"{times}-{number}", "", [again], ExpectedLessons()), source, NOW)
             runs = [anyio.run(_phase, folder / f"home{times}-{n}", source, port) for n in range(3)]
             seconds, done = min(runs, key=lambda run: run[0])
             assert not done.failed, done.failed[:3]
@@ -141,8 +141,8 @@ def command(folder: Path) -> Table:
     source = folder / "typed"
     for number in range(COUNT):
         session = known[number % len(known)]
-        again = Session("codex", session.cwd, session.events, days_ago=1 + number / 1000)
-        files.write(Case(f"typed-{number}", "", [again], Expected()), source, NOW)
+        again = CaseSession("codex", session.cwd, session.events, days_ago=1 + number / 1000)
+        files.write(Case(f"typed-{number}", "", [again], ExpectedLessons()), source, NOW)
     with _server() as port:
         times = sorted(_typed(folder / f"typed-home-{number}", source, port) for number in range(7))
     table.add(len(times), *(f"{seconds:.2f} s" for seconds in (times[0], times[len(times) // 2], times[-1])))

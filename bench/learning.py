@@ -13,7 +13,7 @@ from bench import gold_sets, measure
 from bench.ledger import Table
 from commonplace.importers import claude_code, ledger_writer
 from commonplace.learning.evaluate import cases, files, score
-from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.extract import rules
 from commonplace.learning.reading import session_view
 from commonplace.redact import redact
@@ -49,7 +49,7 @@ def gold() -> Table:
 def _scored(case: Case) -> score.CaseScore:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        place = ledger_writer.Place(folder / "home", lambda: NOW, 65536)
+        place = ledger_writer.LedgerDestination(folder / "home", lambda: NOW, 65536)
         outputs: list[Output] = []
         for session, _, path in files.write(case, folder, NOW):
             if session.source in ("subagent", "ephemeral"):
@@ -74,9 +74,9 @@ def speed(folder: Path) -> Table:
         events = 0
         for number in range(count):
             session = known[number % len(known)]
-            again = Session("codex", session.cwd, session.events * times, days_ago=1 + number / 1000)
+            again = CaseSession("codex", session.cwd, session.events * times, days_ago=1 + number / 1000)
             events += len(again.events)
-            files.write(Case(f"{count}-{number}", "", [again], Expected()), source, NOW)
+            files.write(Case(f"{count}-{number}", "", [again], ExpectedLessons()), source, NOW)
         environment = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat()}
         pinned = [TASKSET, "-c", "0", *PROGRAM] if TASKSET else PROGRAM
         measure.run([*pinned, "sessions", "import", "--from", "codex", "--path", str(source / "codex")], environment)

@@ -16,7 +16,7 @@ import msgspec
 from bench import codex, corpus, measure
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import reader
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from commonplace.state.sqlite import SqliteDatabase
 from commonplace.state.threads import ThreadIndex
 
@@ -128,7 +128,7 @@ def appending(root: Path) -> Table:
     payload = corpus.message("assistant", "x" * 500, "m")
 
     async def work(mode: str, count: int) -> float:
-        options = Options(root / f"append-{mode}", lambda: datetime.now(UTC), mode)  # pyright: ignore[reportArgumentType]
+        options = RecorderOptions(root / f"append-{mode}", lambda: datetime.now(UTC), mode)  # pyright: ignore[reportArgumentType]
         path = options.home / "session.jsonl"
         meta = {"id": corpus.thread_id(1), "timestamp": corpus.TIME, "cwd": "/repo/demo"}
         async with await Recorder.create(path, meta, options) as recorder:

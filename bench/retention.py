@@ -27,7 +27,7 @@ import msgspec
 from bench import measure
 from bench.ledger import Table
 from commonplace.context import compaction, digest
-from commonplace.context.digest.ledger_tally import tallied
+from commonplace.context.digest.ledger_tally import tally_ledger
 from commonplace.context.digest.names import Kind
 from commonplace.context.digest.retention import described, present_names
 from commonplace.context.digest.tally import Channel, Tally
@@ -331,7 +331,7 @@ def speed() -> Table:
             ledger = chain.open_ledger(path)
             size = path.stat().st_size / 1e6
             begun = time.perf_counter()
-            tally = tallied(ledger)[0]
+            tally = tally_ledger(ledger)[0]
             counting = time.perf_counter() - begun
             made = [_taken(tally, given, budget) for budget in (2_000, 8_000, None)]
         table.add(
@@ -350,7 +350,9 @@ def _taken(tally: Tally, given: list[Item], budget: int | None) -> float:
     history = History()
     history.replace(msgspec.json.encode(item) for item in given)
     _ = [entry.tokens for entry in history.entries]  # counted when they came
-    return measure.seconds(lambda: anyio.run(compaction.compact, history.entries, tally, compaction.Options(100_000)))
+    return measure.seconds(
+        lambda: anyio.run(compaction.compact, history.entries, tally, compaction.CompactionLimits(100_000))
+    )
 
 
 def _written(folder: Path, given: list[Item]) -> Path:

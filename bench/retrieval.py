@@ -34,9 +34,9 @@ from commonplace.search.passages import MONTHS
 from commonplace.search.query import Query
 from commonplace.search.rank import score
 from commonplace.search.rank.build import Builder, Passage
-from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
+from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, RerankWeights
 from commonplace.search.rank.segment import unpack_facts
-from commonplace.search.rank.segments import Index, Opened
+from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 
 SET: Final = Path(__file__).parent / "retrieval_set"
 _NEIGHBOURS: Final = {"previous": 0.0, "next": 0.0, "previous_but_one": 0.0, "next_but_one": 0.0}
@@ -80,7 +80,7 @@ def _date(time: str) -> str:
     return f"{int(day)} {MONTHS[int(month) - 1]} {year}"
 
 
-def _index(said: Sequence[Message], *, dated: bool = True, named: bool = True) -> tuple[Index, list[str]]:
+def _index(said: Sequence[Message], *, dated: bool = True, named: bool = True) -> tuple[SegmentIndex, list[str]]:
     """Open the set as one index; return it and the messages in its order."""
     sessions: dict[str, list[Message]] = {}
     for message in said:
@@ -101,8 +101,8 @@ def _index(said: Sequence[Message], *, dated: bool = True, named: bool = True) -
         builder.add(name, each[0].cwd or "", passages)
         order += [message.id for message in each]
     made = builder.segment()
-    index = Index([Opened("", made.bits, unpack_facts(made.facts))])
-    index.hold({("", number): data for number, data in enumerate(made.buckets)})
+    index = SegmentIndex([OpenSegment("", made.bits, unpack_facts(made.facts))])
+    index.cache_buckets({("", number): data for number, data in enumerate(made.buckets)})
     return index, order
 
 
@@ -140,14 +140,14 @@ def evaluate(asked: Sequence[Question], rank: Rank) -> Scored:
     return total
 
 
-def _ranker(index: Index, order: list[str], recipe: Recipe = RECIPE, weights: Weights = WEIGHTS) -> Rank:
+def _ranker(index: SegmentIndex, order: list[str], recipe: Recipe = RECIPE, weights: RerankWeights = WEIGHTS) -> Rank:
     def rank(question: Question) -> list[tuple[str, str | None]]:
         mask = None
         if question.project is not None:
             chosen = (place for place, each in enumerate(index.documents) if each.place == question.project)
             mask = index.passages_of(chosen)
         ranked = score.rank(index, question.question, limit=30, mask=mask, recipe=recipe, weights=weights)
-        found = [each.number for each in hits.chosen(index, ranked, 10)]
+        found = [each.number for each in hits.choose_passages(index, ranked, 10)]
         replies = [hits.reply_of(index, number) for number in found]
         return [
             (order[number], order[reply] if reply is not None else None)
@@ -243,7 +243,7 @@ async def _ask(book: Book) -> dict[str, float]:
     for turn in range(3):
         for question in asked:
             begun = time.perf_counter()
-            index = (await opened.ready("sessions", question)).index
+            index = (await opened.open_for_query("sessions", question)).index
             score.rank(index, question)
             (warm if turn else cold).append(1000 * (time.perf_counter() - begun))
     await book.search.sessions(Query(asked[0]))

@@ -89,12 +89,12 @@ async def _costs_at(address: str, size: int) -> dict[str, float]:
     await _fill(database, size)
     _vacuum(address)
     worker = jobs.this_process()
-    terms = extraction_jobs.Terms(HOME, max_claims=BATCH)
+    terms = extraction_jobs.ClaimTerms(HOME, max_claims=BATCH)
 
-    def claim(tx: Transaction) -> list[extraction_jobs.Extraction]:
+    def claim(tx: Transaction) -> list[extraction_jobs.ExtractionClaim]:
         return extraction_jobs.claim_next(tx, terms, worker, lambda: str(uuid.uuid4()), now=NOW)
 
-    def finish(tx: Transaction, claimed: list[extraction_jobs.Extraction]) -> None:
+    def finish(tx: Transaction, claimed: list[extraction_jobs.ExtractionClaim]) -> None:
         for job in claimed:
             extraction_jobs.succeed(tx, job.claim, outputs.Output("raw", "summary"), root=ROOT, now=NOW)
 

@@ -26,7 +26,6 @@ LATE_IMPORTS = {
     "learning.estimate": "the prompts of a model are needed only where one is named",
     "models.providers": "httpx2 takes 60 ms to import and is needed by the first request only",
     "redact": "the rules take 40 ms to import, and are loaded when the first text comes",
-    "redact.glued": "its table is built when the first word is looked up",
     "redact.stream": "the rules are loaded when the first bytes come",
     "state.home": "sqlite3 and psycopg are imported by the command that opens a database",
 }

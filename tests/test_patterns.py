@@ -60,7 +60,7 @@ def wildcards() -> Iterator[re.Pattern[bytes]]:
 
 def languages() -> Iterator[re.Pattern[str]]:
     for language in cues.LANGUAGES:
-        yield from cues.of(language).values()
+        yield from cues.cues_for(language).values()
 
 
 def tables() -> Iterator[re.Pattern[str]]:

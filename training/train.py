@@ -20,7 +20,7 @@ from commonplace.importers import claude_code, ledger_writer
 from commonplace.learning.evaluate import cases, files
 from commonplace.learning.extract.rules import classifier, judge
 from commonplace.learning.reading import exclusions, sentences, session_view
-from commonplace.learning.reading.session_view import Answered, Called, Said, Stopped
+from commonplace.learning.reading.session_view import Interruption, ModelText, ToolUse, UserText
 
 HERE = Path(__file__).parent
 TARGET = HERE.parent / "src/commonplace/learning/extract/rules/classifier.json"
@@ -53,7 +53,7 @@ def messages() -> list[Row]:
                 continue
             for place, sentence in enumerate(own):
                 if not exclusions.is_unfit(sentence.text):
-                    by_cues = judge.kind_by_cues(sentence, judge.Scene(message["where"]))
+                    by_cues = judge.kind_by_cues(sentence, judge.MessageContext(message["where"]))
                     found = classifier.features(own, place, message["where"], by_cues)
                     rows.append((found, _label(sentence.text, message["labels"])))
     return rows
@@ -75,7 +75,7 @@ def gold(half: str, only: str = "") -> list[Row]:
         if only and not case.id.startswith(tuple(only.split(","))):
             continue
         with tempfile.TemporaryDirectory() as name:
-            place = ledger_writer.Place(Path(name) / "home", lambda: NOW, 65536)
+            place = ledger_writer.LedgerDestination(Path(name) / "home", lambda: NOW, 65536)
             for number, (session, _, path) in enumerate(files.write(case, Path(name), NOW)):
                 if session.source in ("subagent", "ephemeral"):
                     continue
@@ -85,27 +85,27 @@ def gold(half: str, only: str = "") -> list[Row]:
     return rows
 
 
-def _session(read: session_view.View, case: cases.Case, number: int) -> list[Row]:
+def _session(read: session_view.SessionView, case: cases.Case, number: int) -> list[Row]:
     rows: list[Row] = []
     moment, before, is_asked = "opening", "", False
     for event in read.events():
-        if not is_asked and not isinstance(event, Said):
+        if not is_asked and not isinstance(event, UserText):
             continue
         is_asked = True
-        if isinstance(event, Stopped):
+        if isinstance(event, Interruption):
             moment = "stopped"
-        elif isinstance(event, Called):
+        elif isinstance(event, ToolUse):
             moment, before = ("refused", "") if event.refused else ("answering", "")
-        elif isinstance(event, Answered):
+        elif isinstance(event, ModelText):
             moment, before = "answering", event.text
-        elif isinstance(event, Said) and event.voice != "shell":
+        elif isinstance(event, UserText) and event.voice != "shell":
             asked = "asked" if moment == "answering" and before.rstrip().endswith("?") else moment
             own = sentences.of_text(event.text)
             if not exclusions.is_text_work(event.text):
                 for place, sentence in enumerate(own):
                     label = _expected(sentence.text, event.text, case, number)
                     if label is not None and not exclusions.is_unfit(sentence.text):
-                        by_cues = judge.kind_by_cues(sentence, judge.Scene(asked))
+                        by_cues = judge.kind_by_cues(sentence, judge.MessageContext(asked))
                         rows.append((classifier.features(own, place, asked, by_cues), label))
             moment = "answering"
     return rows
@@ -134,7 +134,7 @@ def _expected(sentence: str, message: str, case: cases.Case, number: int) -> str
     return label
 
 
-def fit(rows: list[Row], counts_as: list[float] | None = None) -> classifier.Weights:
+def fit(rows: list[Row], counts_as: list[float] | None = None) -> classifier.ClassifierWeights:
     """Return the weights that fit rows best, each counting once or as told."""
     counts = Counter(feature for features, _ in rows for feature in features)
     names = sorted(feature for feature, count in counts.items() if count >= LEAST)
@@ -154,10 +154,10 @@ def fit(rows: list[Row], counts_as: list[float] | None = None) -> classifier.Wei
         if max(abs(row)) >= SMALLEST
     }
     base = [int(value) for value in np.rint(model.intercept_ * classifier.SCALE)]
-    return classifier.Weights(kinds, base, words, digest())
+    return classifier.ClassifierWeights(kinds, base, words, digest())
 
 
-def write(found: classifier.Weights, path: Path = TARGET) -> None:
+def write(found: classifier.ClassifierWeights, path: Path = TARGET) -> None:
     """Write the weights, one feature per line."""
     head = json.dumps({"kinds": found.kinds, "base": found.base, "made_from": found.made_from})[:-1]
     lines = [

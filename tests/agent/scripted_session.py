@@ -32,9 +32,9 @@ from commonplace.errors import ModelError
 from commonplace.models.base import Event, Request, TextDelta, Usage
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 from commonplace.models.scripted import ScriptedModel, Step
-from commonplace.rollout.recorder import Options
+from commonplace.rollout.recorder import RecorderOptions
 
 BASE = "You are the scripted agent."
 ENDS = (events.TurnCompleted, events.TurnFailed, events.TurnAborted)
@@ -141,7 +141,7 @@ class Stage:
             {"PATH": "/usr/bin:/bin"}, self.clock.now, self.clock.monotonic
         )
         write = settings.pop("write", None)
-        self.options = Options(self.home, self.clock.now, "never", **({"write": write} if write else {}))
+        self.options = RecorderOptions(self.home, self.clock.now, "never", **({"write": write} if write else {}))
         self.ephemeral: bool = settings.pop("ephemeral", False)
         usual = Profile(
             cwd=self.cwd,
@@ -149,7 +149,7 @@ class Stage:
             choice=choice(),
             base=BASE,
             sandbox="danger-full-access",
-            pace=Pace(sleep=self._sleep),
+            pace=RetryPolicy(sleep=self._sleep),
         )
         self.profile = msgspec.structs.replace(usual, **settings)
         self.events: list[events.Event] = []

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from commonplace.agent import skills
-from commonplace.context.world_state import Absent, Known
+from commonplace.context.world_state import Absent, KnownSnapshot
 
 
 def _skill(folder: Path, name: str, description: str = "does it", title: str | None = None) -> None:
@@ -55,9 +55,9 @@ def test_the_section_tells_skills_once_and_again_when_they_change(tmp_path: Path
     (told,) = section.tell(Absent())
     assert told.text.startswith("<skills_instructions>")
     assert "- one: does it" in told.text
-    assert section.tell(Known(section.snapshot())) == []
+    assert section.tell(KnownSnapshot(section.snapshot())) == []
     _skill(tmp_path / "skills", "two")
-    assert len(skills.section(skills.find(tmp_path, tmp_path)).tell(Known(section.snapshot()))) == 1
+    assert len(skills.section(skills.find(tmp_path, tmp_path)).tell(KnownSnapshot(section.snapshot()))) == 1
 
 
 def test_no_skills_are_not_told() -> None:

@@ -23,7 +23,7 @@ from commonplace.agent import events
 from commonplace.agent.thread import Thread
 from commonplace.app import book as books
 from commonplace.models import http, responses
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from commonplace.state.home import Home
 
 Json = dict[str, Any]
@@ -71,7 +71,7 @@ async def turn(asked: Json) -> None:
     real = Home.recording
     disk = Disk(asked)
 
-    def recording(self: Home) -> Options:
+    def recording(self: Home) -> RecorderOptions:
         return msgspec.structs.replace(real(self), write=disk, fsync="never")
 
     Home.recording = recording

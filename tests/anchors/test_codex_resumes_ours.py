@@ -19,7 +19,7 @@ from anchors.codex_driver import CodexHome, Missing, locate, make_home, run_exec
 from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, reply
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.rollout import layout
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from ledgers import assistant, function_call, function_output, user
 
 pytestmark = pytest.mark.anchor
@@ -59,7 +59,7 @@ async def record(home: Path, *lines: tuple[str, Json]) -> Path:
     meta = {"id": THREAD, "session_id": THREAD, "timestamp": "2026-11-15T09:00:00.000Z", "cwd": "/repo/demo"}
     meta |= {"originator": "commonplace", "cli_version": "0.1.0", "source": "cli", "history_mode": "legacy"}
     path = layout.new_path(home, NOW, THREAD)
-    async with await Recorder.create(path, meta, Options(home, lambda: NOW)) as recorder:
+    async with await Recorder.create(path, meta, RecorderOptions(home, lambda: NOW)) as recorder:
         for line_type, payload in lines:
             recorder.record(line_type, payload)
         await recorder.end_turn()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from commonplace.context import additional, truncate
-from commonplace.context.additional import AdditionalContext, Remembered
+from commonplace.context.additional import AdditionalContext, LastGivenContext
 from commonplace.errors import BadInput
 from commonplace.protocol import fragments, items, turns
 from ledgers import Json, user
@@ -47,7 +47,7 @@ B: Given = {"b": ("2", "untrusted")}
 def test_the_kind_decides_role_and_tag_and_the_value_is_not_escaped(
     key: str, value: str, kind: additional.Kind, role: str, text: str
 ) -> None:
-    told = additional.rendered(key, AdditionalContext(value, kind))
+    told = additional.injected_text(key, AdditionalContext(value, kind))
 
     assert (role, text, f"additional_content.{key}", True) == (told.role, told.text, told.kind, told.alone)
 
@@ -61,7 +61,10 @@ def test_the_kind_decides_role_and_tag_and_the_value_is_not_escaped(
     ],
 )
 def test_a_value_is_cut_in_its_middle_at_a_thousand_tokens(value: str, inside: str) -> None:
-    assert f"<external_k>{inside}</external_k>" == additional.rendered("k", AdditionalContext(value, "untrusted")).text
+    assert (
+        f"<external_k>{inside}</external_k>"
+        == additional.injected_text("k", AdditionalContext(value, "untrusted")).text
+    )
 
 
 def test_entries_stand_one_to_a_message_sorted_by_key_before_the_words_of_the_person() -> None:
@@ -75,7 +78,7 @@ def test_entries_stand_one_to_a_message_sorted_by_key_before_the_words_of_the_pe
         }
     )
 
-    _, found = additional.start(Remembered(), given, [user("one")])
+    _, found = additional.start(LastGivenContext(), given, [user("one")])
 
     assert [
         ("user", "<external_B>3</external_B>"),
@@ -88,7 +91,7 @@ def test_entries_stand_one_to_a_message_sorted_by_key_before_the_words_of_the_pe
 
 
 def test_each_message_notes_that_its_text_is_not_the_persons() -> None:
-    _, found = additional.start(Remembered(), entries(B), [])
+    _, found = additional.start(LastGivenContext(), entries(B), [])
 
     assert {"content_item_kinds": ["additional_content.b"]} == found[0][items.PASSTHROUGH]
 
@@ -117,7 +120,7 @@ def test_each_message_notes_that_its_text_is_not_the_persons() -> None:
 def test_an_entry_is_told_when_it_is_new_or_other_and_forgotten_when_left_out(
     maps: list[Given], told: list[list[str]]
 ) -> None:
-    remembered = Remembered()
+    remembered = LastGivenContext()
     found: list[list[str]] = []
     for one in maps:
         remembered, texts = remembered.merge(entries(one))
@@ -127,21 +130,21 @@ def test_an_entry_is_told_when_it_is_new_or_other_and_forgotten_when_left_out(
 
 
 def test_a_turn_without_words_has_the_context_alone_as_its_input() -> None:
-    _, found = additional.start(Remembered(), entries(A), [])
+    _, found = additional.start(LastGivenContext(), entries(A), [])
 
     assert [("developer", "<a>1</a>")] == said(found)
 
 
 def test_steering_puts_the_context_before_the_words() -> None:
-    after, found = additional.steer(Remembered(), entries(A), [user("quick")])
+    after, found = additional.steer(LastGivenContext(), entries(A), [user("quick")])
 
     assert [("developer", "<a>1</a>"), ("user", "quick")] == said(found)
-    assert after == Remembered(entries(A))
+    assert after == LastGivenContext(entries(A))
 
 
 def test_context_alone_does_not_steer() -> None:
     with pytest.raises(BadInput) as caught:
-        additional.steer(Remembered(), entries(A), [])
+        additional.steer(LastGivenContext(), entries(A), [])
 
     assert "empty_input" == caught.value.data["reason"]
 
@@ -153,7 +156,7 @@ def test_context_alone_does_not_steer() -> None:
     "key", ["", "a<b", "a>b", "a/b", "a b", " a", "a\tb", "a\nb", "a\0", "\x7f", "a\u00a0b", "\ud800"]
 )
 def test_a_key_that_would_break_its_tag_is_refused_and_nothing_is_remembered(key: str) -> None:
-    remembered = Remembered(entries(A))
+    remembered = LastGivenContext(entries(A))
 
     with pytest.raises(BadInput):
         additional.start(
@@ -225,7 +228,7 @@ def test_what_comes_from_outside_is_never_taken_for_the_persons_words(key: str, 
     except BadInput:
         assume(False)
 
-    _, (item,) = additional.start(Remembered(), given, [])
+    _, (item,) = additional.start(LastGivenContext(), given, [])
 
     bare = {name: value for name, value in item.items() if name != items.PASSTHROUGH}
     for form in (item, bare):
@@ -243,7 +246,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.remembered = Remembered()
+        self.remembered = LastGivenContext()
         self.last: dict[str, AdditionalContext] = {}
 
     @rule(
@@ -256,7 +259,9 @@ class Turns(RuleBasedStateMachine):
         take = additional.steer if steers else additional.start
         self.remembered, found = take(self.remembered, given, [user("words")])
         news = [key for key in sorted(given) if key not in self.last or self.last[key] != given[key]]
-        assert [additional.rendered(key, given[key]).text for key in news] == [text for _, text in said(found)][:-1]
+        assert [additional.injected_text(key, given[key]).text for key in news] == [text for _, text in said(found)][
+            :-1
+        ]
         assert "words" == said(found)[-1][1]
         self.last = given
 

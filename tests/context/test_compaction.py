@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import compaction
-from commonplace.context.compaction import FLOOR_TOKENS, Options, kept_messages, sizes
-from commonplace.context.compaction.summaries import Ask, TooLong
+from commonplace.context.compaction import FLOOR_TOKENS, CompactionLimits, kept_messages, sizes
+from commonplace.context.compaction.summaries import SummaryInputTooLong, SummaryRequest
 from commonplace.context.digest.tally import Tally
 from commonplace.context.history import History
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.errors import CommonplaceError, WindowTooSmall
 from commonplace.protocol import fragments, items
 
@@ -45,13 +45,13 @@ def summary(text: str) -> Item:
     return user(f"{fragments.OWN_SUMMARY_PREFIX}\n{text}")
 
 
-def history(*given: Item) -> list[Entry]:
+def history(*given: Item) -> list[HistoryEntry]:
     found = History()
     found.replace(msgspec.json.encode(item) for item in given)
     return list(found.entries)
 
 
-def tally(entries: Sequence[Entry]) -> Tally:
+def tally(entries: Sequence[HistoryEntry]) -> Tally:
     found = Tally("/repo")
     for entry in entries:
         found.see(entry.view)
@@ -63,10 +63,10 @@ class Scripted:
 
     def __init__(self, *answers: str | Exception, window: int = 100_000) -> None:
         self.window = window
-        self.asked: list[Ask] = []
+        self.asked: list[SummaryRequest] = []
         self._answers = list(answers)
 
-    async def summarise(self, ask: Ask) -> str:
+    async def summarise(self, ask: SummaryRequest) -> str:
         self.asked.append(ask)
         told = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(told, Exception):
@@ -88,14 +88,14 @@ LONG = [
 
 async def test_a_history_below_its_target_is_unchanged() -> None:
     entries = history(user("hi"), answer("hello"))
-    made = await compaction.compact(entries, tally(entries), Options(10_000))
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(10_000))
     assert made.status == "unchanged"
     assert made.items == [entry.raw for entry in entries]
 
 
 async def test_the_digest_alone_keeps_the_request_and_what_was_laid_down() -> None:
     entries = history(*LONG)
-    made = await compaction.compact(entries, tally(entries), Options(8_000))
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(8_000))
     assert made.status == "compacted"
     assert made.fallback
     assert all(made.contract.values())
@@ -109,7 +109,7 @@ async def test_the_digest_alone_keeps_the_request_and_what_was_laid_down() -> No
 async def test_a_models_summary_stands_beside_the_digest() -> None:
     entries = history(*LONG)
     made = await compaction.compact(
-        entries, tally(entries), Options(8_000), Scripted("The token is lost in handler_7.")
+        entries, tally(entries), CompactionLimits(8_000), Scripted("The token is lost in handler_7.")
     )
     assert not made.fallback
     assert all(made.contract.values())
@@ -126,7 +126,7 @@ async def test_a_models_summary_stands_beside_the_digest() -> None:
         ("word " * 100_000,),
         (CommonplaceError("the provider is down"),),
         (TimeoutError(),),
-        (TooLong(),),
+        (SummaryInputTooLong(),),
         (OSError("broken"),),
         ("<oai-mem-citation>x</oai-mem-citation>",),
         (fragments.OWN_SUMMARY_PREFIX,),
@@ -136,7 +136,7 @@ async def test_a_models_summary_stands_beside_the_digest() -> None:
 async def test_whatever_a_summariser_does_the_digest_steps_in(answers: tuple[str | Exception, ...]) -> None:
     entries = history(*LONG)
     scripted = Scripted(*answers)
-    made = await compaction.compact(entries, tally(entries), Options(8_000), scripted)
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(8_000), scripted)
     assert made.fallback
     assert all(made.contract.values())
 
@@ -144,7 +144,7 @@ async def test_whatever_a_summariser_does_the_digest_steps_in(answers: tuple[str
 async def test_a_summariser_gets_one_more_try_with_a_tighter_request() -> None:
     entries = history(*LONG)
     scripted = Scripted("word " * 50_000, "short and good")
-    made = await compaction.compact(entries, tally(entries), Options(8_000), scripted)
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(8_000), scripted)
     assert not made.fallback
     assert "short and good" in made.message
     assert len(scripted.asked) == 2
@@ -154,7 +154,7 @@ async def test_a_summariser_gets_one_more_try_with_a_tighter_request() -> None:
 async def test_a_history_that_does_not_fit_is_summarised_in_pieces_that_are_folded() -> None:
     entries = history(*LONG)
     scripted = Scripted(*(f"part {n}" for n in range(40)), "the end", window=4_000)
-    made = await compaction.compact(entries, tally(entries), Options(8_000), scripted)
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(8_000), scripted)
     assert len(scripted.asked) > 2
     assert "part 0" in scripted.asked[1].request
     assert all(sizes.total(ask.items) <= 4_000 for ask in scripted.asked)
@@ -164,7 +164,7 @@ async def test_a_history_that_does_not_fit_is_summarised_in_pieces_that_are_fold
 async def test_a_request_that_is_too_long_is_cut_and_the_rest_is_said_to_be_gone() -> None:
     text = "begin " + "x" * 100_000 + " end"
     entries = history(user(text), answer("ok"))
-    made = await compaction.compact(entries, tally(entries), Options(8_000))
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(8_000))
     assert all(made.contract.values())
     kept = next(raw.decode() for raw in made.items if b"begin " in raw)
     assert "tokens truncated" in kept
@@ -173,14 +173,14 @@ async def test_a_request_that_is_too_long_is_cut_and_the_rest_is_said_to_be_gone
 
 async def test_only_the_media_of_the_last_request_are_carried_along() -> None:
     entries = history(user("first", IMAGE), answer("a" * 40_000), user("what is in this?", IMAGE))
-    made = await compaction.compact(entries, tally(entries), Options(40_000))
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(40_000))
     assert all(made.contract.values())
     assert sum(raw.count(b"input_image") for raw in made.items) == 1
 
 
 async def test_earlier_summaries_are_folded_in_and_none_is_nested() -> None:
     entries = history(summary("the flag is --frobnicate because of the old parser"), *LONG)
-    made = await compaction.compact(entries, tally(entries), Options(12_000))
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(12_000))
     assert all(made.contract.values())
     assert sum(fragments.OWN_SUMMARY_PREFIX.encode() in raw for raw in made.items) == 1
     assert "--frobnicate" in made.message
@@ -189,7 +189,7 @@ async def test_earlier_summaries_are_folded_in_and_none_is_nested() -> None:
 async def test_injected_context_is_not_kept_it_comes_anew() -> None:
     told = user("<environment_context>\n  <cwd>/repo</cwd>\n</environment_context>")
     entries = history(told, *LONG)
-    made = await compaction.compact(entries, tally(entries), Options(8_000))
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(8_000))
     assert all(made.contract.values())
     assert not any(b"<environment_context>" in raw for raw in made.items)
 
@@ -197,7 +197,7 @@ async def test_injected_context_is_not_kept_it_comes_anew() -> None:
 async def test_a_target_that_can_hold_nothing_is_a_named_error() -> None:
     entries = history(*LONG)
     with pytest.raises(WindowTooSmall):
-        await compaction.compact(entries, tally(entries), Options(FLOOR_TOKENS * 3))
+        await compaction.compact(entries, tally(entries), CompactionLimits(FLOOR_TOKENS * 3))
 
 
 anything = st.text(max_size=300) | st.text('abcXYZ_/.- \n"\\…é测🙂', max_size=2_000)
@@ -227,7 +227,7 @@ made_items: st.SearchStrategy[Item] = st.one_of(
     ),
 )
 bad: st.SearchStrategy[str | Exception] = st.one_of(
-    st.just(""), told, st.just(TooLong()), st.just(TimeoutError()), st.just(CommonplaceError("no")),
+    st.just(""), told, st.just(SummaryInputTooLong()), st.just(TimeoutError()), st.just(CommonplaceError("no")),
     anything.map(lambda text: f"{fragments.OWN_SUMMARY_PREFIX}\n{text}"),
     st.just("<environment_context>x</environment_context>"),
     st.just("# AGENTS.md instructions\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"),
@@ -240,7 +240,7 @@ async def test_the_contract_holds_for_every_history_and_every_summariser(
 ) -> None:
     entries = history(*given_items)
     known = tally(entries)
-    options = Options(window)
+    options = CompactionLimits(window)
     summariser = Scripted(says) if says is not None else None
     made = await compaction.compact(entries, known, options, summariser)
     if made.status == "unchanged":
@@ -256,7 +256,7 @@ async def test_the_contract_holds_for_every_history_and_every_summariser(
 @given(st.lists(st.tuples(told, told), min_size=1, max_size=6), st.integers(1_000, 8_000))
 async def test_a_session_that_compacts_again_and_again_converges(turns: list[tuple[str, str]], window: int) -> None:
     known, current = Tally("/repo"), history()
-    options = Options(window)
+    options = CompactionLimits(window)
     for said, replied in turns:
         added = history(user(said), answer(replied))
         for entry in added:
@@ -265,6 +265,10 @@ async def test_a_session_that_compacts_again_and_again_converges(turns: list[tup
         current = history(*(msgspec.json.decode(raw) for raw in made.items))
         assert sizes.total(entry.raw for entry in current) <= max(options.target, made.tokens_before)
         assert (
-            sum(fragments.is_summary(kept_messages.said(v)) for e in current if isinstance(v := e.view, items.Message))
+            sum(
+                fragments.is_summary(kept_messages.message_text(v))
+                for e in current
+                if isinstance(v := e.view, items.Message)
+            )
             <= 1
         )

@@ -11,8 +11,8 @@ import pytest
 from test_compaction import Item, Scripted, answer, history, tally, user
 
 from commonplace.context import compaction, world_state
-from commonplace.context.compaction import Options, placement
-from commonplace.context.instructions import Place, discover, read_global
+from commonplace.context.compaction import CompactionLimits, placement
+from commonplace.context.instructions import WorkEnvironment, discover, read_global
 from commonplace.context.sections import AgentsMd
 from commonplace.protocol import fragments, items
 
@@ -44,7 +44,7 @@ async def test_the_next_request_has_the_items_of_the_recording(name: str) -> Non
     before = asked[:-1]
     entries = history(*before)
     scripted = Scripted("SUMMARY")
-    made = await compaction.compact(entries, tally(entries), Options(700, digest_tokens=0), scripted)
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(700, digest_tokens=0), scripted)
     assert made.status == "compacted"
     assert not made.fallback
     assert [json.loads(raw) for raw in scripted.asked[0].items] == before
@@ -106,15 +106,15 @@ async def test_standing_instructions_are_the_same_bytes_after_a_compaction(tmp_p
     (repository / "AGENTS.md").write_text("Never push to main.\nUse tabs. é测\n" * 40, "utf-8")
 
     def told() -> list[bytes]:
-        rules = discover(read_global(None), [Place(cwd=str(repository))])
-        return [msgspec.json.encode(item) for item in world_state.full([AgentsMd(rules)])]
+        rules = discover(read_global(None), [WorkEnvironment(cwd=str(repository))])
+        return [msgspec.json.encode(item) for item in world_state.full_items([AgentsMd(rules)])]
 
     before = told()
     assert any(b"Never push to main." in raw for raw in before)
     given = [json.loads(raw) for raw in before]
     entries = history(*given, user("go"), *(answer(f"step {n} " + "x" * 4_000) for n in range(20)), user("and now?"))
     made = await compaction.compact(
-        entries, tally(entries), Options(20_000), Scripted(summary) if summary is not None else None
+        entries, tally(entries), CompactionLimits(20_000), Scripted(summary) if summary is not None else None
     )
     assert all(made.contract.values())
     placed = placement.insert(made.items, told())

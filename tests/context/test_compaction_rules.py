@@ -10,10 +10,10 @@ import pytest
 
 from commonplace.context import triggers
 from commonplace.context.compaction import remote, sizes
-from commonplace.context.triggers import Model, Trigger, Used
+from commonplace.context.triggers import ModelLimits, Trigger, WindowUse
 
-BIG = Model("big", window=258_400, limit=244_800, comp_hash="a")
-SMALL = Model("small", window=121_600, limit=115_200, comp_hash="a")
+BIG = ModelLimits("big", window=258_400, limit=244_800, comp_hash="a")
+SMALL = ModelLimits("small", window=121_600, limit=115_200, comp_hash="a")
 HASH = Trigger("comp_hash_changed", "pre_turn", by_previous_model=True)
 DOWN = Trigger("model_downshift", "pre_turn", by_previous_model=True)
 LIMIT = Trigger("context_limit", "pre_turn")
@@ -22,38 +22,40 @@ LIMIT = Trigger("context_limit", "pre_turn")
 @pytest.mark.parametrize(
     ("used", "current", "previous", "due"),
     [
-        (Used(10), BIG, None, []),
-        (Used(244_799), BIG, BIG, []),
-        (Used(244_800), BIG, BIG, [LIMIT]),
-        (Used(258_400), Model("x", window=258_400), None, [LIMIT]),
-        (Used(10), BIG, Model("big", comp_hash="b"), [HASH]),
-        (Used(250_000), BIG, Model("big", comp_hash="b"), [HASH]),
-        (Used(10), BIG, Model("big", comp_hash=None), []),
-        (Used(115_201), SMALL, BIG, [DOWN]),
-        (Used(115_200), SMALL, BIG, [LIMIT]),
-        (Used(100_000), SMALL, BIG, []),
-        (Used(200_000), BIG, SMALL, []),
-        (Used(120_000, counted=50), SMALL, BIG, []),
-        (Used(121_600, counted=50), SMALL, BIG, [DOWN]),
-        (Used(120_000, counted=115_200), SMALL, SMALL, [LIMIT]),
-        (Used(10**9), Model("x"), None, []),
+        (WindowUse(10), BIG, None, []),
+        (WindowUse(244_799), BIG, BIG, []),
+        (WindowUse(244_800), BIG, BIG, [LIMIT]),
+        (WindowUse(258_400), ModelLimits("x", window=258_400), None, [LIMIT]),
+        (WindowUse(10), BIG, ModelLimits("big", comp_hash="b"), [HASH]),
+        (WindowUse(250_000), BIG, ModelLimits("big", comp_hash="b"), [HASH]),
+        (WindowUse(10), BIG, ModelLimits("big", comp_hash=None), []),
+        (WindowUse(115_201), SMALL, BIG, [DOWN]),
+        (WindowUse(115_200), SMALL, BIG, [LIMIT]),
+        (WindowUse(100_000), SMALL, BIG, []),
+        (WindowUse(200_000), BIG, SMALL, []),
+        (WindowUse(120_000, counted=50), SMALL, BIG, []),
+        (WindowUse(121_600, counted=50), SMALL, BIG, [DOWN]),
+        (WindowUse(120_000, counted=115_200), SMALL, SMALL, [LIMIT]),
+        (WindowUse(10**9), ModelLimits("x"), None, []),
     ],
 )
-def test_what_is_due_before_a_turn(used: Used, current: Model, previous: Model | None, due: list[Trigger]) -> None:
+def test_what_is_due_before_a_turn(
+    used: WindowUse, current: ModelLimits, previous: ModelLimits | None, due: list[Trigger]
+) -> None:
     assert triggers.before_turn(used, current, previous) == due
 
 
 @pytest.mark.parametrize(
     ("used", "follow_up", "new_window", "is_due"),
     [
-        (Used(244_800), True, False, True),
-        (Used(244_800), False, False, False),
-        (Used(10), True, False, False),
-        (Used(10), True, True, True),
-        (Used(10), False, True, False),
+        (WindowUse(244_800), True, False, True),
+        (WindowUse(244_800), False, False, False),
+        (WindowUse(10), True, False, False),
+        (WindowUse(10), True, True, True),
+        (WindowUse(10), False, True, False),
     ],
 )
-def test_what_is_due_within_a_turn(used: Used, follow_up: bool, new_window: bool, is_due: bool) -> None:
+def test_what_is_due_within_a_turn(used: WindowUse, follow_up: bool, new_window: bool, is_due: bool) -> None:
     found = triggers.after_sampling(used, BIG, follow_up=follow_up, new_window=new_window)
     assert found == (Trigger("context_limit", "mid_turn", injects=True) if is_due else None)
 
@@ -97,12 +99,12 @@ ENVIRONMENT = "<environment_context>\n</environment_context>"
 )
 def test_what_is_kept_when_the_provider_compacts(raw: bytes, in_transcript: bool, beside: bool) -> None:
     assert remote.kept_of_transcript([raw]) == ([raw] if in_transcript else [])
-    assert remote.beside([raw], COMPACTION) == [*([raw] if beside else []), COMPACTION]
+    assert remote.history_around([raw], COMPACTION) == [*([raw] if beside else []), COMPACTION]
 
 
 def test_developer_messages_of_a_client_stay_if_it_wants_that() -> None:
     raw = message("developer", "mine")
-    assert remote.beside([raw], COMPACTION, keep_developer=lambda _: True) == [raw, COMPACTION]
+    assert remote.history_around([raw], COMPACTION, keep_developer=lambda _: True) == [raw, COMPACTION]
 
 
 def test_the_newest_messages_stay_within_a_budget_and_the_one_at_the_edge_is_cut() -> None:
@@ -112,7 +114,7 @@ def test_the_newest_messages_stay_within_a_budget_and_the_one_at_the_edge_is_cut
         message("user", "b" * 400_000, parts=[image]),
         message("user", "c" * 1000),
     )
-    kept = remote.beside([old, edge, new], COMPACTION)
+    kept = remote.history_around([old, edge, new], COMPACTION)
     assert kept[-2:] == [new, COMPACTION]
     assert len(kept) == 3
     cut = json.loads(kept[0])
@@ -126,8 +128,8 @@ def test_outputs_at_the_end_are_left_out_until_the_request_fits() -> None:
         for n in range(4)
     ]
     history = [message("user", "go"), CALL, *outputs]
-    found = remote.fitted(history, window=2_400)
+    found = remote.fitted_history(history, window=2_400)
     assert sizes.total(found) <= 2_400
     assert [remote.LEFT_OUT.encode() in raw for raw in found[2:]] == [False, False, True, True]
-    assert remote.fitted(history, window=10**6) == history
-    assert remote.fitted([message("user", "x" * 10_000)], window=10) == [message("user", "x" * 10_000)]
+    assert remote.fitted_history(history, window=10**6) == history
+    assert remote.fitted_history([message("user", "x" * 10_000)], window=10) == [message("user", "x" * 10_000)]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from commonplace.context import filesystem, world_state
 from commonplace.context.environment import Environment, Environments, Network
-from commonplace.context.filesystem import Profile, Rule
-from commonplace.context.world_state import Absent, Known, Unknown
+from commonplace.context.filesystem import FilesystemProfile, FilesystemRule
+from commonplace.context.world_state import Absent, KnownSnapshot, Unknown
 from commonplace.protocol import fragments
 
 HERE = Environment(cwd="/repo/demo", shell="bash")
@@ -190,7 +190,7 @@ def test_only_changed_environments_are_told_and_short_facts_are_repeated(
         None if lines is None else wrapped(*(line.removeprefix("    ") if len(lines) == 2 else line for line in lines))
     )
 
-    assert expected == text(after, Known(_stored(before.snapshot())))
+    assert expected == text(after, KnownSnapshot(_stored(before.snapshot())))
 
 
 def _stored(snapshot: Any) -> Any:
@@ -208,7 +208,7 @@ def test_without_a_snapshot_the_history_is_asked(before: str, silent: bool) -> N
 
 @pytest.mark.parametrize("value", [None, 7, "text", [], {"environments": 3}, {"environments": {"local": None}}])
 def test_a_snapshot_that_cannot_be_read_means_everything_is_told(value: Any) -> None:
-    assert text(one()) == text(one(), Known(value))
+    assert text(one()) == text(one(), KnownSnapshot(value))
 
 
 def test_the_snapshot_has_the_form_of_the_recordings() -> None:
@@ -243,9 +243,9 @@ SECTIONS = st.builds(
 
 @given(before=SECTIONS, after=SECTIONS)
 def test_what_is_not_told_again_is_what_the_model_knows(before: Environments, after: Environments) -> None:
-    told = after.tell(Known(_stored(before.snapshot())))
+    told = after.tell(KnownSnapshot(_stored(before.snapshot())))
 
-    assert [] == after.tell(Known(_stored(after.snapshot())))
+    assert [] == after.tell(KnownSnapshot(_stored(after.snapshot())))
     old, new = before.snapshot(), after.snapshot()
     for key, place in new["environments"].items():
         was = old["environments"].get(key)
@@ -261,28 +261,36 @@ def test_what_is_not_told_again_is_what_the_model_knows(before: Environments, af
 # --- The files.
 
 RESTRICTED = '<permission_profile type="managed"><file_system type="restricted">'
-ROOT = Rule(access="read", target="special", value=":root")
+ROOT = FilesystemRule(access="read", target="special", value=":root")
 
 
 @pytest.mark.parametrize(
     ("roots", "profile", "expected"),
     [
-        (["/r"], Profile("disabled"), '<permission_profile type="disabled"><file_system type="unrestricted" />'),
-        (["/r"], Profile("external"), '<permission_profile type="external"><file_system type="external" />'),
-        (["/r"], Profile("managed"), '<permission_profile type="managed"><file_system type="unrestricted" />'),
         (
             ["/r"],
-            Profile("managed", (ROOT,)),
+            FilesystemProfile("disabled"),
+            '<permission_profile type="disabled"><file_system type="unrestricted" />',
+        ),
+        (["/r"], FilesystemProfile("external"), '<permission_profile type="external"><file_system type="external" />'),
+        (
+            ["/r"],
+            FilesystemProfile("managed"),
+            '<permission_profile type="managed"><file_system type="unrestricted" />',
+        ),
+        (
+            ["/r"],
+            FilesystemProfile("managed", (ROOT,)),
             RESTRICTED + '<entry access="read"><special>:root</special></entry></file_system>',
         ),
         (
             ["/r"],
-            Profile(
+            FilesystemProfile(
                 "managed",
                 (
-                    Rule(access="write", target="path", value="/x&y"),
-                    Rule(access="deny", target="glob", value="**/.env"),
-                    Rule(access="write", target="path", value="/x&y"),
+                    FilesystemRule(access="write", target="path", value="/x&y"),
+                    FilesystemRule(access="deny", target="glob", value="**/.env"),
+                    FilesystemRule(access="write", target="path", value="/x&y"),
                 ),
             ),
             RESTRICTED + '<entry access="write"><path>/x&amp;y</path></entry>'
@@ -290,7 +298,7 @@ ROOT = Rule(access="read", target="special", value=":root")
         ),
     ],
 )
-def test_files_are_told_by_root_and_profile(roots: list[str], profile: Profile, expected: str) -> None:
+def test_files_are_told_by_root_and_profile(roots: list[str], profile: FilesystemProfile, expected: str) -> None:
     inside = f"<workspace_roots><root>/r</root></workspace_roots>{expected}</permission_profile>"
 
     assert f"<filesystem>{inside}</filesystem>" == filesystem.element(roots, profile)

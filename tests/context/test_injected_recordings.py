@@ -17,22 +17,25 @@ import msgspec
 import pytest
 
 from commonplace.context import additional, filesystem, injected_messages, world_state
-from commonplace.context.additional import Remembered
+from commonplace.context.additional import LastGivenContext
 from commonplace.context.environment import Environment, Environments
-from commonplace.context.filesystem import Profile, Rule
-from commonplace.context.injected_messages import Injected
-from commonplace.context.instructions import Global, Instructions, Place, discover, read_global
+from commonplace.context.filesystem import FilesystemProfile, FilesystemRule
+from commonplace.context.injected_messages import InjectedText
+from commonplace.context.instructions import GlobalInstructions, Instructions, WorkEnvironment, discover, read_global
 from commonplace.context.notices import notice
 from commonplace.context.permissions import Permissions
-from commonplace.context.sections import AgentsMd, Collaboration, Model, Standing
-from commonplace.context.world_state import Name, SoFar, Update
+from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, StandingText
+from commonplace.context.world_state import InjectedState, SectionName, WorldStateUpdate
 from commonplace.protocol import items
 from commonplace.protocol.rollout import TurnContext
 from ledgers import Json, user
 
 DATA = Path(__file__).parent.parent / "data"
 OMITTED = "(text omitted)"
-FREE, GUARDED = Profile("disabled"), Profile("managed", (Rule(access="read", target="special", value=":root"),))
+FREE, GUARDED = (
+    FilesystemProfile("disabled"),
+    FilesystemProfile("managed", (FilesystemRule(access="read", target="special", value=":root"),)),
+)
 
 
 class Turn(msgspec.Struct, kw_only=True):
@@ -41,7 +44,7 @@ class Turn(msgspec.Struct, kw_only=True):
     says: str
     cwd: str = "/repo/demo"
     model: str = "gpt-5.5"
-    profile: Profile = FREE
+    profile: FilesystemProfile = FREE
     rules: Instructions = Instructions()
     context: Json = {}
     steers: bool = False
@@ -49,12 +52,12 @@ class Turn(msgspec.Struct, kw_only=True):
 
 
 def surroundings(turn: Turn, previous: str | None) -> list[world_state.Section]:
-    skills = Injected(
+    skills = InjectedText(
         "developer", f"<skills_instructions>\n{OMITTED}\n</skills_instructions>", "host_skills.instructions"
     )
     return [
-        Model(turn.model, "Be brief.", previous),
-        Standing(name=Name("host_skills", "skills"), remembered=turn.model, text=skills),
+        ModelSection(turn.model, "Be brief.", previous),
+        StandingText(name=SectionName("host_skills", "skills"), remembered=turn.model, text=skills),
         Permissions(turn.profile.type),
         Collaboration(turn.model),
         AgentsMd(turn.rules),
@@ -81,12 +84,14 @@ def shape(found: Sequence[Json]) -> list[tuple[str, list[str]]]:
     return [(item["role"], [neutral(part["text"]) for part in item["content"]]) for item in found]
 
 
-def play(turns: Sequence[Turn], answers: Sequence[Json]) -> tuple[list[list[tuple[str, list[str]]]], list[Update]]:
+def play(
+    turns: Sequence[Turn], answers: Sequence[Json]
+) -> tuple[list[list[tuple[str, list[str]]]], list[WorldStateUpdate]]:
     """Return every request as its items' roles and texts, and what each turn began with."""
     history: list[Json] = []
     requests: list[list[tuple[str, list[str]]]] = []
-    updates: list[Update] = []
-    remembered, baseline, reference, previous = Remembered(), None, None, None
+    updates: list[WorldStateUpdate] = []
+    remembered, baseline, reference, previous = LastGivenContext(), None, None, None
     left = iter(answers)
     for number, turn in enumerate(turns):
         given = additional.parse(turn.context or None)
@@ -96,8 +101,8 @@ def play(turns: Sequence[Turn], answers: Sequence[Json]) -> tuple[list[list[tupl
             if number:
                 history.append(next(left))
             current = TurnContext(turn_id=str(number), cwd=turn.cwd, model=turn.model)
-            held = injected_messages.held(items.view(msgspec.json.encode(item)) for item in history)
-            update = world_state.begin(surroundings(turn, previous), SoFar(baseline, held), current, reference)
+            held = injected_messages.injected_kinds(items.view(msgspec.json.encode(item)) for item in history)
+            update = world_state.begin(surroundings(turn, previous), InjectedState(baseline, held), current, reference)
             updates.append(update)
             history += update.items
             remembered, fresh = additional.start(remembered, given, [user(turn.says)])
@@ -133,7 +138,7 @@ def agents_md(tmp_path: Path) -> list[Turn]:
     (home / "AGENTS.md").write_text("# Global rules\nAnswer in English.\n")
     (root / "AGENTS.md").write_text("# House rules\nUse tabs. Never say maybe.\n")
     (root / "pkg" / "AGENTS.md").write_text("# Package rules\nRun `make check` here.\n")
-    found = discover(read_global(home), [Place(cwd=str(root / "pkg"))])
+    found = discover(read_global(home), [WorkEnvironment(cwd=str(root / "pkg"))])
     rules = msgspec.structs.replace(found, directory="/repo/demo/pkg")
     return [Turn(says="hello", cwd="/repo/demo/pkg", rules=rules)]
 
@@ -143,7 +148,7 @@ def changed_agents_md(tmp_path: Path) -> list[Turn]:
 
     def rules(text: str) -> Instructions:
         (tmp_path / "AGENTS.md").write_text(text)
-        found = discover(Global(), [Place(cwd=str(tmp_path))])
+        found = discover(GlobalInstructions(), [WorkEnvironment(cwd=str(tmp_path))])
         return msgspec.structs.replace(found, directory=found.directory and "/repo/demo")
 
     one, two, none = rules("Rule one: be kind.\n"), rules("Rule two: be exact.\n"), rules("")
@@ -252,7 +257,7 @@ def test_context_that_did_not_change_is_not_told_again_after_a_compaction() -> N
         page = {"value": "text of a page", "kind": "untrusted"}
         return {"ci": {"value": build, "kind": "application"}, "page": page}
 
-    remembered, ours = Remembered(), list[tuple[str, str]]()
+    remembered, ours = LastGivenContext(), list[tuple[str, str]]()
     # The thread was compacted between the second and the third.
     for context in (given("build is green"), given("build is red"), given("build is red"), None):
         remembered, told = remembered.merge(additional.parse(context))

@@ -15,7 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import instructions, regular_files
-from commonplace.context.instructions import Global, Instructions, Place, Settings, discover, read_global
+from commonplace.context.instructions import (
+    GlobalInstructions,
+    Instructions,
+    InstructionSettings,
+    WorkEnvironment,
+    discover,
+    read_global,
+)
 from commonplace.context.notices import notice
 from commonplace.protocol import fragments
 
@@ -36,8 +43,10 @@ def put(folder: Path, files: dict[str, str | bytes]) -> None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def found(cwd: Path, settings: Settings | None = None, own: Global | None = None) -> Instructions:
-    return discover(own or Global(), [Place(cwd=str(cwd))], settings)
+def found(
+    cwd: Path, settings: InstructionSettings | None = None, own: GlobalInstructions | None = None
+) -> Instructions:
+    return discover(own or GlobalInstructions(), [WorkEnvironment(cwd=str(cwd))], settings)
 
 
 def reasons(result: Instructions, below: Path) -> dict[str, str]:
@@ -69,8 +78,8 @@ def test_the_first_global_file_with_something_in_it_wins(
 
 
 def test_without_a_home_there_are_no_global_instructions(tmp_path: Path) -> None:
-    assert Global() == read_global(None)
-    assert Global() == read_global(tmp_path / "nowhere")
+    assert GlobalInstructions() == read_global(None)
+    assert GlobalInstructions() == read_global(tmp_path / "nowhere")
 
 
 def test_the_global_file_is_not_part_of_the_project_budget(tmp_path: Path, project: Path) -> None:
@@ -187,14 +196,14 @@ def test_each_folder_has_one_file_by_the_order_of_names(
 ) -> None:
     put(project, files)
 
-    assert text == found(project, Settings(project_doc_fallback_filenames=more)).text
+    assert text == found(project, InstructionSettings(project_doc_fallback_filenames=more)).text
 
 
 def test_a_name_that_leads_out_of_its_folder_is_passed_over(tmp_path: Path, project: Path) -> None:
     put(tmp_path, {"secret": "s"})
     names = ("../secret", str(tmp_path / "secret"), "a\0b")
 
-    result = found(project, Settings(project_doc_fallback_filenames=names))
+    result = found(project, InstructionSettings(project_doc_fallback_filenames=names))
 
     assert "" == result.text
     assert [(name, "bad_name") for name in names] == [(p.path, p.reason) for p in result.receipt.passed]
@@ -279,7 +288,7 @@ def test_a_file_that_vanishes_after_it_was_found_is_skipped(project: Path, monke
     put(project, {"AGENTS.md": "a", "pkg/AGENTS.md": "pkg"})
     real = regular_files.read
 
-    def read(path: Path, limit: int) -> regular_files.Content | regular_files.Refused:
+    def read(path: Path, limit: int) -> regular_files.FilePrefix | regular_files.ReadRefused:
         if path.parent == project:
             path.unlink()
         return real(path, limit)
@@ -305,7 +314,7 @@ def test_a_file_that_becomes_a_pipe_after_it_was_looked_at_does_not_block(
 
     monkeypatch.setattr(os, "stat", late)
 
-    assert regular_files.Refused("not_a_file") == regular_files.read(path, 100)
+    assert regular_files.ReadRefused("not_a_file") == regular_files.read(path, 100)
 
 
 # --- The budget.
@@ -330,7 +339,7 @@ def test_project_files_share_one_budget_of_bytes(
 ) -> None:
     put(project, {"AGENTS.md": "0123456\n", "pkg/AGENTS.md": "ééé", "pkg/deep/AGENTS.md": "deep"})
 
-    result = found(project / "pkg" / "deep", Settings(project_doc_max_bytes=budget))
+    result = found(project / "pkg" / "deep", InstructionSettings(project_doc_max_bytes=budget))
 
     assert text == result.text
     assert {str(project / name / "AGENTS.md"): cut for name, cut in cuts.items()} == {
@@ -343,7 +352,7 @@ def test_project_files_share_one_budget_of_bytes(
 def test_a_file_that_the_budget_left_out_is_named_with_its_size(project: Path) -> None:
     put(project, {"AGENTS.md": "0123", "pkg/AGENTS.md": "not read", "pkg/deep/AGENTS.md": ""})
 
-    passed = found(project / "pkg" / "deep", Settings(project_doc_max_bytes=4)).receipt.passed
+    passed = found(project / "pkg" / "deep", InstructionSettings(project_doc_max_bytes=4)).receipt.passed
 
     assert [("over_budget", "8 bytes"), ("blank", "")] == [(one.reason, one.detail) for one in passed]
 
@@ -351,7 +360,7 @@ def test_a_file_that_the_budget_left_out_is_named_with_its_size(project: Path) -
 def test_a_blank_file_costs_nothing(project: Path) -> None:
     put(project, {"AGENTS.md": " " * 10, "pkg/AGENTS.md": "0123456789"})
 
-    result = found(project / "pkg", Settings(project_doc_max_bytes=10))
+    result = found(project / "pkg", InstructionSettings(project_doc_max_bytes=10))
 
     assert "0123456789" == result.text
     assert 10 == result.receipt.used
@@ -360,7 +369,7 @@ def test_a_blank_file_costs_nothing(project: Path) -> None:
 def test_the_receipt_holds_hash_and_bytes_of_what_was_used(project: Path) -> None:
     put(project, {"AGENTS.md": "0123456789"})
 
-    (source,) = found(project, Settings(project_doc_max_bytes=4)).receipt.sources
+    (source,) = found(project, InstructionSettings(project_doc_max_bytes=4)).receipt.sources
 
     assert (hashlib.sha256(b"0123").hexdigest(), 4, 6) == (source.sha256, source.bytes, source.cut)
     assert "local" == source.place
@@ -390,7 +399,7 @@ def test_whatever_files_hold_the_budget_is_kept_and_every_file_is_accounted_for(
             folder = folder / f"f{number}" if number else folder
             folder.mkdir(exist_ok=True)
             (folder / "AGENTS.md").write_bytes(content)
-        result = found(folder, Settings(project_doc_max_bytes=budget))
+        result = found(folder, InstructionSettings(project_doc_max_bytes=budget))
 
     receipt = result.receipt
     assert sum(source.bytes for source in receipt.sources) == receipt.used <= budget
@@ -409,7 +418,7 @@ def test_whatever_files_hold_the_budget_is_kept_and_every_file_is_accounted_for(
 def test_an_untrusted_project_has_no_say(project: Path, trust: instructions.Trust | None, text: str) -> None:
     put(project, {"AGENTS.md": "root"})
 
-    result = discover(Global(), [Place(cwd=str(project), trust=trust)])
+    result = discover(GlobalInstructions(), [WorkEnvironment(cwd=str(project), trust=trust)])
 
     assert text == result.text
     assert (trust == "untrusted") == (reasons(result, project) == {".": "untrusted"})
@@ -419,7 +428,7 @@ def test_global_instructions_hold_in_an_untrusted_project(tmp_path: Path, projec
     put(tmp_path, {"AGENTS.md": "own"})
     put(project, {"AGENTS.md": "root"})
 
-    result = discover(read_global(tmp_path), [Place(cwd=str(project), trust="untrusted")])
+    result = discover(read_global(tmp_path), [WorkEnvironment(cwd=str(project), trust="untrusted")])
 
     assert ("own", None) == (result.text, result.directory)
 
@@ -428,10 +437,10 @@ def test_several_environments_are_labelled_in_their_order_and_share_the_budget(t
     for name in ("one", "two", "none"):
         (tmp_path / name).mkdir()
     put(tmp_path, {"one/AGENTS.md": "first", "two/AGENTS.md": "second"})
-    places = [Place(id=name, cwd=str(tmp_path / name)) for name in ("two", "none", "one")]
-    settings = Settings(project_doc_max_bytes=8)
+    places = [WorkEnvironment(id=name, cwd=str(tmp_path / name)) for name in ("two", "none", "one")]
+    settings = InstructionSettings(project_doc_max_bytes=8)
 
-    result = discover(Global("own"), places, settings)
+    result = discover(GlobalInstructions("own"), places, settings)
 
     expected = (
         f"own\n\nfor `two` with root {tmp_path / 'two'}\n\nsecond\n\nfor `one` with root {tmp_path / 'one'}\n\nfi"
@@ -442,9 +451,9 @@ def test_several_environments_are_labelled_in_their_order_and_share_the_budget(t
 
 def test_one_of_several_environments_that_contributes_is_told_as_the_only_one(tmp_path: Path) -> None:
     put(tmp_path, {"one/AGENTS.md": "first", "two/x": ""})
-    places = [Place(id=name, cwd=str(tmp_path / name)) for name in ("two", "one")]
+    places = [WorkEnvironment(id=name, cwd=str(tmp_path / name)) for name in ("two", "one")]
 
-    result = discover(Global("own"), places)
+    result = discover(GlobalInstructions("own"), places)
 
     assert ("own\n\n--- project-doc ---\n\nfirst", str(tmp_path / "one")) == (result.text, result.directory)
 
@@ -469,9 +478,9 @@ def test_the_reach_of_files_is_explained_after_them_where_projects_have_a_say(
     begins: str | None,
 ) -> None:
     put(project, files)
-    settings = Settings(child_agents_md=True, project_doc_max_bytes=budget)
+    settings = InstructionSettings(child_agents_md=True, project_doc_max_bytes=budget)
 
-    result = discover(Global(own), [Place(cwd=str(project), trust=trust)], settings)
+    result = discover(GlobalInstructions(own), [WorkEnvironment(cwd=str(project), trust=trust)], settings)
 
     assert (own if begins is None else begins + notice("agents_scope")) == result.text
 
@@ -505,9 +514,9 @@ def test_instructions_have_the_form_that_readers_recognise(text: str, directory:
 
 @pytest.mark.parametrize(
     "block",
-    [instructions.block("x", "/r"), instructions.replaced("x", None), instructions.removed()],
+    [instructions.block("x", "/r"), instructions.replacement_block("x", None), instructions.removal_notice()],
 )
-def test_every_form_is_recognised_as_injected(block: instructions.Injected) -> None:
+def test_every_form_is_recognised_as_injected(block: instructions.InjectedText) -> None:
     fragment = fragments.recognise(block.text, block.role)
 
     assert fragment is not None

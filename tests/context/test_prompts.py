@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commonplace.context.history import History
 from commonplace.context.modalities import ALL, NO_AUDIO, NO_IMAGE, TEXT_ONLY
-from commonplace.context.truncate import Policy
+from commonplace.context.truncate import TruncationPolicy
 from ledgers import Json, assistant, function_call, function_output, message, user
 from pictures import png, url, wav
 
@@ -184,7 +184,7 @@ def test_a_field_that_nobody_reads_may_be_damaged_and_stays_as_it_is(damaged: by
     long = b'{"type":"function_call_output","name":"event","output":"%b",%b}' % (b"x" * 9, field)
     history = History()
     for raw in (picture, long):
-        assert history.record(raw, policy=Policy("bytes", 1))
+        assert history.record(raw, policy=TruncationPolicy("bytes", 1))
 
     stripped, cut = history.for_prompt(TEXT_ONLY)
 
@@ -200,16 +200,16 @@ def test_a_field_that_nobody_reads_may_be_damaged_and_stays_as_it_is(damaged: by
 @pytest.mark.parametrize(
     ("policy", "size", "expected"),
     [
-        (Policy("tokens", 5), 24, "x" * 24),
-        (Policy("tokens", 5), 25, "x" * 12 + "…1 tokens truncated…" + "x" * 12),
-        (Policy("bytes", 10), 12, "x" * 12),
-        (Policy("bytes", 10), 13, "x" * 6 + "…1 chars truncated…" + "x" * 6),
-        (Policy("bytes", 0), 3, "…3 chars truncated…"),
+        (TruncationPolicy("tokens", 5), 24, "x" * 24),
+        (TruncationPolicy("tokens", 5), 25, "x" * 12 + "…1 tokens truncated…" + "x" * 12),
+        (TruncationPolicy("bytes", 10), 12, "x" * 12),
+        (TruncationPolicy("bytes", 10), 13, "x" * 6 + "…1 chars truncated…" + "x" * 6),
+        (TruncationPolicy("bytes", 0), 3, "…3 chars truncated…"),
     ],
 )
 @pytest.mark.parametrize("kind", ["function_call", "custom_tool_call"])
 def test_an_output_is_recorded_within_the_policy_and_a_fifth(
-    kind: str, policy: Policy, size: int, expected: str
+    kind: str, policy: TruncationPolicy, size: int, expected: str
 ) -> None:
     history = History()
     item = answer(kind, "c", "x" * size)
@@ -225,7 +225,7 @@ def test_the_limit_that_a_line_notes_comes_before_the_policy() -> None:
     history.record(
         msgspec.json.encode(answer("function_call", "c", "x" * 9)),
         b'{"fallback_token_limit_override":1}',
-        Policy("bytes", 10_000),
+        TruncationPolicy("bytes", 10_000),
     )
 
     assert "xx…2 tokens truncated…xx" == items_of(history)[0]["output"]
@@ -235,7 +235,7 @@ def test_a_recording_that_exceeds_the_budget_of_an_output_is_left_out_with_a_not
     history = History()
     item = {**answer("function_call", "c"), "output": [TEXT, AUDIO, IMAGE]}
 
-    history.record(msgspec.json.encode(item), policy=Policy("tokens", 5))
+    history.record(msgspec.json.encode(item), policy=TruncationPolicy("tokens", 5))
 
     note = {"type": "input_text", "text": "[omitted 1 audio items ...]"}
     assert [{**item, "output": [TEXT, IMAGE, note]}] == items_of(history)

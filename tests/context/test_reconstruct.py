@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.context.reconstruct import Reconstruction, Window, reconstruct
+from commonplace.context.reconstruct import Reconstruction, WindowIdentity, reconstruct
 from commonplace.protocol import rollout
 from commonplace.protocol.fragments import OWN_SUMMARY_PREFIX
 from commonplace.protocol.rollout import Line, LineError, PreviousSettings, Skipped
@@ -576,39 +576,45 @@ def test_a_rollback_takes_the_world_state_of_undone_turns_with_it() -> None:
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
-        ([FIRST], Window(0, W0, None, W0)),
+        ([FIRST], WindowIdentity(0, W0, None, W0)),
         (
             [FIRST, compaction("S", window_number=1, first_window_id=W0, previous_window_id=W0, window_id=W1)],
-            Window(1, W0, W0, W1),
+            WindowIdentity(1, W0, W0, W1),
         ),
         (
             [FIRST, compaction("S", window_number=1, window_id=W1), compaction("S", window_number=2, window_id=W2)],
-            Window(2, None, None, W2),
+            WindowIdentity(2, None, None, W2),
         ),
-        ([FIRST, compaction("S", window_number=1, first_window_id="odd", window_id="odd")], Window(1)),
-        ([FIRST, compaction("S", window_id=7)], Window(7)),
-        ([FIRST, compaction("S"), compaction("S")], Window(2)),
-        ([FIRST, old_compaction("S"), said("2")], Window(1)),
-        ([FIRST, compaction("S", window_number=1, window_id=W1), said("2"), rollback(1)], Window(1, None, None, W1)),
+        ([FIRST, compaction("S", window_number=1, first_window_id="odd", window_id="odd")], WindowIdentity(1)),
+        ([FIRST, compaction("S", window_id=7)], WindowIdentity(7)),
+        ([FIRST, compaction("S"), compaction("S")], WindowIdentity(2)),
+        ([FIRST, old_compaction("S"), said("2")], WindowIdentity(1)),
+        (
+            [FIRST, compaction("S", window_number=1, window_id=W1), said("2"), rollback(1)],
+            WindowIdentity(1, None, None, W1),
+        ),
         # The window goes with the compaction that a rollback undid …
-        ([FIRST, compaction("S", window_number=1, window_id=W1), said("2"), rollback(2)], Window(0, W0, None, W0)),
+        (
+            [FIRST, compaction("S", window_number=1, window_id=W1), said("2"), rollback(2)],
+            WindowIdentity(0, W0, None, W0),
+        ),
         # … and stays with one that it could not undo.
         (
             [FIRST, final_compaction(window_number=5, window_id=W1, resume_metadata={}), said("2"), rollback(2)],
-            Window(5, None, None, W1),
+            WindowIdentity(5, None, None, W1),
         ),
         (
             [bare("1"), bare_compaction("S", window_number=5, window_id=W1), bare("2"), rollback(1)],
-            Window(5, None, None, W1),
+            WindowIdentity(5, None, None, W1),
         ),
     ],
 )
-def test_the_window_is_that_of_the_newest_compaction_that_stands(steps: list[Step], expected: Window) -> None:
+def test_the_window_is_that_of_the_newest_compaction_that_stands(steps: list[Step], expected: WindowIdentity) -> None:
     assert expected == rebuild(thread(*steps, context_window={"window_id": W0})).window
 
 
 def test_a_thread_without_noted_window_begins_with_number_zero() -> None:
-    assert Window(0) == rebuild(thread(FIRST)).window
+    assert WindowIdentity(0) == rebuild(thread(FIRST)).window
 
 
 # --- What a receipt tells.

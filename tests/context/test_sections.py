@@ -10,8 +10,8 @@ from commonplace.context import instructions, permissions, sections
 from commonplace.context.instructions import Instructions
 from commonplace.context.notices import notice
 from commonplace.context.permissions import ApprovedPrefixes, Permissions
-from commonplace.context.sections import AgentsMd, Collaboration, Model, Personality, Standing, Tools
-from commonplace.context.world_state import Absent, Before, Known, Section, Unknown
+from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText, Tools
+from commonplace.context.world_state import Absent, Before, KnownSnapshot, Section, Unknown
 from commonplace.protocol import fragments
 
 EMPTY_MODE = "dfd53114f5f6f9f5fd7816370d0bf2847806246d"
@@ -34,19 +34,19 @@ SWITCH = tag("model_switch", notice("model_switch") + "\n\nBe brief.")
 @pytest.mark.parametrize(
     ("section", "before", "speaks"),
     [
-        (Model("new", "Be brief.", "old"), Absent(), True),
-        (Model("new", "Be brief.", "old"), Unknown("<model_switch>?"), True),
-        (Model("new", "Be brief.", "new"), Absent(), False),
-        (Model("new", "Be brief.", None), Absent(), False),
-        (Model("new", "", "old"), Absent(), False),
-        (Model("new", "Be brief.", "new"), Known("old"), True),
-        (Model("new", "Be brief.", "old"), Known("new"), False),
-        (Model("new", "", None), Known("old"), False),
-        (Model("new", "Be brief.", "old"), Known({"model": "new", "more": 1}), False),
-        (Model("new", "Be brief.", "old"), Known(7), True),
+        (ModelSection("new", "Be brief.", "old"), Absent(), True),
+        (ModelSection("new", "Be brief.", "old"), Unknown("<model_switch>?"), True),
+        (ModelSection("new", "Be brief.", "new"), Absent(), False),
+        (ModelSection("new", "Be brief.", None), Absent(), False),
+        (ModelSection("new", "", "old"), Absent(), False),
+        (ModelSection("new", "Be brief.", "new"), KnownSnapshot("old"), True),
+        (ModelSection("new", "Be brief.", "old"), KnownSnapshot("new"), False),
+        (ModelSection("new", "", None), KnownSnapshot("old"), False),
+        (ModelSection("new", "Be brief.", "old"), KnownSnapshot({"model": "new", "more": 1}), False),
+        (ModelSection("new", "Be brief.", "old"), KnownSnapshot(7), True),
     ],
 )
-def test_another_model_is_told_what_was_written_for_it(section: Model, before: Before, speaks: bool) -> None:
+def test_another_model_is_told_what_was_written_for_it(section: ModelSection, before: Before, speaks: bool) -> None:
     assert ([SWITCH] if speaks else []) == told(section, before)
     assert section.name.lapses
     assert "new" == section.snapshot()
@@ -63,13 +63,13 @@ def tone(name: str) -> str:
 @pytest.mark.parametrize(
     ("section", "before", "speaks"),
     [
-        (Personality("m", "friendly"), Known({"model": "m", "personality": "pragmatic"}), True),
-        (Personality("m", "friendly"), Known({"model": "m"}), True),
-        (Personality("m", "none"), Known({"model": "m", "personality": "pragmatic"}), True),
-        (Personality("m", "friendly"), Known({"model": "m", "personality": "friendly"}), False),
-        (Personality("m", "friendly"), Known({"model": "other", "personality": "pragmatic"}), False),
-        (Personality("m"), Known({"model": "m", "personality": "pragmatic"}), False),
-        (Personality("m", "friendly", baked=True), Known({"model": "m", "personality": "pragmatic"}), True),
+        (Personality("m", "friendly"), KnownSnapshot({"model": "m", "personality": "pragmatic"}), True),
+        (Personality("m", "friendly"), KnownSnapshot({"model": "m"}), True),
+        (Personality("m", "none"), KnownSnapshot({"model": "m", "personality": "pragmatic"}), True),
+        (Personality("m", "friendly"), KnownSnapshot({"model": "m", "personality": "friendly"}), False),
+        (Personality("m", "friendly"), KnownSnapshot({"model": "other", "personality": "pragmatic"}), False),
+        (Personality("m"), KnownSnapshot({"model": "m", "personality": "pragmatic"}), False),
+        (Personality("m", "friendly", baked=True), KnownSnapshot({"model": "m", "personality": "pragmatic"}), True),
         (Personality("m", "friendly"), Absent(), True),
         (Personality("m", "friendly", baked=True), Absent(), False),
         (Personality("m", "none"), Absent(), False),
@@ -97,8 +97,8 @@ def test_a_tone_is_remembered_with_its_model(section: Personality, snapshot: dic
 # --- AGENTS.md.
 
 NEW = instructions.block("new", "/r").text
-REPLACED = instructions.replaced("new", "/r").text
-REMOVED = instructions.removed().text
+REPLACED = instructions.replacement_block("new", "/r").text
+REMOVED = instructions.removal_notice().text
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ REMOVED = instructions.removed().text
     [
         ("new", Absent(), [NEW]),
         ("", Absent(), []),
-        ("new", Known({}), [NEW]),
-        ("", Known({}), []),
-        ("new", Known({"text": "new", "directory": "/r"}), []),
-        ("new", Known({"text": "old", "directory": "/r"}), [REPLACED]),
-        ("new", Known({"text": "new", "directory": "/other"}), [REPLACED]),
-        ("new", Known({"text": "new"}), [REPLACED]),
-        ("", Known({"text": "old", "directory": "/r"}), [REMOVED]),
+        ("new", KnownSnapshot({}), [NEW]),
+        ("", KnownSnapshot({}), []),
+        ("new", KnownSnapshot({"text": "new", "directory": "/r"}), []),
+        ("new", KnownSnapshot({"text": "old", "directory": "/r"}), [REPLACED]),
+        ("new", KnownSnapshot({"text": "new", "directory": "/other"}), [REPLACED]),
+        ("new", KnownSnapshot({"text": "new"}), [REPLACED]),
+        ("", KnownSnapshot({"text": "old", "directory": "/r"}), [REMOVED]),
         ("new", Unknown(NEW), []),
         ("new", Unknown(REPLACED), []),
         ("new", Unknown(instructions.block("old", "/r").text), [REPLACED]),
@@ -159,16 +159,16 @@ def remembered(text: str, *prefixes: tuple[str, ...]) -> dict[str, Any]:
     [
         ((), Absent(), [RULES]),
         ((GIT,), Absent(), [RULES_GIT]),
-        ((), Known(remembered("Rules.")), []),
-        ((GIT,), Known(remembered("Rules.", GIT)), []),
-        ((GIT, NPM), Known(remembered("Rules.", GIT)), [SAVED]),
-        ((), Known(remembered("Other.")), [RULES]),
-        ((), Known(remembered("Rules.", GIT)), [RULES]),
-        ((GIT,), Known(remembered("Rules.", NPM)), [RULES_GIT]),
-        ((GIT,), Known(remembered("Other.", GIT)), [RULES_GIT]),
-        ((GIT,), Known(remembered("Rules.")["instructions"]), []),
-        ((), Known("0000"), [RULES]),
-        ((), Known(7), [RULES]),
+        ((), KnownSnapshot(remembered("Rules.")), []),
+        ((GIT,), KnownSnapshot(remembered("Rules.", GIT)), []),
+        ((GIT, NPM), KnownSnapshot(remembered("Rules.", GIT)), [SAVED]),
+        ((), KnownSnapshot(remembered("Other.")), [RULES]),
+        ((), KnownSnapshot(remembered("Rules.", GIT)), [RULES]),
+        ((GIT,), KnownSnapshot(remembered("Rules.", NPM)), [RULES_GIT]),
+        ((GIT,), KnownSnapshot(remembered("Other.", GIT)), [RULES_GIT]),
+        ((GIT,), KnownSnapshot(remembered("Rules.")["instructions"]), []),
+        ((), KnownSnapshot("0000"), [RULES]),
+        ((), KnownSnapshot(7), [RULES]),
         ((), Unknown(RULES), []),
         ((), Unknown(RULES_GIT), [RULES]),
     ],
@@ -187,9 +187,9 @@ def test_permissions_are_told_whole_unless_only_commands_were_approved(
     [
         ((), Absent(), []),
         ((NPM,), Absent(), [SAVED]),
-        ((GIT, NPM), Known([list(GIT)]), [SAVED]),
-        ((GIT,), Known([list(GIT)]), []),
-        ((), Known([list(GIT)]), []),
+        ((GIT, NPM), KnownSnapshot([list(GIT)]), [SAVED]),
+        ((GIT,), KnownSnapshot([list(GIT)]), []),
+        ((), KnownSnapshot([list(GIT)]), []),
     ],
 )
 def test_where_permissions_are_not_explained_only_additions_are_told(
@@ -235,18 +235,18 @@ AS_DEFAULT = Collaboration("m").snapshot()
         (Collaboration("m", "execute"), Absent(), [mode(notice("mode_execute"))]),
         (Collaboration("m", "pair_programming"), Absent(), [mode(notice("mode_pair_programming"))]),
         (Collaboration("m", "default", "Own."), Absent(), [mode("Own.")]),
-        (Collaboration("m", "plan", "Own."), Known(AS_PLAN), [mode("Own.")]),
-        (Collaboration("m", "plan"), Known(AS_PLAN), []),
-        (Collaboration("other", "plan"), Known(AS_PLAN), []),
-        (Collaboration("m", "plan"), Known(AS_DEFAULT), [PLAN]),
-        (Collaboration("m"), Known(AS_PLAN), [DEFAULT]),
-        (Collaboration("m"), Known(AS_DEFAULT), []),
-        (Collaboration("m", "execute"), Known(AS_DEFAULT), [mode(notice("mode_execute"))]),
-        (Collaboration("m"), Known("plan"), [DEFAULT]),
-        (Collaboration("m", "plan"), Known("plan"), []),
-        (Collaboration("m"), Known("default"), []),
-        (Collaboration("m"), Known({"mode": "plan", "model": "m"}), [DEFAULT]),
-        (Collaboration("m", "plan"), Known({"mode": "plan", "model": "m"}), []),
+        (Collaboration("m", "plan", "Own."), KnownSnapshot(AS_PLAN), [mode("Own.")]),
+        (Collaboration("m", "plan"), KnownSnapshot(AS_PLAN), []),
+        (Collaboration("other", "plan"), KnownSnapshot(AS_PLAN), []),
+        (Collaboration("m", "plan"), KnownSnapshot(AS_DEFAULT), [PLAN]),
+        (Collaboration("m"), KnownSnapshot(AS_PLAN), [DEFAULT]),
+        (Collaboration("m"), KnownSnapshot(AS_DEFAULT), []),
+        (Collaboration("m", "execute"), KnownSnapshot(AS_DEFAULT), [mode(notice("mode_execute"))]),
+        (Collaboration("m"), KnownSnapshot("plan"), [DEFAULT]),
+        (Collaboration("m", "plan"), KnownSnapshot("plan"), []),
+        (Collaboration("m"), KnownSnapshot("default"), []),
+        (Collaboration("m"), KnownSnapshot({"mode": "plan", "model": "m"}), [DEFAULT]),
+        (Collaboration("m", "plan"), KnownSnapshot({"mode": "plan", "model": "m"}), []),
         (Collaboration("m", "plan"), Unknown(PLAN), []),
         (Collaboration("m"), Unknown(PLAN), [DEFAULT]),
         (Collaboration("m"), Unknown(DEFAULT), []),
@@ -294,11 +294,11 @@ def test_a_mode_that_codex_lacks_travels_as_its_text(section: Collaboration, nam
     ("before", "expected"),
     [
         (Absent(), ["- a: A", "- b: B"]),
-        (Known({"a": "A", "b": "B"}), None),
-        (Known({"a": "other words", "b": "B"}), None),
-        (Known({"a": "A"}), ["- b: B"]),
-        (Known({"a": "A", "b": "B", "c": "C"}), ["- c"]),
-        (Known({"a": "A", "c": "C"}), ["- b: B", "- c"]),
+        (KnownSnapshot({"a": "A", "b": "B"}), None),
+        (KnownSnapshot({"a": "other words", "b": "B"}), None),
+        (KnownSnapshot({"a": "A"}), ["- b: B"]),
+        (KnownSnapshot({"a": "A", "b": "B", "c": "C"}), ["- c"]),
+        (KnownSnapshot({"a": "A", "c": "C"}), ["- b: B", "- c"]),
     ],
 )
 def test_groups_of_tools_are_told_as_they_come_and_go(before: Before, expected: list[str] | None) -> None:
@@ -324,9 +324,9 @@ MANAGED = "managed_developer_instructions"
     ("section", "before", "expected"),
     [
         (sections.guidance("G."), Absent(), [tag("context_window_guidance", "G.")]),
-        (sections.guidance("G."), Known("G."), []),
-        (sections.guidance("G."), Known("old"), [tag("context_window_guidance", "G.")]),
-        (sections.guidance(""), Known("old"), []),
+        (sections.guidance("G."), KnownSnapshot("G."), []),
+        (sections.guidance("G."), KnownSnapshot("old"), [tag("context_window_guidance", "G.")]),
+        (sections.guidance(""), KnownSnapshot("old"), []),
         (sections.guidance(""), Absent(), []),
         (sections.guidance("G."), Unknown(tag("context_window_guidance", "G.")), []),
         (
@@ -336,40 +336,40 @@ MANAGED = "managed_developer_instructions"
         ),
         (ON, Absent(), [SPEAK]),
         (OFF, Absent(), []),
-        (ON, Known({"active": False}), [SPEAK]),
-        (ON, Known({"active": True}), []),
-        (OFF, Known({"active": True}), [WRITE]),
-        (OFF, Known({"active": False}), []),
+        (ON, KnownSnapshot({"active": False}), [SPEAK]),
+        (ON, KnownSnapshot({"active": True}), []),
+        (OFF, KnownSnapshot({"active": True}), [WRITE]),
+        (OFF, KnownSnapshot({"active": False}), []),
         (OFF, Unknown(SPEAK), [WRITE]),
         (OFF, Unknown(WRITE), []),
         (sections.announced("apps", "A."), Absent(), [tag("apps_instructions", "A.")]),
-        (sections.announced("apps", "A."), Known(False), [tag("apps_instructions", "A.")]),
-        (sections.announced("apps", "A."), Known(True), []),
-        (sections.announced("plugins", ""), Known(True), []),
+        (sections.announced("apps", "A."), KnownSnapshot(False), [tag("apps_instructions", "A.")]),
+        (sections.announced("apps", "A."), KnownSnapshot(True), []),
+        (sections.announced("plugins", ""), KnownSnapshot(True), []),
         (sections.announced("environments", ""), Absent(), []),
         (sections.context_window("/lead", "W."), Absent(), [tag("context_window", "W.")]),
-        (sections.context_window("/lead", "W."), Known("/lead"), []),
-        (sections.context_window("/lead/a", "W."), Known("/lead"), [tag("context_window", "W.")]),
+        (sections.context_window("/lead", "W."), KnownSnapshot("/lead"), []),
+        (sections.context_window("/lead/a", "W."), KnownSnapshot("/lead"), [tag("context_window", "W.")]),
         (HINT, Absent(), ["Ask others."]),
-        (HINT, Known(HINT.remembered), []),
-        (HINT, Known("0000"), ["Ask others."]),
-        (sections.usage_hint(""), Known("0000"), []),
+        (HINT, KnownSnapshot(HINT.remembered), []),
+        (HINT, KnownSnapshot("0000"), ["Ask others."]),
+        (sections.usage_hint(""), KnownSnapshot("0000"), []),
         (sections.multi_agent_mode("ask", "M."), Absent(), [tag("multi_agent_mode", "M.")]),
-        (sections.multi_agent_mode("ask", "M."), Known({"mode": "ask"}), []),
-        (sections.multi_agent_mode("ask", "M."), Known({"mode": "free"}), [tag("multi_agent_mode", "M.")]),
-        (sections.multi_agent_mode("ask", "M.", HINT), Known({"mode": "ask"}), [tag("multi_agent_mode", "M.")]),
+        (sections.multi_agent_mode("ask", "M."), KnownSnapshot({"mode": "ask"}), []),
+        (sections.multi_agent_mode("ask", "M."), KnownSnapshot({"mode": "free"}), [tag("multi_agent_mode", "M.")]),
+        (sections.multi_agent_mode("ask", "M.", HINT), KnownSnapshot({"mode": "ask"}), [tag("multi_agent_mode", "M.")]),
         (sections.multi_agent_mode(None, "M."), Absent(), []),
         (sections.managed("O."), Absent(), [tag(MANAGED, "O.")]),
-        (sections.managed("O."), Known({}), [tag(MANAGED, "O.")]),
-        (sections.managed("O."), Known({"instructions": "0000"}), [tag(MANAGED, "O.")]),
-        (sections.managed("O."), Known(sections.managed("O.").remembered), []),
-        (sections.managed(""), Known({"instructions": "0000"}), [tag(MANAGED, notice("managed_removed"))]),
-        (sections.managed(""), Known({}), []),
+        (sections.managed("O."), KnownSnapshot({}), [tag(MANAGED, "O.")]),
+        (sections.managed("O."), KnownSnapshot({"instructions": "0000"}), [tag(MANAGED, "O.")]),
+        (sections.managed("O."), KnownSnapshot(sections.managed("O.").remembered), []),
+        (sections.managed(""), KnownSnapshot({"instructions": "0000"}), [tag(MANAGED, notice("managed_removed"))]),
+        (sections.managed(""), KnownSnapshot({}), []),
         (sections.managed(""), Absent(), []),
     ],
 )
 def test_a_standing_text_is_told_when_it_is_new_and_some_say_when_they_end(
-    section: Standing, before: Before, expected: list[str]
+    section: StandingText, before: Before, expected: list[str]
 ) -> None:
     assert expected == told(section, before)
 
@@ -392,7 +392,7 @@ def test_a_standing_text_is_told_when_it_is_new_and_some_say_when_they_end(
     ],
 )
 def test_a_standing_text_is_remembered_in_the_form_of_the_table(
-    section: Standing, name: str, snapshot: Any, lapses: bool, alone: bool
+    section: StandingText, name: str, snapshot: Any, lapses: bool, alone: bool
 ) -> None:
     assert (name, snapshot, lapses) == (section.name.id, section.snapshot(), section.name.lapses)
     assert all(text.alone == alone for text in section.tell(Absent()))
@@ -401,7 +401,7 @@ def test_a_standing_text_is_remembered_in_the_form_of_the_table(
 @pytest.mark.parametrize(
     "section",
     [
-        Model("m", "I.", "old"),
+        ModelSection("m", "I.", "old"),
         Personality("m", "friendly"),
         AgentsMd(Instructions("t")),
         Permissions("P."),

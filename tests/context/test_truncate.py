@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from commonplace.context.tokens import approximate_tokens, audio_tokens
 from commonplace.context.truncate import (
     REPLAY_TOKENS,
-    Fitted,
-    Policy,
+    TruncatedParts,
+    TruncationPolicy,
     exec_output,
     split_middle,
     truncate,
@@ -88,8 +88,8 @@ def test_what_is_kept_is_within_the_budget_and_from_the_ends(text: str, tokens: 
     assert tokens * 4 - 6 <= len((head + tail).encode()) <= tokens * 4
 
 
-def in_bytes(limit: int) -> Policy:
-    return Policy("bytes", limit)
+def in_bytes(limit: int) -> TruncationPolicy:
+    return TruncationPolicy("bytes", limit)
 
 
 @pytest.mark.parametrize(
@@ -115,25 +115,26 @@ def test_in_byte_mode_the_marker_counts_characters(text: str, limit: int, expect
 @pytest.mark.parametrize(
     ("policy", "with_headroom"),
     [
-        (Policy("tokens", 10_000), Policy("tokens", 12_000)),
-        (Policy("bytes", 10_000), Policy("bytes", 12_000)),
-        (Policy("tokens", 1), Policy("tokens", 2)),
-        (Policy("tokens", 3), Policy("tokens", 4)),
-        (Policy("bytes", 5), Policy("bytes", 6)),
-        (Policy("bytes", 0), Policy("bytes", 0)),
+        (TruncationPolicy("tokens", 10_000), TruncationPolicy("tokens", 12_000)),
+        (TruncationPolicy("bytes", 10_000), TruncationPolicy("bytes", 12_000)),
+        (TruncationPolicy("tokens", 1), TruncationPolicy("tokens", 2)),
+        (TruncationPolicy("tokens", 3), TruncationPolicy("tokens", 4)),
+        (TruncationPolicy("bytes", 5), TruncationPolicy("bytes", 6)),
+        (TruncationPolicy("bytes", 0), TruncationPolicy("bytes", 0)),
     ],
 )
-def test_recording_allows_a_fifth_more_rounded_up(policy: Policy, with_headroom: Policy) -> None:
+def test_recording_allows_a_fifth_more_rounded_up(policy: TruncationPolicy, with_headroom: TruncationPolicy) -> None:
     assert with_headroom == policy.with_headroom()
 
 
 @pytest.mark.parametrize(
-    ("policy", "limit", "budget"), [(Policy("tokens", 1), 500, 2_000), (Policy("bytes", 1), 2_000, 2_000)]
+    ("policy", "limit", "budget"),
+    [(TruncationPolicy("tokens", 1), 500, 2_000), (TruncationPolicy("bytes", 1), 2_000, 2_000)],
 )
-def test_a_limit_that_a_person_sets_is_in_tokens(policy: Policy, limit: int, budget: int) -> None:
+def test_a_limit_that_a_person_sets_is_in_tokens(policy: TruncationPolicy, limit: int, budget: int) -> None:
     asked = policy.with_token_limit(500)
 
-    assert Policy(policy.mode, limit) == asked
+    assert TruncationPolicy(policy.mode, limit) == asked
     assert budget == asked.budget
 
 
@@ -144,7 +145,7 @@ MARKER = re.compile("…([0-9]+) (tokens|chars) truncated…")
 def test_a_cut_never_splits_a_character_and_never_exceeds_the_budget_plus_its_marker(
     text: str, mode: str, limit: int
 ) -> None:
-    policy = Policy("bytes" if mode == "bytes" else "tokens", limit)
+    policy = TruncationPolicy("bytes" if mode == "bytes" else "tokens", limit)
     pieces = split_middle(text, policy)
     if pieces is None:
         assert len(text.encode()) <= policy.budget
@@ -224,8 +225,8 @@ def text_part(text: str) -> Content:
     return Content("input_text", text=text)
 
 
-def fitted(texts: dict[int, str], dropped: set[int], *notes: str) -> Fitted:
-    return Fitted(texts, frozenset(dropped), notes)
+def fitted(texts: dict[int, str], dropped: set[int], *notes: str) -> TruncatedParts:
+    return TruncatedParts(texts, frozenset(dropped), notes)
 
 
 IMAGE = Content("input_image", image_url="data:image/png;base64,AAAA")
@@ -272,7 +273,9 @@ NO_TEXT, NO_AUDIO = "[omitted 1 text items ...]", "[omitted 1 audio items ...]"
         ),
     ],
 )
-def test_parts_share_one_budget(parts: list[Content], limit: Policy | int, expected: Fitted | None) -> None:
+def test_parts_share_one_budget(
+    parts: list[Content], limit: TruncationPolicy | int, expected: TruncatedParts | None
+) -> None:
     assert 7 == audio_tokens(AUDIO.audio_url or "")
     assert expected == truncate_parts(parts, limit)
 

@@ -12,20 +12,28 @@ from hypothesis import strategies as st
 
 from commonplace.context import injected_messages, sections, world_state
 from commonplace.context.environment import Environment, Environments
-from commonplace.context.injected_messages import Injected, Item
+from commonplace.context.injected_messages import InjectedText, Item
 from commonplace.context.instructions import Instructions
 from commonplace.context.permissions import Permissions
-from commonplace.context.sections import AgentsMd, Collaboration, Model, Personality, Standing, Tools
-from commonplace.context.world_state import Absent, Known, Name, Section, SoFar, Unknown, Update
+from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText, Tools
+from commonplace.context.world_state import (
+    Absent,
+    InjectedState,
+    KnownSnapshot,
+    Section,
+    SectionName,
+    Unknown,
+    WorldStateUpdate,
+)
 from commonplace.protocol import items
 from commonplace.protocol.rollout import TurnContext
 
 
 def section(
     name: str, text: str = "", role: Any = "developer", *, alone: bool = False, lapses: bool = False
-) -> Standing:
-    told = Injected(role, text or name, f"{name}.instructions", alone)
-    return Standing(name=Name(name, name, lapses), remembered=text or name, text=told)
+) -> StandingText:
+    told = InjectedText(role, text or name, f"{name}.instructions", alone)
+    return StandingText(name=SectionName(name, name, lapses), remembered=text or name, text=told)
 
 
 def shape(found: Sequence[Item]) -> list[tuple[str, list[str]]]:
@@ -37,7 +45,7 @@ def context(turn_id: str = "1", cwd: str = "/repo") -> TurnContext:
 
 
 def held(found: Sequence[Item]) -> dict[str, str]:
-    return injected_messages.held(items.view(msgspec.json.encode(item)) for item in found)
+    return injected_messages.injected_kinds(items.view(msgspec.json.encode(item)) for item in found)
 
 
 # --- What was known.
@@ -46,11 +54,11 @@ def held(found: Sequence[Item]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("baseline", "texts", "lapses", "before"),
     [
-        ({"x": 1}, {"x": "t"}, False, Known(1)),
-        ({"x": 1}, {"x": "t"}, True, Known(1)),
-        ({"x": 1}, {}, False, Known(1)),
+        ({"x": 1}, {"x": "t"}, False, KnownSnapshot(1)),
+        ({"x": 1}, {"x": "t"}, True, KnownSnapshot(1)),
+        ({"x": 1}, {}, False, KnownSnapshot(1)),
         ({"x": 1}, {}, True, Absent()),
-        ({"x": None}, {}, False, Known(None)),
+        ({"x": None}, {}, False, KnownSnapshot(None)),
         ({}, {"x": "t"}, False, Unknown("t")),
         ({}, {"x": "t"}, True, Unknown("t")),
         ({}, {}, False, Absent()),
@@ -61,15 +69,15 @@ def held(found: Sequence[Item]) -> dict[str, str]:
 def test_a_snapshot_is_believed_and_some_only_while_their_text_stands(
     baseline: dict[str, Any] | None, texts: dict[str, str], lapses: bool, before: world_state.Before
 ) -> None:
-    assert before == SoFar(baseline, texts).before(section("x", lapses=lapses))
+    assert before == InjectedState(baseline, texts).before(section("x", lapses=lapses))
 
 
 def test_the_history_is_asked_for_the_newest_text_of_each_kind() -> None:
     texts = [
-        Injected("user", "<environment_context>1</environment_context>", "k"),
-        Injected("developer", "<model_switch>\nx\n</model_switch>", "k"),
-        Injected("user", "<environment_context>2</environment_context>", "k"),
-        Injected("user", "a person who writes <environment_context> somewhere", "k"),
+        InjectedText("user", "<environment_context>1</environment_context>", "k"),
+        InjectedText("developer", "<model_switch>\nx\n</model_switch>", "k"),
+        InjectedText("user", "<environment_context>2</environment_context>", "k"),
+        InjectedText("user", "a person who writes <environment_context> somewhere", "k"),
     ]
 
     assert {
@@ -99,7 +107,7 @@ def test_the_history_is_asked_for_the_newest_text_of_each_kind() -> None:
 def test_neighbours_of_one_role_share_a_message_unless_one_stands_alone(texts: str, expected: list[str]) -> None:
     roles: dict[str, Any] = {"d": "developer", "u": "user"}
     found = injected_messages.messages(
-        Injected(roles[char.lower()], char, f"kind.{char}", char.isupper()) for char in texts
+        InjectedText(roles[char.lower()], char, f"kind.{char}", char.isupper()) for char in texts
     )
 
     assert expected == ["".join(part["text"] for part in item["content"]) for item in found]
@@ -119,7 +127,7 @@ def test_neighbours_of_one_role_share_a_message_unless_one_stands_alone(texts: s
 def test_the_hash_of_a_text_tells_role_and_words_but_not_line_ends(
     one: tuple[Any, str], other: tuple[Any, str], same: bool
 ) -> None:
-    assert same == (Injected(*one, "k").digest() == Injected(*other, "other kind").digest())
+    assert same == (InjectedText(*one, "k").digest() == InjectedText(*other, "other kind").digest())
 
 
 EVERYTHING = (
@@ -141,12 +149,12 @@ EVERYTHING = (
     sections.realtime(active=True, begins="Speak.", ends="Write."),
     sections.guidance("Guidance."),
     Personality("m", "friendly"),
-    Model("m", "Be brief.", "old"),
+    ModelSection("m", "Be brief.", "old"),
 )
 OTHERS = (
-    Injected("user", "their user text", "x.y"),
-    Injected("developer", "their separate text", "x.y", alone=True),
-    Injected("developer", "session instructions", "x.y"),
+    InjectedText("user", "their user text", "x.y"),
+    InjectedText("developer", "their separate text", "x.y", alone=True),
+    InjectedText("developer", "session instructions", "x.y"),
 )
 
 
@@ -155,9 +163,9 @@ def opening(text: str) -> str:
 
 
 def test_everything_is_told_in_one_order_whatever_order_it_is_given_in() -> None:
-    found = world_state.full(EVERYTHING, OTHERS)
+    found = world_state.full_items(EVERYTHING, OTHERS)
 
-    assert shape(world_state.full(reversed(EVERYTHING), OTHERS)) == shape(found)
+    assert shape(world_state.full_items(reversed(EVERYTHING), OTHERS)) == shape(found)
     assert [
         (
             "developer",
@@ -187,9 +195,9 @@ def test_everything_is_told_in_one_order_whatever_order_it_is_given_in() -> None
 
 
 def test_a_new_model_is_announced_alone_between_turns() -> None:
-    so_far = SoFar({"model": "old", "host_skills": "old"}, {"model_switch": "<model_switch>"})
+    so_far = InjectedState({"model": "old", "host_skills": "old"}, {"model_switch": "<model_switch>"})
 
-    found = world_state.step([section("host_skills"), Model("m", "Be brief.")], so_far)
+    found = world_state.step([section("host_skills"), ModelSection("m", "Be brief.")], so_far)
 
     assert [["<model_switch"], ["host_skills"]] == [
         [opening(text) for text in texts] for _, texts in shape(found.items)
@@ -221,9 +229,9 @@ BEGINNINGS: list[tuple[TurnContext | None, dict[str, Any] | None, TurnContext, T
 def test_a_turn_tells_and_notes_what_is_new(
     reference: TurnContext | None, baseline: dict[str, Any] | None, current: TurnContext, expected: Told
 ) -> None:
-    turn = [Injected("developer", "t", "x.t", alone=True)]
+    turn = [InjectedText("developer", "t", "x.t", alone=True)]
 
-    found = world_state.begin([section("x", "new")], SoFar(baseline), current, reference, turn=turn)
+    found = world_state.begin([section("x", "new")], InjectedState(baseline), current, reference, turn=turn)
 
     texts = [part for _, parts in shape(found.items) for part in parts]
     full, state = (found.world["full"], found.world["state"]) if found.world else (None, None)
@@ -232,25 +240,25 @@ def test_a_turn_tells_and_notes_what_is_new(
 
 
 def test_session_texts_are_told_only_with_everything() -> None:
-    session = [Injected("developer", "session", "x.y")]
+    session = [InjectedText("developer", "session", "x.y")]
     sections_ = [section("x")]
 
-    first = world_state.begin(sections_, SoFar(), context("1"), None, session=session)
-    second = world_state.begin(sections_, SoFar(first.baseline), context("2"), context("1"), session=session)
+    first = world_state.begin(sections_, InjectedState(), context("1"), None, session=session)
+    second = world_state.begin(sections_, InjectedState(first.baseline), context("2"), context("1"), session=session)
 
     assert [("developer", ["session", "x"])] == shape(first.items)
     assert [] == second.items
 
 
 def test_a_step_within_a_turn_writes_no_turn_context() -> None:
-    found = world_state.step([section("x", "new")], SoFar({"x": "old"}))
+    found = world_state.step([section("x", "new")], InjectedState({"x": "old"}))
 
     assert [("developer", ["new"])] == shape(found.items)
     assert ({"full": False, "state": {"x": "new"}}, False) == (found.world, found.turn_context)
 
 
 def test_a_snapshot_leaves_out_nulls_and_sections_without_one() -> None:
-    nulls = Standing(name=Name("b", "b"), remembered={"k": None, "o": {"n": None}})
+    nulls = StandingText(name=SectionName("b", "b"), remembered={"k": None, "o": {"n": None}})
 
     assert {"a": "a", "b": {"o": {}}} == world_state.snapshot([nulls, section("a"), sections.usage_hint("")])
 
@@ -315,7 +323,7 @@ class State(msgspec.Struct, frozen=True):
 
     def sections(self, previous: str | None) -> list[Section]:
         return [
-            Model(self.model, f"You are {self.model}.", previous),
+            ModelSection(self.model, f"You are {self.model}.", previous),
             AgentsMd(Instructions(self.rules, self.cwd if self.rules else None)),
             Environments(environments={"local": Environment(cwd=self.cwd)}),
             Collaboration(self.model, self.mode),
@@ -335,16 +343,16 @@ STATES = st.builds(
 )
 
 
-def play(states: Sequence[State], resets: Sequence[bool]) -> tuple[list[Item], list[Update]]:
+def play(states: Sequence[State], resets: Sequence[bool]) -> tuple[list[Item], list[WorldStateUpdate]]:
     history: list[Item] = []
-    updates: list[Update] = []
+    updates: list[WorldStateUpdate] = []
     baseline: dict[str, Any] | None = None
     for number, state in enumerate(states):
         reference = None if number == 0 or resets[number] else context(str(number - 1))
         if reference is None:
             history = []
         previous = states[number - 1].model if number else None
-        so_far = SoFar(baseline if reference else None, held(history))
+        so_far = InjectedState(baseline if reference else None, held(history))
         update = world_state.begin(state.sections(previous), so_far, context(str(number)), reference)
         updates.append(update)
         history += update.items

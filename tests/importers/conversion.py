@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from commonplace.importers.converter import Converter, Head, Piece
+from commonplace.importers.converter import ConvertedRecord, Converter, SessionHead
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.protocol.rollout import Skipped
 
@@ -15,8 +15,8 @@ from commonplace.protocol.rollout import Skipped
 class Thread(msgspec.Struct):
     """One thread of a file."""
 
-    head: Head
-    pieces: list[Piece] = []
+    head: SessionHead
+    pieces: list[ConvertedRecord] = []
 
     @property
     def records(self) -> list[str]:
@@ -129,11 +129,11 @@ def read(path: Path, convert: Converter) -> Conversion:
     by_id: dict[str, Thread] = {}
     for each in convert(path):
         match each:
-            case Head():
+            case SessionHead():
                 assert each.thread_id not in by_id
                 by_id[each.thread_id] = Thread(each)
                 found.threads.append(by_id[each.thread_id])
-            case Piece():
+            case ConvertedRecord():
                 by_id[each.thread_id].pieces.append(each)
             case Skipped():
                 found.skipped.append(each)

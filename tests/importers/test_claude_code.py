@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import claude_code
-from commonplace.importers.claude_code.branches import Branches, Held, Order
-from commonplace.importers.claude_code.records import Record
+from commonplace.importers.claude_code.branches import Branches, HeldRecord, RecordOrder
+from commonplace.importers.claude_code.records import ClaudeRecord
 from generated_rows import check_each
 
 DATA = Path(__file__).parents[1] / "data"
@@ -407,11 +407,11 @@ def test_every_record_comes_once_and_after_its_parent(data: st.DataObject) -> No
     parents = [data.draw(st.integers(-1, place - 1)) for place in range(size)]
     order = data.draw(st.permutations(range(size)))
     twice = data.draw(st.lists(st.sampled_from(range(size)), max_size=5))
-    seen = Order()
+    seen = RecordOrder()
     out: list[int] = []
     for place in [*order, *twice]:
         parent = None if parents[place] < 0 else str(parents[place])
-        held = Held(Record("user", str(place), parent), place, 10)
+        held = HeldRecord(ClaudeRecord("user", str(place), parent), place, 10)
         out.extend(int(found.record.uuid) for found in seen.see(held))
     out.extend(int(found.record.uuid) for found in seen.finish())
 
@@ -420,10 +420,10 @@ def test_every_record_comes_once_and_after_its_parent(data: st.DataObject) -> No
 
 
 def test_a_parent_that_never_comes_holds_up_only_so_much() -> None:
-    seen = Order()
+    seen = RecordOrder()
     out: list[str] = []
     for place in range(1000):
-        held = Held(Record("user", str(place), str(place - 1)), place, 10)
+        held = HeldRecord(ClaudeRecord("user", str(place), str(place - 1)), place, 10)
         out.extend(found.record.uuid for found in seen.see(held))
 
     assert out == [str(place) for place in range(1000)]

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import gemini
-from commonplace.importers.converter import TORN, Head, Piece, thread_id_for
+from commonplace.importers.converter import TORN, ConvertedRecord, SessionHead, thread_id_for
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.protocol.rollout import Skipped
 
 Json = dict[str, Any]
-Found = Head | Piece | Skipped
+Found = SessionHead | ConvertedRecord | Skipped
 
 SESSION = "7c1f0a3e-5b2d-4e8f-9a61-2d4c8b0e6f13"
 START = "2026-09-28T10:00:00.000Z"
@@ -91,7 +91,7 @@ def told(found: list[Found]) -> list[str]:
     return [
         word
         for item in found
-        if isinstance(item, Piece)
+        if isinstance(item, ConvertedRecord)
         for payload in item.payloads
         if (word := _told(payload.type, payload.value))
     ]
@@ -146,11 +146,17 @@ def test_a_session_is_read_as_it_happened(file: Path) -> None:
         "title Looking at files",
     ] == told(found)
     head = found[0]
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert (SESSION, SESSION, START, "/work/told", None, "main", "s0") == (
         head.thread_id, head.session_id, head.started, head.cwd, head.parent, head.entrypoint, head.first_record,
     )  # fmt: skip
-    settings = [p.value for item in found if isinstance(item, Piece) for p in item.payloads if p.type == "turn_context"]
+    settings = [
+        p.value
+        for item in found
+        if isinstance(item, ConvertedRecord)
+        for p in item.payloads
+        if p.type == "turn_context"
+    ]
     assert [{"cwd": "/work/told", "model": "gemini-3-pro"}] == settings
 
 
@@ -301,7 +307,7 @@ def test_what_a_call_gave_is_taken_from_its_result(file: Path, entry: Json, show
     outputs = [
         p
         for item in found
-        if isinstance(item, Piece)
+        if isinstance(item, ConvertedRecord)
         for p in item.payloads
         if p.value["type"] == "function_call_output"
     ]
@@ -321,7 +327,7 @@ def test_what_a_call_gave_is_taken_from_its_result(file: Path, entry: Json, show
 def test_what_comes_out_of_a_memory_says_so(file: Path, name: str, args: Json, memory: bool) -> None:
     found = played(file, header(), model("g", toolCalls=[call("c", name=name, args=args)]))
 
-    origins = [payload.origin for item in found if isinstance(item, Piece) for payload in item.payloads]
+    origins = [payload.origin for item in found if isinstance(item, ConvertedRecord) for payload in item.payloads]
     assert [memory, memory] == [origin.memory for origin in origins if origin]
 
 
@@ -420,7 +426,9 @@ def test_a_list_with_a_snapshot_is_a_compaction_and_its_copies_are_not_said_agai
     )
 
     assert ["gives c1 kept", f"compacted {SNAPSHOT}", "user.text: three", "thread_rolled_back 2"] == told(found)[-4:]
-    compacted = [p.value for item in found if isinstance(item, Piece) for p in item.payloads if p.type == "compacted"]
+    compacted = [
+        p.value for item in found if isinstance(item, ConvertedRecord) for p in item.payloads if p.type == "compacted"
+    ]
     assert [
         f"compaction.summary: {SNAPSHOT}",
         "assistant: Got it. Thanks for the additional context!",
@@ -533,7 +541,7 @@ def test_the_working_directory_is_the_projects_mark_then_the_registrys_then_what
 
     def cwd() -> str:
         head = played(file, *lines)[0]
-        assert isinstance(head, Head)
+        assert isinstance(head, SessionHead)
         return head.cwd
 
     assert "/work/added" == cwd()
@@ -555,7 +563,7 @@ def test_an_old_project_folder_is_known_by_the_hash_of_a_registered_path(tmp_pat
 
     head = played(chats / "session-x.jsonl", header(), user("u", "x"))[0]
 
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert "/work/hashed" == head.cwd
 
 
@@ -578,7 +586,7 @@ def test_a_subagent_names_its_parent_and_its_prompt_is_nobodys(
     found = played(path, header(kind=kind, sessionId="agent-1"), user("u", "do this"))
 
     head = found[0]
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert (parent, "agent-1" if parent else None) == (head.parent, head.agent_id)
     assert ["imported.subagent_prompt: do this" if parent else "user.text: do this"] == told(found)
 
@@ -602,9 +610,9 @@ def test_sessions_are_found_from_any_place_above_them(tmp_path: Path, chats: Pat
 
 
 def test_the_usual_home_is_where_the_program_looks(tmp_path: Path) -> None:
-    assert Path("/else/.gemini") == gemini.usual({"GEMINI_CLI_HOME": "/else", "HOME": "/home/me"})
-    assert Path("/home/me/.gemini") == gemini.usual({"HOME": "/home/me"})
-    assert tmp_path / "user" / ".gemini" == gemini.usual({})
+    assert Path("/else/.gemini") == gemini.default_folder({"GEMINI_CLI_HOME": "/else", "HOME": "/home/me"})
+    assert Path("/home/me/.gemini") == gemini.default_folder({"HOME": "/home/me"})
+    assert tmp_path / "user" / ".gemini" == gemini.default_folder({})
 
 
 REALISTIC: tuple[Json, ...] = (
@@ -637,7 +645,7 @@ def test_a_file_cut_at_every_byte_gives_what_was_before_the_cut(file: Path) -> N
 
 
 def test_every_line_names_its_record(file: Path) -> None:
-    found = [item for item in played(file, *REALISTIC) if isinstance(item, Piece)]
+    found = [item for item in played(file, *REALISTIC) if isinstance(item, ConvertedRecord)]
 
     assert len(found) == len({piece.record for piece in found})
     for piece in found:
@@ -665,7 +673,7 @@ def test_no_damage_to_any_value_is_an_error(chats: Path, data: st.DataObject) ->
             log(*lines) if path.suffix == ".jsonl" else json.dumps({**header(), "messages": lines}).encode()
         )
         for item in gemini.convert(path):
-            assert isinstance(item, Head | Piece | Skipped)
+            assert isinstance(item, SessionHead | ConvertedRecord | Skipped)
 
 
 @given(st.binary(max_size=200))
@@ -687,7 +695,7 @@ def test_memory_stays_bounded_for_long_lines_many_lines_and_dense_ones(file: Pat
             out.write(log(user(f"m{n}", f"message {n}")))
 
     tracemalloc.start()
-    found = sum(isinstance(item, Piece) for item in gemini.convert(file))
+    found = sum(isinstance(item, ConvertedRecord) for item in gemini.convert(file))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from commonplace.errors import ThreadBusy
 from commonplace.importers import claude_code, ledger_writer, transcript
-from commonplace.importers.ledger_writer import LeftOut, Place, Written
+from commonplace.importers.ledger_writer import LedgerDestination, SessionLeftOut, WrittenThread
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import chain, reader
@@ -29,11 +29,11 @@ FIXTURES = sorted(DATA.rglob("projects/**/*.jsonl"))
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
-def place(home: Path) -> Place:
-    return Place(home, lambda: NOW, 65536)
+def place(home: Path) -> LedgerDestination:
+    return LedgerDestination(home, lambda: NOW, 65536)
 
 
-def imported(path: Path, where: Place) -> Written:
+def imported(path: Path, where: LedgerDestination) -> WrittenThread:
     written, _ = ledger_writer.write(path, claude_code.convert, where)
     return written[0]
 
@@ -161,7 +161,7 @@ def test_a_copy_that_says_something_else_is_left_out_while_the_first_file_is_the
     other.says("another")
     where = place(tmp_path / "home")
     first = imported(script.write(), where).path
-    with pytest.raises(LeftOut, match="copy"):
+    with pytest.raises(SessionLeftOut, match="copy"):
         imported(other.write(), where)
 
     script.path.unlink()

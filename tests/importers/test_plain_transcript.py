@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import transcript
-from commonplace.importers.converter import TORN, Head, Piece, thread_id_for
+from commonplace.importers.converter import TORN, ConvertedRecord, SessionHead, thread_id_for
 from commonplace.protocol.rollout import Origin, Skipped
 
 Json = dict[str, Any]
-Found = Head | Piece | Skipped
+Found = SessionHead | ConvertedRecord | Skipped
 
 
 @pytest.fixture
@@ -33,15 +33,15 @@ def converted(file: Path, *lines: Json) -> list[Found]:
     return list(transcript.convert(file))
 
 
-def pieces(found: list[Found]) -> list[Piece]:
-    return [item for item in found if isinstance(item, Piece)]
+def pieces(found: list[Found]) -> list[ConvertedRecord]:
+    return [item for item in found if isinstance(item, ConvertedRecord)]
 
 
 def skips(found: list[Found]) -> list[str]:
     return [item.reason for item in found if isinstance(item, Skipped)]
 
 
-def shape(piece: Piece) -> list[tuple[str, str]]:
+def shape(piece: ConvertedRecord) -> list[tuple[str, str]]:
     """What each payload is, and its text."""
     return [_shape(payload.value) for payload in piece.payloads]
 
@@ -123,11 +123,13 @@ def test_sessions_that_take_turns_in_a_file_become_threads(file: Path) -> None:
         line("b2", "b", "assistant"),
     )
 
-    heads = [item for item in found if isinstance(item, Head)]
+    heads = [item for item in found if isinstance(item, SessionHead)]
     assert [("a", "/repo/a", "2026-11-15T09:00:00.000Z"), ("b", "/repo/b", "")] == [
         (head.session_id, head.cwd, head.started) for head in heads
     ]
-    assert [Head, Piece, Head, Piece, Piece, Piece] == [type(item) for item in found]
+    assert [SessionHead, ConvertedRecord, SessionHead, ConvertedRecord, ConvertedRecord, ConvertedRecord] == [
+        type(item) for item in found
+    ]
     a, b = thread_id_for("transcript", "a"), thread_id_for("transcript", "b")
     assert [(a, "1"), (b, "1"), (a, "2"), (b, "2")] == [(piece.thread_id, piece.record) for piece in pieces(found)]
 
@@ -137,7 +139,7 @@ def test_a_session_that_is_a_uuid_keeps_it(file: Path) -> None:
 
     (head, _) = converted(file, line(session=name))
 
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert (name, name.lower()) == (head.session_id, head.thread_id)
 
 
@@ -197,7 +199,7 @@ def test_thousands_of_sessions_take_little_memory(file: Path) -> None:
             out.write(json.dumps(line("hello " * 20, f"session {n % 5000}", id=f"id-{n}")) + "\n")
 
     tracemalloc.start()
-    count = sum(isinstance(item, Piece) for item in transcript.convert(file))
+    count = sum(isinstance(item, ConvertedRecord) for item in transcript.convert(file))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

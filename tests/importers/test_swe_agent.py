@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.importers import swe_agent
-from commonplace.importers.converter import TORN, Head, Piece, thread_id_for
+from commonplace.importers.converter import TORN, ConvertedRecord, SessionHead, thread_id_for
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.protocol.rollout import Skipped
 
 Json = dict[str, Any]
-Found = Head | Piece | Skipped
+Found = SessionHead | ConvertedRecord | Skipped
 
 WRITTEN = 1794733200.5
 """2026-11-15T09:00:00.500Z"""
@@ -61,7 +61,7 @@ def told(found: list[Found]) -> list[str]:
     return [
         word
         for item in found
-        if isinstance(item, Piece)
+        if isinstance(item, ConvertedRecord)
         for payload in item.payloads
         if (word := _told(payload.type, payload.value))
     ]
@@ -79,7 +79,7 @@ def _told(kind: str, value: Json) -> str:
 
 
 def worked(found: list[Found]) -> list[bool | None]:
-    payloads = [payload for item in found if isinstance(item, Piece) for payload in item.payloads]
+    payloads = [payload for item in found if isinstance(item, ConvertedRecord) for payload in item.payloads]
     return [
         payload.origin.ok for payload in payloads if payload.origin and payload.value["type"] == "function_call_output"
     ]
@@ -109,12 +109,12 @@ def test_each_step_is_a_thought_an_action_and_an_observation(file: Path) -> None
         "gives call_2 ",
     ] == told(found)
     head = found[0]
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert ("django__django-1", thread_id_for("swe-agent", "django__django-1"), "/testbed", "1.1.0", None) == (
         head.session_id, head.thread_id, head.cwd, head.version, head.parent,
     )  # fmt: skip
     assert "2026-11-15T08:59:58.500Z" == head.started
-    times = [(piece.record, piece.time[11:]) for piece in found if isinstance(piece, Piece)]
+    times = [(piece.record, piece.time[11:]) for piece in found if isinstance(piece, ConvertedRecord)]
     assert [("0", "08:59:58.500Z"), ("1", "09:00:00.000Z"), ("2", "09:00:00.500Z")] == times
 
 
@@ -214,7 +214,7 @@ def test_the_working_directory_is_the_state_even_where_that_is_json_in_a_string(
 ) -> None:
     head = converted(file, run(step(state=state)))[0]
 
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert cwd == head.cwd
 
 
@@ -222,7 +222,7 @@ def test_the_working_directory_is_the_state_even_where_that_is_json_in_a_string(
 def test_a_step_without_a_sensible_duration_took_no_time_or_a_day(file: Path, took: Any) -> None:
     head = converted(file, run(step(execution_time=took)))[0]
 
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert head.started in ("2026-11-15T09:00:00.500Z", "2026-11-14T09:00:00.500Z")
 
 
@@ -231,7 +231,7 @@ def test_each_attempt_is_a_thread_and_the_best_is_not_taken_twice(file: Path) ->
 
     found = converted(file, {"attempts": [one, two], **two})
 
-    heads = [item for item in found if isinstance(item, Head)]
+    heads = [item for item in found if isinstance(item, SessionHead)]
     assert [("django__django-1#0", None), ("django__django-1#1", None)] == [
         (head.session_id, head.parent) for head in heads
     ]
@@ -243,7 +243,7 @@ def test_a_file_of_one_attempt_is_the_same_thread_as_in_the_whole(tmp_path: Path
 
     head = converted(tmp_path / "attempt_1" / "x.traj", run(step()))[0]
 
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert "x#1" == head.session_id
 
 
@@ -253,7 +253,7 @@ def test_what_every_prompt_repeats_is_never_built(file: Path) -> None:
     size = file.stat().st_size
 
     tracemalloc.start()
-    count = sum(isinstance(item, Piece) for item in swe_agent.convert(file))
+    count = sum(isinstance(item, ConvertedRecord) for item in swe_agent.convert(file))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -440,7 +440,7 @@ def test_every_manner_of_mini_swe_agent_is_understood(
     assert ["model deepseek in /testbed", "user.text: Fix it.", *shown] == told(found)
     assert ok == worked(found)
     head = found[0]
-    assert isinstance(head, Head)
+    assert isinstance(head, SessionHead)
     assert ("x", "/testbed", "2.3.0", "mini-swe-agent") == (head.session_id, head.cwd, head.version, head.entrypoint)
 
 
@@ -449,7 +449,7 @@ def test_the_times_that_mini_swe_agent_notes_are_used(tmp_path: Path) -> None:
 
     found = converted(tmp_path / "x.traj.json", mini(*ASKED, message))
 
-    assert ["2026-11-14T23:46:40.250Z"] * 2 == [piece.time for piece in found if isinstance(piece, Piece)]
+    assert ["2026-11-14T23:46:40.250Z"] * 2 == [piece.time for piece in found if isinstance(piece, ConvertedRecord)]
 
 
 def test_a_message_of_no_known_kind_is_reported(tmp_path: Path) -> None:
@@ -482,7 +482,7 @@ def test_no_damage_to_any_value_is_an_error(tmp_path: Path, data: st.DataObject)
         damaged(mini(*ASKED, spoken, answered)),
     ):
         for item in converted(tmp_path / "any.traj", document):
-            assert isinstance(item, Head | Piece | Skipped)
+            assert isinstance(item, SessionHead | ConvertedRecord | Skipped)
 
 
 def test_trajectories_are_found_below_a_folder_each_attempt_once(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import processes
 from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.learning.evaluate import cases, files
-from commonplace.learning.evaluate.cases import Case, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -30,8 +30,8 @@ def many(folder: Path, count: int) -> Path:
     known = [session for case in cases.bundled() for session in case.sessions if session.source == "cli"]
     for number in range(count):
         session = known[number % len(known)]
-        again = Session("codex", session.cwd, session.events, remote=session.remote, days_ago=1 + number / 100)
-        files.write(Case(f"many-{number}", "", [again], cases.Expected()), folder, NOW)
+        again = CaseSession("codex", session.cwd, session.events, remote=session.remote, days_ago=1 + number / 100)
+        files.write(Case(f"many-{number}", "", [again], cases.ExpectedLessons()), folder, NOW)
     return folder / "codex"
 
 

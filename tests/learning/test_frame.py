@@ -14,13 +14,13 @@ from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.learning import run, select
 from commonplace.learning.evaluate import cases, files
-from commonplace.learning.evaluate.cases import Case, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.phase1 import Phase
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.extract.phase1 import ExtractionPhase
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.files import output_shape
 from commonplace.state import jobs
-from commonplace.state.extraction_jobs import Terms
+from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.outputs import Output
 
 RAW = """---
@@ -42,7 +42,7 @@ Preference signals:
 - tabs [1]
 """
 SUMMARY = "# One\n\nRollout context: x\n\n## Task 1: t\nOutcome: success\n"
-TERMS = Terms("/home", 1)
+TERMS = ClaimTerms("/home", 1)
 NOW_S = int(NOW.timestamp())
 
 
@@ -55,26 +55,26 @@ class Scripted:
         self.says = says or Output(RAW, SUMMARY, "a-slug")
         self.read: list[str] = []
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         self.read.append(view.thread_id)
         if isinstance(self.says, Exception):
             raise self.says
         return self.says
 
 
-def session(days_ago: float = 1, **changes: Any) -> Session:
+def session(days_ago: float = 1, **changes: Any) -> CaseSession:
     events = [{"user": "please use tabs"}, {"assistant": "ok"}]
-    return Session(agent="codex", cwd="/repo", events=events, days_ago=days_ago, **changes)
+    return CaseSession(agent="codex", cwd="/repo", events=events, days_ago=days_ago, **changes)
 
 
 async def learn(
-    book: Book, sessions: list[Session], folder: Path, extractor: Scripted, **changes: Any
-) -> phase1.Extracted:
+    book: Book, sessions: list[CaseSession], folder: Path, extractor: Scripted, **changes: Any
+) -> phase1.ExtractionResult:
     """Import sessions and run phase 1 over them."""
     for number, each in enumerate(sessions):
-        files.write(Case(f"case-{number}", "", [each], cases.Expected()), folder, NOW)
+        files.write(Case(f"case-{number}", "", [each], cases.ExpectedLessons()), folder, NOW)
     await book.importer.run([("codex", folder / "codex")])
-    phase = Phase(book.settings, await book.state.database(), extractor, jobs.this_process(), **changes)
+    phase = ExtractionPhase(book.settings, await book.state.database(), extractor, jobs.this_process(), **changes)
     return await phase1.run(phase)
 
 
@@ -92,7 +92,7 @@ async def learn(
         (session(source="vscode"), 1),
     ],
 )
-async def test_which_sessions_are_read(tmp_path: Path, database_address: str, made: Session, read: int) -> None:
+async def test_which_sessions_are_read(tmp_path: Path, database_address: str, made: CaseSession, read: int) -> None:
     extractor = Scripted()
     async with books.open(environment=environment(tmp_path / "home", database_address)) as book:
         done = await learn(book, [made], tmp_path, extractor)
@@ -180,10 +180,10 @@ async def test_what_settings_exclude_is_not_read(tmp_path: Path) -> None:
     variables = environment(tmp_path / "home", "sqlite")
     extractor = Scripted()
     async with books.open(environment=variables) as book:
-        files.write(Case("x", "", [session()], cases.Expected()), tmp_path, NOW)
+        files.write(Case("x", "", [session()], cases.ExpectedLessons()), tmp_path, NOW)
         await book.importer.run([("codex", tmp_path / "codex")])
     async with books.open(environment={**variables, "COMMONPLACE_MEMORY_EXCLUDE": "/repo"}) as book:
-        phase = Phase(book.settings, await book.state.database(), extractor, jobs.this_process())
+        phase = ExtractionPhase(book.settings, await book.state.database(), extractor, jobs.this_process())
         await phase1.run(phase)
 
     assert [] == extractor.read
@@ -230,7 +230,7 @@ def test_raw_memory_has_the_shape_that_consolidation_reads(text: str, wrong: str
 
 @pytest.mark.anyio
 async def test_a_worker_imports_and_learns_in_one_cycle(tmp_path: Path) -> None:
-    files.write(Case("x", "", [session()], cases.Expected()), tmp_path, NOW)
+    files.write(Case("x", "", [session()], cases.ExpectedLessons()), tmp_path, NOW)
     variables = {**environment(tmp_path / "home", "sqlite"), "CODEX_HOME": str(tmp_path / "codex")}
     async with books.open(environment=variables) as book:
         report = await run.cycle(book.state, book.importer)

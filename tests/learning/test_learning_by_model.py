@@ -18,7 +18,7 @@ from commonplace.app import book as books
 from commonplace.app.book import Book
 from commonplace.learning import run as learning
 from commonplace.learning.evaluate import files
-from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.run import LearningReport, LearningRequest
 from commonplace.state.database import Row
 from model_server import Answer, Body, Call, ModelServer, Refusal, Silence, extraction, first_words
@@ -34,8 +34,8 @@ def sessions(folder: Path, count: int) -> None:
     for number in range(count):
         words = f"{RULES[number % len(RULES)]} This is about part {number}."
         events = [{"user": words}, {"assistant": "Done."}]
-        session = Session("codex", "/repo", events, days_ago=1 + number / 10)
-        files.write(Case(f"said-{number}", "", [session], Expected()), folder, NOW)
+        session = CaseSession("codex", "/repo", events, days_ago=1 + number / 10)
+        files.write(Case(f"said-{number}", "", [session], ExpectedLessons()), folder, NOW)
 
 
 class Around:

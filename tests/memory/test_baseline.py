@@ -14,7 +14,7 @@ import pytest
 
 from commonplace.errors import WorkspaceError
 from commonplace.memory.workspace import baseline, layout
-from commonplace.memory.workspace.baseline import Change
+from commonplace.memory.workspace.baseline import BaselineChange
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 GIT = shutil.which("git")
@@ -156,7 +156,7 @@ class TestEnsure:
         assert not baseline.ensure(root, NOW)
 
         assert "first" == baseline.message(root)
-        assert [Change("M", "MEMORY.md")] == baseline.status(root)
+        assert [BaselineChange("M", "MEMORY.md")] == baseline.status(root)
 
     def test_one_that_git_packed_is_kept(self, root: Path) -> None:
         repository = pygit2.Repository(str(root))
@@ -225,10 +225,10 @@ class TestStatus:
         (root / "skills" / "deploy" / "SKILL.md").unlink()
 
         assert [
-            Change("M", "MEMORY.md"),
-            Change("A", "extensions/a/resources/é.md"),
-            Change("D", "skills/deploy/SKILL.md"),
-            Change("A", "z.md"),
+            BaselineChange("M", "MEMORY.md"),
+            BaselineChange("A", "extensions/a/resources/é.md"),
+            BaselineChange("D", "skills/deploy/SKILL.md"),
+            BaselineChange("A", "z.md"),
         ] == baseline.status(root)
 
     def test_comparing_writes_nothing(self, root: Path) -> None:
@@ -244,7 +244,7 @@ class TestStatus:
     def test_a_changed_execute_bit_is_a_modification(self, root: Path) -> None:
         (root / "MEMORY.md").chmod(0o610)
 
-        assert [Change("M", "MEMORY.md")] == baseline.status(root)
+        assert [BaselineChange("M", "MEMORY.md")] == baseline.status(root)
 
     def test_what_belongs_to_no_state_is_not_seen(self, root: Path) -> None:
         (root / "empty" / "folder").mkdir(parents=True)
@@ -260,13 +260,13 @@ class TestStatus:
         write(root, ".gitignore", "*.md\n")
         write(root, "ignored.md", "")
 
-        assert [Change("A", ".gitignore"), Change("A", "ignored.md")] == baseline.status(root)
+        assert [BaselineChange("A", ".gitignore"), BaselineChange("A", "ignored.md")] == baseline.status(root)
 
     def test_a_link_is_a_file_of_its_own_kind(self, root: Path) -> None:
         (root / "MEMORY.md").unlink()
         (root / "MEMORY.md").symlink_to("skills.md")
 
-        assert [Change("M", "MEMORY.md")] == baseline.status(root)
+        assert [BaselineChange("M", "MEMORY.md")] == baseline.status(root)
         assert "old mode 100644\nnew mode 120000\n" in baseline.diff(root)
 
     def test_a_name_that_is_not_text_stops_nothing(self, root: Path) -> None:
@@ -277,7 +277,7 @@ class TestStatus:
         (root / os.fsdecode(b"\xff.md")).unlink()
         baseline.restore(root)
 
-        assert [Change("A", "\ufffd.md")] == told
+        assert [BaselineChange("A", "\ufffd.md")] == told
         assert [] == unchanged == baseline.status(root)
 
     def test_another_folder_can_be_compared_with_it(self, root: Path, tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ class TestStatus:
         shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".git"))
         write(copy, "MEMORY.md", "one\n")
 
-        assert [Change("M", "MEMORY.md")] == baseline.status(copy, against=root)
+        assert [BaselineChange("M", "MEMORY.md")] == baseline.status(copy, against=root)
         assert "-two\n" in baseline.diff(copy, against=root)
         assert [] == baseline.status(root)
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commonplace.memory.workspace import baseline, difference, layout
-from commonplace.memory.workspace.baseline import Change
+from commonplace.memory.workspace.baseline import BaselineChange
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
-CHANGES = [Change("A", "a.md"), Change("D", "b/c.md")]
+CHANGES = [BaselineChange("A", "a.md"), BaselineChange("D", "b/c.md")]
 
 
 def test_changes_are_listed_and_shown() -> None:
@@ -67,7 +67,7 @@ def test_the_file_is_written_and_removed_and_never_seen(home: Path) -> None:
     again = difference.write(root)
     text = (root / layout.DIFF).read_text("utf-8")
 
-    assert [Change("A", "MEMORY.md")] == first == again == baseline.status(root)
+    assert [BaselineChange("A", "MEMORY.md")] == first == again == baseline.status(root)
     assert text.endswith("@@ -0,0 +1,3 @@\n+```\n+new\n+```\n```\n")
     assert 0o600 == (root / layout.DIFF).stat().st_mode & 0o777
     difference.remove(root)

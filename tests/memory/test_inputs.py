@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.memory.files.raw_memories import Input, raw_memories, read, stem, stems, summary_text, sync
+from commonplace.memory.files.raw_memories import RawMemory, raw_memories, read, stem, stems, summary_text, sync
 from commonplace.memory.workspace import layout
 
 THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
@@ -20,12 +20,14 @@ LONG_SLUG = "Unsafe Slug/With Spaces & Symbols + EXTRA_LONG_12345_67890_ABCDE_fg
 HEADING = "## Thread `0194f5a6-89ab-7cde-8123-456789abcdef`"
 
 
-def make(thread_id: str = THREAD, **fields: object) -> Input:
-    given = Input(thread_id, 1_763_197_200, "/repo/demo", "/sessions/x.jsonl", "main", "- use pnpm", "Fixed it.", None)
+def make(thread_id: str = THREAD, **fields: object) -> RawMemory:
+    given = RawMemory(
+        thread_id, 1_763_197_200, "/repo/demo", "/sessions/x.jsonl", "main", "- use pnpm", "Fixed it.", None
+    )
     return msgspec.structs.replace(given, **fields)
 
 
-def other(number: int, **fields: object) -> Input:
+def other(number: int, **fields: object) -> RawMemory:
     return make(f"0194f5a6-89ab-7cde-8123-4567000000{number:02x}", **fields)
 
 
@@ -194,7 +196,7 @@ class TestFiles:
         assert [] == read(root.parent)
 
 
-def kept(one: Input) -> Input:
+def kept(one: RawMemory) -> RawMemory:
     """Return what the files can hold of an input."""
     prefix, _, slug = stem(one).partition(stem(msgspec.structs.replace(one, rollout_slug=None)))
     assert not prefix
@@ -208,7 +210,7 @@ texts = st.lists(lines, max_size=8).map("\n".join) | st.just(raw_memories([make(
 values = st.text(max_size=20) | lines | st.just('"quoted"')
 threads = st.uuids().map(str) | st.integers(0, 3).map(lambda n: other(n).thread_id) | st.text(min_size=1, max_size=10)
 built = st.builds(
-    Input,
+    RawMemory,
     thread_id=threads,
     updated_s=st.integers(0, 253_402_300_799),
     cwd=values,
@@ -221,7 +223,7 @@ built = st.builds(
 
 
 @given(st.lists(built, max_size=5, unique_by=lambda one: one.thread_id))
-def test_reading_gives_what_was_written(inputs: list[Input]) -> None:
+def test_reading_gives_what_was_written(inputs: list[RawMemory]) -> None:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         sync(home / layout.FOLDER, inputs)

@@ -12,7 +12,7 @@ from commonplace.context.truncate import approximate_tokens
 from commonplace.memory.entries import GLOBAL, KINDS, Entry, Kind, Source
 from commonplace.memory.files.skills import Skill
 from commonplace.memory.recall import section
-from commonplace.memory.recall.section import CLOSING, LeftOutEntry, Material
+from commonplace.memory.recall.section import CLOSING, LeftOutEntry, SectionInput
 from commonplace.protocol.citations import CLOSE, OPEN
 from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
 
@@ -25,9 +25,9 @@ def entry(name: str, text: str, scope: str = SHOP, kind: Kind = "rule") -> Entry
     return Entry(name, scope, kind, text, 1, [Source(text, "said by the user", "t")], 0, 0)
 
 
-def material(*entries: Entry, **more: object) -> Material:
+def material(*entries: Entry, **more: object) -> SectionInput:
     given: dict[str, object] = {"root": "/home/sam/memories", "scope": SHOP, "entries": list(entries), **more}
-    return Material(**given)  # pyright: ignore[reportArgumentType]
+    return SectionInput(**given)  # pyright: ignore[reportArgumentType]
 
 
 MANY = [entry(f"m{number}", f"lesson number {number} about the checkout") for number in range(200)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.entries import GLOBAL, Entry, Kind, Source
-from commonplace.memory.recall.receipts import Found, Place, Shelf, read, said
+from commonplace.memory.recall.receipts import LineRange, ResolvedCitation, WorkspaceFiles, lesson_words, read
 
 SHOP = "github.com/acme/shop"
 ONE = "01a1a0ad-ff00-755f-b16f-66f43360266b"
@@ -104,7 +104,7 @@ ENTRIES = [
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
+def shelf(tmp_path: Path) -> WorkspaceFiles:
     root = tmp_path / "memories"
     for path, text in {
         "MEMORY.md": MEMORY,
@@ -119,16 +119,16 @@ def shelf(tmp_path: Path) -> Shelf:
     }.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, "utf-8")
-    return Shelf(root, ENTRIES)
+    return WorkspaceFiles(root, ENTRIES)
 
 
 def line_of(text: str, words: str) -> int:
     return next(number for number, line in enumerate(text.split("\n"), 1) if words in line)
 
 
-def in_memory(words: str, *, more: int = 0) -> Place:
+def in_memory(words: str, *, more: int = 0) -> LineRange:
     number = line_of(MEMORY, words)
-    return Place("MEMORY.md", number, number + more)
+    return LineRange("MEMORY.md", number, number + more)
 
 
 @pytest.mark.parametrize(
@@ -146,54 +146,60 @@ def in_memory(words: str, *, more: int = 0) -> Place:
         pytest.param(in_memory("## Task 1: fix"), [], [ONE, TWO], id="a task is all its sessions"),
         pytest.param(in_memory("- checkout"), [], [ONE, TWO], id="so are its keywords"),
         pytest.param(in_memory("- extensions/ad_hoc"), ["tabs"], [], id="a note among the sources"),
-        pytest.param(Place("memory_summary.md", 4, 4), ["tabs"], [], id="a line of the summary"),
-        pytest.param(Place("memory_summary.md", 10, 10), ["pnpm", "long"], [], id="learnings, one of them shortened"),
-        pytest.param(Place("memory_summary.md", 9, 9), [], [], id="keywords of the summary"),
-        pytest.param(Place("rollout_summaries/one.md", 1, 6), ["pnpm"], [ONE], id="a session's summary and its words"),
-        pytest.param(Place("rollout_summaries/one.md", 6, 6), [], [ONE], id="other lines are the session alone"),
-        pytest.param(Place("raw_memories.md", 6, 6), ["pnpm"], [ONE], id="a raw memory"),
-        pytest.param(Place("raw_memories.md", 6, 8), ["pnpm"], [ONE, TWO], id="two raw memories"),
-        pytest.param(Place("skills/shop-release/SKILL.md", 1, 2), ["steps"], [], id="a skill is its procedure"),
-        pytest.param(Place("skills/shop-release/scripts/run.sh", 1, 1), ["steps"], [], id="and so are its scripts"),
-        pytest.param(Place(NOTE, 1, 1), ["tabs"], [], id="a note"),
-        pytest.param(Place("./MEMORY.md", 14, 14), ["tabs"], [], id="a path from here"),
+        pytest.param(LineRange("memory_summary.md", 4, 4), ["tabs"], [], id="a line of the summary"),
+        pytest.param(
+            LineRange("memory_summary.md", 10, 10), ["pnpm", "long"], [], id="learnings, one of them shortened"
+        ),
+        pytest.param(LineRange("memory_summary.md", 9, 9), [], [], id="keywords of the summary"),
+        pytest.param(
+            LineRange("rollout_summaries/one.md", 1, 6), ["pnpm"], [ONE], id="a session's summary and its words"
+        ),
+        pytest.param(LineRange("rollout_summaries/one.md", 6, 6), [], [ONE], id="other lines are the session alone"),
+        pytest.param(LineRange("raw_memories.md", 6, 6), ["pnpm"], [ONE], id="a raw memory"),
+        pytest.param(LineRange("raw_memories.md", 6, 8), ["pnpm"], [ONE, TWO], id="two raw memories"),
+        pytest.param(LineRange("skills/shop-release/SKILL.md", 1, 2), ["steps"], [], id="a skill is its procedure"),
+        pytest.param(LineRange("skills/shop-release/scripts/run.sh", 1, 1), ["steps"], [], id="and so are its scripts"),
+        pytest.param(LineRange(NOTE, 1, 1), ["tabs"], [], id="a note"),
+        pytest.param(LineRange("./MEMORY.md", 14, 14), ["tabs"], [], id="a path from here"),
     ],
 )
-def test_what_stands_at_a_place(shelf: Shelf, place: Place, entries: list[str], threads: list[str]) -> None:
-    found = shelf.at(place)
+def test_what_stands_at_a_place(
+    shelf: WorkspaceFiles, place: LineRange, entries: list[str], threads: list[str]
+) -> None:
+    found = shelf.resolve(place)
 
     assert (sorted(found.entries), found.threads, found.problem) == (sorted(entries), threads, None)
 
 
-def test_a_path_may_be_written_whole(shelf: Shelf) -> None:
-    assert shelf.at(Place(f"{shelf.root}/MEMORY.md", 14, 14)).entries == ["tabs"]
+def test_a_path_may_be_written_whole(shelf: WorkspaceFiles) -> None:
+    assert shelf.resolve(LineRange(f"{shelf.root}/MEMORY.md", 14, 14)).entries == ["tabs"]
 
 
 @pytest.mark.parametrize(
     ("place", "problem"),
     [
-        (Place("nowhere.md", 1, 1), "no_such_file"),
-        (Place("", 1, 1), "no_such_file"),
-        (Place("skills", 1, 1), "no_such_file"),
-        (Place("../home/secret", 1, 1), "no_such_file"),
-        (Place("/etc/passwd", 1, 1), "no_such_file"),
-        (Place(".git/config", 1, 1), "no_such_file"),
-        (Place("skills//x", 1, 1), "no_such_file"),
-        (Place("a\0b", 1, 1), "no_such_file"),
-        (Place("\ud800", 1, 1), "no_such_file"),
-        (Place("x" * 5_000, 1, 1), "no_such_file"),
-        (Place("MEMORY.md", 0, 1), "no_such_lines"),
-        (Place("MEMORY.md", 9, 1), "no_such_lines"),
-        (Place("MEMORY.md", 1, 4_000_000_000), "no_such_lines"),
-        (Place("empty.md", 1, 1), "no_such_lines"),
-        (Place("MEMORY.md", 4, 4), "blank_lines"),
+        (LineRange("nowhere.md", 1, 1), "no_such_file"),
+        (LineRange("", 1, 1), "no_such_file"),
+        (LineRange("skills", 1, 1), "no_such_file"),
+        (LineRange("../home/secret", 1, 1), "no_such_file"),
+        (LineRange("/etc/passwd", 1, 1), "no_such_file"),
+        (LineRange(".git/config", 1, 1), "no_such_file"),
+        (LineRange("skills//x", 1, 1), "no_such_file"),
+        (LineRange("a\0b", 1, 1), "no_such_file"),
+        (LineRange("\ud800", 1, 1), "no_such_file"),
+        (LineRange("x" * 5_000, 1, 1), "no_such_file"),
+        (LineRange("MEMORY.md", 0, 1), "no_such_lines"),
+        (LineRange("MEMORY.md", 9, 1), "no_such_lines"),
+        (LineRange("MEMORY.md", 1, 4_000_000_000), "no_such_lines"),
+        (LineRange("empty.md", 1, 1), "no_such_lines"),
+        (LineRange("MEMORY.md", 4, 4), "blank_lines"),
     ],
 )
-def test_a_place_that_is_not_there_is_told_as_that(shelf: Shelf, place: Place, problem: str) -> None:
-    assert msgspec_fields(shelf.at(place)) == ([], [], problem)
+def test_a_place_that_is_not_there_is_told_as_that(shelf: WorkspaceFiles, place: LineRange, problem: str) -> None:
+    assert msgspec_fields(shelf.resolve(place)) == ([], [], problem)
 
 
-def msgspec_fields(found: Found) -> tuple[list[str], list[str], str | None]:
+def msgspec_fields(found: ResolvedCitation) -> tuple[list[str], list[str], str | None]:
     return found.entries, found.threads, found.problem
 
 
@@ -221,4 +227,4 @@ def test_links_pipes_and_bytes_that_are_no_text_are_not_read(tmp_path: Path) -> 
     ],
 )
 def test_what_a_line_says_is_told_without_what_it_rests_on(line: str, text: str) -> None:
-    assert said(line) == text
+    assert lesson_words(line) == text

@@ -191,7 +191,7 @@ class TestCommit:
         staging.commit(staged, root)
 
         assert "old" == baseline.message(root)
-        assert [baseline.Change("M", "MEMORY.md")] == baseline.status(root)
+        assert [baseline.BaselineChange("M", "MEMORY.md")] == baseline.status(root)
         baseline.reset(root, "still works", NOW)
 
     @pytest.mark.parametrize(

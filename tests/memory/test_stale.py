@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.entries import Entry, Kind, Source
-from commonplace.memory.stale_names import Project
+from commonplace.memory.stale_names import ProjectFolders
 
 PROGRAMS = {"make", "just", "npm", "pnpm", "yarn", "pytest", "git", "env"}
 MAKEFILE = "all: build\n\n.PHONY: test check\ntest check: deps ## run\n\tpytest\nlint::\n\truff\nX := 1\n"
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 def gone(folder: Path, text: str, kind: Kind = "rule") -> list[tuple[str, str]]:
     entry = Entry("m1", "shop", kind, text, 1, [Source(text, "said", "t")], 0, 0)
-    return [(each.what, each.name) for each in Project([folder], which).gone(entry)]
+    return [(each.what, each.name) for each in ProjectFolders([folder], which).stale_names(entry)]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_of_a_fix_only_what_worked_is_looked_at_and_of_a_failure_nothing(folder:
 def test_without_a_folder_nothing_can_be_told() -> None:
     entry = Entry("m1", "shop", "verify", "verify with `nothing at/all.py`", 1, [], 0, 0)
 
-    assert Project([], which).gone(entry) == []
+    assert ProjectFolders([], which).stale_names(entry) == []
 
 
 def test_what_a_makefile_includes_is_not_accused(folder: Path) -> None:

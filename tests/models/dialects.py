@@ -20,7 +20,7 @@ from commonplace.models.base import Event, FunctionTool, ItemDone, Request
 from commonplace.models.chat import Chat
 from commonplace.models.http import Api, Endpoint, HttpModel
 from commonplace.models.responses import Responses
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 
 KEY = "sk-test-0123456789abcdefghijklmnop"
 SHELL = FunctionTool("shell", "Run a command.", {"type": "object", "properties": {"command": {"type": "string"}}})
@@ -68,7 +68,7 @@ class Dialect:
     """The frames of an answer that fails in the middle, with a server's own word for being overloaded."""
     errors: dict[str, Callable[[], Reply]] = field(default_factory=dict[str, Callable[[], Reply]])
 
-    def model(self, base_url: str, pace: Pace | None = None, key: str | None = KEY) -> HttpModel:
+    def model(self, base_url: str, pace: RetryPolicy | None = None, key: str | None = KEY) -> HttpModel:
         counter = itertools.count(1)
         endpoint = Endpoint(provider="here", base_url=base_url, key=key, key_variable="HERE_KEY")
         return HttpModel(endpoint, self.api(lambda prefix: f"{prefix}_{next(counter)}"), pace or patient())
@@ -90,10 +90,10 @@ class Slept:
         self.seconds.append(seconds)
 
 
-def patient(**changes: Any) -> Pace:
+def patient(**changes: Any) -> RetryPolicy:
     """Return a pace that never really waits."""
     values: Json = {"sleep": Slept(), "chance": lambda: 0.5, "wall": lambda: 1_000_000.0, "linger": 5.0}
-    return Pace(**{**values, **changes})
+    return RetryPolicy(**{**values, **changes})
 
 
 def ask(text: str = "hello", **changes: Any) -> Request:

@@ -34,7 +34,7 @@ from commonplace.models.chat import Chat
 from commonplace.models.chat_stream import ChatReader
 from commonplace.models.responses import Responses, ResponsesReader
 from commonplace.models.sse import ServerEvent
-from commonplace.models.tool_names import Names
+from commonplace.models.tool_names import FlatToolNames
 from commonplace.protocol import items
 
 
@@ -324,7 +324,7 @@ def test_reasoning_goes_back_within_its_turn_only() -> None:
 def test_namespaces_become_flat_names_and_come_back() -> None:
     tools = (FunctionTool("read", "Read.", {"type": "object"}, namespace="memories"),)
     body = json.loads(Chat().body(ask(tools=tools)))
-    item = Names(tools).call("memories__read", "{}", "c", "fc_1")
+    item = FlatToolNames(tools).call("memories__read", "{}", "c", "fc_1")
 
     assert "memories__read" == body["tools"][0]["function"]["name"]
     assert ("read", "memories") == (item["name"], item["namespace"])
@@ -348,7 +348,7 @@ def chunk(delta: Json, finish: str | None = None, **more: Any) -> tuple[str, Jso
 
 
 def chat_reader(*tools: FunctionTool) -> ChatReader:
-    return ChatReader(Names(tools), lambda prefix: f"{prefix}_x")
+    return ChatReader(FlatToolNames(tools), lambda prefix: f"{prefix}_x")
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_thinking_goes_back_unchanged_before_what_followed_it() -> None:
         {"type": "thinking", "thinking": "größe\n", "signature": "c2ln", "new_field": {"z": 1, "a": [2]}},
         {"type": "redacted_thinking", "data": "ZGF0YQ=="},
     ]
-    reader = MessagesReader(Names((SHELL,)), lambda prefix: f"{prefix}_x", "m-1")
+    reader = MessagesReader(FlatToolNames((SHELL,)), lambda prefix: f"{prefix}_x", "m-1")
     frames: list[tuple[str, Json]] = []
     for index, block in enumerate(
         [*blocks, {"type": "tool_use", "id": "a", "name": "shell", "input": {"command": "ls"}}]
@@ -495,7 +495,7 @@ def test_reasons_to_stop_are_told(reason: str, stop: str, end_turn: bool | None)
         ("", {"type": "message_delta", "delta": {"stop_reason": reason}}),
         ("", {"type": "message_stop"}),
     ]
-    [event] = read(MessagesReader(Names(()), str), frames)
+    [event] = read(MessagesReader(FlatToolNames(()), str), frames)
 
     assert isinstance(event, Completed)
     assert (stop, end_turn) == (event.stop, event.end_turn)
@@ -511,7 +511,7 @@ async def test_a_window_that_fills_up_in_the_answer_is_a_context_that_is_too_lon
 def test_a_block_that_was_never_begun_is_no_answer() -> None:
     delta = {"type": "content_block_delta", "index": 3, "delta": {"type": "text_delta", "text": "x"}}
     with pytest.raises(msgspec.DecodeError):
-        read(MessagesReader(Names(()), str), [("", delta)])
+        read(MessagesReader(FlatToolNames(()), str), [("", delta)])
 
 
 def test_a_search_that_the_server_ran_is_an_item() -> None:
@@ -522,7 +522,7 @@ def test_a_search_that_the_server_ran_is_an_item() -> None:
         ("", {"type": "content_block_delta", "index": 0, "delta": query}),
         ("", {"type": "content_block_stop", "index": 0}),
     ]
-    [item] = done(read(MessagesReader(Names(()), str), frames))
+    [item] = done(read(MessagesReader(FlatToolNames(()), str), frames))
 
     assert {"type": "search", "query": "q"} == item["action"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace import config
 from commonplace.errors import BadSetting
-from commonplace.models import choose, connect, instructions, known
+from commonplace.models import choose, connect, instructions, model_info
 from commonplace.models.catalog import ModelInfo, names
 from commonplace.models.http import HttpModel
 from commonplace.models.instructions import PLACEHOLDER, personalities
@@ -34,7 +34,7 @@ def load(home: Path) -> Load:
 def test_every_row_of_the_catalogue_is_whole() -> None:
     assert names()
     for name in names():
-        info = known(name)
+        info = model_info(name)
 
         assert info.known, name
         assert info.provider in BUILT_IN, name
@@ -60,11 +60,11 @@ def test_every_row_of_the_catalogue_is_whole() -> None:
     ],
 )
 def test_the_longest_name_at_a_boundary_decides(slug: str, window: int, is_known: bool) -> None:
-    assert (window, is_known) == (known(slug).window, known(slug).known)
+    assert (window, is_known) == (model_info(slug).window, model_info(slug).known)
 
 
 def test_a_longer_name_wins_over_a_shorter_one() -> None:
-    assert (922_000, None) == (known("gpt-5.4").max_window, known("gpt-5.4-mini").max_window)
+    assert (922_000, None) == (model_info("gpt-5.4").max_window, model_info("gpt-5.4-mini").max_window)
 
 
 def test_settings_add_to_the_catalogue_and_correct_it(load: Load) -> None:
@@ -181,22 +181,22 @@ def test_instructions_are_whole_for_every_model(family: str | None) -> None:
 
 
 def test_a_personality_takes_its_place_and_an_unknown_one_leaves_none() -> None:
-    friendly = instructions(known("gpt-5.4"), "friendly")
+    friendly = instructions(model_info("gpt-5.4"), "friendly")
 
     assert ("friendly", "pragmatic") == personalities()
     assert "warm colleague" in friendly
     assert (
-        instructions(known("gpt-5.4"))
-        == instructions(known("gpt-5.4"), "no_such")
-        == instructions(known("gpt-5.4"), "../base")
+        instructions(model_info("gpt-5.4"))
+        == instructions(model_info("gpt-5.4"), "no_such")
+        == instructions(model_info("gpt-5.4"), "../base")
     )
-    assert instructions(known("gpt-5.4")) != instructions(known("claude-opus-5")) != instructions()
+    assert instructions(model_info("gpt-5.4")) != instructions(model_info("claude-opus-5")) != instructions()
 
 
 def test_every_family_of_the_catalogue_has_its_text() -> None:
     general = instructions()
 
-    assert all(instructions(known(name)) != general for name in names() if known(name).instructions)
+    assert all(instructions(model_info(name)) != general for name in names() if model_info(name).instructions)
 
 
 def test_a_model_that_is_only_named_loads_no_http_library(tmp_path: Path) -> None:

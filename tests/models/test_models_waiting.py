@@ -17,7 +17,7 @@ from commonplace.errors import (
 )
 from commonplace.models.error_mapping import Server, failure, of_body, of_value
 from commonplace.models.rate_limits import snapshot
-from commonplace.models.retries import Pace, asked_wait
+from commonplace.models.retries import RetryPolicy, asked_wait
 
 SERVER = Server("here", "127.0.0.1:1", "HERE_KEY", ("topsecret-0123",))
 
@@ -26,7 +26,7 @@ SERVER = Server("here", "127.0.0.1:1", "HERE_KEY", ("topsecret-0123",))
 def test_a_delay_doubles_and_varies_by_a_tenth(attempt: int, chance: float) -> None:
     middle = 0.2 * 2 ** (attempt - 1)
 
-    assert middle * 0.9 - 1e-9 <= Pace(chance=lambda: chance).delay(attempt) <= middle * 1.1 + 1e-9
+    assert middle * 0.9 - 1e-9 <= RetryPolicy(chance=lambda: chance).delay(attempt) <= middle * 1.1 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.projects import identity
-from commonplace.projects.identity import Place, Repositories, identify, look, origin_url
-from commonplace.projects.scope import Pairing, Settled, excluded, settle
+from commonplace.projects.identity import DirectoryIdentity, Repositories, identify, look, origin_url
+from commonplace.projects.scope import FolderIdentity, ProjectMap, excluded, settle
 
 GITHUB = "github.com/owner/name"
 
@@ -170,20 +170,20 @@ class TestOnDisk:
 
     @pytest.mark.parametrize("cwd", ["", "relative", "/nowhere/at/all", "C:\\code", "/a\0b", "/etc/passwd"])
     def test_a_folder_that_is_not_there_is_gone(self, cwd: str) -> None:
-        assert Place(exists=False) == look(cwd)
+        assert DirectoryIdentity(exists=False) == look(cwd)
 
     def test_each_folder_is_looked_at_once(self, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         make(repo, "https://github.com/owner/name")
         looked: list[str] = []
 
-        def noted(cwd: str) -> Place:
+        def noted(cwd: str) -> DirectoryIdentity:
             looked.append(cwd)
             return look(cwd)
 
         monkeypatch.setattr(identity, "look", noted)
         repositories = Repositories()
 
-        assert [Place(exists=True, identity=GITHUB)] * 3 == [repositories(str(repo)) for _ in range(3)]
+        assert [DirectoryIdentity(exists=True, identity=GITHUB)] * 3 == [repositories(str(repo)) for _ in range(3)]
         assert [str(repo)] == looked
 
 
@@ -227,89 +227,99 @@ def test_no_configuration_is_an_error(config: str) -> None:
     origin_url(config)
 
 
-def disk(**places: Place) -> dict[str, Place]:
+def disk(**places: DirectoryIdentity) -> dict[str, DirectoryIdentity]:
     return places
 
 
-def settled(rows: list[Pairing], places: dict[str, Place] | None = None, *, broad: tuple[str, ...] = ("/",)) -> Settled:
-    def resolve(cwd: str) -> Place:
-        return (places or {}).get(cwd, Place(exists=False))
+def settled(
+    rows: list[FolderIdentity], places: dict[str, DirectoryIdentity] | None = None, *, broad: tuple[str, ...] = ("/",)
+) -> ProjectMap:
+    def resolve(cwd: str) -> DirectoryIdentity:
+        return (places or {}).get(cwd, DirectoryIdentity(exists=False))
 
     results = [settle(order, resolve, broad=broad) for order in (list(permutations(rows)) if len(rows) < 6 else [rows])]
     assert all(result == results[0] for result in results), "the order of what is known must not matter"
     return results[0]
 
 
-HERE = Place(exists=True, identity="h/a/here")
-PLAIN = Place(exists=True)
+HERE = DirectoryIdentity(exists=True, identity="h/a/here")
+PLAIN = DirectoryIdentity(exists=True)
 
 
 @pytest.mark.parametrize(
     ("rows", "places", "projects"),
     [
-        pytest.param([Pairing("/r")], {"/r": HERE}, {"/r": "h/a/here"}, id="the disk says it"),
-        pytest.param([Pairing("/r", "h/a/here", 9)], {"/r": HERE}, {"/r": "h/a/here"}, id="both say it"),
-        pytest.param([Pairing("/r", "h/a/noted", 9)], {}, {"/r": "h/a/noted"}, id="gone, but a thread noted it"),
+        pytest.param([FolderIdentity("/r")], {"/r": HERE}, {"/r": "h/a/here"}, id="the disk says it"),
+        pytest.param([FolderIdentity("/r", "h/a/here", 9)], {"/r": HERE}, {"/r": "h/a/here"}, id="both say it"),
+        pytest.param([FolderIdentity("/r", "h/a/noted", 9)], {}, {"/r": "h/a/noted"}, id="gone, but a thread noted it"),
         pytest.param(
-            [Pairing("/r"), Pairing("/r", "h/a/noted", 1)], {}, {"/r": "h/a/noted"}, id="gone, another thread noted it"
+            [FolderIdentity("/r"), FolderIdentity("/r", "h/a/noted", 1)],
+            {},
+            {"/r": "h/a/noted"},
+            id="gone, another thread noted it",
         ),
-        pytest.param([Pairing("/r")], {}, {"/r": "/r"}, id="gone, and nobody noted it"),
-        pytest.param([Pairing("/r")], {"/r": PLAIN}, {"/r": "/r"}, id="a folder that is no repository"),
-        pytest.param([Pairing("/r", "h/a/noted", 1)], {"/r": PLAIN}, {"/r": "h/a/noted"}, id="it was a repository"),
+        pytest.param([FolderIdentity("/r")], {}, {"/r": "/r"}, id="gone, and nobody noted it"),
+        pytest.param([FolderIdentity("/r")], {"/r": PLAIN}, {"/r": "/r"}, id="a folder that is no repository"),
         pytest.param(
-            [Pairing("/r", "h/a/old", 1), Pairing("/r", "h/b/new", 2)],
+            [FolderIdentity("/r", "h/a/noted", 1)], {"/r": PLAIN}, {"/r": "h/a/noted"}, id="it was a repository"
+        ),
+        pytest.param(
+            [FolderIdentity("/r", "h/a/old", 1), FolderIdentity("/r", "h/b/new", 2)],
             {},
             {"/r": "h/b/new"},
             id="the newest note counts",
         ),
         pytest.param(
-            [Pairing("/r", "h/b/x", 1), Pairing("/r", "h/a/y", 1)],
+            [FolderIdentity("/r", "h/b/x", 1), FolderIdentity("/r", "h/a/y", 1)],
             {},
             {"/r": "h/b/x"},
             id="at one time, any but always the same",
         ),
         pytest.param(
-            [Pairing("/r/s"), Pairing("/r", "h/a/n", 1)], {}, {"/r/s": "h/a/n", "/r": "h/a/n"}, id="gone inside of gone"
+            [FolderIdentity("/r/s"), FolderIdentity("/r", "h/a/n", 1)],
+            {},
+            {"/r/s": "h/a/n", "/r": "h/a/n"},
+            id="gone inside of gone",
         ),
         pytest.param(
-            [Pairing("/r/s/t"), Pairing("/r", "h/a/n", 1), Pairing("/r/s", "h/a/m", 1)],
+            [FolderIdentity("/r/s/t"), FolderIdentity("/r", "h/a/n", 1), FolderIdentity("/r/s", "h/a/m", 1)],
             {},
             {"/r/s/t": "h/a/m", "/r": "h/a/n", "/r/s": "h/a/m"},
             id="the nearest folder above counts",
         ),
         pytest.param(
-            [Pairing("/r/s"), Pairing("/r")],
+            [FolderIdentity("/r/s"), FolderIdentity("/r")],
             {"/r": HERE},
             {"/r/s": "h/a/here", "/r": "h/a/here"},
             id="gone inside of what is there",
         ),
         pytest.param(
-            [Pairing("/r/s"), Pairing("/r", "h/a/n", 1)],
+            [FolderIdentity("/r/s"), FolderIdentity("/r", "h/a/n", 1)],
             {"/r/s": PLAIN},
             {"/r/s": "/r/s", "/r": "h/a/n"},
             id="what is there is not taken for a part of what is gone",
         ),
         pytest.param(
-            [Pairing("/rest"), Pairing("/r", "h/a/n", 1)],
+            [FolderIdentity("/rest"), FolderIdentity("/r", "h/a/n", 1)],
             {},
             {"/rest": "/rest", "/r": "h/a/n"},
             id="a name that begins alike is not inside",
         ),
         pytest.param(
-            [Pairing("/r/s"), Pairing("/", "h/a/n", 1)],
+            [FolderIdentity("/r/s"), FolderIdentity("/", "h/a/n", 1)],
             {},
             {"/r/s": "/r/s", "/": "h/a/n"},
             id="the root is above everything",
         ),
         pytest.param(
-            [Pairing("/home/me/p"), Pairing("/home/me", "h/me/dot", 1)],
+            [FolderIdentity("/home/me/p"), FolderIdentity("/home/me", "h/me/dot", 1)],
             {},
             {"/home/me/p": "/home/me/p", "/home/me": "h/me/dot"},
             id="a home is above everything",
         ),
-        pytest.param([Pairing("")], {}, {"": ""}, id="a thread without a folder"),
+        pytest.param([FolderIdentity("")], {}, {"": ""}, id="a thread without a folder"),
         pytest.param(
-            [Pairing("rel/x"), Pairing("rel", "h/a/n", 1)],
+            [FolderIdentity("rel/x"), FolderIdentity("rel", "h/a/n", 1)],
             {},
             {"rel/x": "rel/x", "rel": "h/a/n"},
             id="a folder that is no path",
@@ -318,7 +328,7 @@ PLAIN = Place(exists=True)
     ],
 )
 def test_a_working_directory_belongs_to_what_is_known_of_it(
-    rows: list[Pairing], places: dict[str, Place], projects: dict[str, str]
+    rows: list[FolderIdentity], places: dict[str, DirectoryIdentity], projects: dict[str, str]
 ) -> None:
     assert projects == settled(rows, places, broad=("/", "/home/me/")).projects
 
@@ -330,55 +340,74 @@ COMMIT = "ab" * 20
     ("rows", "places", "aliases"),
     [
         pytest.param(
-            [Pairing("/r", "h/old/n", 1), Pairing("/r", "h/new/n", 2)],
+            [FolderIdentity("/r", "h/old/n", 1), FolderIdentity("/r", "h/new/n", 2)],
             {},
             {"h/old/n": "h/new/n"},
             id="moved to another owner",
         ),
         pytest.param(
-            [Pairing("/r", "h/o/old", 1), Pairing("/r", "h/o/new", 2)], {}, {"h/o/old": "h/o/new"}, id="renamed"
+            [FolderIdentity("/r", "h/o/old", 1), FolderIdentity("/r", "h/o/new", 2)],
+            {},
+            {"h/o/old": "h/o/new"},
+            id="renamed",
         ),
         pytest.param(
-            [Pairing("/r", "g/o/n", 1), Pairing("/r", "h/o/n", 2)], {}, {"g/o/n": "h/o/n"}, id="moved to another host"
+            [FolderIdentity("/r", "g/o/n", 1), FolderIdentity("/r", "h/o/n", 2)],
+            {},
+            {"g/o/n": "h/o/n"},
+            id="moved to another host",
         ),
         pytest.param(
-            [Pairing("/r", "h/old/n", 1)],
-            {"/r": Place(exists=True, identity="h/new/n")},
+            [FolderIdentity("/r", "h/old/n", 1)],
+            {"/r": DirectoryIdentity(exists=True, identity="h/new/n")},
             {"h/old/n": "h/new/n"},
             id="the disk knows the new name",
         ),
-        pytest.param([Pairing("/r", COMMIT, 1), Pairing("/r", "h/o/n", 2)], {}, {COMMIT: "h/o/n"}, id="got a remote"),
-        pytest.param([Pairing("/r", COMMIT, 1), Pairing("/r", "cd" * 20, 2)], {}, {}, id="began anew"),
         pytest.param(
-            [Pairing("/w", "h/django/django", 1), Pairing("/w", "h/astropy/astropy", 2)],
+            [FolderIdentity("/r", COMMIT, 1), FolderIdentity("/r", "h/o/n", 2)],
+            {},
+            {COMMIT: "h/o/n"},
+            id="got a remote",
+        ),
+        pytest.param([FolderIdentity("/r", COMMIT, 1), FolderIdentity("/r", "cd" * 20, 2)], {}, {}, id="began anew"),
+        pytest.param(
+            [FolderIdentity("/w", "h/django/django", 1), FolderIdentity("/w", "h/astropy/astropy", 2)],
             {},
             {},
             id="unrelated ones took turns",
         ),
         pytest.param(
-            [Pairing("/w", "h/a/n", 1), Pairing("/w", "h/b/n", 2), Pairing("/w", "h/a/n", 3)],
+            [FolderIdentity("/w", "h/a/n", 1), FolderIdentity("/w", "h/b/n", 2), FolderIdentity("/w", "h/a/n", 3)],
             {},
             {},
             id="the old one came back",
         ),
         pytest.param(
-            [Pairing("/w", "h/o/one", 1), Pairing("/w", "h/o/two", 2), Pairing("/z", "h/o/one", 3)],
+            [
+                FolderIdentity("/w", "h/o/one", 1),
+                FolderIdentity("/w", "h/o/two", 2),
+                FolderIdentity("/z", "h/o/one", 3),
+            ],
             {},
             {},
             id="an owner's two, both in use",
         ),
         pytest.param(
-            [Pairing("/w", "h/old/n", 1), Pairing("/w", "h/new/n", 2), Pairing("/z", "h/old/n", 3)],
+            [
+                FolderIdentity("/w", "h/old/n", 1),
+                FolderIdentity("/w", "h/new/n", 2),
+                FolderIdentity("/z", "h/old/n", 3),
+            ],
             {},
             {"h/old/n": "h/new/n"},
             id="a clone that kept the old address",
         ),
         pytest.param(
             [
-                Pairing("/r", "h/a/n", 1),
-                Pairing("/r", "h/b/n", 2),
-                Pairing("/s", "h/b/n", 3),
-                Pairing("/s", "h/c/n", 4),
+                FolderIdentity("/r", "h/a/n", 1),
+                FolderIdentity("/r", "h/b/n", 2),
+                FolderIdentity("/s", "h/b/n", 3),
+                FolderIdentity("/s", "h/c/n", 4),
             ],
             {},
             {"h/a/n": "h/c/n", "h/b/n": "h/c/n"},
@@ -386,21 +415,23 @@ COMMIT = "ab" * 20
         ),
         pytest.param(
             [
-                Pairing("/r", "h/a/n", 1),
-                Pairing("/r", "h/b/n", 2),
-                Pairing("/s", "h/b/n", 1),
-                Pairing("/s", "h/a/n", 2),
+                FolderIdentity("/r", "h/a/n", 1),
+                FolderIdentity("/r", "h/b/n", 2),
+                FolderIdentity("/s", "h/b/n", 1),
+                FolderIdentity("/s", "h/a/n", 2),
             ],
             {},
             {"h/a/n": "h/b/n"},
             id="a circle",
         ),
-        pytest.param([Pairing("/r", "h/a/n", 1), Pairing("/r", "h/b/n", 1)], {}, {}, id="at one time"),
-        pytest.param([Pairing("/r", "h/a/n", 1), Pairing("/s", "h/b/n", 2)], {}, {}, id="never in one folder"),
+        pytest.param([FolderIdentity("/r", "h/a/n", 1), FolderIdentity("/r", "h/b/n", 1)], {}, {}, id="at one time"),
+        pytest.param(
+            [FolderIdentity("/r", "h/a/n", 1), FolderIdentity("/s", "h/b/n", 2)], {}, {}, id="never in one folder"
+        ),
     ],
 )
 def test_an_older_identity_is_an_alias_of_the_newer_in_the_same_folder(
-    rows: list[Pairing], places: dict[str, Place], aliases: dict[str, str]
+    rows: list[FolderIdentity], places: dict[str, DirectoryIdentity], aliases: dict[str, str]
 ) -> None:
     found = settled(rows, places)
 
@@ -409,7 +440,9 @@ def test_an_older_identity_is_an_alias_of_the_newer_in_the_same_folder(
 
 
 def test_a_thread_elsewhere_follows_the_alias_of_what_it_noted() -> None:
-    found = settled([Pairing("/r", "h/old/n", 1), Pairing("/r", "h/new/n", 2), Pairing("/z", "h/old/n", 1)])
+    found = settled(
+        [FolderIdentity("/r", "h/old/n", 1), FolderIdentity("/r", "h/new/n", 2), FolderIdentity("/z", "h/old/n", 1)]
+    )
 
     assert {"/r": "h/new/n", "/z": "h/new/n"} == found.projects
     assert ("h/new/n", "h/new/n", "/q") == (found.project("/q", "h/old/n"), found.project("/z"), found.project("/q"))
@@ -420,17 +453,19 @@ FOLDERS = st.sampled_from(["/", "/r", "/r/s", "/r/s/t", "/q", ""])
 
 
 @given(
-    rows=st.lists(st.builds(Pairing, FOLDERS, IDENTITIES, st.integers(0, 5)), max_size=12),
+    rows=st.lists(st.builds(FolderIdentity, FOLDERS, IDENTITIES, st.integers(0, 5)), max_size=12),
     places=st.dictionaries(
-        FOLDERS, st.builds(Place, st.booleans(), st.none()) | st.builds(Place, st.just(True), IDENTITIES)
+        FOLDERS,
+        st.builds(DirectoryIdentity, st.booleans(), st.none())
+        | st.builds(DirectoryIdentity, st.just(True), IDENTITIES),
     ),
     shuffle=st.randoms(use_true_random=False),
 )
 def test_what_is_settled_does_not_depend_on_the_order_of_arrival(
-    rows: list[Pairing], places: dict[str, Place], shuffle: object
+    rows: list[FolderIdentity], places: dict[str, DirectoryIdentity], shuffle: object
 ) -> None:
-    def resolve(cwd: str) -> Place:
-        return places.get(cwd, Place(exists=False))
+    def resolve(cwd: str) -> DirectoryIdentity:
+        return places.get(cwd, DirectoryIdentity(exists=False))
 
     first = settle(rows, resolve)
     other = list(rows) + rows[:2]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from commonplace.app import book as books
 from commonplace.importers import session_citations
-from commonplace.importers.session_citations import Answer
+from commonplace.importers.session_citations import CitingAnswer
 from commonplace.protocol import citations
 from commonplace.protocol.citations import CLOSE, OPEN, Citation, CitedEntry
 from commonplace.state import outputs
@@ -240,23 +240,23 @@ def answer(*ids: str) -> dict[str, Any]:
 def test_a_file_is_read_from_where_it_was_left(tmp_path: Path) -> None:
     script = Script().turn(user(f"what is {BLOCK}?"), answer(ONE)).turn(user("and?"), answer(ONE, TWO))
     path = script.write(tmp_path)
-    found, end = session_citations.since(path, 0)
-    assert (found, end) == ([Answer((ONE,), ()), Answer((ONE, TWO), ())], path.stat().st_size)
-    assert session_citations.since(path, end) == ([], end)
+    found, end = session_citations.citations_since(path, 0)
+    assert (found, end) == ([CitingAnswer((ONE,), ()), CitingAnswer((ONE, TWO), ())], path.stat().st_size)
+    assert session_citations.citations_since(path, end) == ([], end)
 
     script.item(answer(TWO))
     raw = script.data()
     path.write_bytes(raw[:-40])
-    assert session_citations.since(path, end) == ([], end)
+    assert session_citations.citations_since(path, end) == ([], end)
     path.write_bytes(raw)
-    assert session_citations.since(path, end) == ([Answer((TWO,), ())], len(raw))
+    assert session_citations.citations_since(path, end) == ([CitingAnswer((TWO,), ())], len(raw))
     # A mark inside of a line means that line.
-    assert session_citations.since(path, len(raw) - 40) == ([Answer((TWO,), ())], len(raw))
-    assert session_citations.since(path, len(raw) + 1000)[0] == []
+    assert session_citations.citations_since(path, len(raw) - 40) == ([CitingAnswer((TWO,), ())], len(raw))
+    assert session_citations.citations_since(path, len(raw) + 1000)[0] == []
     packed = path.with_name(path.name + ".zst")
     packed.write_bytes(zstandard.compress(raw))
-    assert session_citations.since(packed, end) == ([Answer((TWO,), ())], len(raw))
-    assert session_citations.since(tmp_path / "nowhere", 0) == ([], 0)
+    assert session_citations.citations_since(packed, end) == ([CitingAnswer((TWO,), ())], len(raw))
+    assert session_citations.citations_since(tmp_path / "nowhere", 0) == ([], 0)
 
 
 @pytest.mark.parametrize("size", [4 * 2**20 - 5, 4 * 2**20 + 3])
@@ -265,7 +265,7 @@ def test_a_citation_across_the_blocks_of_a_file_is_found(tmp_path: Path, size: i
     script.item(user("x" * (size - len(script.data()) - 300)), answer(ONE))
     path = script.write(tmp_path)
 
-    assert session_citations.since(path, 0) == ([Answer((ONE,), ())], path.stat().st_size)
+    assert session_citations.citations_since(path, 0) == ([CitingAnswer((ONE,), ())], path.stat().st_size)
 
 
 # --- Counting, through the program.

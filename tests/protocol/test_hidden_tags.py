@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.protocol.citations import CLOSE, OPEN, TAG, Stripper, strip
+from commonplace.protocol.citations import CLOSE, OPEN, TAG, CitationStripper, strip
 from commonplace.protocol.hidden_tags import Body, HiddenTags, Tag
 
 PLAN = Tag("plan", "<plan>", "</plan>")
@@ -44,7 +44,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 @given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join), st.lists(st.integers(0, 200), max_size=12))
 def test_every_split_of_every_text_gives_what_the_whole_gives(text: str, places: list[int]) -> None:
-    stripper = Stripper()
+    stripper = CitationStripper()
     visible = "".join([*(stripper.push(chunk) for chunk in cut(text, places)), stripper.finish()])
 
     assert (visible, stripper.bodies) == strip(text)

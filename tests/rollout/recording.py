@@ -15,7 +15,7 @@ import zstandard
 
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from ledgers import FILE, THREAD, TIME, Json
 
 START = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
@@ -69,8 +69,8 @@ def meta(thread_id: str = THREAD, **more: Any) -> Json:
     return {"id": thread_id, "timestamp": TIME, "cwd": "/repo/demo", "source": "cli", **more}
 
 
-def options(home: Path, *, write: Callable[[int, bytes], int] = os.write, **more: Any) -> Options:
-    return Options(home, Clock(), write=write, **more)
+def options(home: Path, *, write: Callable[[int, bytes], int] = os.write, **more: Any) -> RecorderOptions:
+    return RecorderOptions(home, Clock(), write=write, **more)
 
 
 async def create(home: Path, **more: Any) -> Recorder:

@@ -32,7 +32,7 @@ from recording import (
 from commonplace.errors import LedgerError, NotASession, WriteFailed
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from ledgers import THREAD, Script, user
 
 
@@ -500,7 +500,7 @@ async def test_many_spilling_lines_in_one_batch_need_few_descriptors(
 
 async def test_the_clock_is_asked_once_per_line(home: Path) -> None:
     clock = Clock()
-    async with await Recorder.create(session_file(home), meta(), Options(home, clock)) as recorder:
+    async with await Recorder.create(session_file(home), meta(), RecorderOptions(home, clock)) as recorder:
         say(recorder, "a", "b", "c")
 
     assert 3 == (clock.moment - Clock()()).total_seconds()

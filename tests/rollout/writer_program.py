@@ -16,7 +16,7 @@ from typing import Any, cast
 import anyio
 
 from commonplace.errors import ThreadBusy
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 
 THREAD = "0198c0de-0000-7000-8000-000000000001"
 
@@ -25,7 +25,7 @@ async def main(home: Path, path: Path, how: str, fsync: str, first: int, count: 
     if how == "race":
         print("ready", flush=True)
         sys.stdin.readline()
-    options = Options(home, lambda: datetime(2026, 11, 15, tzinfo=UTC), cast("Any", fsync))
+    options = RecorderOptions(home, lambda: datetime(2026, 11, 15, tzinfo=UTC), cast("Any", fsync))
     try:
         if how == "create":
             meta = {"id": THREAD, "timestamp": "2026-11-15T09:00:00.000Z", "cwd": "/", "source": "cli"}

@@ -128,11 +128,11 @@ async def contend(address: str, batch: int, cap: int, die_after: int) -> dict[st
     print("ready", flush=True)
     sys.stdin.readline()
     worker = jobs.this_process()
-    terms = extraction_jobs.Terms(HOME, max_claims=batch, max_running=cap)
+    terms = extraction_jobs.ClaimTerms(HOME, max_claims=batch, max_running=cap)
     done: list[str] = []
     most = 0
 
-    def claim(tx: Transaction) -> tuple[list[extraction_jobs.Extraction], int]:
+    def claim(tx: Transaction) -> tuple[list[extraction_jobs.ExtractionClaim], int]:
         claimed = extraction_jobs.claim_next(tx, terms, worker, lambda: str(uuid.uuid4()), now=NOW)
         return claimed, tx.query("jobs.count_running", kind=jobs.EXTRACTION, now=NOW)[0]["n"]
 

@@ -10,7 +10,7 @@ from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOUR, NOW, ROOT, Rows, part
 
 from commonplace.state import consolidation_jobs, jobs, outputs, usage
-from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, Outcome
+from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, ClaimRefusal
 from commonplace.state.usage import Limits
 
 Columns = dict[str, Any]
@@ -23,7 +23,7 @@ async def enqueue(rows: Rows, watermark: int = 100, root: str = ROOT) -> None:
     await rows.do(consolidation_jobs.enqueue, root, watermark)
 
 
-async def claim(rows: Rows, *, root: str = ROOT, now: int = NOW, **options: Any) -> Claim | Outcome:
+async def claim(rows: Rows, *, root: str = ROOT, now: int = NOW, **options: Any) -> Claim | ClaimRefusal:
     return await rows.do(consolidation_jobs.claim, root, HERE, "new", now=now, **options)
 
 
@@ -101,10 +101,10 @@ async def test_the_first_request_makes_the_row(rows: Rows) -> None:
 
 # The table of claims, in its order.
 
-CLAIMS: dict[str, tuple[Columns | None, Columns, int | Outcome]] = {
+CLAIMS: dict[str, tuple[Columns | None, Columns, int | ClaimRefusal]] = {
     # columns of the row; options of the claim; the watermark that was claimed, or why not
     "1 no row": (None, {}, 0),
-    "2 it waits": ({"status": "error", "last_error": "why", "retry_at": NOW + 1}, {}, Outcome.BACKOFF),
+    "2 it waits": ({"status": "error", "last_error": "why", "retry_at": NOW + 1}, {}, ClaimRefusal.BACKOFF),
     "2 its wait ends now": ({"status": "error", "last_error": "why", "retry_at": NOW}, {}, 50),
     "2 a person does not wait": (
         {"status": "error", "last_error": "why", "retry_at": NOW + 1},
@@ -114,26 +114,26 @@ CLAIMS: dict[str, tuple[Columns | None, Columns, int | Outcome]] = {
     "2 waiting says more than running": (
         {"status": "running", "lease_until": NOW + 1, "retry_at": NOW + 1},
         {},
-        Outcome.BACKOFF,
+        ClaimRefusal.BACKOFF,
     ),
-    "3 a live lease": ({"status": "running", "lease_until": NOW + 1}, {}, Outcome.RUNNING),
+    "3 a live lease": ({"status": "running", "lease_until": NOW + 1}, {}, ClaimRefusal.RUNNING),
     "3 a live lease binds everyone": (
         {"status": "running", "lease_until": NOW + 1},
         {"background": False},
-        Outcome.RUNNING,
+        ClaimRefusal.RUNNING,
     ),
     "3 a lease until now is stale": ({"status": "running", "lease_until": NOW}, {}, 50),
     "3 running without a lease is stale": ({"status": "running"}, {}, 50),
     "3 running says more than cooldown": (
         {"status": "running", "lease_until": NOW + 1, "finished_at": NOW},
         {},
-        Outcome.RUNNING,
+        ClaimRefusal.RUNNING,
     ),
-    "4 just done": ({"status": "done", "finished_at": NOW}, {}, Outcome.COOLDOWN),
+    "4 just done": ({"status": "done", "finished_at": NOW}, {}, ClaimRefusal.COOLDOWN),
     "4 a second before the cooldown ends": (
         {"status": "done", "finished_at": NOW - COOLDOWN + 1},
         {},
-        Outcome.COOLDOWN,
+        ClaimRefusal.COOLDOWN,
     ),
     "4 the cooldown ends now": ({"status": "done", "finished_at": NOW - COOLDOWN}, {}, 50),
     "4 a person does not wait for the cooldown": ({"status": "done", "finished_at": NOW}, {"background": False}, 50),
@@ -147,7 +147,7 @@ CLAIMS: dict[str, tuple[Columns | None, Columns, int | Outcome]] = {
 
 @pytest.mark.parametrize(("columns", "options", "expected"), CLAIMS.values(), ids=CLAIMS)
 async def test_the_table_of_claims_of_a_root(
-    rows: Rows, columns: Columns | None, options: Columns, expected: int | Outcome
+    rows: Rows, columns: Columns | None, options: Columns, expected: int | ClaimRefusal
 ) -> None:
     if columns is not None:
         await rows.job(ROOT, kind=CONSOLIDATION, **({"input_watermark": 50} | columns))
@@ -155,7 +155,7 @@ async def test_the_table_of_claims_of_a_root(
 
     found = await claim(rows, **options)
 
-    is_claimed = not isinstance(expected, Outcome)
+    is_claimed = not isinstance(expected, ClaimRefusal)
     assert found == (Claim(CONSOLIDATION, ROOT, "new", expected) if is_claimed else expected)
     assert (await rows.everything() != before) == is_claimed
 
@@ -212,9 +212,11 @@ async def test_the_lease_of_a_dead_process_of_this_host_binds_nobody(rows: Rows)
     assert isinstance(await claim(rows), Claim)
 
 
-@pytest.mark.parametrize(("requests", "expected"), [(2, Outcome.BUDGET), (3, Claim(CONSOLIDATION, ROOT, "new", 0))])
+@pytest.mark.parametrize(
+    ("requests", "expected"), [(2, ClaimRefusal.BUDGET), (3, Claim(CONSOLIDATION, ROOT, "new", 0))]
+)
 async def test_a_consolidation_needs_a_budget_of_its_own_kind(
-    rows: Rows, requests: int, expected: Claim | Outcome
+    rows: Rows, requests: int, expected: Claim | ClaimRefusal
 ) -> None:
     await rows.do(usage.spend, CONSOLIDATION, requests=2, tokens=0, now=NOW)
     await rows.do(usage.spend, EXTRACTION, requests=99, tokens=0, now=NOW)
@@ -230,7 +232,7 @@ async def test_a_request_after_a_success_does_not_end_the_cooldown(rows: Rows) -
     await succeed(rows)
     await enqueue(rows, NOW)
 
-    assert await claim(rows, now=NOW + COOLDOWN - 1) is Outcome.COOLDOWN
+    assert await claim(rows, now=NOW + COOLDOWN - 1) is ClaimRefusal.COOLDOWN
     assert await claim(rows, now=NOW + COOLDOWN) == Claim(CONSOLIDATION, ROOT, "new", NOW)
 
 
@@ -240,14 +242,14 @@ async def test_a_request_after_a_failure_makes_it_claimable_at_once(rows: Rows) 
     waiting = await claim(rows)
     await enqueue(rows, NOW)
 
-    assert waiting is Outcome.BACKOFF
+    assert waiting is ClaimRefusal.BACKOFF
     assert isinstance(await claim(rows), Claim)
 
 
 async def test_a_crash_leaves_no_cooldown(rows: Rows) -> None:
     await rows.do(consolidation_jobs.claim, ROOT, ELSEWHERE, "first", now=NOW)
 
-    assert await claim(rows, now=NOW + HOUR - 1) is Outcome.RUNNING
+    assert await claim(rows, now=NOW + HOUR - 1) is ClaimRefusal.RUNNING
     assert isinstance(await claim(rows, now=NOW + HOUR), Claim)
     assert not await succeed(rows, held=Claim(CONSOLIDATION, ROOT, "first", 0))
 
@@ -257,7 +259,7 @@ async def test_a_heartbeat_keeps_the_root(rows: Rows) -> None:
 
     assert await rows.do(jobs.heartbeat, HELD, lease=HOUR, now=NOW)
     assert not await rows.do(jobs.heartbeat, structs.replace(HELD, token="other"), lease=DAY, now=NOW)
-    assert await claim(rows, now=NOW + HOUR - 1) is Outcome.RUNNING
+    assert await claim(rows, now=NOW + HOUR - 1) is ClaimRefusal.RUNNING
 
 
 # Ending.
@@ -350,7 +352,7 @@ async def test_a_failure_waits_an_hour_unless_told_otherwise(rows: Rows) -> None
     await running(rows)
     await rows.do(consolidation_jobs.fail, HELD, "why", now=NOW)
 
-    assert await claim(rows, now=NOW + HOUR - 1) is Outcome.BACKOFF
+    assert await claim(rows, now=NOW + HOUR - 1) is ClaimRefusal.BACKOFF
     assert isinstance(await claim(rows, now=NOW + HOUR), Claim)
 
 
@@ -361,7 +363,7 @@ async def test_roots_are_claimed_and_asked_for_independently(rows: Rows) -> None
     await running(rows)
     await enqueue(rows, 30, ANOTHER)
 
-    assert await claim(rows) is Outcome.RUNNING
+    assert await claim(rows) is ClaimRefusal.RUNNING
     assert await claim(rows, root=ANOTHER) == Claim(CONSOLIDATION, ANOTHER, "new", 30)
 
 

@@ -17,46 +17,46 @@ from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
 
 from commonplace.state import extraction_jobs, jobs, outputs, usage
 from commonplace.state.database import Row, Transaction
-from commonplace.state.extraction_jobs import Extraction, Terms
-from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, RETRIES, Claim, Outcome, Worker
+from commonplace.state.extraction_jobs import ClaimTerms, ExtractionClaim
+from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, RETRIES, Claim, ClaimRefusal, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.threads import ThreadIndex
 from commonplace.state.usage import Limits
 from ledgers import Script, user
 
-TERMS = Terms(HOME, max_claims=16)
+TERMS = ClaimTerms(HOME, max_claims=16)
 MARK = NOW - DAY
 """The watermark of a thread that is neither too fresh nor too old."""
 CLAIM = Claim(EXTRACTION, "a", "token", MARK)
 FOUND = Output("what was learned", "what happened", "a-slug")
 
 
-def terms(**changes: Any) -> Terms:
+def terms(**changes: Any) -> ClaimTerms:
     return structs.replace(TERMS, **changes)
 
 
 async def claim_next(
-    rows: Rows, chosen: Terms = TERMS, *, wanted: Callable[[Row], bool] = lambda _: True, now: int = NOW
-) -> list[Extraction]:
+    rows: Rows, chosen: ClaimTerms = TERMS, *, wanted: Callable[[Row], bool] = lambda _: True, now: int = NOW
+) -> list[ExtractionClaim]:
     tokens = count(1)
     return await rows.do(
         extraction_jobs.claim_next, chosen, HERE, lambda: f"token {next(tokens)}", now=now, wanted=wanted
     )
 
 
-async def claimed_keys(rows: Rows, chosen: Terms = TERMS) -> list[str]:
+async def claimed_keys(rows: Rows, chosen: ClaimTerms = TERMS) -> list[str]:
     return [found.claim.job_key for found in await claim_next(rows, chosen)]
 
 
 async def claim_one(
     rows: Rows,
     watermark: int = MARK,
-    chosen: Terms = TERMS,
+    chosen: ClaimTerms = TERMS,
     *,
     token: str = "new",
     worker: Worker = HERE,
     now: int = NOW,
-) -> Claim | Outcome:
+) -> Claim | ClaimRefusal:
     return await rows.do(extraction_jobs.claim_one, "a", watermark, worker, token, chosen, now=now)
 
 
@@ -121,7 +121,9 @@ async def test_a_claim_says_what_there_is_to_read(rows: Rows) -> None:
     claimed = await claim_next(rows)
 
     path = f"{HOME}/sessions/a.jsonl"
-    assert claimed == [Extraction(Claim(EXTRACTION, "a", "token 1", MARK), path, "vscode", "/code", "host/owner/name")]
+    assert claimed == [
+        ExtractionClaim(Claim(EXTRACTION, "a", "token 1", MARK), path, "vscode", "/code", "host/owner/name")
+    ]
 
 
 async def test_the_newest_are_claimed_first_and_ties_are_broken_by_id(rows: Rows) -> None:
@@ -241,77 +243,81 @@ DONE = {"status": "done", "input_watermark": MARK - 1, "last_success_watermark":
 FAILED = {"status": "error", "input_watermark": MARK, "finished_at": NOW - 1, "last_error": "why"}
 RUNNING = {"status": "running", "ownership_token": "old", "input_watermark": MARK}
 
-CLAIMS: dict[str, tuple[Columns | None, Columns, bool | Outcome]] = {
+CLAIMS: dict[str, tuple[Columns | None, Columns, bool | ClaimRefusal]] = {
     # columns of the job's row; output, others (that run) and terms; what comes of it
-    "1 an output of the same time": (None, {"output": MARK}, Outcome.UP_TO_DATE),
-    "1 a newer output": (None, {"output": MARK + 1}, Outcome.UP_TO_DATE),
+    "1 an output of the same time": (None, {"output": MARK}, ClaimRefusal.UP_TO_DATE),
+    "1 a newer output": (None, {"output": MARK + 1}, ClaimRefusal.UP_TO_DATE),
     "1 an output that is a second older": (None, {"output": MARK - 1}, True),
-    "1 comes before the cap": (None, {"output": MARK, "others": 1, "max_running": 1}, Outcome.UP_TO_DATE),
-    "1 comes before exhaustion": (FAILED | {"retry_remaining": 0}, {"output": MARK}, Outcome.UP_TO_DATE),
-    "2 a success at the same time": (DONE | {"last_success_watermark": MARK}, {}, Outcome.UP_TO_DATE),
-    "2 a newer success": (DONE | {"last_success_watermark": MARK + 1}, {}, Outcome.UP_TO_DATE),
+    "1 comes before the cap": (None, {"output": MARK, "others": 1, "max_running": 1}, ClaimRefusal.UP_TO_DATE),
+    "1 comes before exhaustion": (FAILED | {"retry_remaining": 0}, {"output": MARK}, ClaimRefusal.UP_TO_DATE),
+    "2 a success at the same time": (DONE | {"last_success_watermark": MARK}, {}, ClaimRefusal.UP_TO_DATE),
+    "2 a newer success": (DONE | {"last_success_watermark": MARK + 1}, {}, ClaimRefusal.UP_TO_DATE),
     "2 a success that is a second older": (DONE, {}, True),
     "2 comes before the cap": (
         DONE | {"last_success_watermark": MARK},
         {"others": 1, "max_running": 1},
-        Outcome.UP_TO_DATE,
+        ClaimRefusal.UP_TO_DATE,
     ),
-    "3 the cap is reached": (None, {"others": 2, "max_running": 2}, Outcome.RUNNING),
+    "3 the cap is reached": (None, {"others": 2, "max_running": 2}, ClaimRefusal.RUNNING),
     "3 one below the cap": (None, {"others": 1, "max_running": 2}, True),
     "3 leases that run out now do not count": (None, {"others": 2, "max_running": 2, "lease_until": NOW}, True),
     "3 consolidations do not count": (None, {"others": 2, "max_running": 2, "kind": CONSOLIDATION}, True),
-    "3 the cap binds foreground starts": (None, {"others": 1, "max_running": 1, "background": False}, Outcome.RUNNING),
+    "3 the cap binds foreground starts": (
+        None,
+        {"others": 1, "max_running": 1, "background": False},
+        ClaimRefusal.RUNNING,
+    ),
     "3 the cap, of a row that waits": (
         FAILED | {"retry_at": NOW + 1},
         {"others": 1, "max_running": 1},
-        Outcome.BACKOFF,
+        ClaimRefusal.BACKOFF,
     ),
     "3 the cap, of an exhausted row": (
         FAILED | {"retry_remaining": 0},
         {"others": 1, "max_running": 1},
-        Outcome.EXHAUSTED,
+        ClaimRefusal.EXHAUSTED,
     ),
     "4 no row": (None, {}, True),
-    "5 a live lease": (RUNNING | {"lease_until": NOW + 1}, {}, Outcome.RUNNING),
+    "5 a live lease": (RUNNING | {"lease_until": NOW + 1}, {}, ClaimRefusal.RUNNING),
     "5 a live lease, newer activity": (
         RUNNING | {"lease_until": NOW + 1, "input_watermark": MARK - 1},
         {},
-        Outcome.RUNNING,
+        ClaimRefusal.RUNNING,
     ),
     "5 a live lease binds foreground starts": (
         RUNNING | {"lease_until": NOW + 1},
         {"background": False},
-        Outcome.RUNNING,
+        ClaimRefusal.RUNNING,
     ),
     "5 a lease until now is stale": (RUNNING | {"lease_until": NOW}, {}, True),
     "5 running without a lease is stale": (RUNNING, {}, True),
-    "6 it waits": (FAILED | {"retry_at": NOW + 1}, {}, Outcome.BACKOFF),
+    "6 it waits": (FAILED | {"retry_at": NOW + 1}, {}, ClaimRefusal.BACKOFF),
     "6 its wait ends now": (FAILED | {"retry_at": NOW}, {}, True),
     "6 it waits, newer activity": (FAILED | {"retry_at": NOW + 1, "input_watermark": MARK - 1}, {}, True),
     "6 a foreground start does not wait": (FAILED | {"retry_at": NOW + 1}, {"background": False}, True),
-    "7 no retry left": (FAILED | {"retry_remaining": 0}, {}, Outcome.EXHAUSTED),
-    "7 less than none": (FAILED | {"retry_remaining": -1}, {}, Outcome.EXHAUSTED),
+    "7 no retry left": (FAILED | {"retry_remaining": 0}, {}, ClaimRefusal.EXHAUSTED),
+    "7 less than none": (FAILED | {"retry_remaining": -1}, {}, ClaimRefusal.EXHAUSTED),
     "7 one retry left": (FAILED | {"retry_remaining": 1}, {}, True),
     "7 no retry left, newer activity": (FAILED | {"retry_remaining": 0, "input_watermark": MARK - 1}, {}, True),
     "7 exhaustion binds foreground starts": (
         FAILED | {"retry_remaining": 0},
         {"background": False},
-        Outcome.EXHAUSTED,
+        ClaimRefusal.EXHAUSTED,
     ),
     "7 exhausted says more than waiting": (
         FAILED | {"retry_remaining": 0, "retry_at": NOW + 1},
         {},
-        Outcome.EXHAUSTED,
+        ClaimRefusal.EXHAUSTED,
     ),
     "7 exhausted says more than running": (
         RUNNING | {"retry_remaining": 0, "lease_until": NOW + 1},
         {},
-        Outcome.EXHAUSTED,
+        ClaimRefusal.EXHAUSTED,
     ),
     "6 waiting says more than running": (
         RUNNING | {"retry_at": NOW + 1, "lease_until": NOW + 1},
         {},
-        Outcome.BACKOFF,
+        ClaimRefusal.BACKOFF,
     ),
     "8 a failed row": (FAILED, {}, True),
     "8 a row that was given back": ({"status": "pending", "input_watermark": MARK}, {}, True),
@@ -321,7 +327,7 @@ CLAIMS: dict[str, tuple[Columns | None, Columns, bool | Outcome]] = {
 
 @pytest.mark.parametrize(("columns", "around", "expected"), CLAIMS.values(), ids=CLAIMS)
 async def test_the_table_of_claims(
-    rows: Rows, columns: Columns | None, around: Columns, expected: bool | Outcome
+    rows: Rows, columns: Columns | None, around: Columns, expected: bool | ClaimRefusal
 ) -> None:
     settings = {name: around[name] for name in ("max_running", "background") if name in around}
     other: Columns = {name: around[name] for name in ("kind", "lease_until") if name in around}
@@ -430,7 +436,7 @@ async def test_three_failures_exhaust_a_watermark_until_there_is_newer_activity(
     newer = await claim_one(rows, MARK + 1, now=NOW + 2 * HOUR)
 
     assert left == [(2, NOW + HOUR), (1, NOW + 2 * HOUR), (0, NOW + 3 * HOUR)]
-    assert late is Outcome.EXHAUSTED
+    assert late is ClaimRefusal.EXHAUSTED
     assert isinstance(newer, Claim)
     assert part(await rows.job_row("a"), "retry_remaining") == (3,)
 
@@ -538,7 +544,7 @@ async def test_success_without_output_asks_for_nothing_when_there_was_nothing(ro
 
     assert await rows.do(_nothing_learned, CLAIM)
     assert await rows.request() is None
-    assert await claim_one(rows) is Outcome.UP_TO_DATE
+    assert await claim_one(rows) is ClaimRefusal.UP_TO_DATE
 
 
 @pytest.mark.parametrize("ending", [_succeed, _nothing_learned])
@@ -579,7 +585,7 @@ async def test_a_heartbeat_keeps_others_away_for_another_lease(rows: Rows) -> No
     assert isinstance(held, Claim)
 
     assert await rows.do(jobs.heartbeat, held, lease=300, now=NOW + 299)
-    assert await claim_one(rows, now=NOW + 598) is Outcome.RUNNING
+    assert await claim_one(rows, now=NOW + 598) is ClaimRefusal.RUNNING
     assert isinstance(await claim_one(rows, now=NOW + 599), Claim)
 
 
@@ -631,7 +637,7 @@ async def test_the_lease_of_a_process_that_died_on_this_host_is_free_at_once(
     while_alive = await claim_one(rows)
     end(child)
 
-    assert while_alive is Outcome.RUNNING
+    assert while_alive is ClaimRefusal.RUNNING
     assert isinstance(await claim_one(rows), Claim)
     assert part(await rows.job_row("a"), "retry_remaining") == (2,)
 
@@ -662,7 +668,7 @@ async def test_a_pid_of_ours_that_an_earlier_process_had_does_not_keep_a_lease(r
 async def test_a_lease_of_our_own_process_is_respected(rows: Rows) -> None:
     await rows.running("a", input_watermark=MARK, **HERE.values())
 
-    assert await claim_one(rows) is Outcome.RUNNING
+    assert await claim_one(rows) is ClaimRefusal.RUNNING
 
 
 async def test_nothing_can_be_told_about_a_process_of_another_host(rows: Rows, child: subprocess.Popen[bytes]) -> None:
@@ -670,7 +676,7 @@ async def test_nothing_can_be_told_about_a_process_of_another_host(rows: Rows, c
     end(child)
     await rows.running("a", input_watermark=MARK, **elsewhere.values())
 
-    assert await claim_one(rows) is Outcome.RUNNING
+    assert await claim_one(rows) is ClaimRefusal.RUNNING
 
 
 async def test_a_start_takes_over_from_the_dead_and_the_cap_does_not_count_them(
@@ -723,7 +729,7 @@ async def test_a_budget_ends_exactly_at_its_limit(rows: Rows, limits: Limits | N
     found = await claim_one(rows, chosen=terms(limits=limits))
     await rows.execute("jobs.clear")
 
-    assert (isinstance(found, Claim), found is Outcome.BUDGET) == (may_go_on, not may_go_on)
+    assert (isinstance(found, Claim), found is ClaimRefusal.BUDGET) == (may_go_on, not may_go_on)
     assert await claimed_keys(rows, terms(limits=limits)) == (["a"] if may_go_on else [])
 
 
@@ -732,14 +738,14 @@ async def test_a_new_day_has_a_new_budget(rows: Rows) -> None:
     await rows.do(usage.spend, EXTRACTION, requests=1, tokens=0, now=NOW)
     chosen = terms(limits=Limits(requests=1))
 
-    assert await claim_one(rows, chosen=chosen, now=midnight - 1) is Outcome.BUDGET
+    assert await claim_one(rows, chosen=chosen, now=midnight - 1) is ClaimRefusal.BUDGET
     assert isinstance(await claim_one(rows, chosen=chosen, now=midnight), Claim)
 
 
 async def test_what_needs_no_work_is_up_to_date_even_without_a_budget(rows: Rows) -> None:
     await rows.output("a", MARK)
 
-    assert await claim_one(rows, chosen=terms(limits=Limits(requests=0))) is Outcome.UP_TO_DATE
+    assert await claim_one(rows, chosen=terms(limits=Limits(requests=0))) is ClaimRefusal.UP_TO_DATE
 
 
 def test_an_output_is_empty_when_there_is_only_space_in_it() -> None:

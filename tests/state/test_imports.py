@@ -14,8 +14,8 @@ from commonplace.rollout import decisions
 from commonplace.state import database as queries
 from commonplace.state import import_files, thread_scan
 from commonplace.state.database import LATEST, Database, Row, Statement
-from commonplace.state.import_files import Imported
-from commonplace.state.threads import Referred, ThreadIndex
+from commonplace.state.import_files import ImportedFile
+from commonplace.state.threads import ReferredFiles, ThreadIndex
 from ledgers import Script, user
 
 ALL = {
@@ -132,8 +132,8 @@ async def test_outputs_of_version_2_are_there_after_the_migration(
 # --- Rows of imports.
 
 
-def row(path: str = "/a", **values: Any) -> Imported:
-    return Imported(
+def row(path: str = "/a", **values: Any) -> ImportedFile:
+    return ImportedFile(
         path, values.pop("source", "claude-code"), values.pop("size", 1), values.pop("mtime_ns", 2), **values
     )
 
@@ -188,8 +188,8 @@ class Elsewhere:
         self.left_out: dict[str, str] = {}
         self.asked: list[str] = []
 
-    def __call__(self, home: Path) -> Referred | None:
-        return Referred(self.roots, self.why_not) if home.name == "home" else None
+    def __call__(self, home: Path) -> ReferredFiles | None:
+        return ReferredFiles(self.roots, self.why_not) if home.name == "home" else None
 
     def why_not(self, values: Row) -> str | None:
         self.asked.append(values["thread_id"])

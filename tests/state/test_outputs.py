@@ -8,8 +8,8 @@ import pytest
 from rows import DAY, HERE, HOME, NOW, ROOT, Rows, part
 
 from commonplace.state import extraction_jobs, jobs, outputs, usage
-from commonplace.state.extraction_jobs import Terms
-from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, Outcome
+from commonplace.state.extraction_jobs import ClaimTerms
+from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, ClaimRefusal
 from commonplace.state.outputs import Output
 
 Columns = dict[str, Any]
@@ -287,12 +287,14 @@ async def test_what_was_pruned_is_not_extracted_again_until_there_is_newer_activ
     await rows.output("a", mark, fresh_at=1)
 
     assert await prune(rows) == ["a"]
-    assert await extract(rows, mark) is Outcome.UP_TO_DATE
+    assert await extract(rows, mark) is ClaimRefusal.UP_TO_DATE
     assert isinstance(await extract(rows, mark + 1), Claim)
 
 
-async def extract(rows: Rows, watermark: int) -> Claim | Outcome:
-    return await rows.do(extraction_jobs.claim_one, "a", watermark, HERE, "token", Terms(HOME, max_claims=1), now=NOW)
+async def extract(rows: Rows, watermark: int) -> Claim | ClaimRefusal:
+    return await rows.do(
+        extraction_jobs.claim_one, "a", watermark, HERE, "token", ClaimTerms(HOME, max_claims=1), now=NOW
+    )
 
 
 # No longer using, deleting, clearing.
@@ -377,7 +379,7 @@ async def test_clearing_keeps_modes_and_makes_everything_eligible_again(rows: Ro
     await rows.do(outputs.clear)
 
     found = await rows.everything()
-    claimed = await rows.do(extraction_jobs.claim_next, Terms(HOME, max_claims=9), HERE, lambda: "token", now=NOW)
+    claimed = await rows.do(extraction_jobs.claim_next, ClaimTerms(HOME, max_claims=9), HERE, lambda: "token", now=NOW)
 
     assert [row["job_key"] for row in found["jobs"]] == ["another kind's"]
     assert found["outputs"] == []

@@ -103,7 +103,7 @@ async def test_claims_of_a_batch_are_newest_first_over_every_page(database: Data
     count = 200
     rows = [thread_row(thread_id(number), NOW - 86_400 - number // 3) for number in range(count)]
     await database.write(lambda tx: tx.execute_many("threads.put", rows))
-    terms = extraction_jobs.Terms(HOME, max_claims=count, max_running=count)
+    terms = extraction_jobs.ClaimTerms(HOME, max_claims=count, max_running=count)
     odd = {thread_id(number) for number in range(1, count, 2)}
 
     def body(tx: Transaction) -> list[str]:

@@ -10,7 +10,7 @@ from rows import DAY, Rows
 
 from commonplace.state import consolidation_jobs, jobs, learning_starts
 from commonplace.state.database import Transaction
-from commonplace.state.extraction_jobs import Terms
+from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.jobs import CONSOLIDATION, Worker
 
 SELF = jobs.this_process()
@@ -86,7 +86,7 @@ async def test_a_consolidation_is_due(rows: Rows, state: str) -> None:
 
 
 async def due(rows: Rows, *, now: int = NOW, has_memory: bool = False, wanted: bool = True) -> bool:
-    terms = Terms(home=HOME, max_claims=1)
+    terms = ClaimTerms(home=HOME, max_claims=1)
     return await rows.do(learning_starts.is_anything_due, terms, SELF, lambda _: wanted, has_memory=has_memory, now=now)
 
 

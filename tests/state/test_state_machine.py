@@ -192,7 +192,7 @@ class Histories(RuleBasedStateMachine):
     @rule(who=number, most=st.integers(1, 4), background=st.booleans())
     def claim(self, who: int, most: int, background: bool) -> None:
         worker = self.worker(who)
-        terms = extraction_jobs.Terms(
+        terms = extraction_jobs.ClaimTerms(
             HOME, max_claims=most, min_idle_hours=0, max_running=CAP, lease=LEASE, background=background
         )
         claimed = self.do(extraction_jobs.claim_next, terms, worker, self.new_token, now=self.now)
@@ -229,7 +229,7 @@ class Histories(RuleBasedStateMachine):
     @rule(who=number, key=key, ahead=st.sampled_from([0, 0, 1, -1]))
     def claim_one(self, who: int, key: str, ahead: int) -> None:
         worker = self.worker(who)
-        terms = extraction_jobs.Terms(HOME, max_claims=1, max_running=CAP, lease=LEASE)
+        terms = extraction_jobs.ClaimTerms(HOME, max_claims=1, max_running=CAP, lease=LEASE)
         rows = self.everything()[f"thread {key}"]
         mark = (rows[0]["updated_s"] if rows else self.now) + ahead
         claim = self.do(extraction_jobs.claim_one, key, mark, worker, self.new_token(), terms, now=self.now)
@@ -400,7 +400,7 @@ class Histories(RuleBasedStateMachine):
             return
         self.now += LONG_LEASE
         worker = self.workers[0]
-        terms = extraction_jobs.Terms(HOME, max_claims=2, min_idle_hours=0, max_running=CAP, background=False)
+        terms = extraction_jobs.ClaimTerms(HOME, max_claims=2, min_idle_hours=0, max_running=CAP, background=False)
         while claimed := self.do(extraction_jobs.claim_next, terms, worker, self.new_token, now=self.now):
             for one in claimed:
                 assert self.do(extraction_jobs.succeed_without_output, one.claim, root=ROOT, now=self.now)

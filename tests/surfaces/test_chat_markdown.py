@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.surfaces.cli.chat.markdown import LONGEST, Stream, markdown, plain
+from commonplace.surfaces.cli.chat.markdown import LONGEST, MarkdownStream, markdown, plain
 
 TEXT = """First *paragraph*
 goes on.
@@ -40,7 +40,7 @@ Last [link][a].
 
 
 def fed(pieces: list[str]) -> list[str]:
-    stream, blocks = Stream(), list[str]()
+    stream, blocks = MarkdownStream(), list[str]()
     for piece in pieces:
         stream.feed(piece)
         blocks += stream.finished()

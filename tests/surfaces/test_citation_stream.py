@@ -12,12 +12,20 @@ import pytest
 from command import Command
 
 from commonplace.importers import session_citations
-from commonplace.importers.session_citations import Answer
+from commonplace.importers.session_citations import CitingAnswer
 from commonplace.protocol import citations, events
-from commonplace.protocol.citations import CLOSE, OPEN, Citation, CitedEntry, Finished, Streams, Stripper
+from commonplace.protocol.citations import (
+    CLOSE,
+    OPEN,
+    AnswerStreams,
+    Citation,
+    CitationStripper,
+    CitedEntry,
+    FinishedAnswer,
+)
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import reader
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from ledgers import FILE, THREAD, TIME, assistant, user
 
 ONE = "01a1dddc-5c08-7863-8c91-eb8a612fb6a1"
@@ -55,7 +63,7 @@ CITED = Citation([CitedEntry("MEMORY.md", 12, 15, "port")], [ONE])
     ],
 )
 def test_what_is_shown_of_each_piece(chunks: list[str], shown: list[str], tail: str, bodies: list[str]) -> None:
-    stripper = Stripper()
+    stripper = CitationStripper()
 
     assert [stripper.push(chunk) for chunk in chunks] == shown
     assert stripper.finish() == tail
@@ -63,7 +71,7 @@ def test_what_is_shown_of_each_piece(chunks: list[str], shown: list[str], tail: 
 
 
 def test_each_item_streams_on_its_own_and_is_seeded_by_its_announcement() -> None:
-    streams = Streams()
+    streams = AnswerStreams()
 
     assert streams.added("a", "Hello <oai-mem-") == "Hello "
     assert streams.added("b", "<oai") == ""
@@ -79,7 +87,7 @@ def test_each_item_streams_on_its_own_and_is_seeded_by_its_announcement() -> Non
 
 
 def test_what_was_held_back_of_the_announcement_is_shown_once() -> None:
-    streams = Streams()
+    streams = AnswerStreams()
 
     shown = [streams.added("a", "x <"), streams.delta("a", "b>"), streams.done("a")]
 
@@ -102,7 +110,7 @@ def test_a_finished_answer_is_what_is_seen_and_what_was_used(
 ) -> None:
     found = citations.finished(text)
 
-    assert found == Finished(visible, citation)
+    assert found == FinishedAnswer(visible, citation)
     assert found.last_message == last
 
 
@@ -164,7 +172,7 @@ async def recorded_session(home: Path) -> Path:
     path = home / "sessions" / "2026" / "11" / "15" / FILE
     meta = {"id": THREAD, "timestamp": TIME, "cwd": "/repo/demo", "source": "cli"}
     now = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
-    recorder = await Recorder.create(path, meta, Options(home, lambda: now))
+    recorder = await Recorder.create(path, meta, RecorderOptions(home, lambda: now))
     made = citations.recorded(answer(), {"entries": [], "threads": [ONE], "unknown": []})
     recorder.record("event_msg", {"type": "task_started", "turn_id": "t1"})
     recorder.record("response_item", user("which port?"))
@@ -186,7 +194,7 @@ async def test_the_ledger_takes_both_and_its_readers_do(home: Path) -> None:
     assert [event.type for event in told] == ["task_started", "user_message", "agent_message", "task_complete"]
     assert told[2].message == "It is 8080.\n"
     assert kept[-1] == answer()
-    assert session_citations.since(path, 0)[0] == [Answer((ONE,), (("MEMORY.md", 12, 15),))]
+    assert session_citations.citations_since(path, 0)[0] == [CitingAnswer((ONE,), (("MEMORY.md", 12, 15),))]
 
 
 def test_commands_read_such_a_session(home: Path, commonplace: Command) -> None:

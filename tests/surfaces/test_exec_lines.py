@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.agent import events
 from commonplace.context.usage import TokenInfo, TokenUsage
-from commonplace.surfaces.cli.exec_lines import Lines
+from commonplace.surfaces.cli.exec_lines import EventLines
 
 Json = dict[str, Any]
 TURN = "turn_1"
@@ -22,7 +22,7 @@ NOTHING = {
 
 
 def told(*given: events.Event) -> list[Json]:
-    lines = Lines()
+    lines = EventLines()
     return [line for event in given for line in lines.of(event)]
 
 
@@ -165,7 +165,7 @@ def test_nothing_is_told_of(what: str) -> None:
 
 
 def test_the_first_line_names_the_thread() -> None:
-    assert Lines().opening("t") == {"type": "thread.started", "thread_id": "t"}
+    assert EventLines().opening("t") == {"type": "thread.started", "thread_id": "t"}
 
 
 def test_a_turn_begins_with_a_line() -> None:

@@ -11,7 +11,7 @@ import pytest
 from command import Command
 
 from commonplace.learning.evaluate import files
-from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from model_server import Body, ModelServer, Refusal, extraction
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -36,7 +36,9 @@ def source(home: Path, tmp_path: Path, server: ModelServer, monkeypatch: pytest.
     (home / "config.toml").write_text(server.provider(), "utf-8")
     for number in range(3):
         events = [{"user": f"Always use uv, never pip, in part {number}."}, {"assistant": "Done."}]
-        files.write(Case(f"said-{number}", "", [Session("codex", "/repo", events)], Expected()), tmp_path, NOW)
+        files.write(
+            Case(f"said-{number}", "", [CaseSession("codex", "/repo", events)], ExpectedLessons()), tmp_path, NOW
+        )
     return tmp_path / "codex"
 
 

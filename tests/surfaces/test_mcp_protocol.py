@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.surfaces.mcp import protocol, stdio
-from commonplace.surfaces.mcp.protocol import Notice, Refusal, Reply, Request
+from commonplace.surfaces.mcp.protocol import Notice, Refusal, Reply, RpcRequest
 
 MEANING: list[tuple[bytes, protocol.Message]] = [
-    (b'{"jsonrpc":"2.0","id":1,"method":"a"}', Request(1, "a", {})),
-    (b'{"jsonrpc":"2.0","id":"1","method":"a","params":null}', Request("1", "a", {})),
-    (b'{"jsonrpc":"2.0","id":1,"method":"a","params":{"b":1},"more":2}', Request(1, "a", {"b": 1})),
+    (b'{"jsonrpc":"2.0","id":1,"method":"a"}', RpcRequest(1, "a", {})),
+    (b'{"jsonrpc":"2.0","id":"1","method":"a","params":null}', RpcRequest("1", "a", {})),
+    (b'{"jsonrpc":"2.0","id":1,"method":"a","params":{"b":1},"more":2}', RpcRequest(1, "a", {"b": 1})),
     (b'{"jsonrpc":"2.0","method":"a"}', Notice("a", {})),
     (b'{"jsonrpc":"2.0","method":"a","params":[1]}', Notice("a", {})),
     (b'{"jsonrpc":"2.0","id":1,"result":3}', Reply(1, 3)),
     (b'{"jsonrpc":"2.0","id":1,"error":{}}', Reply(1, None, refused=True)),
-    (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', Request(1, "\N{REPLACEMENT CHARACTER}", {})),
+    (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', RpcRequest(1, "\N{REPLACEMENT CHARACTER}", {})),
     (
         b'{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"a"}',
-        Request(123456789012345678901234567890, "a", {}),
+        RpcRequest(123456789012345678901234567890, "a", {}),
     ),
 ]
 REFUSED: list[tuple[bytes, Any, int]] = [
@@ -54,7 +54,7 @@ REFUSED: list[tuple[bytes, Any, int]] = [
 
 @pytest.mark.parametrize(("data", "message"), MEANING)
 def test_bytes_mean_a_message(data: bytes, message: protocol.Message) -> None:
-    assert protocol.unpack(data) == protocol.Parcel((message,))
+    assert protocol.unpack(data) == protocol.Batch((message,))
 
 
 @pytest.mark.parametrize(("data", "known", "code"), REFUSED)
@@ -69,11 +69,11 @@ def test_bytes_that_mean_nothing_are_refused(data: bytes, known: Any, code: int)
 def test_whatever_comes_in_something_can_be_said(data: bytes) -> None:
     for message in protocol.unpack(data).messages:
         if isinstance(message, Refusal):
-            json.loads(protocol.packed(protocol.error(message.id, message.code, message.message)))
+            json.loads(protocol.encode(protocol.error(message.id, message.code, message.message)))
 
 
 def test_an_answer_that_cannot_be_sent_becomes_a_refusal() -> None:
-    said = json.loads(protocol.packed(protocol.result(7, {"text": "\ud800"})))
+    said = json.loads(protocol.encode(protocol.result(7, {"text": "\ud800"})))
 
     assert (said["id"], said["error"]["code"]) == (7, -32603)
 

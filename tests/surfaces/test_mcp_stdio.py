@@ -124,7 +124,7 @@ def test_a_loop_that_ends_while_lines_wait_ends_the_reader_quietly(
     incoming, outgoing = os.pipe()
 
     async def nobody_takes_them() -> None:
-        with stdio.Inlet(incoming):
+        with stdio.LineReader(incoming):
             os.write(outgoing, b"a line that nobody takes\n" * count)
             for _ in range(100):
                 await anyio.lowlevel.checkpoint()

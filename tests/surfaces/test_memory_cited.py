@@ -123,22 +123,22 @@ async def test_an_answer_that_cites_nothing_costs_nothing(book: Book) -> None:
 
 async def test_what_a_tool_gave_out_is_retrieved_once_for_each_call(book: Book) -> None:
     pnpm, number = await id_of(book, taught.PNPM), line_of(book, taught.PNPM)
-    receipt = await usage_counts.retrieved(
+    receipt = await usage_counts.count_retrieved(
         book.memory_store, [("MEMORY.md", number, number), ("MEMORY.md", number, number)]
     )
 
     assert receipt == CitationReceipt([pnpm], [], [])
     assert await counts(book, "retrieved") == {pnpm: 1, taught.SHOP: 1}
-    assert await usage_counts.retrieved(book.memory_store, []) == CitationReceipt()
+    assert await usage_counts.count_retrieved(book.memory_store, []) == CitationReceipt()
 
 
 async def test_a_scoped_reader_retrieves_nothing_of_others(book: Book) -> None:
     last = len((book.home / "memories" / "MEMORY.md").read_text("utf-8").splitlines())
-    receipt = await usage_counts.retrieved(book.memory_store, [("MEMORY.md", 1, last)], scope=SHOP)
+    receipt = await usage_counts.count_retrieved(book.memory_store, [("MEMORY.md", 1, last)], scope=SHOP)
     scopes = {each.id: each.scope for each in (await book.memory.list()).entries}
 
     assert {scopes[each] for each in receipt.entries} == {SHOP, "global"}
-    everything = await usage_counts.retrieved(book.memory_store, [("MEMORY.md", 1, last)])
+    everything = await usage_counts.count_retrieved(book.memory_store, [("MEMORY.md", 1, last)])
     assert set(everything.entries) == set(scopes)
     assert set(everything.threads) == {taught.BLOG, taught.SHOP}
 

@@ -18,7 +18,7 @@ from commonplace.app import book
 from commonplace.state import extraction_jobs, jobs, usage
 from commonplace.state import home as homes
 from commonplace.state.database import Transaction
-from commonplace.state.extraction_jobs import Terms
+from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.sqlite import SqliteDatabase
@@ -51,7 +51,7 @@ def in_database(home: Path, body: Callable[[Transaction], T]) -> T:
 
 
 def claimed(home: Path, worker: Worker, now: int = NOW) -> Claim:
-    terms = Terms(str(home.resolve()), 1)
+    terms = ClaimTerms(str(home.resolve()), 1)
     found = in_database(
         home, lambda tx: extraction_jobs.claim_one(tx, Script().thread_id, now, worker, "token", terms, now=now)
     )

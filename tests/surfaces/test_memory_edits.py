@@ -205,7 +205,7 @@ def test_forgetting_takes_edits_along_that_no_run_has_seen(commonplace: Command,
 
 def test_a_failed_run_notes_an_edit_once(commonplace: Command, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from commonplace.errors import MemoryInvalid
-    from commonplace.learning.consolidate.consolidator import Embedded
+    from commonplace.learning.consolidate.consolidator import MergeConsolidator
 
     memory = root / "MEMORY.md"
     change(memory, line_of(memory, taught.PUSH), line_of(memory, taught.PUSH) + "\n- keep the changelog in German")
@@ -214,7 +214,7 @@ def test_a_failed_run_notes_an_edit_once(commonplace: Command, root: Path, monke
         raise MemoryInvalid("It broke.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Embedded, "consolidate", broken)
+        patch.setattr(MergeConsolidator, "consolidate", broken)
         assert [commonplace.ok("memory", "run")["consolidation"]["status"] for _ in range(2)] == ["failed", "failed"]
     run(commonplace)
 

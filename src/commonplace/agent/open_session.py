@@ -12,7 +12,7 @@ from commonplace.agent import ledger_lines
 from commonplace.agent.profile import Profile
 from commonplace.agent.prompt_state import PromptState
 from commonplace.agent.session import InitialState, Session
-from commonplace.agent.session_environment import SessionEnvironment, new_id
+from commonplace.agent.session_environment import SessionEnvironment
 from commonplace.agent.stored_thread import StoredThread
 from commonplace.agent.tools.image import ViewImage
 from commonplace.agent.tools.patch.tool import ApplyPatch
@@ -22,12 +22,13 @@ from commonplace.agent.tools.recall import Recall
 from commonplace.agent.tools.registry import Registry, Tool
 from commonplace.agent.tools.shell import Process, Shell
 from commonplace.context.history import History
-from commonplace.context.reconstruct import Window
+from commonplace.context.reconstruct import WindowIdentity
 from commonplace.models.base import Model
 from commonplace.projects import identity
+from commonplace.protocol.ids import new_id
 from commonplace.rollout import layout
 from commonplace.rollout.chain import Ledger
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 
 if TYPE_CHECKING:
     from commonplace.context.digest.tally import Tally
@@ -38,7 +39,7 @@ async def start(
     model: Model,
     environment: SessionEnvironment,
     tasks: TaskGroup,
-    recording: Options | None,
+    recording: RecorderOptions | None,
     *,
     tools: Sequence[Tool] | None = None,
 ) -> Session:
@@ -58,7 +59,7 @@ async def start(
         recorder = await Recorder.create(layout.new_path(recording.home, now, thread_id), first, recording)
     initial = InitialState(
         thread_id=thread_id,
-        prompt=PromptState(History(), Window(0, window_id, None, window_id)),
+        prompt=PromptState(History(), WindowIdentity(0, window_id, None, window_id)),
         processes=Processes(tasks),
         tasks=tasks,
         recorder=recorder,
@@ -72,7 +73,7 @@ async def resume(
     model: Model,
     environment: SessionEnvironment,
     tasks: TaskGroup,
-    recording: Options,
+    recording: RecorderOptions,
     *,
     tools: Sequence[Tool] | None = None,
 ) -> Session:
@@ -112,17 +113,17 @@ def _session(
 
 
 def _tally(ledger: Ledger) -> Tally:
-    from commonplace.context.digest.ledger_tally import tallied  # slow to load, and only a compaction needs it
+    from commonplace.context.digest.ledger_tally import tally_ledger  # slow to load, and only a compaction needs it
 
-    return tallied(ledger)[0]
+    return tally_ledger(ledger)[0]
 
 
-def _with_id(window: Window, environment: SessionEnvironment) -> Window:
+def _with_id(window: WindowIdentity, environment: SessionEnvironment) -> WindowIdentity:
     """Return a window that has an id; ledgers of other programs may have none."""
     if window.id is not None:
         return window
     own = new_id(environment.now())
-    return Window(window.number, window.first_id or own, window.previous_id, own)
+    return WindowIdentity(window.number, window.first_id or own, window.previous_id, own)
 
 
 def usual_tools(processes: Processes, environment: SessionEnvironment, profile: Profile) -> list[Tool]:

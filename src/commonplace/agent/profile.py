@@ -10,10 +10,10 @@ import msgspec
 from commonplace.agent.hooks.config import Hooks
 from commonplace.config import Approval, Sandbox, Tone, WebSearchMode
 from commonplace.context.sections import Mode
-from commonplace.context.truncate import OUTPUT_POLICY, Policy
-from commonplace.context.window_limits import Window
+from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy
+from commonplace.context.window_limits import ModelWindow
 from commonplace.models.providers import Choice
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 
 if TYPE_CHECKING:
     from commonplace.agent.servers.config import ServerConfig
@@ -50,7 +50,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     target_percent: int = 30
     digest_tokens: int = 2_000
     remote_compaction: bool = False
-    policy: Policy = OUTPUT_POLICY
+    policy: TruncationPolicy = OUTPUT_POLICY
     hooks: Hooks = {}
     servers: tuple[ServerConfig, ...] = ()
     """The servers whose tools may be called."""
@@ -62,14 +62,14 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     standing instructions of a person or a project, no skills."""
     withheld: tuple[str, ...] = ()
     """Variables that commands do not inherit: those that hold keys."""
-    pace: Pace = Pace()
+    pace: RetryPolicy = RetryPolicy()
     """How long the loop waits before it asks again for an answer that broke off."""
 
     @property
-    def window(self) -> Window:
+    def window(self) -> ModelWindow:
         """The window of the model."""
         info = self.choice.info
-        return Window(info.window, info.max_window)
+        return ModelWindow(info.window, info.max_window)
 
     @property
     def effective_effort(self) -> str | None:

@@ -17,11 +17,11 @@ from commonplace.agent.sandbox import SandboxPolicy, SandboxSupport
 from commonplace.agent.session import Session
 from commonplace.context import filesystem, instructions
 from commonplace.context.environment import Environment, Environments
-from commonplace.context.injected_messages import Injected
-from commonplace.context.instructions import Place
+from commonplace.context.injected_messages import InjectedText
+from commonplace.context.instructions import WorkEnvironment
 from commonplace.context.permissions import Permissions
-from commonplace.context.sections import AgentsMd, Collaboration, Model, Personality, Standing
-from commonplace.context.world_state import Name, Section
+from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText
+from commonplace.context.world_state import Section, SectionName
 from commonplace.models import instructions as base_instructions
 
 BUDGET: Final = "token_budget"
@@ -42,11 +42,11 @@ def sections(session: Session, profile: Profile) -> list[Section]:
     policy = session.sandbox.policy(profile)
     rules = permission_text(policy, session.sandbox.support, profile.approval)
     return [
-        Model(slug, base_instructions(profile.choice.info, profile.personality), session.prompt.previous_model),
+        ModelSection(slug, base_instructions(profile.choice.info, profile.personality), session.prompt.previous_model),
         Personality(slug, profile.personality, baked=True),
         Permissions(rules, tuple(sorted(session.approvals.prefixes))),
         Collaboration(slug, profile.mode),
-        AgentsMd(instructions.discover(session.instructions, [Place(cwd=str(profile.cwd))])),
+        AgentsMd(instructions.discover(session.instructions, [WorkEnvironment(cwd=str(profile.cwd))])),
         environment(profile, policy, session.environment.now()),
         budget(session.history.used(), profile.window.effective),
         skills.section(session.prompt.skills),
@@ -71,20 +71,20 @@ def environment(profile: Profile, policy: SandboxPolicy, now: datetime) -> Envir
     )
 
 
-def budget(used: int, window: int | None) -> Standing:
+def budget(used: int, window: int | None) -> StandingText:
     """Return the section about the room that is left in the window; its snapshot is the tenth that is begun."""
-    name = Name(BUDGET, BUDGET, lapses=True)
+    name = SectionName(BUDGET, BUDGET, lapses=True)
     if window is None or window <= 0:
-        return Standing(name=name)
+        return StandingText(name=name)
     tenth = min(used * _STEPS // window, _STEPS)
     left = max(window - used, 0)
     text = (
         f"<{BUDGET}>\nAbout {used:,} of {window:,} tokens of the context are used, {left:,} are left; "
         f"when it is full, older parts are summed up.\n</{BUDGET}>"
     )
-    return Standing(name=name, remembered=tenth, text=Injected("developer", text, f"{BUDGET}.instructions"))
+    return StandingText(name=name, remembered=tenth, text=InjectedText("developer", text, f"{BUDGET}.instructions"))
 
 
-def memory(text: str) -> Sequence[Injected]:
+def memory(text: str) -> Sequence[InjectedText]:
     """Return the text about memories, as it is told at the beginning of a window."""
-    return (Injected("developer", text, "memory.instructions"),) if text else ()
+    return (InjectedText("developer", text, "memory.instructions"),) if text else ()

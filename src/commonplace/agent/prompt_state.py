@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from commonplace.agent.skills import OfferedSkill
 from commonplace.context import injected_messages
 from commonplace.context.history import History
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.context.progress import Manifest
-from commonplace.context.reconstruct import Reconstruction, Window
-from commonplace.context.truncate import Policy
+from commonplace.context.reconstruct import Reconstruction, WindowIdentity
+from commonplace.context.truncate import TruncationPolicy
 from commonplace.protocol.rollout import TurnContext
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class PromptState:
     `SessionLedger` adds items, because whatever is added is also written down.
     """
 
-    def __init__(self, history: History, window: Window, tally: Callable[[], Tally] | None = None) -> None:
+    def __init__(self, history: History, window: WindowIdentity, tally: Callable[[], Tally] | None = None) -> None:
         self.history = history
         self.window = window
         """The stretch between two compactions that the session is in."""
@@ -36,7 +36,7 @@ class PromptState:
         """The newest snapshot of the sections that the model was told."""
         self.previous_model: str | None = None
         """The model of the last turn, by its slug."""
-        self.held = injected_messages.held(entry.view for entry in history.entries)
+        self.held = injected_messages.injected_kinds(entry.view for entry in history.entries)
         """The injected texts that the history holds, by name."""
         self.skills: Sequence[OfferedSkill] = ()
         """The skills that the model is offered in this turn."""
@@ -47,11 +47,11 @@ class PromptState:
 
     # --- The items.
 
-    def add(self, raw: bytes, metadata: bytes, policy: Policy) -> Entry | None:
+    def add(self, raw: bytes, metadata: bytes, policy: TruncationPolicy) -> HistoryEntry | None:
         """Append an item, its output cut to the policy; None if it is of a kind that no history holds."""
         entry = self.history.record(raw, metadata, policy)
         if entry is not None:
-            self.held.update(injected_messages.held([entry.view]))
+            self.held.update(injected_messages.injected_kinds([entry.view]))
             self.progress.see(entry.raw, entry.view)
             if self._counted is not None:
                 self._counted.see(entry.view)
@@ -71,7 +71,7 @@ class PromptState:
             self._counted.roll_back(turns)
 
     def _look_again(self) -> None:
-        self.held = injected_messages.held(entry.view for entry in self.history.entries)
+        self.held = injected_messages.injected_kinds(entry.view for entry in self.history.entries)
 
     # --- What it was told.
 
@@ -91,10 +91,10 @@ class PromptState:
         """Keep which model a turn ran with that has ended."""
         self.previous_model = slug
 
-    def open_window(self, window_id: str) -> Window:
+    def open_window(self, window_id: str) -> WindowIdentity:
         """Begin the window after a compaction; the model has been told nothing in it yet."""
         old = self.window
-        self.window = Window(old.number + 1, old.first_id or old.id, old.id, window_id)
+        self.window = WindowIdentity(old.number + 1, old.first_id or old.id, old.id, window_id)
         self.reference, self.baseline = None, None
         return self.window
 

@@ -102,7 +102,7 @@ class _AnswerReader:
         self._ledger = session.ledger
         self._is_counted = False
         """Whether the server said how many tokens the answer took."""
-        self._visible = citations.Streams()
+        self._visible = citations.AnswerStreams()
         """Takes the hidden citations out of the text while it streams."""
         self._open: dict[str, tuple[events.AgentMessage | events.Reasoning, list[str]]] = {}
         """The items that stream: each as it began, and the pieces that came so far."""

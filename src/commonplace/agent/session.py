@@ -31,7 +31,7 @@ from commonplace.agent.hooks.session_hooks import SessionHooks, Start
 from commonplace.agent.profile import Profile
 from commonplace.agent.prompt_state import PromptState
 from commonplace.agent.sandbox.session_sandbox import SessionSandbox
-from commonplace.agent.session_environment import SessionEnvironment, new_id
+from commonplace.agent.session_environment import SessionEnvironment
 from commonplace.agent.session_ledger import Listener, SessionLedger
 from commonplace.agent.session_usage import SessionUsage
 from commonplace.agent.tools.processes import Processes
@@ -43,6 +43,7 @@ from commonplace.context import instructions
 from commonplace.context.history import History
 from commonplace.errors import BadInput, CommonplaceError, ToolError
 from commonplace.models.base import Model
+from commonplace.protocol.ids import new_id
 from commonplace.rollout.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ class Session:
         self.sandbox = SessionSandbox(environment.variables)
         self.snapshots = TurnSnapshots(self.ledger, environment.now)
         self.hooks = SessionHooks(self.ledger, profile, environment.variables, initial.start)
-        self.instructions = instructions.Global() if profile.bare else instructions.read_global(profile.home)
+        self.instructions = (
+            instructions.GlobalInstructions() if profile.bare else instructions.read_global(profile.home)
+        )
         """The person's own standing instructions."""
         self._tasks = initial.tasks
         self._servers: Servers | None = None

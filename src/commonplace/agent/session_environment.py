@@ -5,7 +5,6 @@ Whoever opens a session hands one in. `IsolatedEnvironment` is one without memor
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,12 +17,6 @@ from commonplace.agent.approvals.harmless_commands import Prefix
 from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.agent.tools.registry import Tool
 from commonplace.protocol.citations import Citation
-from commonplace.protocol.ids import uuid7
-
-
-def new_id(now: datetime) -> str:
-    """Return a new id that sorts by time (a UUIDv7)."""
-    return uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10))
 
 
 class SessionEnvironment(Protocol):

@@ -12,7 +12,7 @@ import msgspec
 from commonplace.agent import events, ledger_lines
 from commonplace.agent.prompt_state import PromptState
 from commonplace.agent.turn_state import TurnQueue
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.context.truncate import OUTPUT_POLICY
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import items
@@ -53,7 +53,7 @@ class SessionLedger:
 
     # --- Writing.
 
-    def record(self, item: Mapping[str, Any] | bytes, metadata: Mapping[str, Any] | None = None) -> Entry | None:
+    def record(self, item: Mapping[str, Any] | bytes, metadata: Mapping[str, Any] | None = None) -> HistoryEntry | None:
         """Put an item into the history and the file; None if it is of a kind that no history holds."""
         turn = self._turns.running
         raw = _with_turn(item if isinstance(item, bytes) else msgspec.json.encode(item), turn.id if turn else None)

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from commonplace.context import instructions, regular_files
-from commonplace.context.injected_messages import Injected
-from commonplace.context.sections import Standing
-from commonplace.context.world_state import Name
+from commonplace.context.injected_messages import InjectedText
+from commonplace.context.sections import StandingText
+from commonplace.context.world_state import SectionName
 from commonplace.memory.files import skills as files
 
 PROJECT_FOLDERS: Final = (".agents/skills", ".codex/skills", ".claude/skills", ".commonplace/skills")
@@ -63,21 +63,24 @@ def _in(folder: Path) -> Iterable[OfferedSkill]:
     for name in names[:MOST]:
         path = folder / name / files.FILE
         head = regular_files.read(path, _HEAD_BYTES)
-        if isinstance(head, regular_files.Refused):
+        if isinstance(head, regular_files.ReadRefused):
             continue
         skill = files.of_text(f"{name}/{files.FILE}", head.data.decode("utf-8", "replace"))
         yield OfferedSkill(skill.name[:100], skill.description[:_DESCRIPTION], str(path))
 
 
-def section(offered: Sequence[OfferedSkill]) -> Standing:
+def section(offered: Sequence[OfferedSkill]) -> StandingText:
     """Return the skills as a section of the prompt."""
     lines = [f"- {skill.name}: {skill.description} (file: {skill.path})" for skill in offered[:MOST]]
     if len(offered) > MOST:
         lines.append(f"- … and {len(offered) - MOST} more")
     body = "\n".join([_HOW, *lines]) if lines else ""
     text = f"<skills_instructions>\n{body or _NONE}\n</skills_instructions>"
-    injected = Injected("developer", text, "host_skills.instructions")
+    injected = InjectedText("developer", text, "host_skills.instructions")
     remembered = {"body": body} if body else None
-    return Standing(
-        name=Name("host_skills", "skills"), remembered=remembered, text=injected if lines else None, ending=injected
+    return StandingText(
+        name=SectionName("host_skills", "skills"),
+        remembered=remembered,
+        text=injected if lines else None,
+        ending=injected,
     )

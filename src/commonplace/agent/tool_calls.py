@@ -19,12 +19,12 @@ from commonplace.agent import events, tool_events
 from commonplace.agent.approvals.consent import Consent
 from commonplace.agent.hooks.config import HookAnswer
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.tools import registry
 from commonplace.agent.tools.registry import Action, ToolContext, ToolInvocation, ToolOutput
 from commonplace.agent.turn_state import TurnState
 from commonplace.errors import WriteFailed
 from commonplace.protocol import items
+from commonplace.protocol.ids import new_id
 
 ABORTED: Final = "aborted"
 """The output of a call that an interrupt ended."""

@@ -19,11 +19,11 @@ from commonplace.agent.compaction import schedule
 from commonplace.agent.profile import Profile
 from commonplace.agent.sampling import Sampled, sample
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.turn_state import TurnState
 from commonplace.agent.user_input import UserInput
 from commonplace.context import triggers
 from commonplace.errors import CommonplaceError, ContextTooLong, ModelError
+from commonplace.protocol.ids import new_id
 
 STREAM_RETRIES: Final = 5
 """How often an answer that broke off in the middle is asked for again, as Codex does."""

@@ -16,12 +16,12 @@ from commonplace.agent import events, ledger_lines, prompt_sections, skills
 from commonplace.agent.hooks.config import HookAnswer
 from commonplace.agent.sandbox import policy
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.turn_state import ClientContext, TurnState
 from commonplace.agent.user_input import UserInput
 from commonplace.context import world_state
-from commonplace.context.injected_messages import Injected
-from commonplace.context.world_state import Section, SoFar, Update
+from commonplace.context.injected_messages import InjectedText
+from commonplace.context.world_state import InjectedState, Section, WorldStateUpdate
+from commonplace.protocol.ids import new_id
 from commonplace.protocol.rollout import TurnContext
 
 
@@ -32,7 +32,7 @@ async def begin(session: Session, turn: TurnState) -> None:
     prompt.offer_skills(() if turn.profile.bare else skills.find(turn.profile.home, turn.profile.cwd))
     payload = _payload(session, turn)
     memories = await memory_texts(session, turn) if prompt.reference is None else ()
-    so_far = SoFar(prompt.baseline, prompt.held)
+    so_far = InjectedState(prompt.baseline, prompt.held)
     sections = prompt_sections.sections(session, turn.profile)
     update = world_state.begin(sections, so_far, _view(payload), prompt.reference, session=memories)
     _record(session, update)
@@ -44,7 +44,7 @@ async def begin(session: Session, turn: TurnState) -> None:
 
 def step(session: Session, turn: TurnState) -> None:
     """Record what changed since the last request of a turn."""
-    so_far = SoFar(session.prompt.baseline, session.prompt.held)
+    so_far = InjectedState(session.prompt.baseline, session.prompt.held)
     _record(session, world_state.step(prompt_sections.sections(session, turn.profile), so_far))
 
 
@@ -69,7 +69,7 @@ async def take_input(
     return accepted
 
 
-async def memory_texts(session: Session, turn: TurnState) -> Sequence[Injected]:
+async def memory_texts(session: Session, turn: TurnState) -> Sequence[InjectedText]:
     """Return the memories of the working folder, as they are told at the beginning of a window."""
     return prompt_sections.memory(await session.environment.remembered(turn.profile.cwd))
 
@@ -90,7 +90,7 @@ def _payload(session: Session, turn: TurnState) -> dict[str, Any]:
     return ledger_lines.turn_context(turn.profile, turn.id, session.environment.now(), allowed)
 
 
-def _record(session: Session, update: Update) -> None:
+def _record(session: Session, update: WorldStateUpdate) -> None:
     for item in update.items:
         session.ledger.record(item)
     if update.world is not None:

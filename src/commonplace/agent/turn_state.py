@@ -155,7 +155,7 @@ class TurnQueue:
     def __init__(self) -> None:
         self.running: TurnState | None = None
         self._waiting: deque[UserInput] = deque()
-        self._client_context = additional.Remembered()
+        self._client_context = additional.LastGivenContext()
         self._idle = anyio.Event()
         self._idle.set()
 

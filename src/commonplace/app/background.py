@@ -175,9 +175,9 @@ def _take(tx: Transaction, settings: Settings, thread_id: str, now: int, *, has_
     from commonplace.learning import select
     from commonplace.state import jobs, learning_starts, outputs
 
-    terms = select.terms(settings, background=True, max_claims=1, current=thread_id)
+    terms = select.claim_terms(settings, background=True, max_claims=1, current=thread_id)
     has_memory = (settings.home / layout.FOLDER).is_dir()
-    wanted = select.wanted(settings)
+    wanted = select.thread_filter(settings)
     is_due = learning_starts.is_anything_due(tx, terms, jobs.this_process(), wanted, has_memory=has_memory, now=now)
     if not is_due and not has_news:
         return False if learning_starts.has_begun(tx, terms.home) else None

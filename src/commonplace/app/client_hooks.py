@@ -13,21 +13,21 @@ from typing import Any, cast
 import msgspec
 
 
-class Told(msgspec.Struct, frozen=True):
+class HookInput(msgspec.Struct, frozen=True):
     """The part of a hook's input that matters here."""
 
     cwd: Path | None = None
     transcript: Path | None = None
 
 
-def parse(data: bytes) -> Told:
+def parse(data: bytes) -> HookInput:
     """Return what a hook was told; nothing of it if that is not JSON."""
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return Told()
+        return HookInput()
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return Told(_path(fields.get("cwd")), _path(fields.get("transcript_path")))
+    return HookInput(_path(fields.get("cwd")), _path(fields.get("transcript_path")))
 
 
 def _path(value: Any) -> Path | None:
@@ -35,7 +35,7 @@ def _path(value: Any) -> Path | None:
     return Path(value) if usable else None
 
 
-async def started(told: Told, notes: bool) -> str:
+async def start_section(told: HookInput, notes: bool) -> str:
     """Return the section for a session that begins and may write notes or not; nothing when there is no memory."""
     from commonplace.app import book as books
     from commonplace.memory.recall import scoped_prompt
@@ -46,7 +46,7 @@ async def started(told: Told, notes: bool) -> str:
     return made.text
 
 
-async def ended(told: Told) -> None:
+async def import_ended(told: HookInput) -> None:
     """Import a session that has ended."""
     from commonplace.app import book as books
     from commonplace.sessions import imports

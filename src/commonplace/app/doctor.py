@@ -150,7 +150,7 @@ async def _leases(home: Home, database: Database, *, repair: bool) -> Check:
 
 
 async def _blobs(home: Home) -> Check:
-    """Every payload that a ledger refers to must be there."""
+    """Check that every payload which a ledger refers to exists."""
     referenced = await (await home.index()).referenced_blobs()
     store = BlobStore(home.path)
     missing = await anyio.to_thread.run_sync(lambda: [name for name in referenced if not store.has(name)])

@@ -14,7 +14,7 @@ from commonplace.projects.identity import Repositories
 from commonplace.rollout import decisions
 from commonplace.state.database import Row
 from commonplace.state.home import Home, Mask, Warn
-from commonplace.state.threads import Referred
+from commonplace.state.threads import ReferredFiles
 
 
 def open_home(settings: Settings, warn: Warn, environment: Mapping[str, str] | None = None) -> Home:
@@ -46,10 +46,10 @@ def _forgotten_mask(home: Path) -> Mask | None:
     from commonplace.memory.edits.forgotten import FORGOTTEN, Forgotten
 
     forgotten = Forgotten(lines)
-    return lambda text: forgotten.without(text, FORGOTTEN)
+    return lambda text: forgotten.without_forgotten(text, FORGOTTEN)
 
 
-def _referred(settings: Settings) -> Referred:
+def _referred(settings: Settings) -> ReferredFiles:
     """Return the sessions elsewhere that the home lists as its own."""
     look = Repositories()
     deleted = decisions.tombstones(settings.home)
@@ -64,4 +64,4 @@ def _referred(settings: Settings) -> Referred:
         left_out = any(scope.excluded(patterns, source=source, **named) for source in ("codex", row["source"]))
         return "excluded" if left_out else None
 
-    return Referred(tuple(decisions.referred(settings.home)), why_not)
+    return ReferredFiles(tuple(decisions.referred(settings.home)), why_not)

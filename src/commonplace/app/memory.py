@@ -81,7 +81,7 @@ class Memory:
         """Return everything that the memory holds, the most useful first."""
         from commonplace.memory import listing
 
-        return [listing.listed(each) for each in await self._store.known()]
+        return [listing.listed_entry(each) for each in await self._store.known()]
 
     async def read(self, path: str, *, first: int = 1, lines: int | None = None, project: str | None = None) -> Reading:
         """Return some lines of a memory file; lines of other projects are blank if one is named (raises BadInput)."""
@@ -152,7 +152,7 @@ class Memory:
         """Count what an answer cites; return what of it exists and what does not."""
         from commonplace.memory.recall import usage_counts
 
-        return await usage_counts.cited(self._store, answer)
+        return await usage_counts.count_cited(self._store, answer)
 
     async def audit(self) -> Audit:
         """Return what is wrong with the memory; nothing is changed."""

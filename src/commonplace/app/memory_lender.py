@@ -17,11 +17,11 @@ from commonplace.errors import StateError
 
 if TYPE_CHECKING:
     from commonplace.memory.recall.toolbox import OpenMemory
-    from commonplace.memory.recall.tools import Folder
+    from commonplace.memory.recall.tools import MemoryFolder
     from commonplace.state.home import Warn
 
 
-class MemoryLender:
+class LazyMemoryLender:
     """Opens the memory when it is first borrowed, and keeps it open."""
 
     def __init__(self, warn: Warn, environment: Mapping[str, str] | None = None) -> None:
@@ -30,7 +30,7 @@ class MemoryLender:
         self._opening = anyio.Lock()
         self._searching = anyio.Lock()
         self._open: OpenMemory | None = None
-        self._folder: Folder | None = None
+        self._folder: MemoryFolder | None = None
         self._borrowed = 0
         self._failed = False
 
@@ -65,13 +65,13 @@ class MemoryLender:
         from commonplace.app.home import open_home, open_memory
         from commonplace.memory.recall.find import Finder
         from commonplace.memory.recall.toolbox import OpenMemory
-        from commonplace.memory.recall.tools import Folder
+        from commonplace.memory.recall.tools import MemoryFolder
 
         settings = config.load(self._environment)
         config.tell(settings, self._warn)
         store = open_memory(open_home(settings, self._warned, self._environment))
         if self._folder is None or self._folder.root != store.root:
-            self._folder = Folder(store.root)
+            self._folder = MemoryFolder(store.root)
         return OpenMemory(store, Finder(store), self._folder, self._searching)
 
     def _warned(self, text: str) -> None:

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from commonplace.app.memory_lender import MemoryLender
+from commonplace.app.memory_lender import LazyMemoryLender
 
 if TYPE_CHECKING:
     from commonplace.memory.recall.toolbox import Toolbox
@@ -28,7 +28,9 @@ Later = Callable[[Work], None]
 class MemoryTools:
     """The memory tools of one client."""
 
-    def __init__(self, lender: MemoryLender, later: Later, *, project: str | None = None, notes: bool = False) -> None:
+    def __init__(
+        self, lender: LazyMemoryLender, later: Later, *, project: str | None = None, notes: bool = False
+    ) -> None:
         self.folder: Path | None = None
         """Where the client works, if it said so."""
         self._lender = lender

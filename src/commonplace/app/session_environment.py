@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from commonplace.agent.approvals.harmless_commands import Prefix
 from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.agent.tools.registry import Tool, ToolContext, ToolDefinition, ToolInvocation, ToolOutput, failed
-from commonplace.app.memory_lender import MemoryLender
+from commonplace.app.memory_lender import LazyMemoryLender
 from commonplace.context.truncate import truncate
 from commonplace.errors import CommonplaceError
 from commonplace.memory.store import MemoryStore
@@ -74,7 +74,7 @@ class HomeEnvironment:
         """Count what an answer cites."""
         from commonplace.memory.recall import usage_counts
 
-        return await usage_counts.cited(self._store, citation)
+        return await usage_counts.count_cited(self._store, citation)
 
     async def retrieved(self, found: Sequence[MemoryRead]) -> None:
         """Count what commands read of the memory: what stands in the files that they opened."""
@@ -84,7 +84,7 @@ class HomeEnvironment:
         read = dict.fromkeys(each.path for each in found if each.use == "read" and each.kind != "raw_memories")
         texts = {path: receipts.read(root, path) for path in read}
         places = [(path, 1, len(text.splitlines())) for path, text in texts.items() if text]
-        await usage_counts.retrieved(self._store, places)
+        await usage_counts.count_retrieved(self._store, places)
 
     def external(self, thread_id: str) -> None:
         """Have memory let go of a thread that got something from outside, if the settings ask for it."""
@@ -118,11 +118,11 @@ class HomeEnvironment:
         """Return the tools of the memory, where there is one."""
         if not self._has_memory() or not self._home.settings.memory.tools:
             return ()
-        from commonplace.memory.recall.toolbox import Toolbox, offered
+        from commonplace.memory.recall.toolbox import Toolbox, agent_definitions
 
-        toolbox = Toolbox(MemoryLender(self._home.warn, self._home.environment), self._later, notes=True)
+        toolbox = Toolbox(LazyMemoryLender(self._home.warn, self._home.environment), self._later, notes=True)
         toolbox.folder = cwd
-        return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in offered()]
+        return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in agent_definitions()]
 
     def _later(self, work: Callable[[], Any]) -> None:
         self._tasks.start_soon(work)

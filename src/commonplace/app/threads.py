@@ -169,7 +169,9 @@ def _choice(settings: Settings, options: ThreadOptions) -> Choice:
     except BadSetting:
         slug = options.model or _SCRIPTED
         who, _, rest = slug.partition(":")
-        return Choice(who, Provider(api="responses", base_url="http://127.0.0.1/v1"), rest or who, catalog.known(slug))
+        return Choice(
+            who, Provider(api="responses", base_url="http://127.0.0.1/v1"), rest or who, catalog.model_info(slug)
+        )
 
 
 def _timezone(environment: Mapping[str, str]) -> str:

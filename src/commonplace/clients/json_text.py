@@ -18,7 +18,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _Member(msgspec.Struct, frozen=True):
     """One member of an object or element of an array, and where it stands."""
 
     name: str | int
@@ -27,12 +27,12 @@ class _Part(msgspec.Struct, frozen=True):
     end: int
 
 
-class _Whole(msgspec.Struct, frozen=True):
+class _Container(msgspec.Struct, frozen=True):
     """An object or array, where it stands, and what is in it."""
 
     start: int
     end: int
-    parts: list[_Part]
+    parts: list[_Member]
 
 
 def _skip(text: str, place: int) -> int:
@@ -40,10 +40,10 @@ def _skip(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _whole(text: str, start: int) -> _Whole:
+def _whole(text: str, start: int) -> _Container:
     """Return the parts of the object or array that begins somewhere; the text is known to be JSON."""
     keyed = text[start] == "{"
-    parts: list[_Part] = []
+    parts: list[_Member] = []
     place = _skip(text, start + 1)
     while text[place] not in "}]":
         begin, name = place, cast("str | int", len(parts))
@@ -51,16 +51,16 @@ def _whole(text: str, start: int) -> _Whole:
             name, after = cast("tuple[str, int]", _DECODER.raw_decode(text, place))
             place = _skip(text, _skip(text, after) + 1)
         _, end = _DECODER.raw_decode(text, place)
-        parts.append(_Part(name, begin, place, end))
+        parts.append(_Member(name, begin, place, end))
         place = _skip(text, end)
         if text[place] == ",":
             place = _skip(text, place + 1)
-    return _Whole(start, place + 1, parts)
+    return _Container(start, place + 1, parts)
 
 
-def _find(text: str, path: Path) -> tuple[list[_Whole], list[_Part]]:
+def _find(text: str, path: Path) -> tuple[list[_Container], list[_Member]]:
     """Return the wholes and parts on the way to a place, as far as they exist."""
-    wholes, parts = [_whole(text, _skip(text, 0))], list[_Part]()
+    wholes, parts = [_whole(text, _skip(text, 0))], list[_Member]()
     for name in path:
         found = [part for part in wholes[-1].parts if part.name == name]
         if not found:

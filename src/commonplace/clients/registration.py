@@ -41,7 +41,7 @@ _TABLE: Final = ("mcp_servers", SERVER)
 _OURS: Final = re.compile(r"commonplace\S{0,400} mcp hook (session-start|session-end)")
 
 
-class Change(msgspec.Struct, frozen=True):
+class PlannedChange(msgspec.Struct, frozen=True):
     """What would become of one file; `before` is None where there is none yet."""
 
     path: Path
@@ -60,7 +60,7 @@ class Change(msgspec.Struct, frozen=True):
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-class Changed(msgspec.Struct):
+class AppliedChange(msgspec.Struct):
     """What became of one file (a row of the JSON of `mcp install`)."""
 
     path: str
@@ -68,11 +68,11 @@ class Changed(msgspec.Struct):
     backup: str | None
 
 
-class Outcome(msgspec.Struct):
+class RegistrationReport(msgspec.Struct):
     """What became of a client's files (the JSON of `mcp install`)."""
 
     client: str
-    files: list[Changed]
+    files: list[AppliedChange]
 
 
 def command() -> list[str]:
@@ -81,7 +81,7 @@ def command() -> list[str]:
     return [str(beside)] if os.access(beside, os.X_OK) else [sys.executable, "-m", "commonplace"]
 
 
-def install(client: Client, environment: Mapping[str, str], *, notes: bool = False) -> list[Change]:
+def install(client: Client, environment: Mapping[str, str], *, notes: bool = False) -> list[PlannedChange]:
     """Plan what a client's files must say to know the memory server.
 
     Raises:
@@ -103,7 +103,7 @@ def install(client: Client, environment: Mapping[str, str], *, notes: bool = Fal
     ]
 
 
-def uninstall(client: Client, environment: Mapping[str, str]) -> list[Change]:
+def uninstall(client: Client, environment: Mapping[str, str]) -> list[PlannedChange]:
     """Plan what a client's files must no longer say.
 
     Raises:
@@ -114,17 +114,17 @@ def uninstall(client: Client, environment: Mapping[str, str]) -> list[Change]:
     return [_claude_server(environment, None), _claude_hooks(environment, None)]
 
 
-def _codex(environment: Mapping[str, str], table: dict[str, Any] | None) -> Change:
+def _codex(environment: Mapping[str, str], table: dict[str, Any] | None) -> PlannedChange:
     home = environment.get("CODEX_HOME") or str(_user(environment) / ".codex")
     path = Path(home).expanduser().absolute() / "config.toml"
     before = _text(path)
     now = _parsed(tomllib.loads, before or "", path, "TOML")
     if _inside(now, "mcp_servers", path).get(SERVER) == table:
-        return Change(path, before, before or "")
+        return PlannedChange(path, before, before or "")
     after = toml_text.put(before or "", _TABLE, table) if table else toml_text.drop(before or "", _TABLE)
     wanted = copy.deepcopy(now)
     _set(wanted, "mcp_servers", SERVER, table)
-    return _checked(Change(path, before, after), tomllib.loads, wanted, f"[{'.'.join(_TABLE)}]")
+    return _checked(PlannedChange(path, before, after), tomllib.loads, wanted, f"[{'.'.join(_TABLE)}]")
 
 
 def _claude_folder(environment: Mapping[str, str]) -> Path | None:
@@ -132,19 +132,19 @@ def _claude_folder(environment: Mapping[str, str]) -> Path | None:
     return Path(chosen).expanduser().absolute() if chosen else None
 
 
-def _claude_server(environment: Mapping[str, str], server: dict[str, Any] | None) -> Change:
+def _claude_server(environment: Mapping[str, str], server: dict[str, Any] | None) -> PlannedChange:
     path = (_claude_folder(environment) or _user(environment)) / ".claude.json"
     before, now = _json(path)
     if _inside(now, "mcpServers", path).get(SERVER) == server:
-        return Change(path, before, before or "")
+        return PlannedChange(path, before, before or "")
     place = ("mcpServers", SERVER)
     after = json_text.put(_object(before), place, server) if server else json_text.drop(_object(before), place)
     wanted = copy.deepcopy(now)
     _set(wanted, "mcpServers", SERVER, server)
-    return _checked(Change(path, before, after), json.loads, wanted, f"mcpServers.{SERVER}")
+    return _checked(PlannedChange(path, before, after), json.loads, wanted, f"mcpServers.{SERVER}")
 
 
-def _claude_hooks(environment: Mapping[str, str], prefix: str | None, ending: str = "") -> Change:
+def _claude_hooks(environment: Mapping[str, str], prefix: str | None, ending: str = "") -> PlannedChange:
     path = (_claude_folder(environment) or _user(environment) / ".claude") / "settings.json"
     before, now = _json(path)
     text, wanted = _object(before), copy.deepcopy(now)
@@ -159,7 +159,7 @@ def _claude_hooks(environment: Mapping[str, str], prefix: str | None, ending: st
         text = _with_group(text, wanted, event, cast("list[Any]", groups), group)
     if before is None and prefix is None:
         text = ""
-    return _checked(Change(path, before, text), json.loads, wanted, "the hooks of Commonplace")
+    return _checked(PlannedChange(path, before, text), json.loads, wanted, "the hooks of Commonplace")
 
 
 def _with_group(text: str, wanted: dict[str, Any], event: str, groups: list[Any], group: dict[str, Any] | None) -> str:
@@ -221,7 +221,7 @@ def _set(table: dict[str, Any], outer: str, inner: str, value: Any) -> None:
         del table[outer]
 
 
-def _checked(change: Change, parse: Callable[[str], Any], wanted: dict[str, Any], what: str) -> Change:
+def _checked(change: PlannedChange, parse: Callable[[str], Any], wanted: dict[str, Any], what: str) -> PlannedChange:
     """Return a change whose result means what it should.
 
     Raises:
@@ -272,7 +272,7 @@ def _parsed(parse: Callable[[str], Any], text: str, path: Path, kind: str) -> di
     return cast("dict[str, Any]", value)
 
 
-def apply(client: Client, changes: list[Change], now: datetime) -> Outcome:
+def apply(client: Client, changes: list[PlannedChange], now: datetime) -> RegistrationReport:
     """Make the planned changes; each file that was there is kept beside itself first.
 
     Raises:
@@ -281,14 +281,14 @@ def apply(client: Client, changes: list[Change], now: datetime) -> Outcome:
     for change in changes:
         if _text(change.path) != change.before and change.is_one:
             raise BadInput(f"{change.path} was changed meanwhile.", hint="Run the command again.")
-    files: list[Changed] = []
+    files: list[AppliedChange] = []
     for change in changes:
         backup = _replace(change, now) if change.is_one else None
-        files.append(Changed(str(change.path), change.is_one, str(backup) if backup else None))
-    return Outcome(client, files)
+        files.append(AppliedChange(str(change.path), change.is_one, str(backup) if backup else None))
+    return RegistrationReport(client, files)
 
 
-def _replace(change: Change, now: datetime) -> Path | None:
+def _replace(change: PlannedChange, now: datetime) -> Path | None:
     target = change.path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     kept = _keep(target, change.before, now) if change.before is not None else None

@@ -33,7 +33,7 @@ _told: set[tuple[Path, str]] = set()
 """What this process has warned about, by home."""
 
 
-class _Found(msgspec.Struct):
+class _CollectedSettings(msgspec.Struct):
     """What the sources say so far; later ones override."""
 
     values: dict[str, Any]
@@ -63,7 +63,7 @@ def load(
     home, home_source = _home(environment)
     file = home / FILE
     table = _read(file)
-    found = _Found({}, {setting.key: "default" for setting in SETTINGS}, [], [])
+    found = _CollectedSettings({}, {setting.key: "default" for setting in SETTINGS}, [], [])
     profiles = _profiles(table.pop(_PROFILES, {}), file)
     named, named_by = _chosen_profile(profile, environment, table.pop(_PROFILE, None), file)
     _take_table(found, table, str(file), FILE)
@@ -131,7 +131,7 @@ def _nearest(key: str) -> str | None:
     return next(iter(get_close_matches(key, list(BY_KEY), n=1)), None)
 
 
-def _settings(found: _Found, **read: Any) -> Settings:
+def _settings(found: _CollectedSettings, **read: Any) -> Settings:
     """Return the settings with the values that were found; the others have their defaults."""
     parts: dict[str, dict[str, Any]] = {"": {}, "memory": {}, "compaction": {}}
     for key, value in found.values.items():
@@ -142,7 +142,7 @@ def _settings(found: _Found, **read: Any) -> Settings:
 
 
 def _take_table(
-    found: _Found, table: Mapping[str, Any], place: str, source: str, prefix: str = "", *, use: bool = True
+    found: _CollectedSettings, table: Mapping[str, Any], place: str, source: str, prefix: str = "", *, use: bool = True
 ) -> None:
     """Take the values of a table of the file, if they are to be used; its unknown and older names are noted anyway."""
     own: list[tuple[str, Any]] = []

@@ -18,7 +18,7 @@ from typing import Final, Literal
 import msgspec
 
 from commonplace.context import injected_messages, truncate
-from commonplace.context.injected_messages import Injected, Item
+from commonplace.context.injected_messages import InjectedText, Item
 from commonplace.errors import BadInput
 
 Kind = Literal["untrusted", "application"]
@@ -35,15 +35,15 @@ class AdditionalContext(msgspec.Struct, frozen=True):
     kind: Kind
 
 
-class Remembered(msgspec.Struct, frozen=True):
+class LastGivenContext(msgspec.Struct, frozen=True):
     """The map that a session was last given. Begins empty, also after a resume; a compaction leaves it as it is."""
 
     entries: dict[str, AdditionalContext] = {}
 
-    def merge(self, given: Mapping[str, AdditionalContext]) -> tuple[Remembered, list[Injected]]:
+    def merge(self, given: Mapping[str, AdditionalContext]) -> tuple[LastGivenContext, list[InjectedText]]:
         """Return the new memory and what of the map the model has not been told."""
-        told = [rendered(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
-        return Remembered(dict(given)), told
+        told = [injected_text(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
+        return LastGivenContext(dict(given)), told
 
 
 def parse(given: object) -> dict[str, AdditionalContext]:
@@ -92,18 +92,18 @@ def _is_refused(char: str) -> bool:
     return char in _REFUSED or char.isspace() or unicodedata.category(char) in ("Cc", "Cs")
 
 
-def rendered(key: str, entry: AdditionalContext) -> Injected:
+def injected_text(key: str, entry: AdditionalContext) -> InjectedText:
     """Return an entry as the model gets it: cut, wrapped, not escaped, in a message of its own."""
     value = truncate.truncate(entry.value, VALUE_TOKENS)
     kind = f"additional_content.{key}"
     if entry.kind == "untrusted":
-        return Injected("user", f"<external_{key}>{value}</external_{key}>", kind, alone=True)
-    return Injected("developer", f"<{key}>{value}</{key}>", kind, alone=True)
+        return InjectedText("user", f"<external_{key}>{value}</external_{key}>", kind, alone=True)
+    return InjectedText("developer", f"<{key}>{value}</{key}>", kind, alone=True)
 
 
 def start(
-    remembered: Remembered, given: Mapping[str, AdditionalContext], said: Sequence[Item]
-) -> tuple[Remembered, list[Item]]:
+    remembered: LastGivenContext, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+) -> tuple[LastGivenContext, list[Item]]:
     """Return the memory and the input of a new turn; without words of a person the context alone is the input.
 
     Raises:
@@ -115,8 +115,8 @@ def start(
 
 
 def steer(
-    remembered: Remembered, given: Mapping[str, AdditionalContext], said: Sequence[Item]
-) -> tuple[Remembered, list[Item]]:
+    remembered: LastGivenContext, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+) -> tuple[LastGivenContext, list[Item]]:
     """Return the memory and the input that joins a running turn.
 
     Call it after every other check of the steer, since a steer that is refused changes nothing.

@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from commonplace.context.filesystem import escape
-from commonplace.context.injected_messages import Injected
-from commonplace.context.world_state import Before, Known, Name, Unknown
+from commonplace.context.injected_messages import InjectedText
+from commonplace.context.world_state import Before, KnownSnapshot, SectionName, Unknown
 
 _SCALARS: Final = ("current_date", "timezone", "network", "filesystem")
 """Facts whose change is told; in the order they are told in."""
@@ -60,8 +60,8 @@ class Environments(msgspec.Struct, frozen=True, kw_only=True):
     """A line for each agent at work."""
 
     @property
-    def name(self) -> Name:
-        return Name("environments", "environment_context")
+    def name(self) -> SectionName:
+        return SectionName("environments", "environment_context")
 
     def snapshot(self) -> dict[str, Any]:
         """Return what is remembered."""
@@ -85,16 +85,16 @@ class Environments(msgspec.Struct, frozen=True, kw_only=True):
         }
         return _set(found)
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return the whole context, or what changed of it."""
-        if isinstance(before, Known):
+        if isinstance(before, KnownSnapshot):
             return self._changes(before.value)
         text = self._rendered(self.environments, (), several=len(self.environments) > 1)
         if isinstance(before, Unknown) and before.text.strip() == text.text:
             return []
         return [text]
 
-    def _changes(self, value: Any) -> list[Injected]:
+    def _changes(self, value: Any) -> list[InjectedText]:
         old, now = _object(value), self.snapshot()
         known = {key: _object(fields) for key, fields in _object(old.get("environments")).items()}
         new = now["environments"]
@@ -104,10 +104,10 @@ class Environments(msgspec.Struct, frozen=True, kw_only=True):
             return []
         return [self._rendered(changed, gone, several=max(len(known), len(self.environments)) > 1)]
 
-    def _rendered(self, places: Mapping[str, Environment], gone: Sequence[str], *, several: bool) -> Injected:
+    def _rendered(self, places: Mapping[str, Environment], gone: Sequence[str], *, several: bool) -> InjectedText:
         lines = [*_places(places, gone, several=several), *self._facts()]
         inside = "".join(f"  {line}\n" for line in lines)
-        return Injected(
+        return InjectedText(
             "user",
             f"<environment_context>\n{inside}</environment_context>",
             "environments.environment_context",

@@ -18,7 +18,7 @@ def escape(value: str) -> str:
     return value.translate(_ESCAPES)
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class FilesystemRule(msgspec.Struct, frozen=True, kw_only=True):
     """What may be done with a path, a pattern, or a place with a name (`:root`, `:minimal`, `:tmpdir`, …)."""
 
     access: Literal["read", "write", "deny"]
@@ -31,15 +31,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return f'<entry access="{self.access}"{final}><{self.target}>{escape(self.value)}</{self.target}></entry>'
 
 
-class Profile(msgspec.Struct, frozen=True):
+class FilesystemProfile(msgspec.Struct, frozen=True):
     """Who guards the files: this program (`managed`), nobody (`disabled`), or what it runs in (`external`)."""
 
     type: Literal["managed", "disabled", "external"]
-    rules: tuple[Rule, ...] | None = None
+    rules: tuple[FilesystemRule, ...] | None = None
     """For `managed`: None lets everything be written."""
 
 
-def element(roots: Sequence[str], profile: Profile) -> str:
+def element(roots: Sequence[str], profile: FilesystemProfile) -> str:
     """Return the whole element; a rule that was given twice is told once."""
     where = "".join(f"<root>{escape(root)}</root>" for root in roots)
     inside = f"<workspace_roots>{where}</workspace_roots>" if roots else ""

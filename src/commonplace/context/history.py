@@ -23,12 +23,12 @@ import msgspec
 
 from commonplace.context import history_items as entries
 from commonplace.context import legacy_compaction, pairing, rollback
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.context.modalities import ALL
-from commonplace.context.pairing import Pairing
+from commonplace.context.pairing import PairedPrompt
 from commonplace.context.tokens import approximate_tokens
-from commonplace.context.truncate import OUTPUT_POLICY, Policy
-from commonplace.context.usage import Sums, TokenInfo, TokenUsage
+from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy
+from commonplace.context.usage import EstimateSums, TokenInfo, TokenUsage
 from commonplace.protocol.items import Message
 
 
@@ -36,16 +36,16 @@ class History:
     """An ordered list of items, what it costs, and the operations that a session needs."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[HistoryEntry] = []
         self.version = 0
         """Goes up whenever items are replaced or removed; appending leaves it."""
         self.info: TokenInfo | None = None
         """What the server counted; None before its first answer."""
-        self._prompt: Pairing | None = None
-        self._sums = Sums()
+        self._prompt: PairedPrompt | None = None
+        self._sums = EstimateSums()
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[HistoryEntry]:
         """The items, oldest first."""
         return self._entries
 
@@ -55,24 +55,24 @@ class History:
         twin._entries, twin.version, twin.info = list(self._entries), self.version, self.info
         return twin
 
-    def _become(self, replacement: list[Entry]) -> None:
+    def _become(self, replacement: list[HistoryEntry]) -> None:
         self._entries = replacement
         self.version += 1
         self._prompt = None
-        self._sums = Sums()
+        self._sums = EstimateSums()
 
     # --- What is in it.
 
     def record(
-        self, raw: bytes | msgspec.Raw, metadata: bytes | msgspec.Raw = b"", policy: Policy = OUTPUT_POLICY
-    ) -> Entry | None:
-        """Append one item, its output shortened if need be; None if it is of a kind no history holds.
+        self, raw: bytes | msgspec.Raw, metadata: bytes | msgspec.Raw = b"", policy: TruncationPolicy = OUTPUT_POLICY
+    ) -> HistoryEntry | None:
+        """Append one item, with its output shortened if needed; return None for a kind of item that no history holds.
 
         Raises:
             msgspec.DecodeError: the JSON is not an item.
         """
         entry = entries.entry(raw)
-        if not entries.recordable(entry.view) or (isinstance(entry.view, Message) and entry.view.role == "system"):
+        if not entries.is_recordable(entry.view) or (isinstance(entry.view, Message) and entry.view.role == "system"):
             return None
         entry = entries.shortened(entry, metadata, policy)
         self._entries.append(entry)
@@ -80,7 +80,7 @@ class History:
 
     def replace(self, replacement: Iterable[bytes | msgspec.Raw]) -> int:
         """Put a compaction's items in place of everything; return how many of them were damaged and left out."""
-        kept: list[Entry] = []
+        kept: list[HistoryEntry] = []
         damaged = 0
         for raw in replacement:
             try:
@@ -88,14 +88,14 @@ class History:
             except (msgspec.DecodeError, RecursionError):
                 damaged += 1
                 continue
-            if entries.recordable(entry.view):
+            if entries.is_recordable(entry.view):
                 kept.append(entry)
         self._become(kept)
         return damaged
 
     def compact_without_replacement(self, summary: str) -> None:
         """Do what a compaction of the 2025 format meant: keep the person's messages, then the summary."""
-        self._become(legacy_compaction.compacted(self._entries, summary))
+        self._become(legacy_compaction.replacement_history(self._entries, summary))
 
     def drop_last_user_turns(self, count: int) -> bool:
         """Roll back; return whether the injected context above the cut went with it (so it must be sent again)."""
@@ -105,7 +105,7 @@ class History:
         self._become(left)
         return lost_context
 
-    def remove_first_item(self) -> list[Entry]:
+    def remove_first_item(self) -> list[HistoryEntry]:
         """Remove the oldest item, and with a call its first output, with an output its call; return what went."""
         if not self._entries:
             return []
@@ -119,7 +119,7 @@ class History:
         """Return the items as a request carries them: bookkeeping off, pairs whole, only what the model takes."""
         takes = frozenset(modalities)
         if self._prompt is None or self._prompt.takes != takes:
-            self._prompt = Pairing(takes)
+            self._prompt = PairedPrompt(takes)
         self._prompt.take(self._entries)
         return self._prompt.items()
 
@@ -137,7 +137,7 @@ class History:
         """
         self._sums.add(self._entries)
         counted = self.info.last_token_usage.total_tokens if self.info is not None else 0
-        return counted + self._sums.since(reasoning_included=reasoning_included)
+        return counted + self._sums.since_last_usage(reasoning_included=reasoning_included)
 
     def record_usage(self, usage: TokenUsage, window: int | None = None) -> TokenInfo:
         """Note what a response took."""

@@ -10,14 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.context import tokens, truncate
-from commonplace.context.truncate import Policy
+from commonplace.context.truncate import TruncationPolicy
 from commonplace.protocol import items
 from commonplace.protocol.items import View
 
 _NOT_YET: Final = -1
 
 
-class Entry(msgspec.Struct, frozen=True, eq=False):
+class HistoryEntry(msgspec.Struct, frozen=True, eq=False):
     """One item: its JSON as recorded, and the view of it."""
 
     raw: bytes
@@ -32,7 +32,7 @@ class Entry(msgspec.Struct, frozen=True, eq=False):
         return self.estimate
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Entry) and self.raw == other.raw
+        return isinstance(other, HistoryEntry) and self.raw == other.raw
 
     def __hash__(self) -> int:
         return hash(self.raw)
@@ -47,12 +47,12 @@ _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _parts = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def entry(raw: bytes | msgspec.Raw) -> Entry:
+def entry(raw: bytes | msgspec.Raw) -> HistoryEntry:
     """Return the entry of an item's JSON (raises msgspec.DecodeError if it is not an item)."""
-    return Entry(bytes(raw), items.view(raw))
+    return HistoryEntry(bytes(raw), items.view(raw))
 
 
-def made(item: dict[str, Any]) -> Entry:
+def entry_of_item(item: dict[str, Any]) -> HistoryEntry:
     """Return the entry of an item that this program made."""
     return entry(msgspec.json.encode(item))
 
@@ -67,21 +67,21 @@ def parts(field: bytes | msgspec.Raw) -> list[Any]:
     return list(_parts.decode(field))
 
 
-def recordable(view: View) -> bool:
+def is_recordable(view: View) -> bool:
     """Say whether a history can hold the item."""
     return not isinstance(view, items.Other) or view.type in items.HISTORY_KINDS
 
 
-def shortened(whole: Entry, metadata: bytes | msgspec.Raw, policy: Policy) -> Entry:
+def shortened(whole: HistoryEntry, metadata: bytes | msgspec.Raw, policy: TruncationPolicy) -> HistoryEntry:
     """Cut a tool output down to its budget: the limit that its line notes, else the policy and its headroom."""
     view = whole.view
     if not isinstance(view, items.FunctionCallOutput | items.CustomToolCallOutput):
         return whole
     noted = _noted_limit(metadata)
-    limit = policy.with_headroom() if noted is None else Policy("tokens", noted)
+    limit = policy.with_headroom() if noted is None else TruncationPolicy("tokens", noted)
     if isinstance(view.output, str):
         short = truncate.truncate(view.output, limit)
-        return whole if short == view.output else made({**fields(whole.raw), "output": short})
+        return whole if short == view.output else entry_of_item({**fields(whole.raw), "output": short})
     fitted = truncate.truncate_parts(view.output, limit)
     if fitted is None:
         return whole
@@ -92,7 +92,7 @@ def shortened(whole: Entry, metadata: bytes | msgspec.Raw, policy: Policy) -> En
         if index not in fitted.dropped
     ]
     kept += [{"type": "input_text", "text": note} for note in fitted.notes]
-    return made({**item, "output": kept})
+    return entry_of_item({**item, "output": kept})
 
 
 def _noted_limit(metadata: bytes | msgspec.Raw) -> int | None:

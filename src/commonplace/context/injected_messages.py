@@ -1,8 +1,8 @@
 """Injected texts and the messages made of them.
 
-An `Injected` is one text that the program, not a person, puts into the conversation. A message is made of neighbours
-that share a role; a text that stands `alone` has a message to itself. What kind of text each part is, is noted beside
-the message in the place where Codex notes it, so that readers need not guess from the words.
+An `InjectedText` is one text that the program, not a person, puts into the conversation. A message is made of
+neighbours that share a role; a text that stands `alone` has a message to itself. What kind of text each part is, is
+noted beside the message in the place where Codex notes it, so that readers need not guess from the words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Item = dict[str, Any]
 _HASH_DOMAIN: Final = b"codex-world-state-fragment-v1\0"
 
 
-class Injected(msgspec.Struct, frozen=True):
+class InjectedText(msgspec.Struct, frozen=True):
     """One injected text."""
 
     role: Role
@@ -39,9 +39,9 @@ class Injected(msgspec.Struct, frozen=True):
         return found.hexdigest()
 
 
-def messages(texts: Iterable[Injected]) -> list[Item]:
+def messages(texts: Iterable[InjectedText]) -> list[Item]:
     """Return the texts as messages: neighbours of one role together, in order."""
-    groups: list[list[Injected]] = []
+    groups: list[list[InjectedText]] = []
     for text in texts:
         last = groups[-1][-1] if groups else None
         if last is None or text.alone or last.alone or text.role != last.role:
@@ -51,7 +51,7 @@ def messages(texts: Iterable[Injected]) -> list[Item]:
     return [_message(group) for group in groups]
 
 
-def _message(group: Sequence[Injected]) -> Item:
+def _message(group: Sequence[InjectedText]) -> Item:
     return {
         "type": "message",
         "role": group[0].role,
@@ -60,7 +60,7 @@ def _message(group: Sequence[Injected]) -> Item:
     }
 
 
-def held(history: Iterable[items.View]) -> dict[str, str]:
+def injected_kinds(history: Iterable[items.View]) -> dict[str, str]:
     """Return which kinds of injected texts a history holds, by their name in the registry: the newest of each."""
     found: dict[str, str] = {}
     for view in history:

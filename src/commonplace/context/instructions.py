@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from commonplace.context import regular_files
-from commonplace.context.injected_messages import Injected
+from commonplace.context.injected_messages import InjectedText
 from commonplace.context.notices import notice
 
 NAMES: Final = ("AGENTS.override.md", "AGENTS.md")
@@ -35,7 +35,7 @@ _BETWEEN: Final = "\n\n"
 Trust = Literal["trusted", "untrusted"]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class InstructionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a person can set, by Codex's names."""
 
     project_doc_max_bytes: int = PROJECT_BYTES
@@ -47,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Explain how far AGENTS.md files reach."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class WorkEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """An environment that work happens in. Without a verdict a project is not untrusted."""
 
     cwd: str
@@ -55,7 +55,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     trust: Trust | None = None
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class InstructionFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that is part of the instructions."""
 
     path: str
@@ -70,7 +70,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a link led."""
 
 
-class Passed(msgspec.Struct, frozen=True):
+class SkippedFile(msgspec.Struct, frozen=True):
     """A file that is not part of them: `blank`, `not_a_file`, `unreadable`, `missing`, `over_budget`, `untrusted`,
     `broken_link` or `bad_name`."""
 
@@ -79,22 +79,22 @@ class Passed(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class InstructionReceipt(msgspec.Struct, frozen=True):
     """Where the instructions came from, and what was left out of them."""
 
-    sources: tuple[Source, ...] = ()
-    passed: tuple[Passed, ...] = ()
+    sources: tuple[InstructionFile, ...] = ()
+    passed: tuple[SkippedFile, ...] = ()
     budget: int = PROJECT_BYTES
     used: int = 0
     """Bytes of project files, of the budget."""
 
 
-class Global(msgspec.Struct, frozen=True):
+class GlobalInstructions(msgspec.Struct, frozen=True):
     """A person's own instructions; read once, when a thread begins."""
 
     text: str = ""
-    sources: tuple[Source, ...] = ()
-    passed: tuple[Passed, ...] = ()
+    sources: tuple[InstructionFile, ...] = ()
+    passed: tuple[SkippedFile, ...] = ()
 
 
 class Instructions(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ class Instructions(msgspec.Struct, frozen=True):
     text: str = ""
     directory: str | None = None
     """The working directory, where exactly one environment contributes project files."""
-    receipt: Receipt = Receipt()
+    receipt: InstructionReceipt = InstructionReceipt()
 
     def snapshot(self) -> dict[str, Any]:
         """Return what is remembered of it: a text and a directory, each only if there is one."""
@@ -111,39 +111,41 @@ class Instructions(msgspec.Struct, frozen=True):
         return {key: value for key, value in found.items() if value is not None}
 
 
-def read_global(home: Path | str | None) -> Global:
+def read_global(home: Path | str | None) -> GlobalInstructions:
     """Return the global instructions: the first file of the home that has something in it."""
-    passed: list[Passed] = []
+    passed: list[SkippedFile] = []
     for path in [Path(home) / name for name in NAMES] if home is not None else []:
         found = regular_files.read(path, GLOBAL_BYTES)
-        if isinstance(found, regular_files.Refused):
+        if isinstance(found, regular_files.ReadRefused):
             if found.reason != "missing":
-                passed.append(Passed(_shown(path), found.reason, found.detail))
+                passed.append(SkippedFile(_shown(path), found.reason, found.detail))
             continue
         text = found.data.decode("utf-8", "replace").strip()
         if text:
-            return Global(text, (_source(path, found, None),), tuple(passed))
-        passed.append(Passed(_shown(path), "blank"))
-    return Global("", (), tuple(passed))
+            return GlobalInstructions(text, (_source(path, found, None),), tuple(passed))
+        passed.append(SkippedFile(_shown(path), "blank"))
+    return GlobalInstructions("", (), tuple(passed))
 
 
-def discover(own: Global, places: Sequence[Place], settings: Settings | None = None) -> Instructions:
+def discover(
+    own: GlobalInstructions, places: Sequence[WorkEnvironment], settings: InstructionSettings | None = None
+) -> Instructions:
     """Return the instructions that hold in these environments, the global ones first."""
-    settings = settings or Settings()
+    settings = settings or InstructionSettings()
     budget = max(0, settings.project_doc_max_bytes)
-    search = _Search(settings, budget)
+    search = _InstructionSearch(settings, budget)
     groups = [(place, texts) for place in places if (texts := search.texts(place))]
     speaks = settings.child_agents_md and budget > 0 and any(place.trust != "untrusted" for place in places)
     text = _joined(own.text, groups)
     if speaks:
         text = _BETWEEN.join(part for part in (text, notice("agents_scope")) if part)
-    receipt = Receipt(
+    receipt = InstructionReceipt(
         (*own.sources, *search.sources), (*own.passed, *search.passed), budget, sum(s.bytes for s in search.sources)
     )
     return Instructions(text, _shown(_absolute(groups[0][0].cwd)) if len(groups) == 1 else None, receipt)
 
 
-def _joined(own: str, groups: Sequence[tuple[Place, list[str]]]) -> str:
+def _joined(own: str, groups: Sequence[tuple[WorkEnvironment, list[str]]]) -> str:
     """Put the texts together: a mark before one project's files, a label before each of several."""
     parts = [own] if own else []
     if len(groups) == 1:
@@ -155,18 +157,18 @@ def _joined(own: str, groups: Sequence[tuple[Place, list[str]]]) -> str:
     return _BETWEEN.join(parts)
 
 
-class _Search:
+class _InstructionSearch:
     """One walk over all environments, which share a budget."""
 
-    def __init__(self, settings: Settings, budget: int) -> None:
-        self.sources: list[Source] = []
-        self.passed: list[Passed] = []
+    def __init__(self, settings: InstructionSettings, budget: int) -> None:
+        self.sources: list[InstructionFile] = []
+        self.passed: list[SkippedFile] = []
         self._left = budget
         self._on = budget > 0
         self._markers = settings.project_root_markers
         self._names = self._usable(settings.project_doc_fallback_filenames)
 
-    def texts(self, place: Place) -> list[str]:
+    def texts(self, place: WorkEnvironment) -> list[str]:
         """Return what the files of an environment say, root first."""
         if not self._on:
             return []
@@ -183,7 +185,7 @@ class _Search:
         if path is None:
             return None
         found = regular_files.read(path, self._left)
-        if isinstance(found, regular_files.Refused):
+        if isinstance(found, regular_files.ReadRefused):
             self._pass(path, found.reason, found.detail)
             return None
         if self._left == 0 and found.size:
@@ -198,7 +200,7 @@ class _Search:
         return text
 
     def _pass(self, path: Path, reason: str, detail: str = "") -> None:
-        self.passed.append(Passed(_shown(path), reason, detail))
+        self.passed.append(SkippedFile(_shown(path), reason, detail))
 
     def _is_usable(self, path: Path) -> bool:
         if regular_files.is_regular(path):
@@ -248,9 +250,9 @@ def root_markers(setting: object) -> tuple[str, ...]:
         return ROOT_MARKERS
 
 
-def _source(path: Path, found: regular_files.Content, place: str | None) -> Source:
+def _source(path: Path, found: regular_files.FilePrefix, place: str | None) -> InstructionFile:
     target = regular_files.link_target(path)
-    return Source(
+    return InstructionFile(
         path=_shown(path),
         sha256=hashlib.sha256(found.data).hexdigest(),
         bytes=len(found.data),
@@ -260,19 +262,19 @@ def _source(path: Path, found: regular_files.Content, place: str | None) -> Sour
     )
 
 
-def block(text: str, directory: str | None) -> Injected:
+def block(text: str, directory: str | None) -> InjectedText:
     """Return instructions in the form that every reader of the format recognises."""
     where = f" for {directory}" if directory else ""
-    return Injected(
+    return InjectedText(
         "user", f"# AGENTS.md instructions{where}\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>", "agents_md.instructions"
     )
 
 
-def replaced(text: str, directory: str | None) -> Injected:
+def replacement_block(text: str, directory: str | None) -> InjectedText:
     """Return instructions that stand in for all earlier ones."""
     return block(f"{notice('agents_replaced')}{_BETWEEN}{text}", directory)
 
 
-def removed() -> Injected:
+def removal_notice() -> InjectedText:
     """Return the word that earlier instructions no longer hold."""
     return block(notice("agents_removed"), None)

@@ -1,4 +1,4 @@
-"""What a compaction of the 2025 format meant: it noted a summary and no replacement, so that is made here (§4.4, 7, 8).
+"""What a compaction of the 2025 format meant: it noted a summary and no replacement, so that is made here.
 
 Kept are the person's own messages, the newest first within a budget, then the summary.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from commonplace.context import history_items, truncate
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.context.tokens import approximate_tokens
 from commonplace.protocol import fragments
 from commonplace.protocol.items import Message
@@ -19,9 +19,9 @@ USER_TOKENS: Final = 20_000
 NO_SUMMARY: Final = "(no summary available)"
 
 
-def compacted(whole: Sequence[Entry], summary: str) -> list[Entry]:
+def replacement_history(whole: Sequence[HistoryEntry], summary: str) -> list[HistoryEntry]:
     """Return the replacement of everything."""
-    kept: list[Entry] = []
+    kept: list[HistoryEntry] = []
     left = USER_TOKENS
     for entry in reversed(whole):
         message = entry.view
@@ -36,7 +36,7 @@ def compacted(whole: Sequence[Entry], summary: str) -> list[Entry]:
         kept.append(_with_texts(entry, texts if cost <= left else _cut(texts, left)))
         left -= cost
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary or NO_SUMMARY}]}
-    return [*reversed(kept), history_items.made(said)]
+    return [*reversed(kept), history_items.entry_of_item(said)]
 
 
 def _cut(texts: list[str], tokens: int) -> list[str]:
@@ -51,7 +51,7 @@ def _cut(texts: list[str], tokens: int) -> list[str]:
     return kept
 
 
-def _with_texts(entry: Entry, texts: list[str]) -> Entry:
-    return history_items.made(
+def _with_texts(entry: HistoryEntry, texts: list[str]) -> HistoryEntry:
+    return history_items.entry_of_item(
         {**history_items.fields(entry.raw), "content": [{"type": "input_text", "text": text} for text in texts]}
     )

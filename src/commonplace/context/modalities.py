@@ -1,4 +1,4 @@
-"""What kinds of input a model takes, and what stands in a prompt where it does not take one (spec §3.3, 3 and 4).
+"""What kinds of input a model takes, and what stands in a prompt where it does not take one.
 
 A text takes the place of every picture or recording, so that the model knows that there was one. The rest of the item
 keeps its fields and their order; the same item always gives the same bytes.
@@ -27,7 +27,7 @@ _PARTS_OF: Final = {
 }
 
 
-def supported(raw: bytes, view: items.View, modalities: Collection[str]) -> bytes:
+def with_supported_media(raw: bytes, view: items.View, modalities: Collection[str]) -> bytes:
     """Return the item with what the model does not take replaced; the very same bytes where it takes everything."""
     missing = {kind: text for kind, (name, text) in _STAND_INS.items() if name not in modalities}
     if not missing:

@@ -1,4 +1,4 @@
-"""From entries to the items of a request: calls and outputs in pairs (spec §3.3).
+"""From entries to the items of a request: calls and outputs in pairs.
 
 A provider refuses a prompt in which a call has no output or an output no call. So every call that was not answered yet
 is followed by an output that says so, and an output before which its call does not stand is left out. Ids may be used
@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.context import modalities
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.context.modalities import Modalities
 from commonplace.protocol import items
 from commonplace.protocol.items import View
@@ -38,7 +38,7 @@ class _Waiting(msgspec.Struct, gc=False):
     call: View
 
 
-class Pairing:
+class PairedPrompt:
     """A prompt that grows with its history: taking one more entry costs the same however long it is."""
 
     def __init__(self, takes: Modalities) -> None:
@@ -49,13 +49,13 @@ class Pairing:
         self._waiting: dict[Key, list[_Waiting]] = {}
         self._called: set[Key] = set()
 
-    def take(self, entries: Sequence[Entry]) -> None:
+    def take(self, entries: Sequence[HistoryEntry]) -> None:
         """Take the entries that are new since the last time."""
         for index in range(self.taken, len(entries)):
             self._take(entries[index])
         self.taken = len(entries)
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: HistoryEntry) -> None:
         view = entry.view
         answered = output_key(view)
         if answered is not None:
@@ -66,7 +66,7 @@ class Pairing:
                     del self._waiting[answered]
             elif answered not in self._called and not stands_alone(view):
                 return
-        self._slots.append(items.wire(modalities.supported(entry.raw, view, self.takes)))
+        self._slots.append(items.wire(modalities.with_supported_media(entry.raw, view, self.takes)))
         called = call_key(view)
         if called is not None:
             self._called.add(called)
@@ -111,11 +111,11 @@ def output_key(view: View) -> Key | None:
 
 
 def stands_alone(view: View) -> bool:
-    """Outputs of searches that the server ran need no call."""
+    """Say whether an output needs no call: the server ran the search itself."""
     return isinstance(view, items.ToolSearchOutput) and view.execution == "server"
 
 
-def counterpart(entries: Sequence[Entry], of: Entry) -> int | None:
+def counterpart(entries: Sequence[HistoryEntry], of: HistoryEntry) -> int | None:
     """Return the place of the first entry that makes a pair with a call or an output, if there is one."""
     called, answered = call_key(of.view), output_key(of.view)
     if called is not None:

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from commonplace.context.injected_messages import Injected
-from commonplace.context.world_state import Before, Known, Name, Unknown
+from commonplace.context.injected_messages import InjectedText
+from commonplace.context.world_state import Before, KnownSnapshot, SectionName, Unknown
 
 Prefix = tuple[str, ...]
 """The first words of a command, such as `("git", "commit")`."""
@@ -29,19 +29,19 @@ class Permissions(msgspec.Struct, frozen=True):
     prefixes: tuple[Prefix, ...] = ()
 
     @property
-    def name(self) -> Name:
-        return Name("permissions", "permissions", lapses=True)
+    def name(self) -> SectionName:
+        return SectionName("permissions", "permissions", lapses=True)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the hash of the rules, and the prefixes, which are compared one by one."""
         return {"instructions": _rules(self.text).digest(), "approved_command_prefixes": _listed(self.prefixes)}
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return nothing, the new prefixes, or everything."""
         whole = _rules("\n".join(part for part in (self.text, listing(self.prefixes)) if part))
         if isinstance(before, Unknown):
             return [] if before.text.strip() == whole.text else [whole]
-        if not isinstance(before, Known):
+        if not isinstance(before, KnownSnapshot):
             return [whole]
         now, value = self.snapshot(), before.value
         if isinstance(value, str):  # the older form: only the hash
@@ -60,16 +60,16 @@ class ApprovedPrefixes(msgspec.Struct, frozen=True):
     prefixes: tuple[Prefix, ...] = ()
 
     @property
-    def name(self) -> Name:
-        return Name("approved_command_prefixes", "approved_prefix")
+    def name(self) -> SectionName:
+        return SectionName("approved_command_prefixes", "approved_prefix")
 
     def snapshot(self) -> list[list[str]]:
         """Return the prefixes, sorted."""
         return _listed(self.prefixes)
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return the prefixes that are new."""
-        had = cast("list[list[str]]", before.value) if isinstance(before, Known) else []
+        had = cast("list[list[str]]", before.value) if isinstance(before, KnownSnapshot) else []
         return _saved([tuple(prefix) for prefix in self.snapshot() if prefix not in had])
 
 
@@ -86,12 +86,12 @@ def listing(prefixes: tuple[Prefix, ...]) -> str:
     return "\n".join(lines)
 
 
-def _rules(text: str) -> Injected:
-    return Injected("developer", f"<permissions instructions>\n{text}\n</permissions instructions>", _KIND)
+def _rules(text: str) -> InjectedText:
+    return InjectedText("developer", f"<permissions instructions>\n{text}\n</permissions instructions>", _KIND)
 
 
-def _saved(added: list[Prefix]) -> list[Injected]:
-    return [Injected("developer", f"{_SAVED}\n{listing(tuple(added))}", _KIND)] if added else []
+def _saved(added: list[Prefix]) -> list[InjectedText]:
+    return [InjectedText("developer", f"{_SAVED}\n{listing(tuple(added))}", _KIND)] if added else []
 
 
 def _listed(prefixes: tuple[Prefix, ...]) -> list[list[str]]:

@@ -58,11 +58,11 @@ class Manifest:
                 self._known.pop(next(iter(self._known)))
 
     def begin_turn(self) -> None:
-        """Somebody said something: a new turn may compact as often as it needs."""
+        """Begin a turn: each turn may compact as often as it needs."""
         self._compacted = False
         self._happened = self._new = 0
 
-    def compacting(self) -> None:
+    def note_compaction(self) -> None:
         """Note that the turn is about to compact.
 
         Raises:

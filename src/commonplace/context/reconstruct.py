@@ -27,7 +27,7 @@ from commonplace.protocol.rollout import Compacted, Line, PreviousSettings, Sess
 from commonplace.rollout.checkpoint import LIVE_BYTES, SLACK_BYTES
 
 
-class Window(msgspec.Struct, frozen=True):
+class WindowIdentity(msgspec.Struct, frozen=True):
     """Identity of the current context window."""
 
     number: int
@@ -40,7 +40,7 @@ class Reconstruction(msgspec.Struct):
     """A session as it stood at its last line."""
 
     history: History
-    window: Window
+    window: WindowIdentity
     turns: int
     """User turns that the lines since the checkpoint belong to, after rollbacks."""
     previous: PreviousSettings | None
@@ -69,7 +69,7 @@ class _Segment(msgspec.Struct):
     reference: TurnContext | None = None
     reference_cleared: bool = False
     worlds: list[Line] = []
-    window: Window | None = None
+    window: WindowIdentity | None = None
 
     def compatible(self, turn_id: str | None) -> bool:
         return self.turn_id is None or turn_id is None or self.turn_id == turn_id
@@ -89,7 +89,7 @@ class _Scan:
         self.base: Line | None = None
         self.compactions = 0
         self.saw_unnumbered = False
-        self.window: Window | None = None
+        self.window: WindowIdentity | None = None
         self.previous: PreviousSettings | None = None
         self.reference: TurnContext | None = None
         self.reference_known = False
@@ -204,7 +204,9 @@ class _Scan:
         self.window = self.window or _window(found)
 
     def _reinstate(self) -> None:
-        """Without turn events since the checkpoint, no compaction was part of an undone turn: start from the newest."""
+        """Start from the newest compaction if no turn event follows it: then no compaction was part of an
+        undone turn.
+        """
         if self.undone and not self.saw_turn_events:
             newest = min(self.undone)
             line, self.kept = self.kept[newest], self.kept[:newest]
@@ -319,7 +321,7 @@ def _as_agent_message(payload: msgspec.Raw) -> bytes:
     return msgspec.json.encode({**item, **({"id": mail["id"]} if mail.get("id") else {})})
 
 
-def _window(found: Compacted) -> Window | None:
+def _window(found: Compacted) -> WindowIdentity | None:
     """Return the window that begins with a compaction, or None where it has no number."""
     number = found.number()
     if number is None:
@@ -327,16 +329,16 @@ def _window(found: Compacted) -> Window | None:
     window_id = found.window_id if isinstance(found.window_id, str) else None
     known = (text if text and ids.is_uuid(text) else None for text in (found.first_window_id, found.previous_window_id))
     first, previous = known
-    return Window(number, first, previous, window_id if window_id and ids.is_uuid(window_id) else None)
+    return WindowIdentity(number, first, previous, window_id if window_id and ids.is_uuid(window_id) else None)
 
 
-def _current_window(scan: _Scan, meta: SessionMeta) -> Window:
+def _current_window(scan: _Scan, meta: SessionMeta) -> WindowIdentity:
     if scan.window is not None:
         return scan.window
     if meta.context_window is not None and not scan.saw_unnumbered:
         first = meta.context_window.window_id
-        return Window(0, first, None, first)
-    return Window(scan.compactions)
+        return WindowIdentity(0, first, None, first)
+    return WindowIdentity(scan.compactions)
 
 
 def _world_state(newest_first: list[Line]) -> dict[str, Any] | None:

@@ -22,14 +22,14 @@ _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENA
 """What a path says when nothing usable stands there, links in a circle included."""
 
 
-class Content(msgspec.Struct, frozen=True):
+class FilePrefix(msgspec.Struct, frozen=True):
     """The beginning of a file, and how long the file is."""
 
     data: bytes
     size: int
 
 
-class Refused(msgspec.Struct, frozen=True):
+class ReadRefused(msgspec.Struct, frozen=True):
     """Why nothing was read: `missing`, `not_a_file` or `unreadable`."""
 
     reason: str
@@ -68,25 +68,25 @@ def link_target(path: Path) -> Path | None:
     return Path(os.path.realpath(path))
 
 
-def read(path: Path, limit: int) -> Content | Refused:
+def read(path: Path, limit: int) -> FilePrefix | ReadRefused:
     """Return at most `limit` bytes from the beginning of a regular file, or why not."""
     try:
         # Opening a device can have effects, so the name is looked at first; what was opened is looked at again.
         if not stat.S_ISREG(os.stat(path).st_mode):
-            return Refused("not_a_file")
+            return ReadRefused("not_a_file")
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:
         return _refused(error)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            return Refused("not_a_file")
+            return ReadRefused("not_a_file")
         data = _take(descriptor, limit)
     except OSError as error:
         return _refused(error)
     finally:
         os.close(descriptor)
-    return Content(data, max(found.st_size, len(data)))
+    return FilePrefix(data, max(found.st_size, len(data)))
 
 
 def _take(descriptor: int, limit: int) -> bytes:
@@ -97,7 +97,7 @@ def _take(descriptor: int, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def _refused(error: OSError | ValueError) -> Refused:
+def _refused(error: OSError | ValueError) -> ReadRefused:
     if isinstance(error, ValueError) or error.errno in _MISSING:
-        return Refused("missing")
-    return Refused("unreadable", error.strerror or type(error).__name__)
+        return ReadRefused("missing")
+    return ReadRefused("unreadable", error.strerror or type(error).__name__)

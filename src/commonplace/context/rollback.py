@@ -1,16 +1,16 @@
-"""What a rollback leaves: the entries before the last user turns, without the context that was told for them (§3.6)."""
+"""What a rollback leaves: the entries before the last user turns, without the context that was told for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from commonplace.context import history_items
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import fragments, turns
 from commonplace.protocol.items import Message
 
 
-def without_last_turns(whole: Sequence[Entry], count: int) -> tuple[list[Entry], bool]:
+def without_last_turns(whole: Sequence[HistoryEntry], count: int) -> tuple[list[HistoryEntry], bool]:
     """Return what is left, and whether injected context above the cut went with it (so it must be sent again)."""
     starts = [index for index, entry in enumerate(whole) if turns.is_boundary(entry.view)]
     if count <= 0 or not starts:
@@ -28,7 +28,7 @@ def without_last_turns(whole: Sequence[Entry], count: int) -> tuple[list[Entry],
     return left, lost_context
 
 
-def _contextual(entry: Entry) -> Message | None:
+def _contextual(entry: HistoryEntry) -> Message | None:
     """Return the message if it is injected context of either role."""
     view = entry.view
     if isinstance(view, Message) and view.role in ("user", "developer") and fragments.is_contextual(view):
@@ -40,7 +40,7 @@ def _all_contextual(message: Message) -> bool:
     return all(part.text is None or fragments.recognise(part.text, message.role) for part in message.content)
 
 
-def _without_model_switch(kept: list[Entry], turn_id: str) -> Iterator[Entry]:
+def _without_model_switch(kept: list[HistoryEntry], turn_id: str) -> Iterator[HistoryEntry]:
     """Leave out notices of a model switch that belong to the turn which was rolled back."""
     for entry in kept:
         view = entry.view
@@ -55,7 +55,7 @@ def _without_model_switch(kept: list[Entry], turn_id: str) -> Iterator[Entry]:
             content = [
                 part for part, gone in zip(history_items.parts(whole["content"]), switch, strict=True) if not gone
             ]
-            yield history_items.made({**whole, "content": content})
+            yield history_items.entry_of_item({**whole, "content": content})
 
 
 def _is_model_switch(text: str | None) -> bool:

@@ -1,7 +1,7 @@
 """The sections of the world state that are texts: model, personality, AGENTS.md, collaboration mode, and the rest.
 
-Each follows one row of the decision table of the format: what its snapshot is, and when it speaks. `Standing` serves
-all rows that say "this text holds now"; the small functions at the end make one for each of them.
+Each follows one row of the decision table of the format: what its snapshot is, and when it speaks. `StandingText`
+serves all rows that say "this text holds now"; the small functions at the end make one for each of them.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import msgspec
 
 from commonplace.config import Tone
 from commonplace.context import instructions
-from commonplace.context.injected_messages import Injected
+from commonplace.context.injected_messages import InjectedText
 from commonplace.context.instructions import Instructions
 from commonplace.context.notices import notice
-from commonplace.context.world_state import Absent, Before, Known, Name, Unknown
+from commonplace.context.world_state import Absent, Before, KnownSnapshot, SectionName, Unknown
 
 Mode = Literal["default", "plan", "execute", "pair_programming"]
 
 
-def _tagged(tag: str, text: str, kind: str, *, alone: bool = False) -> Injected:
-    return Injected("developer", f"<{tag}>\n{text}\n</{tag}>", kind, alone)
+def _tagged(tag: str, text: str, kind: str, *, alone: bool = False) -> InjectedText:
+    return InjectedText("developer", f"<{tag}>\n{text}\n</{tag}>", kind, alone)
 
 
 def _fields(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-class Model(msgspec.Struct, frozen=True):
+class ModelSection(msgspec.Struct, frozen=True):
     """The model that answers; another one than before is told so, with the instructions written for it."""
 
     slug: str
@@ -38,17 +38,17 @@ class Model(msgspec.Struct, frozen=True):
     """What the last turn ran with; asked where no snapshot says it."""
 
     @property
-    def name(self) -> Name:
-        return Name("model", "model_switch", lapses=True)
+    def name(self) -> SectionName:
+        return SectionName("model", "model_switch", lapses=True)
 
     def snapshot(self) -> str:
         """Return the model's name."""
         return self.slug
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return the notice of a switch."""
         last = self.previous
-        if isinstance(before, Known):
+        if isinstance(before, KnownSnapshot):
             value = before.value
             last = value if isinstance(value, str) else _fields(value).get("model", last)
         if not last or last == self.slug or not self.instructions:
@@ -66,21 +66,21 @@ class Personality(msgspec.Struct, frozen=True):
     """The base instructions already speak in this tone."""
 
     @property
-    def name(self) -> Name:
-        return Name("personality", "personality")
+    def name(self) -> SectionName:
+        return SectionName("personality", "personality")
 
     def snapshot(self) -> dict[str, Any]:
         """Return the tone and for whom it was meant."""
         found = {"model": self.model, "personality": self.personality}
         return {key: value for key, value in found.items() if value is not None}
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return the tone if it is another one; a new model gets its tone with its instructions."""
         if self.personality is None:
             return []
         text = _tagged("personality_spec", notice(f"personality_{self.personality}"), "personality.instructions")
         match before:
-            case Known(value=value):
+            case KnownSnapshot(value=value):
                 old = _fields(value)
                 news = old.get("model") == self.model and old.get("personality") != self.personality
             case Unknown(text=last):
@@ -96,33 +96,33 @@ class AgentsMd(msgspec.Struct, frozen=True):
     found: Instructions
 
     @property
-    def name(self) -> Name:
-        return Name("agents_md", "agents_md")
+    def name(self) -> SectionName:
+        return SectionName("agents_md", "agents_md")
 
     def snapshot(self) -> dict[str, Any]:
         """Return text and directory, so that a change of either shows."""
         return self.found.snapshot()
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return the instructions: new, in place of others, or the word that they are gone."""
         text, directory = self.found.text, self.found.directory
-        if isinstance(before, Known):
+        if isinstance(before, KnownSnapshot):
             old = _fields(before.value)
             if old == self.snapshot():
                 return []
             had = bool(old.get("text"))
         elif isinstance(before, Unknown):
-            had = before.text.strip() != instructions.removed().text
+            had = before.text.strip() != instructions.removal_notice().text
             if text and before.text in (form(text, directory).text for form in (instructions.block, _replacing)):
                 return []
         else:
             had = False
         if not text:
-            return [instructions.removed()] if had else []
+            return [instructions.removal_notice()] if had else []
         return [_replacing(text, directory) if had else instructions.block(text, directory)]
 
 
-_replacing: Final = instructions.replaced
+_replacing: Final = instructions.replacement_block
 
 
 class Collaboration(msgspec.Struct, frozen=True):
@@ -134,8 +134,8 @@ class Collaboration(msgspec.Struct, frozen=True):
     """A client's own words in place of ours."""
 
     @property
-    def name(self) -> Name:
-        return Name("collaboration_mode", "collaboration_mode", lapses=True)
+    def name(self) -> SectionName:
+        return SectionName("collaboration_mode", "collaboration_mode", lapses=True)
 
     @property
     def wire_mode(self) -> str:
@@ -152,14 +152,14 @@ class Collaboration(msgspec.Struct, frozen=True):
         """Return the mode, the model and the hash of the text."""
         return {"mode": self.wire_mode, "model": self.model, "instructions": _mode(self._body()).digest()}
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return the mode's text if it is another one than before."""
         body = self._body()
         text = _mode(body or notice("mode_default"))
         match before:
-            case Known(value=str(mode)):  # the older form
+            case KnownSnapshot(value=str(mode)):  # the older form
                 news = mode != self.wire_mode
-            case Known(value=value):
+            case KnownSnapshot(value=value):
                 old, now = _fields(value), self.snapshot()
                 key = "instructions" if "instructions" in old else "mode"
                 news = old.get(key) != now[key]
@@ -173,9 +173,9 @@ class Collaboration(msgspec.Struct, frozen=True):
         return self.instructions or ("" if self.mode == "default" else notice(f"mode_{self.mode}"))
 
 
-def _mode(body: str) -> Injected:
+def _mode(body: str) -> InjectedText:
     text = f"<collaboration_mode>{body}</collaboration_mode>"
-    return Injected("developer", text, "collaboration_mode.instructions")
+    return InjectedText("developer", text, "collaboration_mode.instructions")
 
 
 class Tools(msgspec.Struct, frozen=True):
@@ -184,16 +184,16 @@ class Tools(msgspec.Struct, frozen=True):
     namespaces: Mapping[str, str] = {}
 
     @property
-    def name(self) -> Name:
-        return Name("tools", "tools")
+    def name(self) -> SectionName:
+        return SectionName("tools", "tools")
 
     def snapshot(self) -> dict[str, str]:
         """Return the groups."""
         return {name: self.namespaces[name] for name in sorted(self.namespaces)}
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return which groups came and which went."""
-        old = _fields(before.value) if isinstance(before, Known) else {}
+        old = _fields(before.value) if isinstance(before, KnownSnapshot) else {}
         now = self.snapshot()
         came = [f"- {name}: {text}" for name, text in now.items() if name not in old]
         went = [f"- {name}" for name in sorted(old) if name not in now]
@@ -202,24 +202,24 @@ class Tools(msgspec.Struct, frozen=True):
         return [_tagged("tools", "\n".join(lines), "tools.instructions")] if lines else []
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class StandingText(msgspec.Struct, frozen=True, kw_only=True):
     """A text that holds for now: told when its snapshot is new, and again if it fell out of the history."""
 
-    name: Name
+    name: SectionName
     remembered: Any = None
     """The snapshot."""
-    text: Injected | None = None
-    ending: Injected | None = None
+    text: InjectedText | None = None
+    ending: InjectedText | None = None
     """What is told when the text stops to hold."""
 
     def snapshot(self) -> Any:
         """Return what is remembered."""
         return self.remembered
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return the text, or its ending."""
         match before:
-            case Known(value=value):
+            case KnownSnapshot(value=value):
                 told = None if value == self.remembered else (self.text or self.ending)
             case Unknown(text=last):
                 other = self.text or self.ending
@@ -229,66 +229,68 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return [told] if told is not None else []
 
 
-def guidance(text: str) -> Standing:
-    """How to use the context window."""
+def guidance(text: str) -> StandingText:
+    """Return the section that explains how to use the context window."""
     name = "context_window_guidance"
     told = _optional(name, text, f"{name}.instructions")
-    return Standing(name=Name(name, name, lapses=True), remembered=text, text=told)
+    return StandingText(name=SectionName(name, name, lapses=True), remembered=text, text=told)
 
 
-def realtime(*, active: bool, begins: str, ends: str) -> Standing:
-    """A spoken conversation that begins and ends."""
+def realtime(*, active: bool, begins: str, ends: str) -> StandingText:
+    """Return the section that tells when a spoken conversation begins and ends."""
     texts = [_tagged("realtime_conversation", text, "realtime.instructions") for text in (begins, ends)]
     text, ending = texts
-    return Standing(
-        name=Name("realtime", "realtime", lapses=True),
+    return StandingText(
+        name=SectionName("realtime", "realtime", lapses=True),
         remembered={"active": active},
         text=text if active else None,
         ending=None if active else ending,
     )
 
 
-def announced(name: Literal["environments", "apps", "plugins"], text: str) -> Standing:
-    """A facility that is explained when it becomes available, and not again when its explanation changes."""
+def announced(name: Literal["environments", "apps", "plugins"], text: str) -> StandingText:
+    """Return a section that explains a facility when it becomes available, and not again when the explanation
+    changes.
+    """
     section = f"{name}_instructions"
     told = _optional(section, text, f"{name}.instructions")
-    return Standing(name=Name(section, name, lapses=True), remembered=bool(text), text=told)
+    return StandingText(name=SectionName(section, name, lapses=True), remembered=bool(text), text=told)
 
 
-def context_window(agent_path: str, text: str) -> Standing:
-    """The identity of the context window; told anew to another agent."""
+def context_window(agent_path: str, text: str) -> StandingText:
+    """Return the section with the identity of the context window; another agent is told it anew."""
     name = "context_window"
     told = _optional(name, text, f"{name}.instructions", alone=True)
-    return Standing(name=Name(name, name), remembered=agent_path, text=told)
+    return StandingText(name=SectionName(name, name), remembered=agent_path, text=told)
 
 
-def usage_hint(text: str) -> Standing:
-    """How to use other agents; a bare text."""
-    told = Injected("developer", text, "multi_agent.usage_hint", alone=True) if text else None
-    name = Name("multi_agent_usage_hint", "multi_agent_role")
-    return Standing(name=name, remembered=told.digest() if told else None, text=told)
+def usage_hint(text: str) -> StandingText:
+    """Return the section that explains how to use other agents, as plain text without a tag."""
+    told = InjectedText("developer", text, "multi_agent.usage_hint", alone=True) if text else None
+    name = SectionName("multi_agent_usage_hint", "multi_agent_role")
+    return StandingText(name=name, remembered=told.digest() if told else None, text=told)
 
 
-def multi_agent_mode(mode: str | None, text: str, hint: Standing | None = None) -> Standing:
-    """When other agents may be used."""
+def multi_agent_mode(mode: str | None, text: str, hint: StandingText | None = None) -> StandingText:
+    """Return the section that tells when other agents may be used."""
     name = "multi_agent_mode"
     remembered = {"mode": mode, "usage_hint_hash": hint.remembered if hint else None} if mode else {}
     told = _optional(name, text if mode else "", "multi_agent.mode_instructions", alone=True)
     noted = {key: value for key, value in remembered.items() if value}
-    return Standing(name=Name(name, name, lapses=True), remembered=noted, text=told)
+    return StandingText(name=SectionName(name, name, lapses=True), remembered=noted, text=told)
 
 
-def managed(text: str) -> Standing:
-    """What an administrator wants said; always last."""
+def managed(text: str) -> StandingText:
+    """Return the section with an administrator's text; it always comes last."""
     tag, kind = "managed_developer_instructions", "managed_developer_instructions.instructions"
     told = _optional(tag, text, kind, alone=True)
-    return Standing(
-        name=Name(tag, "managed_instructions", lapses=True),
+    return StandingText(
+        name=SectionName(tag, "managed_instructions", lapses=True),
         remembered={"instructions": told.digest()} if told else {},
         text=told,
         ending=None if told else _tagged(tag, notice("managed_removed"), kind, alone=True),
     )
 
 
-def _optional(tag: str, text: str, kind: str, *, alone: bool = False) -> Injected | None:
+def _optional(tag: str, text: str, kind: str, *, alone: bool = False) -> InjectedText | None:
     return _tagged(tag, text, kind, alone=alone) if text else None

@@ -1,4 +1,4 @@
-"""How many tokens an item takes, estimated without a tokeniser: a quarter of its bytes, rounded up (spec §3.7).
+"""How many tokens an item takes, estimated without a tokeniser: a quarter of its bytes, rounded up.
 
 Bytes are those of the compact JSON that a request carries, the bookkeeping off. Three things are not counted by their
 letters, because the model does not read them as letters: inline pictures and recordings have a price of their own, and
@@ -24,7 +24,7 @@ AUDIO_TOKENS_PER_SECOND: Final = 10
 _SEALED_OVERHEAD: Final = 650
 
 
-class _Part(msgspec.Struct, gc=False):
+class _MediaPart(msgspec.Struct, gc=False):
     type: str
     image_url: str | None = None
     audio_url: str | None = None
@@ -32,14 +32,14 @@ class _Part(msgspec.Struct, gc=False):
     detail: str | None = None
 
 
-class _Parts(msgspec.Struct, gc=False):
+class _MediaParts(msgspec.Struct, gc=False):
     """The lists in which media can stand: a message's content and a tool's output."""
 
-    content: list[_Part] | None = None
-    output: str | list[_Part] | None = None
+    content: list[_MediaPart] | None = None
+    output: str | list[_MediaPart] | None = None
 
 
-_parts = msgspec.json.Decoder(_Parts)
+_parts = msgspec.json.Decoder(_MediaParts)
 
 
 def approximate_tokens(text: str) -> int:
@@ -102,7 +102,7 @@ def _discount(raw: bytes) -> int:
     return sum(map(_part_discount, parts))
 
 
-def _part_discount(part: _Part) -> int:
+def _part_discount(part: _MediaPart) -> int:
     if part.type == "input_image" and part.image_url:
         payload = media.inline_payload(part.image_url, "image")
         return 0 if payload is None else len(payload.encode()) - image_bytes(payload, part.detail)

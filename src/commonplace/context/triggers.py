@@ -1,4 +1,4 @@
-"""When a history is compacted, with which model, and where its context goes afterwards (spec §4.2)."""
+"""When a history is compacted, with which model, and where its context goes afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Reason = Literal["user_requested", "comp_hash_changed", "model_downshift", "cont
 Phase = Literal["standalone_turn", "pre_turn", "mid_turn"]
 
 
-class Model(msgspec.Struct, frozen=True):
+class ModelLimits(msgspec.Struct, frozen=True):
     """What of a model decides about compaction."""
 
     slug: str
@@ -21,14 +21,14 @@ class Model(msgspec.Struct, frozen=True):
     comp_hash: str | None = None
 
 
-class Used(msgspec.Struct, frozen=True):
+class WindowUse(msgspec.Struct, frozen=True):
     """How much of the window is taken."""
 
     total: int
     counted: int | None = None
     """What is compared with the limit where only what came after the prefix counts; None: the total."""
 
-    def reaches(self, model: Model) -> bool:
+    def reaches(self, model: ModelLimits) -> bool:
         """Say whether a model's limit, or its window, is reached."""
         counted = self.total if self.counted is None else self.counted
         over_limit = model.limit is not None and counted >= model.limit
@@ -48,7 +48,7 @@ class Trigger(msgspec.Struct, frozen=True):
 MANUAL = Trigger("user_requested", "standalone_turn")
 
 
-def before_turn(used: Used, current: Model, previous: Model | None) -> list[Trigger]:
+def before_turn(used: WindowUse, current: ModelLimits, previous: ModelLimits | None) -> list[Trigger]:
     """Return the compactions that are due before a turn's input is taken in, in their order."""
     found: list[Trigger] = []
     if previous is not None and _hash_changed(previous, current):
@@ -60,18 +60,20 @@ def before_turn(used: Used, current: Model, previous: Model | None) -> list[Trig
     return found
 
 
-def after_sampling(used: Used, current: Model, *, follow_up: bool, new_window: bool = False) -> Trigger | None:
+def after_sampling(
+    used: WindowUse, current: ModelLimits, *, follow_up: bool, new_window: bool = False
+) -> Trigger | None:
     """Return the compaction that is due between two requests of a turn; a turn that ends does not compact."""
     if follow_up and (new_window or used.reaches(current)):
         return Trigger("context_limit", "mid_turn", injects=True)
     return None
 
 
-def _hash_changed(previous: Model, current: Model) -> bool:
+def _hash_changed(previous: ModelLimits, current: ModelLimits) -> bool:
     return previous.comp_hash is not None and current.comp_hash is not None and previous.comp_hash != current.comp_hash
 
 
-def _is_downshift(used: Used, previous: Model, current: Model) -> bool:
+def _is_downshift(used: WindowUse, previous: ModelLimits, current: ModelLimits) -> bool:
     """Say whether a smaller model takes over that cannot go on with what is there."""
     if previous.slug == current.slug or previous.window is None or current.window is None:
         return False

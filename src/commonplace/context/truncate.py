@@ -1,7 +1,7 @@
 """Head-and-tail truncation of tool outputs, on character boundaries, with a marker that tells how much went.
 
 The result keeps the first and last half of the budget; the marker comes on top of it. One rule serves recording,
-replay and the rebuilding of old compactions (spec §3.2, checked against Codex 0.166). A budget is in tokens or in
+replay and the rebuilding of old compactions. A budget is in tokens or in
 bytes; the two differ in what the marker counts and in whether parts of a list cost whole tokens.
 """
 
@@ -16,7 +16,7 @@ from commonplace.context.tokens import BYTES_PER_TOKEN, approximate_tokens, audi
 from commonplace.protocol.items import Content
 
 
-class Policy(msgspec.Struct, frozen=True):
+class TruncationPolicy(msgspec.Struct, frozen=True):
     """How much of a tool's output a history keeps."""
 
     mode: Literal["bytes", "tokens"]
@@ -27,13 +27,13 @@ class Policy(msgspec.Struct, frozen=True):
         """The limit in bytes."""
         return self.limit * BYTES_PER_TOKEN if self.mode == "tokens" else self.limit
 
-    def with_headroom(self) -> Policy:
+    def with_headroom(self) -> TruncationPolicy:
         """Return what recording allows: a fifth more, for what the JSON around a text takes."""
-        return Policy(self.mode, -(-self.limit * 12 // 10))
+        return TruncationPolicy(self.mode, -(-self.limit * 12 // 10))
 
-    def with_token_limit(self, tokens: int) -> Policy:
+    def with_token_limit(self, tokens: int) -> TruncationPolicy:
         """Return the policy with the limit that a person set, which is always in tokens."""
-        return Policy(self.mode, tokens if self.mode == "tokens" else tokens * BYTES_PER_TOKEN)
+        return TruncationPolicy(self.mode, tokens if self.mode == "tokens" else tokens * BYTES_PER_TOKEN)
 
     def cost(self, text: str) -> int:
         """Return what a text takes of the limit."""
@@ -46,12 +46,12 @@ class Policy(msgspec.Struct, frozen=True):
 
 OUTPUT_TOKENS: Final = 10_000
 """Budget of one tool output, in approximate tokens."""
-OUTPUT_POLICY: Final = Policy("tokens", OUTPUT_TOKENS)
+OUTPUT_POLICY: Final = TruncationPolicy("tokens", OUTPUT_TOKENS)
 REPLAY_TOKENS: Final = OUTPUT_POLICY.with_headroom().limit
 """The same with the headroom that recording and replay allow."""
 
 
-class Fitted(msgspec.Struct, frozen=True):
+class TruncatedParts(msgspec.Struct, frozen=True):
     """What is left of a list of parts: parts that are not named stay as they are."""
 
     texts: dict[int, str]
@@ -61,11 +61,11 @@ class Fitted(msgspec.Struct, frozen=True):
     """What to append, to tell what was left out."""
 
 
-def _policy(limit: Policy | int) -> Policy:
-    return Policy("tokens", limit) if isinstance(limit, int) else limit
+def _policy(limit: TruncationPolicy | int) -> TruncationPolicy:
+    return TruncationPolicy("tokens", limit) if isinstance(limit, int) else limit
 
 
-def split_middle(text: str, limit: Policy | int) -> tuple[str, str, str] | None:
+def split_middle(text: str, limit: TruncationPolicy | int) -> tuple[str, str, str] | None:
     """Return head, marker and tail of a text over its budget (a number means tokens), or None if it fits."""
     policy = _policy(limit)
     data = text.encode()
@@ -83,13 +83,13 @@ def split_middle(text: str, limit: Policy | int) -> tuple[str, str, str] | None:
     return head, f"…{-(-(len(data) - budget) // BYTES_PER_TOKEN)} tokens truncated…", tail
 
 
-def truncate(text: str, limit: Policy | int) -> str:
+def truncate(text: str, limit: TruncationPolicy | int) -> str:
     """Return the text, its middle cut out if it is over budget."""
     pieces = split_middle(text, limit)
     return text if pieces is None else "".join(pieces)
 
 
-def truncate_formatted(text: str, limit: Policy | int) -> str:
+def truncate_formatted(text: str, limit: TruncationPolicy | int) -> str:
     """Return the text; if it is over budget, cut and below a heading that tells how long it was."""
     pieces = split_middle(text, limit)
     if pieces is None:
@@ -99,7 +99,7 @@ def truncate_formatted(text: str, limit: Policy | int) -> str:
     return heading + "".join(pieces)
 
 
-def exec_output(code: int, seconds: float, output: str, limit: Policy | int) -> str:
+def exec_output(code: int, seconds: float, output: str, limit: TruncationPolicy | int) -> str:
     """Return what a model is told of a command that ran."""
     body = truncate(output, limit)
     lines = [f"Exit code: {code}", f"Wall time: {seconds:.1f} seconds"]
@@ -113,7 +113,7 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
-def truncate_parts(parts: Sequence[Content], limit: Policy | int) -> Fitted | None:
+def truncate_parts(parts: Sequence[Content], limit: TruncationPolicy | int) -> TruncatedParts | None:
     """Fit a list of content parts into one shared budget; None means that everything fits as it is.
 
     Texts are kept until one crosses the budget; that one is cut to the rest, those behind it are left out. Pictures and
@@ -136,9 +136,9 @@ def truncate_parts(parts: Sequence[Content], limit: Policy | int) -> Fitted | No
             if cost <= left:
                 left -= cost
             elif left > 0:
-                texts[index] = truncate(part.text, Policy(policy.mode, left))
+                texts[index] = truncate(part.text, TruncationPolicy(policy.mode, left))
                 left = 0
             else:
                 silent.append(index)
     notes = [f"[omitted {len(gone)} {kind} items ...]" for kind, gone in (("text", silent), ("audio", mute)) if gone]
-    return Fitted(texts, frozenset(silent + mute), tuple(notes)) if texts or notes else None
+    return TruncatedParts(texts, frozenset(silent + mute), tuple(notes)) if texts or notes else None

@@ -1,7 +1,7 @@
-"""Tokens as the server counted them, and what was added since (spec §3.7).
+"""Tokens as the server counted them, and what was added since.
 
 A response's usage is exact for everything up to it. What was recorded after the last thing that the model made is not
-in it and is estimated. `Sums` keeps those estimates up to date, one entry at a time.
+in it and is estimated. `EstimateSums` keeps those estimates up to date, one entry at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import items, turns
 from commonplace.protocol.items import View
 
@@ -109,7 +109,7 @@ def is_model_made(view: View) -> bool:
             return False
 
 
-class Sums:
+class EstimateSums:
     """Estimates of a history, summed up: all of it, what came after the model, and reasoning of earlier turns."""
 
     def __init__(self) -> None:
@@ -121,13 +121,13 @@ class Sums:
         self._reasoning = 0
         self._earlier_reasoning = 0
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[HistoryEntry]) -> None:
         """Add the entries that are new since the last time."""
         for index in range(self._added, len(entries)):
             self._add(entries[index])
         self._added = len(entries)
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: HistoryEntry) -> None:
         view, count = entry.view, entry.tokens
         self.all += count
         if is_model_made(view):
@@ -139,7 +139,7 @@ class Sums:
         if isinstance(view, items.Reasoning) and view.encrypted_content:
             self._reasoning += count
 
-    def since(self, *, reasoning_included: bool) -> int:
+    def since_last_usage(self, *, reasoning_included: bool) -> int:
         """Return what the last usage does not include.
 
         Servers drop the reasoning of earlier turns from their count unless they announce that they count it; we send it

@@ -1,4 +1,4 @@
-"""When a context is full: the window, the share of it that is used, and the limit at which it is compacted (spec §4.1).
+"""When a context is full: the window, the share of it that is used, and the limit at which it is compacted.
 
 All of this is arithmetic over numbers that others know: what the model's catalogue says, what a person set, what the
 server counted. The limit is nine tenths of the whole window, the hard end 95 % of it.
@@ -14,7 +14,7 @@ EFFECTIVE_PERCENT: Final = 95
 Scope = Literal["total", "body_after_prefix"]
 
 
-class Window(msgspec.Struct, frozen=True):
+class ModelWindow(msgspec.Struct, frozen=True):
     """What is known of a model's window; None means not known."""
 
     context_window: int | None = None
@@ -23,7 +23,7 @@ class Window(msgspec.Struct, frozen=True):
     """The limit that the model's catalogue proposes."""
     effective_percent: int = EFFECTIVE_PERCENT
 
-    def overridden(self, context_window: int | None) -> Window:
+    def overridden(self, context_window: int | None) -> ModelWindow:
         """Return the window that a person asks for, which the model's largest one caps."""
         if context_window is None:
             return self
@@ -65,7 +65,7 @@ class Prefill(msgspec.Struct, frozen=True):
         return self if self.observed else Prefill(input_tokens, observed=True)
 
 
-class Status(msgspec.Struct, frozen=True):
+class WindowStatus(msgspec.Struct, frozen=True):
     """How full a context is."""
 
     used: int
@@ -74,14 +74,14 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def status(
-    window: Window,
+    window: ModelWindow,
     total: int,
     *,
     scope: Scope = "total",
     configured: int | None = None,
     prefill: Prefill | None = None,
     buffer: int = 0,
-) -> Status:
+) -> WindowStatus:
     """Return whether it is time to compact: the limit (and a buffer beyond it) is reached, or the window is full.
 
     In the scope `body_after_prefix` only what came after the window's beginning counts, against the limit that a person
@@ -95,4 +95,4 @@ def status(
         limit = window.auto_compact_limit() if configured is None else configured
     over = limit is not None and used >= limit + buffer
     full = window.effective is not None and total >= window.effective
-    return Status(used, limit, over or full)
+    return WindowStatus(used, limit, over or full)

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 
 from commonplace.context import injected_messages
-from commonplace.context.injected_messages import Injected, Item
+from commonplace.context.injected_messages import InjectedText, Item
 from commonplace.protocol.rollout import TurnContext
 
 ORDER: Final = (
@@ -48,7 +48,7 @@ ORDER: Final = (
 _RANK: Final = {name: rank for rank, name in enumerate(ORDER)}
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownSnapshot(msgspec.Struct, frozen=True):
     """The section was told, and this is its snapshot."""
 
     value: Any
@@ -64,10 +64,10 @@ class Absent(msgspec.Struct, frozen=True):
     """The model was not told, or what it was told is gone."""
 
 
-Before = Known | Unknown | Absent
+Before = KnownSnapshot | Unknown | Absent
 
 
-class Name(msgspec.Struct, frozen=True):
+class SectionName(msgspec.Struct, frozen=True):
     """What a section is called."""
 
     id: str
@@ -82,7 +82,7 @@ class Section(Protocol):
     """One thing the model is told about."""
 
     @property
-    def name(self) -> Name:
+    def name(self) -> SectionName:
         """By what names the ledger and the registry know it."""
         ...
 
@@ -90,12 +90,12 @@ class Section(Protocol):
         """Return what is remembered; None leaves the section out."""
         ...
 
-    def tell(self, before: Before) -> list[Injected]:
+    def tell(self, before: Before) -> list[InjectedText]:
         """Return what the model must be told, given what it was told before."""
         ...
 
 
-class SoFar(msgspec.Struct, frozen=True):
+class InjectedState(msgspec.Struct, frozen=True):
     """What a thread has told its model: the newest snapshot, and the injected texts that its history holds."""
 
     baseline: Mapping[str, Any] | None = None
@@ -105,11 +105,11 @@ class SoFar(msgspec.Struct, frozen=True):
         """Return the state of one section."""
         text = self.held.get(section.name.fragment)
         if self.baseline is not None and section.name.id in self.baseline:
-            return Absent() if section.name.lapses and text is None else Known(self.baseline[section.name.id])
+            return Absent() if section.name.lapses and text is None else KnownSnapshot(self.baseline[section.name.id])
         return Absent() if text is None else Unknown(text)
 
 
-class Update(msgspec.Struct, frozen=True):
+class WorldStateUpdate(msgspec.Struct, frozen=True):
     """What to record, in this order: the items, then the `world_state` line, then the `turn_context` line."""
 
     items: list[Item]
@@ -123,32 +123,34 @@ class Update(msgspec.Struct, frozen=True):
 
 def begin(
     sections: Iterable[Section],
-    so_far: SoFar,
+    so_far: InjectedState,
     current: TurnContext,
     reference: TurnContext | None,
     *,
-    session: Sequence[Injected] = (),
-    turn: Sequence[Injected] = (),
-) -> Update:
+    session: Sequence[InjectedText] = (),
+    turn: Sequence[InjectedText] = (),
+) -> WorldStateUpdate:
     """Return what a turn begins with; `session` and `turn` are texts of others, for a full telling and for any turn."""
     sections = list(sections)
     now = snapshot(sections)
     if reference is None:
-        return Update(full(sections, [*session, *turn]), {"full": True, "state": now}, True, now)
+        return WorldStateUpdate(full_items(sections, [*session, *turn]), {"full": True, "state": now}, True, now)
     changed = current != reference
     texts = [*_changes(sections, so_far), *(turn if changed else ())]
     world = _record(so_far.baseline, now)
-    return Update(injected_messages.messages(texts), world, bool(texts) or changed, now)
+    return WorldStateUpdate(injected_messages.messages(texts), world, bool(texts) or changed, now)
 
 
-def step(sections: Iterable[Section], so_far: SoFar) -> Update:
+def step(sections: Iterable[Section], so_far: InjectedState) -> WorldStateUpdate:
     """Return what became known since the last request of the turn."""
     sections = list(sections)
     now = snapshot(sections)
-    return Update(injected_messages.messages(_changes(sections, so_far)), _record(so_far.baseline, now), False, now)
+    return WorldStateUpdate(
+        injected_messages.messages(_changes(sections, so_far)), _record(so_far.baseline, now), False, now
+    )
 
 
-def full(sections: Iterable[Section], others: Sequence[Injected] = ()) -> list[Item]:
+def full_items(sections: Iterable[Section], others: Sequence[InjectedText] = ()) -> list[Item]:
     """Return everything as new, as a thread begins or as a compaction puts it back."""
     ranked = [(_place(text), text) for text in others]
     for section in sections:
@@ -165,16 +167,16 @@ def snapshot(sections: Iterable[Section]) -> dict[str, Any]:
     return {key: found[key] for key in sorted(found) if found[key] is not None}
 
 
-def _changes(sections: Sequence[Section], so_far: SoFar) -> list[Injected]:
+def _changes(sections: Sequence[Section], so_far: InjectedState) -> list[InjectedText]:
     ranked = [(_rank(section, text), text) for section in sections for text in section.tell(so_far.before(section))]
     return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _rank(section: Section, text: Injected) -> int:
+def _rank(section: Section, text: InjectedText) -> int:
     return _RANK.get(section.name.id, _RANK[f"extension {text.role}"])
 
 
-def _place(text: Injected) -> int:
+def _place(text: InjectedText) -> int:
     if text.role == "developer" and text.alone:
         return _RANK["session separate"]
     return _RANK[f"session {text.role}"]

@@ -9,28 +9,28 @@ from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from commonplace.importers import session_citations
-from commonplace.importers.run import ImportOutcome, Noted
+from commonplace.importers.run import ImportedBatch, ImportOutcome
 from commonplace.importers.sources import CODEX
 from commonplace.rollout import layout, reader
 from commonplace.rollout.layout import FoundFile
-from commonplace.state.import_files import Imported
+from commonplace.state.import_files import ImportedFile
 
 
-def look(
+def count_files(
     outcome: ImportOutcome,
     files: Iterable[FoundFile],
     listed: Container[str],
-    known: Mapping[str, Imported],
+    known: Mapping[str, ImportedFile],
     *,
     citing: bool,
-) -> Noted:
+) -> ImportedBatch:
     """Count what became of files, and return what to note; `citing` says that there is a memory to cite."""
-    before: dict[str, Imported] = {}
+    before: dict[str, ImportedFile] = {}
     for row in known.values():
         if row.source == CODEX and row.reason is None:
             key = _key(row.path)
             before[key] = max(row, before.get(key, row), key=_counted)
-    noted = Noted()
+    noted = ImportedBatch()
     for file in files:
         outcome.found += 1
         row = before.get(_key(file.name))
@@ -47,8 +47,8 @@ def look(
         else:
             outcome.updated += 1
         start = _counted(row) if row is not None else 0
-        found, end = session_citations.since(file.path, start) if citing else ([], _end(file))
-        noted.rows.append(Imported(file.name, CODEX, file.size, file.mtime_ns, ledger_size=end))
+        found, end = session_citations.citations_since(file.path, start) if citing else ([], _end(file))
+        noted.rows.append(ImportedFile(file.name, CODEX, file.size, file.mtime_ns, ledger_size=end))
         noted.cited.extend(found)
     return noted
 
@@ -58,7 +58,7 @@ def _end(file: FoundFile) -> int:
     return 0 if reader.is_compressed(file.path) else file.size
 
 
-def _counted(row: Imported) -> int:
+def _counted(row: ImportedFile) -> int:
     """Return up to which byte a file's citations were counted."""
     return row.ledger_size or 0
 

@@ -1,10 +1,10 @@
 """What every importer agrees on: a file of another agent comes in, heads and pieces of ledgers come out.
 
-A converter is a generator over one source file. It yields a `Head` once for each thread that the file holds (mostly
-one; old files hold their sub-agents too), before any piece of that thread; a `Piece` for each record that is kept, in
-the order of the conversation; and a `Skipped` for each stretch that it could not use. It writes nothing and never
-holds the whole file. The same bytes always give the same pieces, and a file that grew gives the old pieces first
-wherever the source allows that: this is what lets an import go on where it stopped.
+A converter is a generator over one source file. It yields a `SessionHead` once for each thread that the file holds
+(mostly one; old files hold their sub-agents too), before any record of that thread; a `ConvertedRecord` for each record
+that is kept, in the order of the conversation; and a `Skipped` for each stretch that it could not use. It writes
+nothing and never holds the whole file. The same bytes always give the same pieces, and a file that grew gives the old
+pieces first wherever the source allows that: this is what lets an import go on where it stopped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TORN: Final = "torn"
 _NAMESPACE: Final = uuid.UUID("7e0bf1f5-5c0b-5f6e-9a3e-0c6f3d0d6a11")
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+class SessionHead(msgspec.Struct, frozen=True, kw_only=True):
     """The identity of a thread: what becomes the first line of its ledger."""
 
     source: str
@@ -56,7 +56,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the model's first answer: shared also by copies whose records got new ids."""
 
 
-class Piece(msgspec.Struct, gc=False):
+class ConvertedRecord(msgspec.Struct, gc=False):
     """One record of the source, as payloads for the ledger of one thread."""
 
     thread_id: str
@@ -76,7 +76,7 @@ class Payload(msgspec.Struct, gc=False):
     """A file with the whole of an output that the payload only shows a part of."""
 
 
-Converted = Iterator[Head | Piece | Skipped]
+Converted = Iterator[SessionHead | ConvertedRecord | Skipped]
 Converter = Callable[[Path], Converted]
 
 
@@ -86,7 +86,7 @@ def thread_id_for(source: str, session_id: str) -> str:
     return lowered if is_uuid(lowered) else str(uuid.uuid5(_NAMESPACE, f"{source}\0{session_id}"))
 
 
-def meta(head: Head, project: str | None = None) -> dict[str, Any]:
+def meta(head: SessionHead, project: str | None = None) -> dict[str, Any]:
     """Return the `session_meta` payload of a head; `project` is what its folder belonged to when it was imported."""
     source: Any = {"custom": head.source}
     if head.parent is not None:

@@ -13,7 +13,7 @@ from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import chain, compression, reader
 
 
-class LeftOut(Exception):
+class SessionLeftOut(Exception):
     """A session is not imported; the text is the reason."""
 
 
@@ -30,11 +30,11 @@ def usable(path: Path | None, source: str) -> tuple[Path | None, str | None]:
     except CommonplaceError:
         return None, None
     if noted is None or noted.source != source:
-        raise LeftOut("taken")
+        raise SessionLeftOut("taken")
     return (compression.materialise(path) if reader.is_compressed(path) else path), noted.path or None
 
 
-class Own(msgspec.Struct, gc=False):
+class LedgerRecord(msgspec.Struct, gc=False):
     """A record as a ledger has it: where its lines begin, and what a copy of it would say."""
 
     record: str
@@ -42,20 +42,20 @@ class Own(msgspec.Struct, gc=False):
     marks: list[bytes] = []
 
 
-def records(path: Path, *, marked: bool) -> tuple[int, Iterator[Own]]:
+def records(path: Path, *, marked: bool) -> tuple[int, Iterator[LedgerRecord]]:
     """Return how many records a ledger leaves to another, and its own, each with its marks if they are wanted."""
     records = reader.forward(path)
     first = next((record for record in records if isinstance(record, Line)), None)
     return shared_records(first) if first is not None else 0, _own(records, marked=marked)
 
 
-def _own(records: Iterator[reader.Record], *, marked: bool) -> Iterator[Own]:
-    last: Own | None = None
+def _own(records: Iterator[reader.Record], *, marked: bool) -> Iterator[LedgerRecord]:
+    last: LedgerRecord | None = None
     for record in records:
         if isinstance(record, Skipped):  # damaged: what comes next cannot be what the source says
             if last is not None:
                 yield last
-            last = Own(f"damaged:{record.offset}", record.offset)
+            last = LedgerRecord(f"damaged:{record.offset}", record.offset)
             continue
         origin = record.source()
         if origin is None or not origin.id:
@@ -63,7 +63,7 @@ def _own(records: Iterator[reader.Record], *, marked: bool) -> Iterator[Own]:
         if last is None or origin.id != last.record:
             if last is not None:
                 yield last
-            last = Own(origin.id, record.offset)
+            last = LedgerRecord(origin.id, record.offset)
         if marked and (mark := mark_of_line(record)) is not None:
             last.marks.append(mark)
     if last is not None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import CommonplaceError
-from commonplace.importers.converter import Head, Payload, Piece
+from commonplace.importers.converter import ConvertedRecord, Payload, SessionHead
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import chain, fork
@@ -28,7 +28,7 @@ SHARED: Final = "shared_records"
 """In a ledger's first line: how many records of its source the ledger that it continues already has."""
 
 
-class Origins:
+class OriginIndex:
     """The ledgers that a session may be a copy of, by first record and first answer."""
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class Origins:
             if key:
                 self._found.setdefault(key, {})[thread_id] = path
 
-    def add(self, head: Head, path: Path) -> None:
+    def add(self, head: SessionHead, path: Path) -> None:
         """Remember a ledger that was just written."""
         if head.parent is None:
             self.note(head.thread_id, path, head.first_record, head.first_answer)
 
-    def match(self, head: Head) -> Match | None:
+    def match(self, head: SessionHead) -> ForkMatcher | None:
         """Return what follows a session along the ledgers that it may be a copy of; None if there are none."""
         if head.parent is not None:
             return None
@@ -57,7 +57,7 @@ class Origins:
                 candidates.append(_Candidate(chain.open_ledger(path)))
             except (CommonplaceError, OSError):
                 continue
-        return Match(candidates) if candidates else None
+        return ForkMatcher(candidates) if candidates else None
 
 
 class _Candidate:
@@ -84,17 +84,17 @@ class _Candidate:
         return cut
 
 
-class Match:
+class ForkMatcher:
     """Follows a new session along its candidates until it says something that none of them says."""
 
     def __init__(self, candidates: list[_Candidate]) -> None:
         self._candidates = candidates
         self._shared: tuple[Ledger, Cut] | None = None
         self._records = 0
-        self.held: list[Piece] = []
+        self.held: list[ConvertedRecord] = []
         """Records since the last shared one that by themselves neither match nor differ."""
 
-    def take(self, piece: Piece) -> bool:
+    def take(self, piece: ConvertedRecord) -> bool:
         """Say whether a record is shared so far; if not, `held` comes before it."""
         marks = marks_of(piece)
         if not marks:
@@ -143,7 +143,7 @@ class _Meta(msgspec.Struct):
 _meta = msgspec.json.Decoder(_Meta)
 
 
-def marks_of(piece: Piece) -> list[bytes]:
+def marks_of(piece: ConvertedRecord) -> list[bytes]:
     """Return what a copy of a record would have in common with it."""
     return [mark for payload in piece.payloads if (mark := mark_of_payload(payload)) is not None]
 

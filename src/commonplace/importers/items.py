@@ -33,7 +33,7 @@ WHOSE: Final = frozenset(
 have remembered."""
 
 
-def imported(kind: str) -> str:
+def imported_kind(kind: str) -> str:
     """Return the name of a kind of text that the agent put there."""
     assert kind in WHOSE, kind
     return f"imported.{kind}"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -24,10 +23,10 @@ import msgspec
 
 from commonplace.errors import ThreadBusy
 from commonplace.importers import converter, existing_ledger, session_citations
-from commonplace.importers.converter import Converter, Head, Payload, Piece
-from commonplace.importers.existing_ledger import LeftOut, Own
-from commonplace.importers.forks import Match, Origins, marks_of
-from commonplace.importers.session_citations import Answer
+from commonplace.importers.converter import ConvertedRecord, Converter, Payload, SessionHead
+from commonplace.importers.existing_ledger import LedgerRecord, SessionLeftOut
+from commonplace.importers.forks import ForkMatcher, OriginIndex, marks_of
+from commonplace.importers.session_citations import CitingAnswer
 from commonplace.protocol import ids, rollout
 from commonplace.protocol.rollout import BlobRef, Origin, Skipped
 from commonplace.rollout import blobs, layout, locks
@@ -46,7 +45,7 @@ _TORN: Final = "torn:"
 """How the record id of a note about an unfinished last line begins; such a note goes when the line is finished."""
 
 
-class Place(msgspec.Struct):
+class LedgerDestination(msgspec.Struct):
     """Where ledgers are written, and what is there already."""
 
     home: Path
@@ -54,24 +53,24 @@ class Place(msgspec.Struct):
     bound: int
     ledgers: dict[str, Path] = {}
     """The newest file of each thread in this home; what is written is added."""
-    why_not: Callable[[Head], str | None] = lambda _: None
+    why_not: Callable[[SessionHead], str | None] = lambda _: None
     """Why a session is left out (None: it is not)."""
     owners: dict[str, str] = {}
     """The file that each thread was imported from."""
     project: Callable[[str], str | None] = lambda _: None
     """The identity of the project that a folder belongs to, as far as that can be told now."""
-    origins: Origins = msgspec.field(default_factory=Origins)
+    origins: OriginIndex = msgspec.field(default_factory=OriginIndex)
 
 
-class Written(msgspec.Struct):
+class WrittenThread(msgspec.Struct):
     """What became of one thread."""
 
-    head: Head
+    head: SessionHead
     path: Path
     size: int
     status: str
     """`imported`, `updated` or `unchanged`."""
-    cited: list[Answer] = []
+    cited: list[CitingAnswer] = []
     """Threads whose memories the new answers name."""
 
 
@@ -79,7 +78,7 @@ class _Diverged(Exception):
     """A ledger is not the beginning of what its source says now."""
 
 
-def write(path: Path, convert: Converter, place: Place) -> tuple[list[Written], list[Skipped]]:
+def write(path: Path, convert: Converter, place: LedgerDestination) -> tuple[list[WrittenThread], list[Skipped]]:
     """Convert one source file into the ledgers of its threads; return what was done, and what could not be used.
 
     Raises:
@@ -98,39 +97,39 @@ def write(path: Path, convert: Converter, place: Place) -> tuple[list[Written], 
 class _Attempt:
     """One pass over a source."""
 
-    def __init__(self, path: Path, convert: Converter, place: Place, anew: set[str]) -> None:
+    def __init__(self, path: Path, convert: Converter, place: LedgerDestination, anew: set[str]) -> None:
         self.pieces = convert(path)
         self.place = place
         self.anew = anew
-        self.targets: dict[str, _Target] = {}
+        self.targets: dict[str, _OpenLedger] = {}
         self.skipped: list[Skipped] = []
         self.left_out: dict[str, str] = {}
         self.waiting = 0
 
-    def run(self) -> tuple[list[Written], list[Skipped]]:
+    def run(self) -> tuple[list[WrittenThread], list[Skipped]]:
         # Blobs must not be collected before the lines that refer to them are in place.
         with locks.shared(self.place.home, blobs.LOCK):
             try:
                 for found in self.pieces:
                     self._see(found)
                 if self.left_out and not self.targets:
-                    raise LeftOut(next(iter(self.left_out.values())))
+                    raise SessionLeftOut(next(iter(self.left_out.values())))
                 return [target.finish() for target in self.targets.values()], self.skipped
             finally:
                 for target in self.targets.values():
                     target.clean()
 
-    def _see(self, found: Head | Piece | Skipped) -> None:
-        if isinstance(found, Piece):
+    def _see(self, found: SessionHead | ConvertedRecord | Skipped) -> None:
+        if isinstance(found, ConvertedRecord):
             if found.thread_id not in self.left_out:
                 self._give(self.targets[found.thread_id], found)
-        elif isinstance(found, Head):
+        elif isinstance(found, SessionHead):
             if (reason := self.place.why_not(found)) is not None:
                 self.left_out[found.thread_id] = reason
             elif found.thread_id not in self.targets:
                 try:
-                    self.targets[found.thread_id] = _Target(found, self.place, anew=found.thread_id in self.anew)
-                except LeftOut as taken:
+                    self.targets[found.thread_id] = _OpenLedger(found, self.place, anew=found.thread_id in self.anew)
+                except SessionLeftOut as taken:
                     self.left_out[found.thread_id] = str(taken)
         else:
             self.skipped.append(found)
@@ -138,7 +137,7 @@ class _Attempt:
             if first is not None and len(self.skipped) <= _MAX_NOTES:
                 self._give(first, _note(first.head.thread_id, found))
 
-    def _give(self, target: _Target, piece: Piece) -> None:
+    def _give(self, target: _OpenLedger, piece: ConvertedRecord) -> None:
         before = target.waiting
         target.take(piece)
         self.waiting += target.waiting - before
@@ -148,22 +147,22 @@ class _Attempt:
             self.waiting = 0
 
 
-def _note(thread_id: str, skipped: Skipped) -> Piece:
+def _note(thread_id: str, skipped: Skipped) -> ConvertedRecord:
     prefix = _TORN if skipped.reason == converter.TORN else "skip:"
-    return Piece(thread_id, f"{prefix}{skipped.offset}:{skipped.bytes}", "", [converter.skip_note(skipped)])
+    return ConvertedRecord(thread_id, f"{prefix}{skipped.offset}:{skipped.bytes}", "", [converter.skip_note(skipped)])
 
 
-class _Target:
+class _OpenLedger:
     """One thread's ledger, while pieces come in."""
 
-    def __init__(self, head: Head, place: Place, *, anew: bool) -> None:
+    def __init__(self, head: SessionHead, place: LedgerDestination, *, anew: bool) -> None:
         self.head = head
         self.place = place
         self.waiting = 0
         self._lines: list[bytes] = []
         self._store = BlobStore(place.home, durable=False)
         self._time = head.started
-        self._cited: list[Answer] = []
+        self._cited: list[CitingAnswer] = []
         self._path: Path | None = None
         self._part: Path | None = None
         self._made = False
@@ -176,18 +175,18 @@ class _Target:
         """How much of the existing ledger stands."""
         self._shared = 0
         """How many records the existing ledger leaves to the one that it continues."""
-        self._known: Iterator[Own] | None = None
+        self._known: Iterator[LedgerRecord] | None = None
         """Records of the existing ledger that are still to be met."""
         self._is_copy = self._owner is not None and self._owner != head.path and Path(self._owner).exists()
         """The thread was imported from another file, which is still there: equal ids do not make it the same."""
-        self._match: Match | None = None
+        self._match: ForkMatcher | None = None
         if self._grows and self._existing is not None:
             self._size = self._end = self._existing.stat().st_size
             self._shared, self._known = existing_ledger.records(self._existing, marked=self._is_copy)
         elif self._existing is None:
             self._match = place.origins.match(head)
 
-    def take(self, piece: Piece) -> None:
+    def take(self, piece: ConvertedRecord) -> None:
         """Take in the next record: pass over it if the ledger has it, else write it."""
         if self._shared:
             self._shared -= 1
@@ -202,7 +201,7 @@ class _Target:
             self._begin()
         self._put(piece)
 
-    def _has(self, piece: Piece) -> bool:
+    def _has(self, piece: ConvertedRecord) -> bool:
         assert self._known is not None
         known = next(self._known, None)
         if known is not None and known.record.startswith(_TORN):
@@ -215,19 +214,19 @@ class _Target:
         if piece.record.startswith(_TORN):  # a source that was cut off changes nothing
             return True
         if self._is_copy and (known.record != piece.record or known.marks != marks_of(piece)):
-            raise LeftOut("copy")
+            raise SessionLeftOut("copy")
         if known.record != piece.record:
             raise _Diverged(self.head.thread_id)
         return True
 
-    def finish(self) -> Written:
+    def finish(self) -> WrittenThread:
         """Put the ledger in its place."""
         if self._known is not None and (left := next(self._known, None)) and left.record.startswith(_TORN):
             self._end = left.offset  # the line was finished, and says nothing
             self._begin()
         if self._part is None and self._grows and self._existing is not None:
             self.place.origins.add(self.head, self._existing)
-            return Written(self.head, self._existing, self._size, "unchanged")
+            return WrittenThread(self.head, self._existing, self._size, "unchanged")
         if self._part is None:  # a session that adds nothing to the one that it continues
             self._begin()
         assert self._part is not None
@@ -243,13 +242,15 @@ class _Target:
         self.place.owners[self.head.thread_id] = self.head.path
         self.place.ledgers[self.head.thread_id] = self._path
         status = "imported" if self._existing is None else "updated"
-        return Written(self.head, self._path, size, status, self._newly_cited())
+        return WrittenThread(self.head, self._path, size, status, self._newly_cited())
 
-    def _newly_cited(self) -> list[Answer]:
+    def _newly_cited(self) -> list[CitingAnswer]:
         """Return what new answers cite; in a file that was written anew, the old answers do so again."""
         if self._existing is None or self._grows:
             return self._cited
-        return list((Counter(self._cited) - Counter(session_citations.since(self._existing, 0)[0])).elements())
+        return list(
+            (Counter(self._cited) - Counter(session_citations.citations_since(self._existing, 0)[0])).elements()
+        )
 
     def _claim(self, stack: contextlib.ExitStack) -> None:
         """Make sure that nobody writes to a ledger, or did since it was read."""
@@ -282,7 +283,7 @@ class _Target:
         folders = [folder for folder in (self.head.cwd, self.head.made_from) if folder]
         project = next((found for folder in folders if (found := self.place.project(folder))), None)
         meta = converter.meta(self.head, project)
-        held: list[Piece] = []
+        held: list[ConvertedRecord] = []
         if self._match is not None:
             meta, held = self._match.meta(meta), self._match.held
             self._match = None
@@ -295,19 +296,19 @@ class _Target:
         path = layout.new_path(self.place.home, started, self.head.thread_id)
         if self._existing is None:
             return path
-        generation = ids.uuid7(int(self.place.now().timestamp() * 1000), secrets.token_bytes(10))
+        generation = ids.new_id(self.place.now())
         return path.with_name(f"{path.stem}_{generation}.jsonl")
 
-    def _put(self, piece: Piece) -> None:
+    def _put(self, piece: ConvertedRecord) -> None:
         self._time = piece.time or self._time
         for payload in piece.payloads:
             self._write(self._encode(payload, piece))
 
-    def _encode(self, payload: Payload, piece: Piece) -> bytes:
+    def _encode(self, payload: Payload, piece: ConvertedRecord) -> bytes:
         refs: list[BlobRef] = []
         encoded = msgspec.json.encode(payload.value)
         if b"<oai-mem-citation>" in encoded:
-            self._cited.extend(session_citations.by_item(encoded))
+            self._cited.extend(session_citations.citations_in_item(encoded))
         if len(encoded) > self.place.bound or payload.type == "compacted":
             # What cannot be taken apart (nested too deep, numbers out of range) stays whole in its line.
             with contextlib.suppress(ValueError, RecursionError):

@@ -18,10 +18,10 @@ import msgspec
 from commonplace.errors import CommonplaceError, NotASession
 from commonplace.importers import ledger_writer
 from commonplace.importers.converter import Converter
-from commonplace.importers.ledger_writer import LeftOut, Place, Written
-from commonplace.importers.session_citations import Answer
+from commonplace.importers.ledger_writer import LedgerDestination, SessionLeftOut, WrittenThread
+from commonplace.importers.session_citations import CitingAnswer
 from commonplace.protocol.rollout import Skipped
-from commonplace.state.import_files import Imported
+from commonplace.state.import_files import ImportedFile
 
 _NOTED_AT_ONCE: Final = 200
 _MAX_WARNINGS: Final = 50
@@ -49,22 +49,22 @@ class ImportOutcome(msgspec.Struct):
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
-class Noted(msgspec.Struct):
+class ImportedBatch(msgspec.Struct):
     """What a few files came to."""
 
-    rows: list[Imported] = []
-    cited: list[Answer] = []
+    rows: list[ImportedFile] = []
+    cited: list[CitingAnswer] = []
 
 
-class Import:
+class SourceImport:
     """One source's files on their way in."""
 
     def __init__(
         self,
         outcome: ImportOutcome,
         convert: Converter,
-        place: Place,
-        known: Mapping[str, Imported],
+        place: LedgerDestination,
+        known: Mapping[str, ImportedFile],
         sync: Callable[[], None] = os.sync,
     ) -> None:
         self.outcome = outcome
@@ -78,13 +78,13 @@ class Import:
     def run(
         self,
         files: Iterable[Path],
-        note: Callable[[Noted], None],
+        note: Callable[[ImportedBatch], None],
         progress: Progress | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         """Import what changed; if somebody stops it, the files so far."""
         stamped = sorted(self._stamps(files), key=lambda stamp: (stamp.mtime_ns, stamp.path))
-        noted = Noted()
+        noted = ImportedBatch()
         for count, stamp in enumerate(stamped, 1):
             if is_stopped():
                 break
@@ -102,12 +102,12 @@ class Import:
                     raise
             if len(noted.rows) >= _NOTED_AT_ONCE:
                 self._note(noted, note)
-                noted = Noted()
+                noted = ImportedBatch()
             if progress is not None:
                 progress(count, len(stamped))
         self._note(noted, note)
 
-    def _stamps(self, files: Iterable[Path]) -> Iterator[Imported]:
+    def _stamps(self, files: Iterable[Path]) -> Iterator[ImportedFile]:
         for path in files:
             try:
                 status = path.stat()
@@ -120,22 +120,22 @@ class Import:
             except OSError as error:
                 self._failed("unreadable", f"{path}: {error.strerror}.")
             else:
-                yield Imported(str(path), self.outcome.source, status.st_size, status.st_mtime_ns)
+                yield ImportedFile(str(path), self.outcome.source, status.st_size, status.st_mtime_ns)
             self.outcome.found += 1
 
-    def _note(self, noted: Noted, note: Callable[[Noted], None]) -> None:
+    def _note(self, noted: ImportedBatch, note: Callable[[ImportedBatch], None]) -> None:
         if any(row.ledger for row in noted.rows):
             self._sync()
         if noted.rows:
             note(noted)
 
-    def _one(self, stamp: Imported, noted: Noted) -> None:
+    def _one(self, stamp: ImportedFile, noted: ImportedBatch) -> None:
         """Import one file and count what became of it."""
         try:
             written, skipped = ledger_writer.write(Path(stamp.path), self._convert, self._place)
-        except LeftOut as reason:
+        except SessionLeftOut as reason:
             self.outcome.leave_out(str(reason))
-            noted.rows.append(_with(stamp, reason=str(reason)))
+            noted.rows.append(_changed_stamp(stamp, reason=str(reason)))
             return
         except NotASession as error:
             self._failed("unreadable", error.sentence())
@@ -151,15 +151,15 @@ class Import:
         for entry in skipped:
             self.outcome.lines_skipped[entry.reason] = self.outcome.lines_skipped.get(entry.reason, 0) + 1
         if not written:
-            reason = _nothing(skipped)
+            reason = _empty_reason(skipped)
             self.outcome.leave_out(reason)
-            noted.rows.append(_with(stamp, reason=reason))
+            noted.rows.append(_changed_stamp(stamp, reason=reason))
             return
         self._count(written)
         noted.rows.append(_row(stamp, written))
         noted.cited.extend(answer for each in written for answer in each.cited)
 
-    def _count(self, written: list[Written]) -> None:
+    def _count(self, written: list[WrittenThread]) -> None:
         states = {each.status for each in written}
         if written[0].status == "imported":
             self.outcome.imported += 1
@@ -175,7 +175,7 @@ class Import:
             self.warnings.append(sentence)
 
 
-def _nothing(skipped: list[Skipped]) -> str:
+def _empty_reason(skipped: list[Skipped]) -> str:
     """Return why a file gave no thread."""
     return "not_a_session" if any(entry.reason != "torn" for entry in skipped) else "empty"
 
@@ -187,7 +187,7 @@ def _is_at_home(error: OSError, home: Path) -> bool:
     return error.filename is not None and Path(str(error.filename)).is_relative_to(home)
 
 
-def _is_unchanged(before: Imported, stamp: Imported) -> bool:
+def _is_unchanged(before: ImportedFile, stamp: ImportedFile) -> bool:
     """Say whether a file is as it was, and so is what it became: a ledger that was lost or cut is made again."""
     if (before.source, before.size, before.mtime_ns) != (stamp.source, stamp.size, stamp.mtime_ns):
         return False
@@ -199,9 +199,9 @@ def _is_unchanged(before: Imported, stamp: Imported) -> bool:
         return False
 
 
-def _row(stamp: Imported, written: list[Written]) -> Imported:
+def _row(stamp: ImportedFile, written: list[WrittenThread]) -> ImportedFile:
     first = written[0]
-    return _with(
+    return _changed_stamp(
         stamp,
         thread_id=first.head.thread_id,
         ledger=str(first.path),
@@ -211,5 +211,5 @@ def _row(stamp: Imported, written: list[Written]) -> Imported:
     )
 
 
-def _with(stamp: Imported, **changes: object) -> Imported:
+def _changed_stamp(stamp: ImportedFile, **changes: object) -> ImportedFile:
     return msgspec.structs.replace(stamp, **changes)

@@ -16,7 +16,7 @@ _BLOCK: Final = 4 * 2**20
 _MARK: Final = citations.OPEN.encode()
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CitingAnswer(msgspec.Struct, frozen=True):
     """What one answer cites."""
 
     threads: tuple[str, ...]
@@ -24,13 +24,13 @@ class Answer(msgspec.Struct, frozen=True):
     """Files of the memory, each with the first and the last line."""
 
 
-def since(path: Path, start: int) -> tuple[list[Answer], int]:
+def citations_since(path: Path, start: int) -> tuple[list[CitingAnswer], int]:
     """Return what answers behind byte `start` cite, each once, and where the last line ends.
 
     Bytes are those of the text, whether or not the file is compressed. A line that is not finished yet is left for
     another time; a file that cannot be read cites nothing.
     """
-    found: list[Answer] = []
+    found: list[CitingAnswer] = []
     end = start
     try:
         start = end = _line_start(path, start)
@@ -43,7 +43,7 @@ def since(path: Path, start: int) -> tuple[list[Answer], int]:
             end = record.offset + record.size + 1
             raw = bytes(record.payload)
             if record.type == "response_item" and _MARK in raw:
-                found.extend(by_item(raw))
+                found.extend(citations_in_item(raw))
     except (CommonplaceError, OSError):
         pass
     return found, end
@@ -91,7 +91,7 @@ def _skip(file: BinaryIO, start: int, *, compressed: bool) -> None:
         left -= len(piece)
 
 
-def by_item(raw: bytes) -> list[Answer]:
+def citations_in_item(raw: bytes) -> list[CitingAnswer]:
     """Return what an item cites, if it is an answer that cites something."""
     try:
         view = items.view(raw)
@@ -106,4 +106,4 @@ def by_item(raw: bytes) -> list[Answer]:
         if citation
         else ()
     )
-    return [Answer(threads, places)] if threads or places else []
+    return [CitingAnswer(threads, places)] if threads or places else []

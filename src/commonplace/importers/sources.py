@@ -1,7 +1,7 @@
 """The agents whose sessions can be imported, where each keeps them, and whose file a file is.
 
 Codex's files are ledgers already: they are referred to where they are. All others are converted. A converter's module
-exports `convert` and `find`, and `usual` where there is a usual place.
+exports `convert` and `find`, and `default_folder` where the agent has one.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def find(name: str, path: Path) -> Iterator[Path]:
         yield from module(name).find(path)
 
 
-def usual(name: str, environment: Mapping[str, str]) -> Path | None:
+def default_folder(name: str, environment: Mapping[str, str]) -> Path | None:
     """Return where a source keeps its sessions on this machine; None if there is no such place."""
     if name == CODEX:
         chosen = environment.get("CODEX_HOME")
         return Path(chosen).expanduser() if chosen else Path("~/.codex").expanduser()
-    look = getattr(module(name), "usual", None)
+    look = getattr(module(name), "default_folder", None)
     return look(environment) if look is not None else None
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from commonplace.importers import items, json_lines
-from commonplace.importers.converter import Converted, Head, Payload, Piece, thread_id_for
+from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead, thread_id_for
 from commonplace.importers.items import Text
 from commonplace.importers.json_values import is_blank, opening, text_of, time_of, word_of
 from commonplace.protocol.memory_traces import is_memory_text, is_memory_tool
@@ -31,7 +31,7 @@ _MAX_IDS: Final = 2**18
 _ROLES: Final = frozenset({"user", "assistant", "system", "tool"})
 
 
-class _Said(msgspec.Struct, gc=False):
+class _TranscriptRecord(msgspec.Struct, gc=False):
     session: msgspec.Raw = msgspec.Raw()
     id: msgspec.Raw = msgspec.Raw()
     time: msgspec.Raw = msgspec.Raw()
@@ -49,7 +49,7 @@ class _Session(msgspec.Struct, gc=False):
     records: int = 0
 
 
-_said = msgspec.json.Decoder(_Said)
+_said = msgspec.json.Decoder(_TranscriptRecord)
 
 
 def find(path: Path) -> Iterator[Path]:
@@ -62,7 +62,7 @@ def find(path: Path) -> Iterator[Path]:
 
 def convert(path: Path) -> Converted:
     """Yield the threads of a transcript; see `base`."""
-    reader = _Reader(path)
+    reader = _TranscriptReader(path)
     for found in json_lines.read_lines(path):
         if isinstance(found, Skipped):
             yield found
@@ -70,7 +70,7 @@ def convert(path: Path) -> Converted:
             yield from reader.see(*found)
 
 
-class _Reader:
+class _TranscriptReader:
     def __init__(self, path: Path) -> None:
         self._path = str(path)
         self._sessions: dict[str, _Session] = {}
@@ -109,10 +109,10 @@ class _Reader:
                 return
             origin = Origin(id=record, offset=offset)
             payloads = _payloads(role, word_of(said.name), text, origin)
-            yield Piece(session.thread_id, record, session.time, payloads)
+            yield ConvertedRecord(session.thread_id, record, session.time, payloads)
 
-    def _head(self, name: str, session: _Session, cwd: str) -> Head:
-        return Head(
+    def _head(self, name: str, session: _Session, cwd: str) -> SessionHead:
+        return SessionHead(
             source=SOURCE,
             thread_id=session.thread_id,
             session_id=name,
@@ -147,5 +147,5 @@ def _payloads(role: str, name: str, text: Text, origin: Origin) -> list[Payload]
         return [items.message("user", [("memory.injected" if recalled else items.USER, text)], noted)]
     if role == "system":
         noted = Origin(id=origin.id, offset=origin.offset, memory=recalled)
-        return [items.message("developer", [(items.imported("instructions"), text)], noted)]
+        return [items.message("developer", [(items.imported_kind("instructions"), text)], noted)]
     return [items.answer(text, origin)]

@@ -5,8 +5,8 @@ processes. Before a request its tokens are an estimate, and requests under way c
 once do not all slip below a limit that has room for one; afterwards what the server counted stands in the books. A
 limit on requests is never passed, except by what a connection repeats by itself and, for a day's, by what other
 processes have under way; one on tokens may also be passed by what the last answers were longer than estimated. Time is
-that of the clock on the wall, from a run's first request to its last answer; whoever works asks how much is `left` and
-stops there.
+that of the clock on the wall, from a run's first request to its last answer; whoever works asks how much is
+`seconds_left` and stops there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from commonplace.errors import BudgetSpent
 from commonplace.state import usage
 from commonplace.state.database import Database
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
-from commonplace.state.usage import Limits, Spent
+from commonplace.state.usage import Limits, SpentTotals
 
 _NONE: Final = Limits()
 _WORK: Final = {EXTRACTION: "reading sessions", CONSOLIDATION: "putting the memory together"}
@@ -30,7 +30,7 @@ _WORK: Final = {EXTRACTION: "reading sessions", CONSOLIDATION: "putting the memo
 class Spending(Protocol):
     """Says whether a request may be made, and takes note of what it cost."""
 
-    async def allowed(self, tokens: int) -> None:
+    async def admit(self, tokens: int) -> None:
         """Return if a request of about so many tokens may be made now.
 
         Raises:
@@ -38,15 +38,15 @@ class Spending(Protocol):
         """
         ...
 
-    async def spent(self, requests: int, tokens: int) -> None:
+    async def record(self, requests: int, tokens: int) -> None:
         """Note what the request that was allowed to this task cost; call it whatever became of it."""
         ...
 
-    async def left(self) -> float | None:
+    async def seconds_left(self) -> float | None:
         """Return how many seconds may still be spent; None without a limit."""
         ...
 
-    def over(self) -> BudgetSpent:
+    def time_refusal(self) -> BudgetSpent:
         """Return the refusal for work that was stopped because no time was left."""
         ...
 
@@ -55,22 +55,22 @@ class Unlimited:
     """No limits; only counts."""
 
     def __init__(self) -> None:
-        self.total = Spent()
+        self.total = SpentTotals()
 
-    async def allowed(self, tokens: int) -> None:
-        """Allow everything."""
+    async def admit(self, tokens: int) -> None:
+        """Admit every request."""
 
-    async def spent(self, requests: int, tokens: int) -> None:
-        """Count it."""
+    async def record(self, requests: int, tokens: int) -> None:
+        """Add the cost to the totals."""
         self.total.requests += requests
         self.total.tokens += tokens
 
-    async def left(self) -> float | None:
-        """There is no limit."""
+    async def seconds_left(self) -> float | None:
+        """Return None: there is no limit."""
         return None
 
-    def over(self) -> BudgetSpent:
-        """It is never over."""
+    def time_refusal(self) -> BudgetSpent:
+        """Return the refusal; nobody asks for it, because the time never runs out."""
         raise AssertionError
 
 
@@ -87,7 +87,7 @@ class Budget:
         kind: str = EXTRACTION,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.total = Spent()
+        self.total = SpentTotals()
         """What this run has cost."""
         self._database = database
         self._now = now
@@ -104,7 +104,7 @@ class Budget:
         self._books = anyio.Lock()
         """A request is under way or it is spent, never both or neither."""
 
-    async def allowed(self, tokens: int) -> None:
+    async def admit(self, tokens: int) -> None:
         """Return if a request of about so many tokens may be made now.
 
         Raises:
@@ -112,15 +112,15 @@ class Budget:
         """
         async with self._books:
             waiting, reserved = len(self._open), sum(self._open.values()) + tokens
-            run = Spent(self.total.requests + waiting + 1, self.total.tokens + reserved, self._elapsed())
+            run = SpentTotals(self.total.requests + waiting + 1, self.total.tokens + reserved, self._elapsed())
             self._refuse_over("run", self._run, run)
             today = await self._today()
-            day = Spent(today.requests + waiting + 1, today.tokens + reserved, today.seconds + self._unnoted())
+            day = SpentTotals(today.requests + waiting + 1, today.tokens + reserved, today.seconds + self._unnoted())
             self._refuse_over("day", self._day, day)
             self._began = self._monotonic() if self._began is None else self._began
             self._open[anyio.get_current_task().id] = tokens
 
-    async def spent(self, requests: int, tokens: int) -> None:
+    async def record(self, requests: int, tokens: int) -> None:
         """Note what a request cost, here and in the database."""
         now = self._now()
         async with self._books:
@@ -133,7 +133,7 @@ class Budget:
                 lambda tx: usage.spend(tx, self._kind, requests=requests, tokens=tokens, millis=millis, now=now)
             )
 
-    async def left(self) -> float | None:
+    async def seconds_left(self) -> float | None:
         """Return how many seconds may still be spent; None without a limit."""
         today = await self._today()
         ends = {
@@ -149,14 +149,14 @@ class Budget:
         self._nearest = min(ends, key=ends.__getitem__)
         return max(ends[self._nearest], 0.0)
 
-    def over(self) -> BudgetSpent:
+    def time_refusal(self) -> BudgetSpent:
         """Return the refusal for work that was stopped because no time was left."""
         limits = self._run if self._nearest == "run" else self._day
         return self._refusal(self._nearest, f"{limits.seconds or 0:,} seconds")
 
-    async def _today(self) -> Spent:
+    async def _today(self) -> SpentTotals:
         if self._day == _NONE:
-            return Spent()
+            return SpentTotals()
         now = self._now()
         return await self._database.read(lambda tx: usage.spent(tx, self._kind, now=now))
 
@@ -167,7 +167,7 @@ class Budget:
         """Return how much of the time is not in the books yet."""
         return max(self._elapsed() - self.total.seconds, 0.0)
 
-    def _refuse_over(self, limit: str, limits: Limits, used: Spent) -> None:
+    def _refuse_over(self, limit: str, limits: Limits, used: SpentTotals) -> None:
         """Raise BudgetSpent if that would be too much; time may be used to its last second."""
         if limits.requests is not None and used.requests > limits.requests:
             raise self._refusal(limit, f"{limits.requests:,} requests")

@@ -15,7 +15,7 @@ _VERSION: Final = re.compile(r"\A<!-- version: (\d+) -->\n")
 _NAME: Final = re.compile(r"\{(\w+)\}")
 
 
-class Instructed:
+class InstructionTexts:
     """The texts of one package, each file read once."""
 
     def __init__(self, package: str) -> None:

@@ -22,7 +22,7 @@ from commonplace.learning.run import ConsolidationReport, LearningReport, Learni
 from commonplace.sessions import imports
 from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state.database import Row
-from commonplace.state.extraction_jobs import Terms
+from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION
 
@@ -31,7 +31,7 @@ class LearningSteps(Protocol):
     """Shows how far learning is."""
 
     def __call__(self, step: str, done: int, total: int | None) -> None:
-        """A step has come so far."""
+        """Show how far a step has come."""
         ...
 
 
@@ -64,9 +64,9 @@ async def learn(
         BadSetting: the settings name a model that cannot be asked.
     """
     await providers.check(home)
-    chosen = _chosen(home, plan)
+    chosen = _chosen_sources(home, plan)
     if plan.dry_run:
-        return await _look(home, plan, chosen)
+        return await _preview(home, plan, chosen)
     imported = ImportReport([], [])
     if chosen:
         imported = await importer.run(chosen, lambda done, total: steps("importing sessions", done, total))
@@ -80,7 +80,7 @@ async def learn(
     return report
 
 
-def _chosen(home: Home, plan: LearningPlan) -> list[tuple[str, Path]]:
+def _chosen_sources(home: Home, plan: LearningPlan) -> list[tuple[str, Path]]:
     """Return where to look: as told, else the usual places; our own sessions are enough if there are no others."""
     try:
         return imports.choose(plan.source, list(plan.paths), home.environment)
@@ -93,7 +93,7 @@ def _chosen(home: Home, plan: LearningPlan) -> list[tuple[str, Path]]:
 async def _eligible(home: Home, plan: LearningPlan) -> list[Row]:
     """Return the sessions that are going to be read, as far as is known, the newest first."""
     terms, wanted, now = _bounds(home, plan)
-    rows = [row for row in await _known(home) if select.why_not(row, terms, wanted, now) is None]
+    rows = [row for row in await _known_threads(home) if select.why_not(row, terms, wanted, now) is None]
     rows.sort(key=lambda row: row["updated_s"], reverse=True)
     return rows[: plan.limit]
 
@@ -119,16 +119,16 @@ async def _forecast(home: Home, plan: LearningPlan) -> Forecast | None:
     return await estimate.reading(f"{choice.name}:{choice.slug}", rows)
 
 
-def _bounds(home: Home, plan: LearningPlan) -> tuple[Terms, Callable[[Row], bool], int]:
-    terms = select.terms(home.settings, background=False, max_claims=0, since_s=plan.since_s)
-    return terms, select.wanted(home.settings), home.now_s()
+def _bounds(home: Home, plan: LearningPlan) -> tuple[ClaimTerms, Callable[[Row], bool], int]:
+    terms = select.claim_terms(home.settings, background=False, max_claims=0, since_s=plan.since_s)
+    return terms, select.thread_filter(home.settings), home.now_s()
 
 
 def _left_out(home: Home, plan: LearningPlan, rows: list[Row]) -> dict[str, int]:
     return select.left_out(rows, *_bounds(home, plan))
 
 
-async def _look(home: Home, plan: LearningPlan, chosen: list[tuple[str, Path]]) -> LearningReport:
+async def _preview(home: Home, plan: LearningPlan, chosen: list[tuple[str, Path]]) -> LearningReport:
     """Count what would be taken in and read."""
     report = LearningReport(consolidation=ConsolidationReport("dry_run"))
     for name, path in chosen:
@@ -136,7 +136,7 @@ async def _look(home: Home, plan: LearningPlan, chosen: list[tuple[str, Path]]) 
         found = await anyio.to_thread.run_sync(count)
         report.sources.append(ImportOutcome(name, str(path), found=found))
     if home.path.is_dir() and home.has_index():
-        rows = await _known(home)
+        rows = await _known_threads(home)
         report.skipped = _left_out(home, plan, rows)
         known = len(rows) - sum(report.skipped.values())
         report.warnings.append(f"{known} session(s) that are known would be read; new ones come on top.")
@@ -145,7 +145,7 @@ async def _look(home: Home, plan: LearningPlan, chosen: list[tuple[str, Path]]) 
     return report
 
 
-async def _known(home: Home) -> list[Row]:
+async def _known_threads(home: Home) -> list[Row]:
     database = await home.database()
     root = home.key
     return await database.read(lambda tx: tx.query("threads.current", home=root))

@@ -17,7 +17,7 @@ ANSWER: Final = 1_000
 """Tokens that an answer is estimated at before it is there."""
 
 
-class Metered:
+class MeteredModel:
     """A model under limits."""
 
     def __init__(self, model: Model, spending: Spending) -> None:
@@ -32,8 +32,8 @@ class Metered:
             ModelError: the model's server failed.
         """
         asked = size_of(request)
-        await self._spending.allowed(asked + ANSWER)
-        bill = _Bill()
+        await self._spending.admit(asked + ANSWER)
+        bill = _RequestCost()
         try:
             async with aclosing(self._model.stream(request)) as stream:
                 async for event in stream:
@@ -41,7 +41,7 @@ class Metered:
                     yield event
         finally:
             with anyio.CancelScope(shield=True):
-                await self._spending.spent(bill.requests, bill.tokens(asked))
+                await self._spending.record(bill.requests, bill.tokens(asked))
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -54,7 +54,7 @@ def size_of(request: Request) -> int:
     return approximate_tokens(request.instructions) + tokens_of_bytes(sum(map(len, request.input)) + tools)
 
 
-class _Bill:
+class _RequestCost:
     """What one request cost so far."""
 
     def __init__(self) -> None:

@@ -14,32 +14,32 @@ import msgspec
 
 from commonplace.config import Settings
 from commonplace.learning.budget import Budget
-from commonplace.learning.consolidate.consolidator import Embedded as EmbeddedConsolidator
+from commonplace.learning.consolidate.consolidator import MergeConsolidator
 from commonplace.learning.consolidate.phase2 import Consolidator
 from commonplace.learning.extract.phase1 import Extractor
-from commonplace.learning.extract.rules import Embedded as EmbeddedExtractor
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect, key_environment
 from commonplace.state.home import Home
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
-from commonplace.state.usage import Limits, Spent
+from commonplace.state.usage import Limits, SpentTotals
 
 EMBEDDED: Final = "embedded"
 KINDS: Final = (EXTRACTION, CONSOLIDATION)
 """The kinds of work that a model may do."""
 
 
-class Learners(msgspec.Struct):
+class LearningProviders(msgspec.Struct):
     """Who reads and who writes in one run, and what they cost."""
 
     extractor: Extractor
     consolidator: Consolidator
     budgets: dict[str, Budget]
 
-    def cost(self) -> Spent:
+    def cost(self) -> SpentTotals:
         """Return what the run has cost so far."""
         spent = [budget.total for budget in self.budgets.values()]
-        return Spent(sum(each.requests for each in spent), sum(each.tokens for each in spent))
+        return SpentTotals(sum(each.requests for each in spent), sum(each.tokens for each in spent))
 
 
 def limits(settings: Settings, kind: str, span: str) -> Limits:
@@ -79,7 +79,7 @@ def model_of(home: Home, kind: str) -> Choice | None:
     return choose(home.settings, name)
 
 
-def connected(home: Home, choice: Choice) -> Model:
+def connect_model(home: Home, choice: Choice) -> Model:
     """Return a model to ask (raises BadSetting: its key is missing)."""
     return connect(choice, key_environment(home.environment))
 
@@ -89,11 +89,11 @@ async def check(home: Home) -> None:
     for kind in KINDS:
         choice = model_of(home, kind)
         if choice is not None:
-            await connected(home, choice).aclose()
+            await connect_model(home, choice).aclose()
 
 
 @asynccontextmanager
-async def open(home: Home) -> AsyncGenerator[Learners]:  # noqa: A001 (as `home.open`)
+async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (as `home.open`)
     """Open the extractor and the consolidator for one run.
 
     Raises:
@@ -105,9 +105,9 @@ async def open(home: Home) -> AsyncGenerator[Learners]:  # noqa: A001 (as `home.
         for kind in KINDS:
             choice = model_of(home, kind)
             if choice is not None:
-                models[kind] = (connected(home, choice), choice)
+                models[kind] = (connect_model(home, choice), choice)
                 budgets[kind] = await budget(home, kind)
-        yield Learners(_extractor(models, budgets), _consolidator(home, models, budgets), budgets)
+        yield LearningProviders(_extractor(models, budgets), _consolidator(home, models, budgets), budgets)
     finally:
         for model, _ in models.values():
             await model.aclose()
@@ -121,16 +121,16 @@ async def budget(home: Home, kind: str) -> Budget:
 
 def _extractor(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Extractor:
     if EXTRACTION not in models:
-        return EmbeddedExtractor()
-    from commonplace.learning.extract.model import ByModel, WithFallback
+        return RuleExtractor()
+    from commonplace.learning.extract.model import FallbackExtractor, ModelExtractor
 
     model, choice = models[EXTRACTION]
-    return WithFallback(ByModel(model, choice, spending=budgets[EXTRACTION]), EmbeddedExtractor())
+    return FallbackExtractor(ModelExtractor(model, choice, spending=budgets[EXTRACTION]), RuleExtractor())
 
 
 def _consolidator(home: Home, models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:
     if CONSOLIDATION not in models:
-        return EmbeddedConsolidator()
+        return MergeConsolidator()
     from commonplace.learning.consolidate.curator import Curator
 
     model, choice = models[CONSOLIDATION]

@@ -11,9 +11,9 @@ from typing import Final
 
 from commonplace.learning import providers, run
 from commonplace.learning.consolidate import consolidation_input, phase2, provenance
-from commonplace.learning.consolidate.consolidator import Desk, Embedded, entries_of
+from commonplace.learning.consolidate.consolidator import ConsolidationInput, MergeConsolidator, entries_of
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.rules import Embedded as RuleExtractor
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
@@ -34,8 +34,8 @@ def derive_entries(home: Path) -> list[Entry]:
     taught = raw_memories.read(home)
     groups = {one.thread_id: _GROUP.search(one.raw_memory) for one in taught}
     projects = {key: group[1].strip() for key, group in groups.items() if group}
-    forgotten, pinned, owned = Forgotten.of(home), decisions.pins(home), decisions.owned(home)
-    return entries_of(Desk(root, taught, projects, notes.read(root), forgotten, pinned, owned))
+    forgotten, pinned, owned = Forgotten.load(home), decisions.pins(home), decisions.owned(home)
+    return entries_of(ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned))
 
 
 class Relearner:
@@ -48,12 +48,14 @@ class Relearner:
         """Return what a session teaches without what was forgotten; None where only a model could read it again."""
         if self._home.settings.memory.extract_model != providers.EMBEDDED:
             return None
-        return await phase1.one(RuleExtractor(), path, project, forgotten)
+        return await phase1.extract_session(RuleExtractor(), path, project, forgotten)
 
     async def rebuild(self) -> str:
         """Make the memory's files anew, after whoever is at it; return how that went."""
         database = await self._home.database()
-        phase = phase2.Phase(self._home.settings, database, Embedded(), jobs.this_process(), background=False)
+        phase = phase2.ConsolidationPhase(
+            self._home.settings, database, MergeConsolidator(), jobs.this_process(), background=False
+        )
         report = run.LearningReport()
         await run.consolidate_now(phase, report)
         for warning in report.warnings:
@@ -63,8 +65,8 @@ class Relearner:
     def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
         """Make the memory's files anew in a copy of a home; return the entries that they hold then."""
         root = home / layout.FOLDER
-        desk = consolidation_input.of_rows(home, root, rows, self._home.settings.memory)
-        desk.forgotten = forgotten
-        desk.is_kept = provenance.is_others(root, mirrored)
-        raw_memories.sync(root, desk.inputs)
-        return Embedded().consolidate(desk).entries
+        material = consolidation_input.from_rows(home, root, rows, self._home.settings.memory)
+        material.forgotten = forgotten
+        material.is_kept = provenance.is_others(root, mirrored)
+        raw_memories.sync(root, material.inputs)
+        return MergeConsolidator().consolidate(material).entries

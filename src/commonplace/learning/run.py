@@ -19,7 +19,7 @@ from commonplace.learning import providers, select
 from commonplace.learning.consolidate import phase2
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.phase1 import FailedExtraction, Progress
-from commonplace.learning.providers import Learners
+from commonplace.learning.providers import LearningProviders
 from commonplace.memory.entries import GLOBAL
 from commonplace.projects import assignment
 from commonplace.projects.scope import short_names
@@ -29,7 +29,7 @@ from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state import jobs, postings
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
-from commonplace.state.jobs import EXTRACTION, Outcome, Worker
+from commonplace.state.jobs import EXTRACTION, ClaimRefusal, Worker
 
 PHASES = (1, 2)
 POLL_SECONDS = 0.2
@@ -92,7 +92,7 @@ async def run(
 async def run_phases(
     home: Home,
     request: LearningRequest,
-    who: Learners,
+    who: LearningProviders,
     report: LearningReport,
     *,
     background: bool,
@@ -103,11 +103,11 @@ async def run_phases(
     await index.refresh(home.path)
     await assignment.settle(home)
     database = await home.database()
-    terms = select.terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
+    terms = select.claim_terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
     now = home.now_s()
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
-    report.skipped = select.left_out(rows, terms, select.wanted(home.settings), now)
-    first = phase1.Phase(
+    report.skipped = select.left_out(rows, terms, select.thread_filter(home.settings), now)
+    first = phase1.ExtractionPhase(
         home.settings,
         database,
         who.extractor,
@@ -120,13 +120,15 @@ async def run_phases(
     if 1 in request.phases:
         await extract_all(first, report, progress)
     if 2 in request.phases:
-        second = phase2.Phase(home.settings, database, who.consolidator, jobs.this_process(), background=background)
+        second = phase2.ConsolidationPhase(
+            home.settings, database, who.consolidator, jobs.this_process(), background=background
+        )
         await consolidate_now(second, report)
         report.projects = await database.read(lambda tx: _projects(tx, terms.home))
-    await _shelve(home, report)
+    await _index_sessions(home, report)
 
 
-async def _shelve(home: Home, report: LearningReport) -> None:
+async def _index_sessions(home: Home, report: LearningReport) -> None:
     """Take what sessions say into search, so that the first question is answered at once."""
     root, database = home.key, await home.database()
     try:
@@ -136,7 +138,7 @@ async def _shelve(home: Home, report: LearningReport) -> None:
         report.warnings.append(f"Search is not up to date: {error.sentence()}")
 
 
-async def extract_all(phase: phase1.Phase, report: LearningReport, progress: Progress | None) -> None:
+async def extract_all(phase: phase1.ExtractionPhase, report: LearningReport, progress: Progress | None) -> None:
     """Read until nothing is left; what others are reading comes to an end, or to us if they die."""
     while True:
         done = await phase1.run(phase, progress)
@@ -160,11 +162,11 @@ def _others_read(tx: Transaction, worker: Worker, now: int) -> bool:
     return any(row["kind"] == EXTRACTION and row["pid"] != worker.pid for row in held)
 
 
-async def consolidate_now(phase: phase2.Phase, report: LearningReport) -> None:
+async def consolidate_now(phase: phase2.ConsolidationPhase, report: LearningReport) -> None:
     """Consolidate; a person waits for whoever is at it, because what they asked for may not be part of that."""
     while True:
         done = await phase2.run(phase)
-        if phase.background or done.status != f"skipped_{Outcome.RUNNING.value}":
+        if phase.background or done.status != f"skipped_{ClaimRefusal.RUNNING.value}":
             break
         await anyio.sleep(POLL_SECONDS)
     report.consolidation = ConsolidationReport(done.status, done.added, done.changed, done.removed)

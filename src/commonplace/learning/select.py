@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterable
 from commonplace.config import Settings
 from commonplace.projects import scope
 from commonplace.state.database import Row
-from commonplace.state.extraction_jobs import DAY, HOUR, LEARNED_SOURCES, Terms
+from commonplace.state.extraction_jobs import DAY, HOUR, LEARNED_SOURCES, ClaimTerms
 
 
-def terms(
+def claim_terms(
     settings: Settings,
     *,
     background: bool,
     max_claims: int,
     current: str | None = None,
     since_s: int | None = None,
-) -> Terms:
+) -> ClaimTerms:
     """Return what a start may claim; limits per start bind background starts only, and a person may say since when."""
     age = settings.memory.max_rollout_age_days
     if since_s is not None:
         age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
-    return Terms(
+    return ClaimTerms(
         home=str(settings.home.resolve()),
         max_claims=max_claims,
         max_age_days=age,
@@ -38,7 +38,7 @@ def terms(
     )
 
 
-def wanted(settings: Settings) -> Callable[[Row], bool]:
+def thread_filter(settings: Settings) -> Callable[[Row], bool]:
     """Return what says whether settings let a thread be learned from."""
     patterns = settings.memory.exclude
 
@@ -49,7 +49,7 @@ def wanted(settings: Settings) -> Callable[[Row], bool]:
     return is_wanted if patterns else lambda _: True
 
 
-def left_out(rows: Iterable[Row], bounds: Terms, is_wanted: Callable[[Row], bool], now: int) -> dict[str, int]:
+def left_out(rows: Iterable[Row], bounds: ClaimTerms, is_wanted: Callable[[Row], bool], now: int) -> dict[str, int]:
     """Count the threads of a home that are not learned from, by reason."""
     found: dict[str, int] = {}
     for row in rows:
@@ -59,7 +59,7 @@ def left_out(rows: Iterable[Row], bounds: Terms, is_wanted: Callable[[Row], bool
     return found
 
 
-def why_not(row: Row, bounds: Terms, is_wanted: Callable[[Row], bool], now: int) -> str | None:
+def why_not(row: Row, bounds: ClaimTerms, is_wanted: Callable[[Row], bool], now: int) -> str | None:
     """Return why a thread is not learned from now; None if it is."""
     if not row["is_root"] or row["source"] not in LEARNED_SOURCES:
         return "not_a_persons_session"

@@ -22,7 +22,7 @@ import msgspec
 
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import handbook
-from commonplace.memory.recall.receipts import Shelf, read, said
+from commonplace.memory.recall.receipts import WorkspaceFiles, lesson_words, read
 from commonplace.memory.workspace import layout
 from commonplace.protocol.citations import OPEN
 from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
@@ -74,13 +74,13 @@ def files(root: Path) -> list[str]:
     return sorted(found)
 
 
-def shown(text: str) -> str:
+def shown_text(text: str) -> str:
     """Return a text as a finding may show it: short, and without secrets."""
     flat = " ".join(redact(text).split())
     return flat if len(flat) <= _SHOWN_CHARS else flat[: _SHOWN_CHARS - 1] + "…"
 
 
-def secrets(shelf: Shelf, paths: Iterable[str]) -> Iterator[Finding]:
+def secrets(shelf: WorkspaceFiles, paths: Iterable[str]) -> Iterator[Finding]:
     """Yield the credentials in files: where each stands and of which kind it is."""
     by_line = shelf.lessons()
     for path in paths:
@@ -103,14 +103,19 @@ def unsourced_entries(entries: Iterable[Entry], is_there: Iterable[str]) -> Iter
     for entry in entries:
         named = [source for source in entry.sources if source.thread_id or source.note]
         if not named:
-            yield Finding(id=entry.id, problem="no session and no note is named as its source", text=shown(entry.text))
+            yield Finding(
+                id=entry.id, problem="no session and no note is named as its source", text=shown_text(entry.text)
+            )
         elif all(source.note and source.note not in there for source in named):
             yield Finding(
-                id=entry.id, problem="the note that it rests on is gone", text=shown(entry.text), file=named[0].note
+                id=entry.id,
+                problem="the note that it rests on is gone",
+                text=shown_text(entry.text),
+                file=named[0].note,
             )
 
 
-def unsourced_lines(shelf: Shelf, *, has_entries: bool) -> Iterator[Finding]:
+def unsourced_lines(shelf: WorkspaceFiles, *, has_entries: bool) -> Iterator[Finding]:
     """Yield the lessons of `MEMORY.md` that are no entry; where there are no entries, those that name no task."""
     known = shelf.lessons()
     for block in handbook.parse(shelf.text(layout.MEMORY) or "")[0]:
@@ -121,11 +126,15 @@ def unsourced_lines(shelf: Shelf, *, has_entries: bool) -> Iterator[Finding]:
             if has_entries or not (sources and _MARK.search(line.text)):
                 problem = "no entry stands behind this line" if has_entries else "this line names no source"
                 yield Finding(
-                    id=None, problem=problem, text=shown(said(line.text)), file=layout.MEMORY, line=line.number
+                    id=None,
+                    problem=problem,
+                    text=shown_text(lesson_words(line.text)),
+                    file=layout.MEMORY,
+                    line=line.number,
                 )
 
 
-def looping_files(shelf: Shelf, paths: Iterable[str]) -> Iterator[Finding]:
+def looping_files(shelf: WorkspaceFiles, paths: Iterable[str]) -> Iterator[Finding]:
     """Yield notes and summaries that hold what memory told, or that cite themselves."""
     for path in paths:
         if not path.startswith((f"{layout.SUMMARIES}/", f"{layout.NOTES}/")):

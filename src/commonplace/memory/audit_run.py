@@ -17,13 +17,13 @@ import msgspec
 from commonplace.errors import CommonplaceError, StateError
 from commonplace.memory import audit as checks
 from commonplace.memory import similarity
-from commonplace.memory.audit import Audit, Finding, shown
+from commonplace.memory.audit import Audit, Finding, shown_text
 from commonplace.memory.edits import history
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.files import handbook
 from commonplace.memory.recall import known_entries
-from commonplace.memory.recall.receipts import Shelf
-from commonplace.memory.stale_names import Project
+from commonplace.memory.recall.receipts import WorkspaceFiles
+from commonplace.memory.stale_names import ProjectFolders
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout
 from commonplace.projects.identity import look
@@ -44,7 +44,7 @@ _MAX_LOOKED: Final = 4_000
 
 async def audit(store: MemoryStore) -> Audit:
     """Return what is wrong with the memory."""
-    known = await known_entries.known(store)
+    known = await known_entries.known_entries(store)
     rows = await _threads(store)
     return await anyio.to_thread.run_sync(_audit, store, known, rows)
 
@@ -63,11 +63,11 @@ async def _threads(store: MemoryStore) -> list[Row]:
 def _audit(store: MemoryStore, known: list[KnownEntry], rows: list[Row]) -> Audit:
     root = store.root
     entries = [each.entry for each in known]
-    shelf = Shelf(root, entries)
+    shelf = WorkspaceFiles(root, entries)
     paths = checks.files(root) if root.is_dir() and not root.is_symlink() else []
     unsourced = [*checks.unsourced_entries(entries, paths)]
     unsourced += checks.unsourced_lines(shelf, has_entries=bool(entries))
-    secrets = [*checks.secrets(shelf, paths), *checks.secrets(Shelf(store.home.path, []), [history.FILE])]
+    secrets = [*checks.secrets(shelf, paths), *checks.secrets(WorkspaceFiles(store.home.path, []), [history.FILE])]
     return Audit(
         duplicates=list(duplicates(entries)),
         stale=list(_stale(entries, shelf, rows)),
@@ -80,7 +80,7 @@ def _audit(store: MemoryStore, known: list[KnownEntry], rows: list[Row]) -> Audi
 
 def duplicates(entries: list[Entry]) -> Iterator[Finding]:
     """Yield entries that say what another says, for the same project or for all."""
-    near: dict[str, list[tuple[Entry, similarity.Words]]] = defaultdict(list)
+    near: dict[str, list[tuple[Entry, similarity.ComparedWords]]] = defaultdict(list)
     for entry in entries:
         words = similarity.words(entry.text)
         handles = [f"{SECTION_OF[entry.kind]} {handle}" for handle in sorted(words.handles)]
@@ -90,8 +90,8 @@ def duplicates(entries: list[Entry]) -> Iterator[Finding]:
                 continue
             seen.add(other.id)
             if similarity.is_same(theirs, words):
-                told = f'says what {other.id} says: "{shown(other.text)}"'
-                yield Finding(id=entry.id, other=other.id, problem=told, text=shown(entry.text))
+                told = f'says what {other.id} says: "{shown_text(other.text)}"'
+                yield Finding(id=entry.id, other=other.id, problem=told, text=shown_text(entry.text))
                 break
         for handle in handles:
             near[handle].append((entry, words))
@@ -101,22 +101,26 @@ def _meet(one: Entry, two: Entry) -> bool:
     return one.scope == two.scope or GLOBAL in (one.scope, two.scope)
 
 
-def _stale(entries: list[Entry], shelf: Shelf, rows: list[Row]) -> Iterator[Finding]:
+def _stale(entries: list[Entry], shelf: WorkspaceFiles, rows: list[Row]) -> Iterator[Finding]:
     folders = _folders(shelf, rows)
-    projects: dict[str, Project] = {}
+    projects: dict[str, ProjectFolders] = {}
     for entry in entries:
         if entry.is_global:
             continue
         if entry.scope not in projects:
             there = [Path(cwd) for cwd in sorted(folders.get(entry.scope, ())) if _is_of(cwd, entry.scope)]
-            projects[entry.scope] = Project(there)
-        for gone in projects[entry.scope].gone(entry):
+            projects[entry.scope] = ProjectFolders(there)
+        for gone in projects[entry.scope].stale_names(entry):
             yield Finding(
-                id=entry.id, problem=gone.problem, text=shown(entry.text), name=shown(gone.name), kind=gone.what
+                id=entry.id,
+                problem=gone.problem,
+                text=shown_text(entry.text),
+                name=shown_text(gone.name),
+                kind=gone.what,
             )
 
 
-def _folders(shelf: Shelf, rows: list[Row]) -> dict[str, set[str]]:
+def _folders(shelf: WorkspaceFiles, rows: list[Row]) -> dict[str, set[str]]:
     """Return where each project is, as its sessions and the memory itself tell."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -149,7 +153,7 @@ def _unused(store: MemoryStore, known: list[KnownEntry]) -> Iterator[Finding]:
         if not (by_hand or each.retrieved or each.cited) and entry.last_seen_s < cutoff:
             seen = wire_second(entry.last_seen_s)
             problem = f"never retrieved nor cited, last learned {seen[:10]}"
-            yield Finding(id=entry.id, problem=problem, text=shown(entry.text), last_seen=seen)
+            yield Finding(id=entry.id, problem=problem, text=shown_text(entry.text), last_seen=seen)
 
 
 def _loops(entries: list[Entry], rows: list[Row]) -> Iterator[Finding]:
@@ -167,7 +171,7 @@ def _loops(entries: list[Entry], rows: list[Row]) -> Iterator[Finding]:
                 break
         if verdicts and all(verdicts):
             problem = "it was learned only from what memory itself had told"
-            yield Finding(id=entry.id, problem=problem, text=shown(entry.text))
+            yield Finding(id=entry.id, problem=problem, text=shown_text(entry.text))
 
 
 def _is_recalled(source: Source, path: str | None) -> bool:

@@ -45,7 +45,7 @@ class EntryPage(msgspec.Struct):
     next_cursor: str | None
 
 
-def listed(known: KnownEntry) -> Listed:
+def listed_entry(known: KnownEntry) -> Listed:
     """Return what a listing shows of an entry."""
     entry = known.entry
     named = dict.fromkeys(source.note or source.thread_id or "" for source in entry.sources)
@@ -98,10 +98,10 @@ async def page(
         if place >= first and scope in (None, each.entry.scope) and kind in (None, each.entry.kind)
     ]
     more = str(chosen[limit][0]) if len(chosen) > limit else None
-    return EntryPage([listed(each) for _, each in chosen[:limit]], more)
+    return EntryPage([listed_entry(each) for _, each in chosen[:limit]], more)
 
 
-def named(text: str, found: list[KnownEntry]) -> list[KnownEntry]:
+def matching_entries(text: str, found: list[KnownEntry]) -> list[KnownEntry]:
     """Return the entries that a text names, the best first: by id, by its words, else by what it is about."""
     wanted = " ".join(text.split())
     same = [each for each in found if each.entry.id == wanted.lower()]
@@ -132,7 +132,7 @@ def _distance(entry: Entry, wanted: str) -> tuple[bool, int]:
     return (wanted.lower() not in flat.lower(), abs(len(flat) - len(wanted)))
 
 
-def _nearness(entry: Entry, about: similarity.Words) -> float:
+def _nearness(entry: Entry, about: similarity.ComparedWords) -> float:
     best = 0.0
     for text in (entry.text, *wordings(entry)):
         own = similarity.words(text)
@@ -144,13 +144,13 @@ def _nearness(entry: Entry, about: similarity.Words) -> float:
     return best
 
 
-def one(text: str, found: list[KnownEntry]) -> tuple[KnownEntry, list[KnownEntry]]:
+def single_entry(text: str, found: list[KnownEntry]) -> tuple[KnownEntry, list[KnownEntry]]:
     """Return the entry that a text names, and the others that it may mean.
 
     Raises:
         BadInput: it names none, or is the beginning of several ids.
     """
-    matches = named(text, found)
+    matches = matching_entries(text, found)
     if not matches:
         raise BadInput(f"Nothing in memory is called or says {text!r}.", hint=_HINT)
     begins = text.strip().lower()

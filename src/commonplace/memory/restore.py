@@ -5,14 +5,14 @@ from __future__ import annotations
 import anyio.to_thread
 
 from commonplace.memory.files import raw_memories
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.state import outputs
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
 from commonplace.state.outputs import Output
 
 
-async def missing_outputs(home: Home) -> tuple[list[Input], int]:
+async def missing_outputs(home: Home) -> tuple[list[RawMemory], int]:
     """Return what the files hold and no row does, and how many rows there are."""
     stored = await anyio.to_thread.run_sync(raw_memories.read, home.path)
     database = await home.database()
@@ -29,7 +29,7 @@ async def restore_outputs(home: Home) -> int:
     return len(missing)
 
 
-async def store_outputs(home: Home, missing: list[Input]) -> None:
+async def store_outputs(home: Home, missing: list[RawMemory]) -> None:
     """Store what sessions taught, as the files have it."""
 
     def body(tx: Transaction) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -20,6 +21,8 @@ _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _EXACT: Final = re.compile(r"\d|[/._:@]|\w-\w")
 """Names, paths, versions, numbers: words that stand for one thing only."""
 _CLAUSE: Final = re.compile(r"[,;:!?，；。]|\.\s")
+_INFLECTIONS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
+_DERIVATIONS: Final = ("ations", "ation")
 _SAME: Final = 0.5
 _LIGHT: Final = 0.4
 _NAMED: Final = 1.6
@@ -33,7 +36,7 @@ _REACH_BACK: Final = 18
 """How far a denial reaches, in characters."""
 
 
-class Words(msgspec.Struct, frozen=True):
+class ComparedWords(msgspec.Struct, frozen=True):
     """What of a lesson is compared."""
 
     about: frozenset[str]
@@ -118,15 +121,21 @@ def stem(word: str) -> str:
 def _bare(word: str) -> str:
     if _EXACT.search(word) or not word.isascii() or len(word) < 5:
         return word.removesuffix("s") if len(word) > 3 and word.isascii() and not _EXACT.search(word) else word
-    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "s", "en", "e"):
+    bare = without_ending(word, _DERIVATIONS + _INFLECTIONS)
+    is_doubled = bare != word and bare[-1] == bare[-2] and bare[-1] not in "aeiouls"
+    return bare[:-1] if is_doubled else bare
+
+
+def without_ending(word: str, endings: Iterable[str] = _INFLECTIONS) -> str:
+    """Return a word without the first of the endings that leaves three letters; longer endings come first."""
+    for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            bare = word[: -len(ending)]
-            return bare[:-1] if bare[-1] == bare[-2] and bare[-1] not in "aeiouls" else bare
+            return word[: -len(ending)]
     return word
 
 
 @lru_cache(maxsize=16_384)
-def words(text: str) -> Words:
+def words(text: str) -> ComparedWords:
     """Return what of a text is compared."""
     lower = text.lower().replace("’", "'")
     about: set[str] = set()
@@ -148,7 +157,7 @@ def words(text: str) -> Words:
         if family is not None:
             chosen.setdefault(family, set()).add(token)
     wanted = {family: frozenset(members - denied) for family, members in chosen.items()}
-    return Words(
+    return ComparedWords(
         frozenset(about),
         frozenset(word for word in about if _EXACT.search(word)),
         {family: members for family, members in wanted.items() if members},
@@ -173,7 +182,7 @@ def _clause_end(lower: str, start: int) -> int:
     return min(start + _REACH, end.start() if end else len(lower))
 
 
-def is_same(one: Words, two: Words) -> bool:
+def is_same(one: ComparedWords, two: ComparedWords) -> bool:
     """Say whether two lessons teach the same."""
     if not one.about or not two.about:
         return False
@@ -182,7 +191,7 @@ def is_same(one: Words, two: Words) -> bool:
     return not clash(one, two)
 
 
-def _is_near(one: Words, two: Words) -> bool:
+def _is_near(one: ComparedWords, two: ComparedWords) -> bool:
     """Say whether two lessons share most of what they are about."""
     shared = one.about & two.about
     if len(shared) < _MIN_SHARED:
@@ -207,7 +216,7 @@ def _light() -> frozenset[str]:
     return frozenset(stem(word) for word in _table()["light"])
 
 
-def clash(older: Words, newer: Words) -> bool:
+def clash(older: ComparedWords, newer: ComparedWords) -> bool:
     """Say whether the newer of two lessons about one thing says otherwise."""
     shared = older.about & newer.about
     if _other_member(older, newer):
@@ -221,7 +230,7 @@ def clash(older: Words, newer: Words) -> bool:
     return len(rest) >= _MIN_SHARED and overlap >= _TOPIC and _substituted(older, newer)
 
 
-def _other_member(older: Words, newer: Words) -> bool:
+def _other_member(older: ComparedWords, newer: ComparedWords) -> bool:
     """Say whether both choose, for the same kind of work, another member of one family."""
     for family, members in newer.chosen.items():
         before = older.chosen.get(family)
@@ -236,12 +245,12 @@ def _other_member(older: Words, newer: Words) -> bool:
     return False
 
 
-def _besides(words: Words, family: str) -> set[str]:
+def _besides(words: ComparedWords, family: str) -> set[str]:
     """Return what a lesson is about besides a family."""
     return {word for word in words.about if _family().get(word) != family}
 
 
-def _turned(older: Words, newer: Words) -> bool:
+def _turned(older: ComparedWords, newer: ComparedWords) -> bool:
     """Say whether what one denies is what the other wants."""
     denying, wanting = (older, newer) if older.is_denial else (newer, older)
     turned = denying.denied & wanting.about
@@ -250,7 +259,7 @@ def _turned(older: Words, newer: Words) -> bool:
     return len(turned) >= _MIN_SHARED or bool(turned & denying.exact) or any(word in _family() for word in turned)
 
 
-def _takes_the_place(older: Words, newer: Words) -> bool:
+def _takes_the_place(older: ComparedWords, newer: ComparedWords) -> bool:
     """Say whether a reversal denies the very thing that the older lesson wants, by name."""
     gone = newer.denied & (older.about - older.denied)
     named = {word for word in gone if word in older.exact or word in _family()}
@@ -258,7 +267,7 @@ def _takes_the_place(older: Words, newer: Words) -> bool:
     return bool(named) or (len(gone) >= 1 and len(frame) > _MIN_SHARED)
 
 
-def _substituted(older: Words, newer: Words) -> bool:
+def _substituted(older: ComparedWords, newer: ComparedWords) -> bool:
     """Say whether the same is said of another exact thing: a path, a version, a number, a name."""
     was, now = older.exact - newer.about, newer.exact - older.about
     before, after = older.about - newer.about - was, newer.about - older.about - now

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import tomllib
 from collections import defaultdict
@@ -24,6 +23,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from commonplace.memory.entries import Entry
+from commonplace.protocol import shell
 
 MAX_WALKED: Final = 50_000
 _MAX_FILE_BYTES: Final = 2**20
@@ -32,7 +32,6 @@ _PATH: Final = re.compile(r"(?:\./)?[\w@.+-]+(?:/[\w@.+-]+)+/?")
 _ENDING: Final = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")
 _HOST: Final = re.compile(r"^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}$")
 _LINE: Final = re.compile(r":\d{1,9}(?:[-:]\d{1,9}){0,9}$|::.*")
-_AFTER: Final = re.compile(r"&&|\|\||[;|\n]")
 _ASSIGNED: Final = re.compile(r"^\w+=")
 _WORKED: Final = re.compile(r"; (?=`)")
 _INCLUDES: Final = re.compile(r"^-?include\b|^import\b|^mod\b|^[^#%\n]*%[^\n]*:|^set fallback", re.MULTILINE)
@@ -43,7 +42,7 @@ _JUSTFILES: Final = ("justfile", "Justfile", ".justfile")
 _decode = msgspec.json.Decoder(dict[str, Any])
 
 
-class Gone(msgspec.Struct, frozen=True):
+class StaleName(msgspec.Struct, frozen=True):
     """Something that an entry names and that is not there any more."""
 
     what: Literal["path", "command"]
@@ -57,14 +56,14 @@ def _table() -> dict[str, frozenset[str]]:
     return {name: frozenset(words) for name, words in tomllib.loads(text).items()}
 
 
-class Project:
+class ProjectFolders:
     """The folders of a project on this machine."""
 
     def __init__(self, folders: list[Path], which: Callable[[str], str | None] = shutil.which) -> None:
         self.folders = folders
         self._which = which
 
-    def gone(self, entry: Entry) -> list[Gone]:
+    def stale_names(self, entry: Entry) -> list[StaleName]:
         """Return what an entry names and the project no longer has, each once."""
         if not self.folders or entry.kind == "failure":
             return []
@@ -73,7 +72,7 @@ class Project:
             found for span in _SPAN.findall(text) for found in self._of_command(span, sure=entry.kind in _PROBABLY)
         ]
         named = {each.name for each in commands}
-        paths = [Gone("path", path, f"{path} is gone") for path in _paths(text) if self._is_gone(path)]
+        paths = [StaleName("path", path, f"{path} is gone") for path in _paths(text) if self._is_gone(path)]
         return list(dict.fromkeys([*(each for each in paths if each.name not in named), *commands]))
 
     def _is_gone(self, path: str) -> bool:
@@ -106,10 +105,11 @@ class Project:
                     return None
         return found
 
-    def _of_command(self, span: str, *, sure: bool) -> Iterator[Gone]:
+    def _of_command(self, span: str, *, sure: bool) -> Iterator[StaleName]:
         folders = self.folders
-        for part in _AFTER.split(span):
-            words = _words(part)
+        for segment in shell.segments(span):
+            before = shell.prefix_length(segment.texts)
+            words = segment.texts[before:] if segment.is_closed else []
             if not words or not (sure or (words[0] in _table()["runners"] and len(words) > 1)):
                 continue
             if words[0] == "cd" and len(words) == 2:
@@ -119,7 +119,7 @@ class Project:
                 return
             problem = self._unresolved(words, folders)
             if problem:
-                yield Gone("command", " ".join(words), problem)
+                yield StaleName("command", span[segment.words[before].start : segment.end], problem)
 
     def _unresolved(self, words: list[str], folders: list[Path]) -> str | None:
         """Return why a command no longer resolves; None if it does, or if that cannot be told."""
@@ -142,17 +142,6 @@ class Project:
         if program in _table()["package_managers"]:
             return _script(program, rest, folders)
         return None
-
-
-def _words(part: str) -> list[str]:
-    """Return the words of a command, without what stands in front of it."""
-    try:
-        words = shlex.split(part)
-    except ValueError:
-        return []
-    while words and (_ASSIGNED.match(words[0]) or words[0] in _table()["before"]):
-        words = words[1:]
-    return words
 
 
 def _paths(text: str) -> list[str]:

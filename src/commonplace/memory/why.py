@@ -12,7 +12,7 @@ import msgspec
 
 from commonplace.errors import CommonplaceError
 from commonplace.memory.files import raw_memories
-from commonplace.memory.listing import Listed, listed, one
+from commonplace.memory.listing import Listed, listed_entry, single_entry
 from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout
 from commonplace.protocol.rollout import Line
@@ -54,7 +54,7 @@ async def why(store: MemoryStore, text: str) -> Why:
     Raises:
         BadInput: nothing in memory is meant.
     """
-    chosen, others = one(text, await store.known())
+    chosen, others = single_entry(text, await store.known())
     taught = await anyio.to_thread.run_sync(raw_memories.read, store.home.path)
     by_thread = {each.thread_id: each for each in taught}
     names = raw_memories.stems(taught)
@@ -76,7 +76,7 @@ async def why(store: MemoryStore, text: str) -> Why:
             )
         )
     missing = await anyio.to_thread.run_sync(lambda: [place for place, link in enumerate(chain) if not _stands(link)])
-    return Why(listed(chosen), chain, missing, [listed(each) for each in others])
+    return Why(listed_entry(chosen), chain, missing, [listed_entry(each) for each in others])
 
 
 async def _paths(home: Home, threads: set[str]) -> dict[str, str]:

@@ -42,10 +42,10 @@ from commonplace.models.base import (
     Tool,
     Usage,
 )
-from commonplace.models.catalog import ModelInfo, known
+from commonplace.models.catalog import ModelInfo, model_info
 from commonplace.models.instructions import instructions
 from commonplace.models.providers import Choice, choose, connect
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 
 __all__ = [
     "Choice",
@@ -60,10 +60,10 @@ __all__ = [
     "Model",
     "ModelInfo",
     "OutputSchema",
-    "Pace",
     "RateLimits",
     "ReasoningDelta",
     "Request",
+    "RetryPolicy",
     "Retrying",
     "Stop",
     "TextDelta",
@@ -72,5 +72,5 @@ __all__ = [
     "choose",
     "connect",
     "instructions",
-    "known",
+    "model_info",
 ]

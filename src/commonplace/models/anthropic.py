@@ -22,11 +22,11 @@ import msgspec
 
 from commonplace.models.anthropic_stream import API, MessagesReader
 from commonplace.models.base import CustomTool, FunctionTool, HostedTool, Request, Tool
-from commonplace.models.catalog import ModelInfo, known
-from commonplace.models.dialogue import Assistant, Call, Result, Thought, User, dialogue, fields
+from commonplace.models.catalog import ModelInfo, model_info
+from commonplace.models.dialogue import Assistant, DialogueCall, DialogueResult, Thought, User, dialogue, fields
 from commonplace.models.item_ids import NewId, new_id
-from commonplace.models.reasoning_items import of
-from commonplace.models.tool_names import Names, arguments_of, flat, parameters
+from commonplace.models.reasoning_items import stored_reasoning
+from commonplace.models.tool_names import FlatToolNames, arguments_of, flat_name, parameters
 from commonplace.protocol.items import Content
 
 VERSION: Final = "2023-06-01"
@@ -42,7 +42,7 @@ class Messages:
 
     path = "/messages"
 
-    def __init__(self, info: Callable[[str], ModelInfo] = known, ids: NewId = new_id) -> None:
+    def __init__(self, info: Callable[[str], ModelInfo] = model_info, ids: NewId = new_id) -> None:
         self._info = info
         self._ids = ids
 
@@ -76,7 +76,7 @@ class Messages:
 
     def reader(self, request: Request) -> MessagesReader:
         """Return a reader for the answer to this request."""
-        return MessagesReader(Names(request.tools), self._ids, request.model)
+        return MessagesReader(FlatToolNames(request.tools), self._ids, request.model)
 
 
 def _thinking(request: Request, info: ModelInfo, room: int) -> Json:
@@ -100,7 +100,7 @@ def _definition(tool: Tool) -> Any:
         case HostedTool():
             return msgspec.Raw(tool.definition)
         case FunctionTool() | CustomTool():
-            name = flat(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
+            name = flat_name(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
             found: Json = {"name": name, "description": tool.description, "input_schema": parameters(tool)}
             if isinstance(tool, FunctionTool) and tool.strict:
                 found["strict"] = True
@@ -111,7 +111,7 @@ def _messages(turns: list[Assistant | User], model: str) -> list[Json]:
     found: list[Json] = []
     for turn in turns:
         role = "user" if isinstance(turn, User) else "assistant"
-        blocks = _told(turn) if isinstance(turn, User) else _answered(turn, model)
+        blocks = _user_blocks(turn) if isinstance(turn, User) else _assistant_blocks(turn, model)
         if not blocks:
             continue
         if found and found[-1]["role"] == role:  # a turn between them had nothing that this API can be shown
@@ -125,12 +125,12 @@ def _messages(turns: list[Assistant | User], model: str) -> list[Json]:
     return found
 
 
-def _told(turn: User) -> list[Json]:
+def _user_blocks(turn: User) -> list[Json]:
     blocks: list[Json] = [_result(result) for result in turn.results]
     return blocks + [block for part in turn.parts if (block := _block(part))]
 
 
-def _result(result: Result) -> Json:
+def _result(result: DialogueResult) -> Json:
     if isinstance(result.output, str):
         content: Any = result.output or None
     else:
@@ -153,15 +153,15 @@ def _source(url: str) -> Json:
     return {"type": "url", "url": url}
 
 
-def _answered(turn: Assistant, model: str) -> list[Any]:
+def _assistant_blocks(turn: Assistant, model: str) -> list[Any]:
     blocks: list[Any] = []
     for part in turn.parts:
         match part:
             case Thought():
-                whose, _, block = (of(API, part.stored) or "").partition(" ")
+                whose, _, block = (stored_reasoning(API, part.stored) or "").partition(" ")
                 if block and whose == model:
                     blocks.append(msgspec.Raw(block.encode()))
-            case Call():
+            case DialogueCall():
                 call = {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments_of(part.arguments)}
                 blocks.append(call)
             case Content():

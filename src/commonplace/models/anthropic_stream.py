@@ -14,10 +14,10 @@ import msgspec
 
 from commonplace.models import reasoning_items
 from commonplace.models.base import Completed, Event, ItemAdded, ItemDone, ReasoningDelta, Stop, TextDelta, Usage
-from commonplace.models.http import Failed
+from commonplace.models.http import StreamFailed
 from commonplace.models.item_ids import NewId
 from commonplace.models.sse import ServerEvent
-from commonplace.models.tool_names import Names
+from commonplace.models.tool_names import FlatToolNames
 
 API: Final = "anthropic"
 _STOPS: Final[dict[str, Stop]] = {
@@ -43,34 +43,34 @@ class _Block(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class _Details(msgspec.Struct):
+class _MessagesTokenDetails(msgspec.Struct):
     thinking_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _MessagesUsage(msgspec.Struct):
     input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     output_tokens: int | None = None
-    output_tokens_details: _Details | None = None
+    output_tokens_details: _MessagesTokenDetails | None = None
 
 
-class _Start(msgspec.Struct):
+class _MessageStart(msgspec.Struct):
     id: str = ""
-    usage: _Usage | None = None
+    usage: _MessagesUsage | None = None
 
 
-class _Data(msgspec.Struct):
+class _MessagesEvent(msgspec.Struct):
     type: str
     index: int = 0
-    message: _Start = msgspec.field(default_factory=_Start)
+    message: _MessageStart = msgspec.field(default_factory=_MessageStart)
     content_block: msgspec.Raw = msgspec.Raw(b"{}")
     delta: _Block = msgspec.field(default_factory=_Block)
-    usage: _Usage | None = None
+    usage: _MessagesUsage | None = None
     error: Any = None
 
 
-class _Open:
+class _OpenBlock:
     """A block that is being written."""
 
     def __init__(self, block: _Block, begun: bytes, item_id: str) -> None:
@@ -82,20 +82,20 @@ class _Open:
         self.json: list[str] = []
 
 
-_data = msgspec.json.Decoder(_Data)
+_data = msgspec.json.Decoder(_MessagesEvent)
 
 
 class MessagesReader:
     """Reads one answer."""
 
-    def __init__(self, names: Names, ids: NewId, model: str = "") -> None:
+    def __init__(self, names: FlatToolNames, ids: NewId, model: str = "") -> None:
         self.finished = False
         self._model = model
         self._names = names
         self._ids = ids
         self._id = ""
-        self._open: dict[int, _Open] = {}
-        self._usage = _Usage()
+        self._open: dict[int, _OpenBlock] = {}
+        self._usage = _MessagesUsage()
         self._stop: str | None = None
 
     def feed(self, event: ServerEvent) -> Iterator[Event]:
@@ -118,7 +118,7 @@ class MessagesReader:
             case "message_stop":
                 yield from self._complete()
             case "error":
-                raise Failed({"error": data.error})
+                raise StreamFailed({"error": data.error})
             case _:
                 pass
 
@@ -126,7 +126,7 @@ class MessagesReader:
         """Yield nothing: an answer is complete only if the server says so."""
         return iter(())
 
-    def _block(self, index: int) -> _Open:
+    def _block(self, index: int) -> _OpenBlock:
         if index not in self._open:
             raise msgspec.DecodeError(f"content block {index} was never begun")
         return self._open[index]
@@ -135,7 +135,7 @@ class MessagesReader:
         block = msgspec.json.decode(begun, type=_Block)
         prefix = {"text": "msg", "thinking": "rs", "redacted_thinking": "rs", "server_tool_use": "ws"}.get(block.type)
         prefix = self._names.prefix(block.name) if block.type == "tool_use" else prefix
-        opened = _Open(block, begun, self._ids(prefix or "item"))
+        opened = _OpenBlock(block, begun, self._ids(prefix or "item"))
         self._open[index] = opened
         if block.type == "text":
             yield ItemAdded(opened.item_id, _encode(_message(opened.item_id, "")))
@@ -146,7 +146,7 @@ class MessagesReader:
         if block.thinking:
             yield ReasoningDelta(opened.item_id, block.thinking)
 
-    def _grow(self, opened: _Open, delta: _Block) -> Iterator[Event]:
+    def _grow(self, opened: _OpenBlock, delta: _Block) -> Iterator[Event]:
         match delta.type:
             case "text_delta":
                 opened.text.append(delta.text)
@@ -162,7 +162,7 @@ class MessagesReader:
             case _:
                 pass
 
-    def _finish(self, opened: _Open) -> Iterator[Event]:
+    def _finish(self, opened: _OpenBlock) -> Iterator[Event]:
         block, item_id, text = opened.block, opened.item_id, "".join(opened.text)
         match block.type:
             case "text":
@@ -187,7 +187,7 @@ class MessagesReader:
             case _:
                 pass
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _count(self, usage: _MessagesUsage | None) -> None:
         """Keep the newest number of each kind: later events repeat earlier ones or add to them."""
         if usage is not None:
             newer = {name: value for name, value in msgspec.structs.asdict(usage).items() if value is not None}
@@ -197,11 +197,11 @@ class MessagesReader:
         usage = self._usage
         read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
         told, said = (usage.input_tokens or 0) + read + written, usage.output_tokens or 0
-        thought = (usage.output_tokens_details or _Details()).thinking_tokens or 0
+        thought = (usage.output_tokens_details or _MessagesTokenDetails()).thinking_tokens or 0
         if usage.input_tokens is not None or usage.output_tokens is not None:
             yield Usage(told, read, said, thought, told + said)
         if self._stop == _FULL:
-            raise Failed({"code": "context_length_exceeded", "message": "the answer filled the context window"})
+            raise StreamFailed({"code": "context_length_exceeded", "message": "the answer filled the context window"})
         self.finished = True
         stop = _STOPS.get(self._stop or "end_turn", "end")
         yield Completed(self._id, False if stop == "paused" else None, stop)
@@ -217,7 +217,7 @@ def _message(item_id: str, text: str) -> dict[str, Any]:
     return {"type": "message", "id": item_id, "role": "assistant", "content": content}
 
 
-def _arguments(opened: _Open) -> str:
+def _arguments(opened: _OpenBlock) -> str:
     """Return a call's arguments: in pieces as they were written, or whole from the beginning of the block."""
     return "".join(opened.json) or _encode(opened.block.input).decode()
 

@@ -55,19 +55,19 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
-class _File(msgspec.Struct):
+class _CatalogFile(msgspec.Struct):
     unknown: _Row
     families: dict[str, _Row]
     models: dict[str, _Row]
 
 
 @cache
-def _file() -> _File:
+def _file() -> _CatalogFile:
     text = resources.files("commonplace.models").joinpath("catalog.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _File)
+    return msgspec.convert(tomllib.loads(text), _CatalogFile)
 
 
-def known(slug: str, overrides: Mapping[str, Any] | None = None) -> ModelInfo:
+def model_info(slug: str, overrides: Mapping[str, Any] | None = None) -> ModelInfo:
     """Return what is known of a model; `overrides` are rows by name, as in a provider's settings.
 
     Raises:

@@ -18,10 +18,19 @@ import msgspec
 
 from commonplace.models.base import CustomTool, FunctionTool, HostedTool, Request, Tool
 from commonplace.models.chat_stream import ChatReader
-from commonplace.models.dialogue import Assistant, Call, Thought, User, dialogue, output_text, pictures, plain
+from commonplace.models.dialogue import (
+    Assistant,
+    DialogueCall,
+    Thought,
+    User,
+    dialogue,
+    output_text,
+    pictures,
+    plain_text,
+)
 from commonplace.models.item_ids import NewId, new_id
-from commonplace.models.reasoning_items import of
-from commonplace.models.tool_names import Names, flat, parameters
+from commonplace.models.reasoning_items import stored_reasoning
+from commonplace.models.tool_names import FlatToolNames, flat_name, parameters
 from commonplace.protocol.items import Content
 
 API: Final = "chat"
@@ -68,7 +77,7 @@ class Chat:
 
     def reader(self, request: Request) -> ChatReader:
         """Return a reader for the answer to this request."""
-        return ChatReader(Names(request.tools), self._ids)
+        return ChatReader(FlatToolNames(request.tools), self._ids)
 
 
 def _definition(tool: Tool) -> Any:
@@ -76,7 +85,7 @@ def _definition(tool: Tool) -> Any:
         case HostedTool():
             return msgspec.Raw(tool.definition)
         case FunctionTool() | CustomTool():
-            name = flat(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
+            name = flat_name(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
             function: Json = {"name": name, "description": tool.description, "parameters": parameters(tool)}
             if isinstance(tool, FunctionTool) and tool.strict:
                 function["strict"] = True
@@ -91,13 +100,13 @@ def messages(request: Request) -> list[Json]:
     asked = max((n for n, turn in enumerate(spoken.turns) if isinstance(turn, User) and turn.parts), default=-1)
     for number, turn in enumerate(spoken.turns):
         if isinstance(turn, User):
-            found.extend(_told(turn))
-        elif message := _answered(turn, with_reasoning=number > asked):
+            found.extend(_user_messages(turn))
+        elif message := _assistant_message(turn, with_reasoning=number > asked):
             found.append(message)
     return found
 
 
-def _told(turn: User) -> list[Json]:
+def _user_messages(turn: User) -> list[Json]:
     found: list[Json] = []
     shown: list[Content] = []
     for result in turn.results:
@@ -127,14 +136,16 @@ def _part(part: Content) -> Json:
     return {"type": "text", "text": part.text or ""}
 
 
-def _answered(turn: Assistant, *, with_reasoning: bool) -> Json | None:
-    text = plain([part for part in turn.parts if isinstance(part, Content)])
+def _assistant_message(turn: Assistant, *, with_reasoning: bool) -> Json | None:
+    text = plain_text([part for part in turn.parts if isinstance(part, Content)])
     calls = [
         {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments}}
         for part in turn.parts
-        if isinstance(part, Call)
+        if isinstance(part, DialogueCall)
     ]
-    thoughts = [part for part in turn.parts if isinstance(part, Thought) and of(API, part.stored) is not None]
+    thoughts = [
+        part for part in turn.parts if isinstance(part, Thought) and stored_reasoning(API, part.stored) is not None
+    ]
     if not text and not calls:
         return None  # reasoning alone says nothing to a model that cannot read it
     message: Json = {"role": "assistant", "content": text or None}

@@ -15,10 +15,10 @@ import msgspec
 
 from commonplace.models import reasoning_items
 from commonplace.models.base import Completed, Event, ItemAdded, ItemDone, ReasoningDelta, Stop, TextDelta, Usage
-from commonplace.models.http import Failed
+from commonplace.models.http import StreamFailed
 from commonplace.models.item_ids import NewId
 from commonplace.models.sse import ServerEvent
-from commonplace.models.tool_names import Names
+from commonplace.models.tool_names import FlatToolNames
 
 _STOPS: Final[dict[str, Stop]] = {
     "stop": "end",
@@ -53,23 +53,23 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _Details(msgspec.Struct):
+class _ChatTokenDetails(msgspec.Struct):
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _ChatUsage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
+    prompt_tokens_details: _ChatTokenDetails | None = None
+    completion_tokens_details: _ChatTokenDetails | None = None
 
 
 class _Chunk(msgspec.Struct):
     id: str | None = None
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: _ChatUsage | None = None
     error: Any = None
 
 
@@ -89,7 +89,7 @@ _chunk = msgspec.json.Decoder(_Chunk)
 class ChatReader:
     """Reads one answer."""
 
-    def __init__(self, names: Names, ids: NewId) -> None:
+    def __init__(self, names: FlatToolNames, ids: NewId) -> None:
         self.finished = False
         self._names = names
         self._ids = ids
@@ -100,7 +100,7 @@ class ChatReader:
         self._message_id = ""
         self._text: list[str] = []
         self._calls: list[_Slot] = []
-        self._usage: _Usage | None = None
+        self._usage: _ChatUsage | None = None
         self._stop: Stop | None = None
 
     def feed(self, event: ServerEvent) -> Iterator[Event]:
@@ -110,9 +110,9 @@ class ChatReader:
             return
         chunk = _chunk.decode(event.data)
         if chunk.error:
-            raise Failed({"error": chunk.error})
+            raise StreamFailed({"error": chunk.error})
         if event.name == "error":
-            raise Failed(msgspec.json.decode(event.data))
+            raise StreamFailed(msgspec.json.decode(event.data))
         self._id = chunk.id or self._id
         self._usage = chunk.usage or self._usage
         for choice in (chunk.choices or [])[:1]:
@@ -187,9 +187,9 @@ class ChatReader:
         return reasoning_items.item(self._reasoning_id, "chat", "", text="".join(self._reasoning))
 
 
-def _counted(usage: _Usage) -> Usage:
-    cached = usage.prompt_tokens_details or _Details()
-    thought = usage.completion_tokens_details or _Details()
+def _counted(usage: _ChatUsage) -> Usage:
+    cached = usage.prompt_tokens_details or _ChatTokenDetails()
+    thought = usage.completion_tokens_details or _ChatTokenDetails()
     told, output = usage.prompt_tokens or 0, usage.completion_tokens or 0
     total = usage.total_tokens or told + output
     return Usage(told, cached.cached_tokens or 0, output, thought.reasoning_tokens or 0, total)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.models.tool_names import INPUT, flat
+from commonplace.models.tool_names import INPUT, flat_name
 from commonplace.protocol import items
 from commonplace.protocol.items import Content
 
@@ -32,7 +32,7 @@ class Thought(msgspec.Struct, frozen=True):
     text: str
 
 
-class Call(msgspec.Struct, frozen=True):
+class DialogueCall(msgspec.Struct, frozen=True):
     """A call of a tool by its flat name."""
 
     id: str
@@ -40,7 +40,7 @@ class Call(msgspec.Struct, frozen=True):
     arguments: str
 
 
-class Result(msgspec.Struct, frozen=True):
+class DialogueResult(msgspec.Struct, frozen=True):
     """What a tool gave back."""
 
     id: str
@@ -50,13 +50,13 @@ class Result(msgspec.Struct, frozen=True):
 class Assistant(msgspec.Struct):
     """What the model said, thought and called, in order."""
 
-    parts: list[Thought | Content | Call]
+    parts: list[Thought | Content | DialogueCall]
 
 
 class User(msgspec.Struct):
     """What the model was told: the results of its calls, then everything else."""
 
-    results: list[Result]
+    results: list[DialogueResult]
     parts: list[Content]
 
 
@@ -117,9 +117,9 @@ class _Builder:
                 whole = "".join(part.text for part in inner if part.text)
                 self._assistant(Thought(item.encrypted_content, whole or text))
             case items.FunctionCall():
-                self._call(item.call_id, flat(item.name, item.namespace), item.arguments)
+                self._call(item.call_id, flat_name(item.name, item.namespace), item.arguments)
             case items.CustomToolCall():
-                self._call(item.call_id, flat(item.name), msgspec.json.encode({INPUT: item.input}).decode())
+                self._call(item.call_id, flat_name(item.name), msgspec.json.encode({INPUT: item.input}).decode())
             case items.LocalShellCall():
                 action = bytes(item.action) or b"{}"
                 self._call(item.call_id or item.id or "", "local_shell", action.decode())
@@ -144,7 +144,7 @@ class _Builder:
         turns = [turn for turn in self.turns if not isinstance(turn, User) or turn.results or turn.parts]
         return Dialogue([text for text in self.system if text.strip()], turns)
 
-    def _assistant(self, *parts: Thought | Content | Call) -> None:
+    def _assistant(self, *parts: Thought | Content | DialogueCall) -> None:
         if not parts:
             return
         if self.turns and isinstance(last := self.turns[-1], Assistant):
@@ -154,7 +154,7 @@ class _Builder:
             self.turns.append(Assistant(list(parts)))
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
-        self._assistant(Call(call_id, name, arguments))
+        self._assistant(DialogueCall(call_id, name, arguments))
         self.open[call_id] = None
 
     def _result(self, call_id: str, output: str | list[Content], name: str | None) -> None:
@@ -163,7 +163,7 @@ class _Builder:
             self._user(_said(f"(Output of {name or 'a tool'}, outside of a call:)\n{text}"))
             return
         del self.open[call_id]
-        self._told().results.append(Result(call_id, output))
+        self._told().results.append(DialogueResult(call_id, output))
         if not self.open:
             self._flush()
 
@@ -178,7 +178,7 @@ class _Builder:
     def _flush(self) -> None:
         """Say what waited for results; a call that got none is answered, because servers insist on an answer."""
         for call_id in self.open:
-            self._told().results.append(Result(call_id, ABORTED))
+            self._told().results.append(DialogueResult(call_id, ABORTED))
         self.open.clear()
         if self.later:
             self._told().parts.extend(self.later)
@@ -197,14 +197,14 @@ def _said(text: str) -> Content:
     return Content(type="input_text", text=text)
 
 
-def plain(parts: Sequence[Content]) -> str:
+def plain_text(parts: Sequence[Content]) -> str:
     """Return the texts of parts, joined by newlines."""
     return "\n".join(part.text for part in parts if part.text)
 
 
 def output_text(output: str | list[Content]) -> str:
     """Return what a tool gave back as text."""
-    return output if isinstance(output, str) else plain(output)
+    return output if isinstance(output, str) else plain_text(output)
 
 
 def pictures(output: str | list[Content]) -> list[Content]:

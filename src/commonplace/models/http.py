@@ -22,7 +22,7 @@ from commonplace.models import error_mapping
 from commonplace.models.base import Event, RateLimits, Request, Retrying
 from commonplace.models.error_mapping import Server
 from commonplace.models.rate_limits import snapshot
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 from commonplace.models.sse import Decoder, ServerEvent
 from commonplace.version import __version__
 
@@ -71,7 +71,7 @@ class Api(Protocol):
         ...
 
 
-class Failed(Exception):
+class StreamFailed(Exception):
     """A server said in the middle of a stream that it failed; from a reader to its model, never beyond."""
 
     def __init__(self, value: Any) -> None:
@@ -104,10 +104,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 class HttpModel:
     """A `Model` over one endpoint. Belongs to one event loop; its connections are kept for the next request."""
 
-    def __init__(self, endpoint: Endpoint, api: Api, pace: Pace | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, api: Api, pace: RetryPolicy | None = None) -> None:
         self._endpoint = endpoint
         self._api = api
-        self._pace = pace or Pace()
+        self._pace = pace or RetryPolicy()
         self._server = endpoint.server()
         self._client: httpx2.AsyncClient | None = None
 
@@ -141,7 +141,7 @@ class HttpModel:
                         given = given or not isinstance(event, RateLimits)
                         yield event
             except ModelError as error:
-                delay = None if given else self._pace.before(attempt, error)
+                delay = None if given else self._pace.wait_before(attempt, error)
                 if delay is None:
                     raise
                 again = Retrying(attempt, self._pace.retries, delay, error.message)
@@ -190,7 +190,7 @@ class HttpModel:
     def _read(self, reader: Reader, event: ServerEvent) -> Iterable[Event]:
         try:
             return list(reader.feed(event))
-        except Failed as failed:
+        except StreamFailed as failed:
             problem = error_mapping.failure(self._server, error_mapping.of_value(failed.value))
         except (msgspec.DecodeError, RecursionError) as error:
             problem = BadAnswer(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
-from commonplace.protocol.ids import uuid7
+from commonplace.protocol import ids
 
 NewId = Callable[[str], str]
 """Makes an id from its prefix, such as `msg`; tests pass one that counts."""
@@ -14,4 +13,4 @@ NewId = Callable[[str], str]
 
 def new_id(prefix: str) -> str:
     """Return an id that no other item has, as `<prefix>_<uuid7>`."""
-    return f"{prefix}_{uuid7(time.time_ns() // 1_000_000, os.urandom(10))}"
+    return f"{prefix}_{ids.new_id(datetime.now(UTC))}"

@@ -19,7 +19,7 @@ from commonplace.errors import BadSetting
 from commonplace.models import catalog
 from commonplace.models.base import Model
 from commonplace.models.catalog import ModelInfo
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 
 EXAMPLE: Final = "openai:gpt-5.4"
 HOW: Final = (
@@ -78,15 +78,15 @@ def choose(settings: Settings, name: str | None = None) -> Choice:
     if colon and rest and (head in BUILT_IN or head in settings.providers):
         who, slug = head, rest
     else:
-        who, slug = _who(settings, wanted), wanted
+        who, slug = _provider_of(settings, wanted), wanted
     row = provider(settings, who)
-    return Choice(who, row, slug, catalog.known(slug, row.models))
+    return Choice(who, row, slug, catalog.model_info(slug, row.models))
 
 
-def _who(settings: Settings, slug: str) -> str:
+def _provider_of(settings: Settings, slug: str) -> str:
     """Return who serves a model that was named without its provider: the catalogue's, else the only one set up."""
     own = list(settings.providers)
-    if (listed := catalog.known(slug).provider) is not None:
+    if (listed := catalog.model_info(slug).provider) is not None:
         return listed
     if len(own) == 1 and ":" not in slug:
         return own[0]
@@ -123,7 +123,7 @@ def provider(settings: Settings, name: str) -> Provider:
     return row
 
 
-def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: Pace | None = None) -> Model:
+def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: RetryPolicy | None = None) -> Model:
     """Return a model that can be asked; nothing is sent before it is.
 
     Raises:
@@ -145,7 +145,7 @@ def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: 
         headers=row.headers,
         trust_env=row.trust_env,
     )
-    return HttpModel(endpoint, _api(row), pace or Pace(idle=row.idle_seconds, retries=row.retries))
+    return HttpModel(endpoint, _api(row), pace or RetryPolicy(idle=row.idle_seconds, retries=row.retries))
 
 
 def _api(row: Provider) -> Any:
@@ -159,7 +159,7 @@ def _api(row: Provider) -> Any:
         return Chat()
     from commonplace.models.anthropic import Messages
 
-    return Messages(lambda slug: catalog.known(slug, row.models))
+    return Messages(lambda slug: catalog.model_info(slug, row.models))
 
 
 def key_environment(environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -27,7 +27,7 @@ def item(item_id: str, api: str, stored: str, *, summary: str = "", text: str = 
     }
 
 
-def of(api: str, encrypted: str | None) -> str | None:
+def stored_reasoning(api: str, encrypted: str | None) -> str | None:
     """Return what an API stored in an item, or None if the item is not its own."""
     mark = f"{_MARK}{api}:"
     return encrypted[len(mark) :] if encrypted is not None and encrypted.startswith(mark) else None

@@ -31,7 +31,7 @@ from commonplace.models.base import (
     Tool,
     Usage,
 )
-from commonplace.models.http import Failed
+from commonplace.models.http import StreamFailed
 from commonplace.models.reasoning_items import is_ours
 from commonplace.models.sse import ServerEvent
 from commonplace.protocol import items
@@ -148,32 +148,32 @@ def _function(tool: FunctionTool) -> dict[str, Any]:
     }
 
 
-class _Details(msgspec.Struct):
+class _ResponsesTokenDetails(msgspec.Struct):
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _ResponsesUsage(msgspec.Struct):
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int | None = None
-    input_tokens_details: _Details | None = None
-    output_tokens_details: _Details | None = None
+    input_tokens_details: _ResponsesTokenDetails | None = None
+    output_tokens_details: _ResponsesTokenDetails | None = None
 
 
-class _Why(msgspec.Struct):
+class _IncompleteDetails(msgspec.Struct):
     reason: str = ""
 
 
 class _Response(msgspec.Struct):
     id: str = ""
-    usage: _Usage | None = None
+    usage: _ResponsesUsage | None = None
     end_turn: bool | None = None
     error: Any = None
-    incomplete_details: _Why | None = None
+    incomplete_details: _IncompleteDetails | None = None
 
 
-class _Data(msgspec.Struct):
+class _ResponsesEvent(msgspec.Struct):
     type: str
     item: msgspec.Raw = msgspec.Raw()
     item_id: str = ""
@@ -186,7 +186,7 @@ class _Id(msgspec.Struct):
     id: str = ""
 
 
-_data = msgspec.json.Decoder(_Data)
+_data = msgspec.json.Decoder(_ResponsesEvent)
 _id = msgspec.json.Decoder(_Id)
 _WHY: Final[dict[str, Stop]] = {"max_output_tokens": "length", "content_filter": "refused"}
 
@@ -224,9 +224,9 @@ class ResponsesReader:
             case "response.completed" | "response.done" | "response.incomplete":
                 yield from self._completed(data.response)
             case "response.failed":
-                raise Failed(data.response.error)
+                raise StreamFailed(data.response.error)
             case "error":
-                raise Failed(msgspec.json.decode(event.data))
+                raise StreamFailed(msgspec.json.decode(event.data))
             case _:
                 pass
 
@@ -244,15 +244,15 @@ class ResponsesReader:
 
     def _completed(self, response: _Response) -> Iterator[Event]:
         if self._compacts and self._compactions != 1:
-            # Not a BadAnswer, which would be tried again: the whole window again, for the same result (spec §4.6).
+            # Not a BadAnswer, which would be tried again: the whole window again, for the same result.
             raise RequestRefused(
                 f"The server was to sum up the conversation and sent {self._compactions} summaries.",
                 hint="Compact with a summary of our own instead.",
                 compactions=self._compactions,
             )
         if (usage := response.usage) is not None:
-            cached = (usage.input_tokens_details or _Details()).cached_tokens or 0
-            thought = (usage.output_tokens_details or _Details()).reasoning_tokens or 0
+            cached = (usage.input_tokens_details or _ResponsesTokenDetails()).cached_tokens or 0
+            thought = (usage.output_tokens_details or _ResponsesTokenDetails()).reasoning_tokens or 0
             total = usage.total_tokens or usage.input_tokens + usage.output_tokens
             yield Usage(usage.input_tokens, cached, usage.output_tokens, thought, total)
         self.finished = True

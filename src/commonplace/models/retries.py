@@ -1,4 +1,4 @@
-"""Waiting: how often a failed request is sent again, how long between, and how long silence is borne (spec §8.5).
+"""Waiting: how often a failed request is sent again, how long between, and how long silence is borne.
 
 Only errors that may pass are tried again, and only while nothing of the answer has been given out: after that the
 caller, who knows what was recorded, decides. A server's own wish (`Retry-After`) comes before ours; one that asks for
@@ -32,7 +32,7 @@ async def _sleep(seconds: float) -> None:
     await anyio.sleep(seconds)
 
 
-class Pace(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How patient a model is."""
 
     retries: int = 4
@@ -50,7 +50,7 @@ class Pace(msgspec.Struct, frozen=True):
         """Return our own delay before a repetition, counted from 1."""
         return FIRST_DELAY * 2 ** (attempt - 1) * (1 - JITTER + 2 * JITTER * self.chance())
 
-    def before(self, attempt: int, error: ModelError) -> float | None:
+    def wait_before(self, attempt: int, error: ModelError) -> float | None:
         """Return how long to wait before this repetition, or None if there is to be none."""
         if not error.retryable or attempt > self.retries:
             return None

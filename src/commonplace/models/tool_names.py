@@ -1,8 +1,8 @@
 """Tools under flat names: for APIs that know neither namespaces nor free text as input.
 
 A tool `read` of namespace `memories` is offered as `memories__read`; a free-text tool as a function with one argument,
-`input`. A `Names` is made from the tools of a request and translates both ways, so that the items which a session
-records look the same whichever API the model was reached by.
+`input`. A `FlatToolNames` is made from the tools of a request and translates both ways, so that the items which a
+session records look the same whichever API the model was reached by.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _LONGEST: Final = 64
 _object = msgspec.json.Decoder(dict[str, Any])
 
 
-class _Target(msgspec.Struct, frozen=True):
+class _ToolTarget(msgspec.Struct, frozen=True):
     name: str
     namespace: str | None = None
     custom: bool = False
 
 
-class Names:
+class FlatToolNames:
     """The flat names of the tools of one request."""
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
-        self._targets: dict[str, _Target] = {}
+        self._targets: dict[str, _ToolTarget] = {}
         for tool in tools:
             if isinstance(tool, FunctionTool):
-                self._targets[flat(tool.name, tool.namespace)] = _Target(tool.name, tool.namespace)
+                self._targets[flat_name(tool.name, tool.namespace)] = _ToolTarget(tool.name, tool.namespace)
             elif isinstance(tool, CustomTool):
-                self._targets[flat(tool.name)] = _Target(tool.name, custom=True)
+                self._targets[flat_name(tool.name)] = _ToolTarget(tool.name, custom=True)
 
     def prefix(self, name: str) -> str:
         """Return how the id of a call's item begins."""
@@ -44,7 +44,7 @@ class Names:
 
     def call(self, name: str, arguments: str, call_id: str, item_id: str) -> dict[str, Any]:
         """Return the item of a call that a model made by a flat name; an unknown name is kept as it is."""
-        target = self._targets.get(name) or _Target(name)
+        target = self._targets.get(name) or _ToolTarget(name)
         if target.custom:
             return {
                 "type": "custom_tool_call",
@@ -58,7 +58,7 @@ class Names:
         return item if target.namespace is None else {**item, "namespace": target.namespace}
 
 
-def flat(name: str, namespace: str | None = None) -> str:
+def flat_name(name: str, namespace: str | None = None) -> str:
     """Return the name by which a tool is offered."""
     whole = f"{namespace.rstrip('_')}__{name}" if namespace else name
     return _UNUSABLE.sub("_", whole)[:_LONGEST]

@@ -10,20 +10,20 @@ import anyio.to_thread
 
 from commonplace.projects import scope
 from commonplace.projects.identity import Repositories
-from commonplace.projects.scope import Pairing, Settled
+from commonplace.projects.scope import FolderIdentity, ProjectMap
 from commonplace.protocol.remotes import remote_identity
 from commonplace.state.home import Home
 
 _IDENTITY: Final = re.compile(r"[\w.-]+(?::\d+)?(?:/[\w.~ -]+)+|[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-async def settle(home: Home) -> Settled:
+async def settle(home: Home) -> ProjectMap:
     """Bring the project of every listed thread up to date with the disk and with what other threads noted."""
     root = home.key
     database = await home.database()
     rows = await database.read(lambda tx: tx.query("threads.places", home=root))
     pairings = [
-        Pairing(row["cwd"], identity_of(row["git_url"]), seen)
+        FolderIdentity(row["cwd"], identity_of(row["git_url"]), seen)
         for row in rows
         for seen in (row["first_s"], row["last_s"])
     ]
@@ -39,7 +39,7 @@ async def settle(home: Home) -> Settled:
     return settled
 
 
-def _project(settled: Settled, cwd: str, noted: str | None) -> str:
+def _project(settled: ProjectMap, cwd: str, noted: str | None) -> str:
     """Return a thread's project: the repository that it noted itself, else that of its folder."""
     return settled.aliases.get(noted, noted) if noted else settled.project(cwd)
 

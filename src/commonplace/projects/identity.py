@@ -30,7 +30,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 _CREDENTIALS: Final = re.compile(r"//[^/@]*@")
 
 
-class Place(msgspec.Struct, frozen=True):
+class DirectoryIdentity(msgspec.Struct, frozen=True):
     """What the disk says about a working directory."""
 
     exists: bool
@@ -41,23 +41,23 @@ class Repositories:
     """Looks at each working directory once; a session store names the same few thousands of times."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Place] = {}
+        self._known: dict[str, DirectoryIdentity] = {}
 
-    def __call__(self, cwd: str) -> Place:
+    def __call__(self, cwd: str) -> DirectoryIdentity:
         if cwd not in self._known:
             self._known[cwd] = look(cwd)
         return self._known[cwd]
 
 
-def look(cwd: str) -> Place:
+def look(cwd: str) -> DirectoryIdentity:
     """Return what the disk says about a working directory, by a path that need not make sense here."""
     try:
         path = Path(cwd)
         if not path.is_absolute() or not path.is_dir():
-            return Place(exists=False)
-        return Place(exists=True, identity=identify(path))
+            return DirectoryIdentity(exists=False)
+        return DirectoryIdentity(exists=True, identity=identify(path))
     except (OSError, ValueError):  # a folder that may not be entered, or a name with a zero in it
-        return Place(exists=False)
+        return DirectoryIdentity(exists=False)
 
 
 def identify(cwd: Path) -> str | None:

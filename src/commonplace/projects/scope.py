@@ -29,19 +29,19 @@ from typing import Final
 
 import msgspec
 
-from commonplace.projects.identity import Place
+from commonplace.projects.identity import DirectoryIdentity
 from commonplace.protocol.remotes import remote_identity
 
 GLOBAL: Final = "global"
 """The scope of what is for every project."""
 PLACEHOLDER: Final = re.compile(r"^(?:misc|general|task|todo|tbd|untitled|example)$", re.IGNORECASE)
-"""Names that say nothing (spec §5.5, rule 13)."""
+"""Names that say nothing."""
 _NOW: Final = 2**62
 """When the disk was looked at: after everything that a thread noted."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class Pairing(msgspec.Struct, frozen=True):
+class FolderIdentity(msgspec.Struct, frozen=True):
     """What one thread notes: where it ran, and the repository's identity if it knew one."""
 
     cwd: str
@@ -50,7 +50,7 @@ class Pairing(msgspec.Struct, frozen=True):
     """When, in seconds."""
 
 
-class Settled(msgspec.Struct, frozen=True):
+class ProjectMap(msgspec.Struct, frozen=True):
     """The project of every working directory, and the identities that mean another."""
 
     projects: dict[str, str]
@@ -71,7 +71,9 @@ _Sightings = dict[str, dict[str, _Sighting]]
 """For each folder, when each identity was seen there."""
 
 
-def settle(pairings: Iterable[Pairing], resolve: Callable[[str], Place], *, broad: Iterable[str] = ("/",)) -> Settled:
+def settle(
+    pairings: Iterable[FolderIdentity], resolve: Callable[[str], DirectoryIdentity], *, broad: Iterable[str] = ("/",)
+) -> ProjectMap:
     """Return which project each working directory belongs to; looks at each folder once."""
     rows = set(pairings)
     places = {cwd: resolve(cwd) for cwd in sorted({row.cwd for row in rows})}
@@ -86,10 +88,10 @@ def settle(pairings: Iterable[Pairing], resolve: Callable[[str], Place], *, broa
             found = _above(cwd, known, too_broad)
         project = found or cwd
         projects[cwd] = aliases.get(project, project)
-    return Settled(projects, aliases)
+    return ProjectMap(projects, aliases)
 
 
-def _sightings(rows: set[Pairing], places: dict[str, Place]) -> _Sightings:
+def _sightings(rows: set[FolderIdentity], places: dict[str, DirectoryIdentity]) -> _Sightings:
     found: _Sightings = defaultdict(dict)
     seen = [(row.cwd, row.identity, row.seen_s) for row in rows]
     seen += [(cwd, place.identity, _NOW) for cwd, place in places.items()]

@@ -53,7 +53,7 @@ class Citation(msgspec.Struct, frozen=True, rename="camel"):
     rollout_ids: list[str]
 
 
-class Finished(msgspec.Struct, frozen=True):
+class FinishedAnswer(msgspec.Struct, frozen=True):
     """A finished answer: what a person sees, and what it used."""
 
     visible: str
@@ -65,14 +65,14 @@ class Finished(msgspec.Struct, frozen=True):
         return self.visible if self.visible.strip() else None
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedAnswer(msgspec.Struct, frozen=True):
     """What the ledger keeps of an answer: the payloads of its `response_item` and its `event_msg`."""
 
     item: dict[str, Any]
     event: dict[str, Any]
 
 
-class Stripper:
+class CitationStripper:
     """Takes citation blocks out of one answer while it streams."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Stripper:
         return self._tags.finish()
 
 
-class Streams:
+class AnswerStreams:
     """The answers of one response while they stream, each told apart by its item's id.
 
     A text that came with the item's announcement is the beginning of its stream: what was held back of it is shown with
@@ -100,23 +100,23 @@ class Streams:
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, Stripper] = {}
+        self._open: dict[str, CitationStripper] = {}
 
     def added(self, item_id: str, text: str) -> str:
-        """An item was announced, with the beginning of its text; return what can be shown of it."""
+        """Take an item that was announced, with the beginning of its text; return what can be shown of it."""
         return self.delta(item_id, text)
 
     def delta(self, item_id: str, text: str) -> str:
-        """More of an item's text came; return what can be shown now. Nothing to show is no event."""
-        return self._open.setdefault(item_id, Stripper()).push(text)
+        """Take more of an item's text; return what can be shown now. An empty text is not worth an event."""
+        return self._open.setdefault(item_id, CitationStripper()).push(text)
 
     def done(self, item_id: str) -> str:
-        """An item is complete; return what is left to be shown of it."""
+        """Take the end of an item; return what is left to be shown of it."""
         stripper = self._open.pop(item_id, None)
         return stripper.finish() if stripper is not None else ""
 
     def flush(self) -> dict[str, str]:
-        """The response is complete; return what is left to be shown, of each item of which there is something."""
+        """Take the end of the response; return what is left to be shown of each item, if anything is."""
         rest = {item_id: self.done(item_id) for item_id in list(self._open)}
         return {item_id: text for item_id, text in rest.items() if text}
 
@@ -125,18 +125,18 @@ def strip(text: str) -> tuple[str, list[str]]:
     """Return what a person sees of an answer, and the bodies of its citation blocks."""
     if OPEN not in text:
         return text, []
-    stripper = Stripper()
+    stripper = CitationStripper()
     visible = stripper.push(text) + stripper.finish()
     return visible, stripper.bodies
 
 
-def finished(text: str) -> Finished:
+def finished(text: str) -> FinishedAnswer:
     """Return what a person sees of a finished answer (all its text parts together) and what it used."""
     visible, bodies = strip(text)
-    return Finished(visible, parse(bodies))
+    return FinishedAnswer(visible, parse(bodies))
 
 
-def recorded(item: Mapping[str, Any], receipt: object = None) -> Recorded:
+def recorded(item: Mapping[str, Any], receipt: object = None) -> RecordedAnswer:
     """Return what the ledger keeps of an answer: the item as the model wrote it, and the event that clients read.
 
     A receipt tells what the citation was found to name; what does not exist is recorded there.
@@ -151,7 +151,7 @@ def recorded(item: Mapping[str, Any], receipt: object = None) -> Recorded:
     }
     if receipt is not None:
         event["memory_receipt"] = msgspec.to_builtins(receipt)
-    return Recorded(dict(item), event)
+    return RecordedAnswer(dict(item), event)
 
 
 def parse(bodies: list[str]) -> Citation | None:

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from commonplace.protocol import shell
+
 _SHELLS: Final = frozenset(
     {"shell", "exec_command", "local_shell", "bash", "run_shell_command", "container.exec", "shell_command"}
     | {"execute_bash", "run_terminal_cmd", "terminal", "unified_exec"}
 )
-_WRAPPERS: Final = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash"})
 _CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:?|Process exited with code|exit status|exit code:?) ?(-?\d+)", re.I)
 _HEADS: Final = re.compile(
     r"(?:Chunk ID: .*\n|Wall time: .*\n|Process exited with code .*\n|Original token count: .*\n|Exit code:? .*\n"
@@ -63,9 +64,8 @@ def _line(given: Any) -> str:
     if not isinstance(given, list):
         return ""
     words = [str(word) for word in given]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if len(words) >= 3 and words[0] in _WRAPPERS and words[1] in ("-c", "-lc", "-ic"):
-        return words[2].strip()
-    return " ".join(words).strip()
+    script = shell.wrapped_script(words)
+    return (" ".join(words) if script is None else script).strip()
 
 
 def ended(text: str) -> Ended:

@@ -20,16 +20,16 @@ TOKEN_COUNT: Final = "token_count"  # noqa: S105 (a kind of event, not a secret)
 ITEM_COMPLETED: Final = "item_completed"
 
 
-class TokenUsage(msgspec.Struct):
+class TokenCountUsage(msgspec.Struct):
     """Tokens as the server counted them."""
 
     total_tokens: int = 0
 
 
-class TokenInfo(msgspec.Struct):
+class TokenCountInfo(msgspec.Struct):
     """The running total of a thread."""
 
-    total_token_usage: TokenUsage | None = None
+    total_token_usage: TokenCountUsage | None = None
 
 
 class TurnItem(msgspec.Struct):
@@ -48,16 +48,16 @@ class Event(msgspec.Struct):
     turn_id: str | None = None
     num_turns: int = 0
     message: str | None = None
-    info: TokenInfo | None = None
+    info: TokenCountInfo | None = None
     item: TurnItem | None = None
 
 
-class _Kind(msgspec.Struct, gc=False):
+class _EventType(msgspec.Struct, gc=False):
     type: str
 
 
 _decoder = msgspec.json.Decoder(Event)
-_kind = msgspec.json.Decoder(_Kind)
+_kind = msgspec.json.Decoder(_EventType)
 _STRICT: Final = TURN_STARTED | TURN_COMPLETE | {TURN_ABORTED, ROLLED_BACK}
 """Kinds that steer a replay: with a field of the wrong type they count as damaged, not as unknown."""
 

@@ -63,11 +63,11 @@ def is_external(kind: str, raw: bytes) -> bool:
     return source(items.view(raw)) is not None
 
 
-class _Note(msgspec.Struct):
+class _OwnLine(msgspec.Struct):
     kind: str = ""
 
 
-_note = msgspec.json.Decoder(_Note)
+_note = msgspec.json.Decoder(_OwnLine)
 
 
 def is_note(payload: bytes | msgspec.Raw) -> bool:

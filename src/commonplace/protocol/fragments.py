@@ -77,7 +77,7 @@ def _is_hook_prompt(text: str) -> bool:
 
 
 def _is_external_context(text: str) -> bool:
-    """`<external_KEY>…</external_KEY>` with one and the same key, case and all."""
+    """Say whether a text is `<external_KEY>…</external_KEY>` with the same key, in the same case, at both ends."""
     if not text.startswith("<external_"):
         return False
     key, closed, rest = text[1:].partition(">")
@@ -96,7 +96,9 @@ def _is_hook_feedback(text: str) -> bool:
 
 
 def _is_unknown_command(text: str) -> bool:
-    """What Claude Code answers to a command that it does not know, or that says nothing; one line."""
+    """Say whether a text is Claude Code's one-line answer to a command that it does not know, or that prints
+    nothing.
+    """
     if text == "(no content)":
         return True
     return text.startswith(("Unknown skill: ", "Unknown slash command: ", "Unknown command: ")) and "\n" not in text
@@ -301,5 +303,5 @@ _MEDIA_LABEL = re.compile(r'<(image|audio) name=\[[^\]]*\](?: path="[^"]*")?>|</
 
 
 def _is_media_label(text: str) -> bool:
-    """Texts that stand around an attached file and were not typed."""
+    """Say whether a text only labels an attached file and was not typed."""
     return bool(_MEDIA_LABEL.fullmatch(text.strip()))

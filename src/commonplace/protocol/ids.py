@@ -1,4 +1,4 @@
-"""Identifiers and times, as pure functions of what they are made from.
+"""Identifiers and times, as functions of what they are made from; only `new_id` adds randomness.
 
 Threads, turns and windows are UUIDv7: they sort by time and tell when they were made. Times on the wire are UTC with
 exactly three digits of a second.
@@ -7,6 +7,7 @@ exactly three digits of a second.
 from __future__ import annotations
 
 import re
+import secrets
 import uuid
 from datetime import UTC, datetime
 from typing import Final
@@ -20,6 +21,11 @@ def uuid7(millis: int, entropy: bytes) -> str:
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
     return str(uuid.UUID(int=value))
+
+
+def new_id(now: datetime) -> str:
+    """Return an id that nothing else has, made at a time: of a thread, a turn, a window or an item."""
+    return uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10))
 
 
 def uuid7_time(text: str) -> datetime | None:

@@ -196,11 +196,11 @@ HISTORY_KINDS: Final = KNOWN_KINDS | {"additional_tools"}
 """Kinds that a history can hold; any other (request controls, old snapshots, the unknown) never reaches a model."""
 
 
-class _Kind(msgspec.Struct, gc=False):
+class _ItemType(msgspec.Struct, gc=False):
     type: str
 
 
-_kind = msgspec.json.Decoder(_Kind)
+_kind = msgspec.json.Decoder(_ItemType)
 _known: msgspec.json.Decoder[Known] = msgspec.json.Decoder(Known)
 _PASSTHROUGH_KEY: Final = PASSTHROUGH.encode()
 _EMPTY_ID: Final = re.compile(rb'"id"\s*:\s*(?:""|null)')

@@ -197,7 +197,7 @@ class Compacted(msgspec.Struct):
     resume_metadata: ResumeMetadata | None = None
 
     def is_final(self, history_mode: str) -> bool:
-        """Whether Codex never looks at what stands before it, even when a rollback follows."""
+        """Say whether Codex never looks at what stands before this compaction, even when a rollback follows."""
         if self.replacement_history is None or self.window_number is None:
             return False
         return history_mode == "paginated" or self.resume_metadata is not None

@@ -1,4 +1,4 @@
-"""Where user turns begin: the one rule behind rollback, fork cuts and turn counts (spec §3.5).
+"""Where user turns begin: the one rule behind rollback, fork cuts and turn counts.
 
 A boundary is mail between agents, a user message that is neither injected nor a compaction's summary, or an assistant
 message whose only part is a piece of inter-agent mail in JSON. (The older source counted summaries; Codex 0.166 does
@@ -68,15 +68,15 @@ class TurnCounter:
         self._marked, self._counted = value > 0, value > 1
 
     def started(self) -> None:
-        """An event marks the start of a turn."""
+        """Count an event that marks the start of a turn."""
         self._marked, self._counted = True, False
 
     def ended(self) -> None:
-        """An event marks the end of a turn."""
+        """Count an event that marks the end of a turn."""
         self._marked = self._counted = False
 
     def boundary(self) -> bool:
-        """A person (or another agent) said something; return whether that begins a new user turn."""
+        """Count a message of a person or another agent; return whether it begins a new user turn."""
         if self._counted:
             return False
         self.turns += 1
@@ -84,6 +84,6 @@ class TurnCounter:
         return True
 
     def rolled_back(self, count: int) -> None:
-        """The last turns were undone."""
+        """Take the last turns out of the count: they were undone."""
         self.turns = max(0, self.turns - max(0, count))
         self._counted = False

@@ -28,7 +28,7 @@ _HEAD_BYTES: Final = 64 * 2**20
 """How far into a file its session_meta is looked for, and how long it may be."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class LedgerPart(msgspec.Struct, frozen=True):
     """A file, up to byte `end` (None: all of it)."""
 
     path: Path
@@ -41,7 +41,7 @@ class Ledger(msgspec.Struct, frozen=True):
     path: Path
     meta: SessionMeta
     head: Line
-    parts: tuple[Part, ...]
+    parts: tuple[LedgerPart, ...]
     """Own file first, then the inherited prefixes, nearest parent first."""
 
     @property
@@ -77,7 +77,7 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
         LedgerError: the file cannot be read, or its chain is damaged.
     """
     head, meta = read_head(path)
-    parts = [Part(path, None)]
+    parts = [LedgerPart(path, None)]
     seen = {path.resolve()}
     current = meta
     while (base := current.history_base) is not None:
@@ -92,7 +92,7 @@ def open_ledger(path: Path, homes: list[Path] | None = None) -> Ledger:
         if parent.resolve() in seen or len(parts) > _MAX_DEPTH or base.end_byte_offset < 0:
             raise LedgerError(f"{path} refers to itself through its parents.", hint="The file is damaged.")
         seen.add(parent.resolve())
-        parts.append(Part(parent, base.end_byte_offset))
+        parts.append(LedgerPart(parent, base.end_byte_offset))
         current = read_head(parent)[1]
     return Ledger(path, meta, head, tuple(parts))
 
@@ -158,7 +158,7 @@ def head_of(records: Iterator[reader.Record], path: Path) -> tuple[Line, Session
     )
 
 
-def forward(ledger: Ledger, log: SkipLog, meter: reader.Meter | None = None) -> Iterator[tuple[Part, Line]]:
+def forward(ledger: Ledger, log: SkipLog, meter: reader.Meter | None = None) -> Iterator[tuple[LedgerPart, Line]]:
     """Yield every line of the thread, inherited ones first, each with the part it stands in."""
     meter = meter or reader.Meter()
     for part in reversed(ledger.parts):
@@ -171,7 +171,7 @@ def forward(ledger: Ledger, log: SkipLog, meter: reader.Meter | None = None) -> 
         note_missing_tail(part, meter.bytes_read - before, log)
 
 
-def note_missing_tail(part: Part, size: int, log: SkipLog) -> None:
+def note_missing_tail(part: LedgerPart, size: int, log: SkipLog) -> None:
     """Report what a fork inherits from beyond the end of its parent's file, which is `size` bytes long."""
     if part.end is not None and size < part.end:
         log.add(Skipped(size, part.end - size, "missing_tail"))

@@ -16,7 +16,7 @@ from typing import Final
 from commonplace.protocol import rollout
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
-from commonplace.rollout.chain import Ledger, Part, SkipLog, note_missing_tail
+from commonplace.rollout.chain import Ledger, LedgerPart, SkipLog, note_missing_tail
 
 SLACK_BYTES: Final = 4 * 2**20
 """How far before a checkpoint settings of earlier turns are still looked for."""
@@ -52,13 +52,13 @@ class Tail:
                     self._rolled_back = self._rolled_back or _is_rollback(record)
                     yield record
 
-    def _backward(self, part: Part) -> Iterator[reader.Record]:
+    def _backward(self, part: LedgerPart) -> Iterator[reader.Record]:
         if part.end is not None:
             with contextlib.suppress(OSError):  # the reader says it better
                 note_missing_tail(part, part.path.stat().st_size, self.log)
         return reader.backward(part.path, end=part.end, meter=self._meter)
 
-    def _held(self, part: Part) -> Iterator[reader.Record]:
+    def _held(self, part: LedgerPart) -> Iterator[reader.Record]:
         """Yield a compressed part's newest records in reverse, holding a bounded number of bytes."""
         start = 0 if self._rolled_back else _newest_checkpoint(part)
         held: deque[reader.Record] = deque()
@@ -79,7 +79,7 @@ class Tail:
         return reversed(held)
 
 
-def _newest_checkpoint(part: Part) -> int:
+def _newest_checkpoint(part: LedgerPart) -> int:
     """Return where the newest checkpoint that no rollback follows stands (0 if there is none)."""
     start = 0
     for record in reader.forward(part.path, end=part.end):

@@ -16,14 +16,14 @@ from commonplace.errors import BadInput
 from commonplace.protocol import events
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import blobs, chain, layout, reader
-from commonplace.rollout.chain import Ledger, Part, SkipLog
+from commonplace.rollout.chain import Ledger, LedgerPart, SkipLog
 from commonplace.rollout.fold import LedgerFold
 
 
 class Cut(msgspec.Struct, frozen=True):
     """A place in a thread: before byte `offset` of one of its parts."""
 
-    part: Part
+    part: LedgerPart
     offset: int
     ordinal: int | None
     """The ordinal that the next line would have, in paginated threads."""
@@ -49,7 +49,7 @@ def end_of(ledger: Ledger) -> Cut:
     return _cut(part, min(end, part.path.stat().st_size), ordinal)
 
 
-def _cut(part: Part, offset: int, last_ordinal: int | None) -> Cut:
+def _cut(part: LedgerPart, offset: int, last_ordinal: int | None) -> Cut:
     return Cut(part, offset, None if last_ordinal is None else last_ordinal + 1)
 
 
@@ -69,19 +69,19 @@ def after_turn(ledger: Ledger, turn: str) -> Cut:
     return cuts[place + 1].cut if place + 1 < len(cuts) else end_of(ledger)
 
 
-class _Start(msgspec.Struct, frozen=True):
+class _TurnStart(msgspec.Struct, frozen=True):
     cut: Cut
     turn_id: str | None
 
 
-def _find_turn(starts: list[_Start], turn: str) -> int | None:
+def _find_turn(starts: list[_TurnStart], turn: str) -> int | None:
     if turn.isdecimal() and len(turn) < 10:
         number = int(turn)
         return number - 1 if 1 <= number <= len(starts) else None
     return next((place for place, start in enumerate(starts) if start.turn_id == turn), None)
 
 
-def _turn_starts(ledger: Ledger) -> Iterator[_Start]:
+def _turn_starts(ledger: Ledger) -> Iterator[_TurnStart]:
     """Return where each user turn that was not rolled back begins."""
     fold = _StartsFold()
     for part, line in chain.forward(ledger, SkipLog()):
@@ -95,11 +95,11 @@ class _StartsFold(LedgerFold):
 
     def __init__(self) -> None:
         super().__init__()
-        self.starts: list[_Start] = []
-        self._opened: _Start | None = None
+        self.starts: list[_TurnStart] = []
+        self._opened: _TurnStart | None = None
 
     def turn_started(self, line: Line) -> None:
-        self._opened = _Start(self.here, events.event(line.payload).turn_id)
+        self._opened = _TurnStart(self.here, events.event(line.payload).turn_id)
 
     def turn_ended(self, line: Line, *, aborted: bool) -> None:
         self._opened = None
@@ -111,7 +111,7 @@ class _StartsFold(LedgerFold):
         before = self.turn
         super().see(line)
         if self.turn > before:
-            self.starts.append(self._opened or _Start(self.here, None))
+            self.starts.append(self._opened or _TurnStart(self.here, None))
 
 
 def reference_meta(meta: dict[str, Any], ledger: Ledger, cut: Cut) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _until(ledger: Ledger, cut: Cut) -> Ledger:
     return Ledger(ledger.path, ledger.meta, ledger.head, ledger.parts[place:])
 
 
-def _before(lines: Iterable[tuple[Part, Line]], cut: Cut) -> Iterator[Line]:
+def _before(lines: Iterable[tuple[LedgerPart, Line]], cut: Cut) -> Iterator[Line]:
     for part, line in lines:
         if part == cut.part and line.offset >= cut.offset:
             return

@@ -39,7 +39,7 @@ _BATCH_LINES: Final = 4096
 _LAST_ORDINAL: Final = 2**64 - 1
 
 
-class Options(msgspec.Struct, frozen=True):
+class RecorderOptions(msgspec.Struct, frozen=True):
     """What a recorder needs besides its thread."""
 
     home: Path
@@ -71,7 +71,9 @@ class _Barrier(msgspec.Struct):
 class Recorder:
     """Appends to one thread; make one with `create` or `resume`, end it with `close`."""
 
-    def __init__(self, thread_id: str, path: Path, options: Options, *, ordinal: int | None, exists: bool) -> None:
+    def __init__(
+        self, thread_id: str, path: Path, options: RecorderOptions, *, ordinal: int | None, exists: bool
+    ) -> None:
         self.thread_id = thread_id
         self.path = path
         self._options = options
@@ -91,7 +93,7 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name=f"recorder-{thread_id[:8]}", daemon=True)
 
     @classmethod
-    async def create(cls, path: Path, meta: dict[str, Any], options: Options) -> Recorder:
+    async def create(cls, path: Path, meta: dict[str, Any], options: RecorderOptions) -> Recorder:
         """Begin a thread; `meta` is the payload of its first line. No file is made yet.
 
         Raises:
@@ -107,7 +109,7 @@ class Recorder:
         return recorder
 
     @classmethod
-    async def resume(cls, path: Path, options: Options) -> Recorder:
+    async def resume(cls, path: Path, options: RecorderOptions) -> Recorder:
         """Go on with a thread that has a file; a torn last line is closed off first.
 
         Raises:
@@ -117,7 +119,7 @@ class Recorder:
         return await anyio.to_thread.run_sync(cls._resume, path, options)
 
     @classmethod
-    def _resume(cls, path: Path, options: Options) -> Recorder:
+    def _resume(cls, path: Path, options: RecorderOptions) -> Recorder:
         meta = chain.read_head(path)[1]
         recorder = cls(meta.id, path, options, ordinal=None, exists=True)
         recorder._lock.acquire()
@@ -238,7 +240,9 @@ class Recorder:
                 self._serve(barrier)
 
     def _has_work(self) -> bool:
-        """Between barriers, write in the background; after a failure wait for the next barrier."""
+        """Say whether there is something to write: between barriers anything queued, after a failure only the next
+        barrier.
+        """
         return bool(self._barriers) or (bool(self._queue) and self._appender.is_open and not self._failed)
 
     def _attempt(self, action: Callable[[], None]) -> Exception | None:

@@ -105,7 +105,9 @@ class Surveyor(LedgerFold):
             self._token_count = line.payload
 
     def wants_item(self, line: Line) -> bool:
-        """Most items are calls and outputs; a look for the only words a boundary can hold spares decoding them."""
+        """Say whether an item must be decoded: most are calls and outputs, and only a few words can mark a turn's
+        boundary.
+        """
         raw = bytes(line.payload)
         if _is_external(raw):
             self.survey.external_at = line.timestamp or ""
@@ -127,12 +129,12 @@ def _is_external(raw: bytes) -> bool:
         return False
 
 
-class _Note(msgspec.Struct):
+class _TitleLine(msgspec.Struct):
     kind: str = ""
     title: str | None = None
 
 
-_note = msgspec.json.Decoder(_Note)
+_note = msgspec.json.Decoder(_TitleLine)
 
 
 def _title(payload: msgspec.Raw) -> str | None:

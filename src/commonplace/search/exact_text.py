@@ -30,7 +30,7 @@ _SPILLED: Final = b'"blob":['
 _LARGEST_BLOB: Final = 256 * 2**20
 
 
-class Match(msgspec.Struct):
+class TextMatch(msgspec.Struct):
     """A text that holds what was looked for."""
 
     offset: int
@@ -85,7 +85,7 @@ def _pattern(forms: list[str], *, ignore_case: bool) -> Callable[[bytes, int], i
     return find
 
 
-def search(path: Path, needle: Needle, store: BlobStore | None = None) -> Iterator[Match]:
+def search(path: Path, needle: Needle, store: BlobStore | None = None) -> Iterator[TextMatch]:
     """Yield the texts of a session file that hold what is looked for, in their order.
 
     Raises:
@@ -128,7 +128,7 @@ def _whole_lines(data: bytes, begin: int, needle: Needle) -> Iterator[Line]:
         spilled = data.find(_SPILLED, place) if 0 <= spilled < place else spilled
 
 
-def _in_line(line: Line, needle: Needle, store: BlobStore | None) -> Match | None:
+def _in_line(line: Line, needle: Needle, store: BlobStore | None) -> TextMatch | None:
     try:
         told = _texts(line)
     except (msgspec.DecodeError, RecursionError):
@@ -144,11 +144,11 @@ def _in_line(line: Line, needle: Needle, store: BlobStore | None) -> Match | Non
     return None
 
 
-def _match(line: Line, role: str, text: str, at: int) -> Match:
+def _match(line: Line, role: str, text: str, at: int) -> TextMatch:
     begin, end = max(0, at - _BEFORE), at + _AFTER
     shown = ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")
     origin = line.source()
-    return Match(line.offset, role, shown, line.timestamp, (origin.id if origin is not None else "") or None)
+    return TextMatch(line.offset, role, shown, line.timestamp, (origin.id if origin is not None else "") or None)
 
 
 def _blob(store: BlobStore, sha256: str, size: int, needle: Needle) -> str | None:
@@ -204,7 +204,7 @@ def _strings(text: str | bytes) -> list[str]:
     return found
 
 
-def number_turns(path: Path, matches: list[Match], inherited: int = 0) -> None:
+def number_turns(path: Path, matches: list[TextMatch], inherited: int = 0) -> None:
     """Tell of each match in which turn of its thread it stands."""
     wanted = {match.offset: match for match in matches}
     fold = LedgerFold(inherited)

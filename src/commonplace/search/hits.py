@@ -15,10 +15,10 @@ from msgspec import UNSET, UnsetType
 
 from commonplace.protocol.ids import parse_time
 from commonplace.search import passages
-from commonplace.search.exact_text import Match
-from commonplace.search.passages import Said
-from commonplace.search.rank.score import Ranked
-from commonplace.search.rank.segments import Index
+from commonplace.search.exact_text import TextMatch
+from commonplace.search.passages import SearchableMessage
+from commonplace.search.rank.score import RankedPassages
+from commonplace.search.rank.segments import SegmentIndex
 from commonplace.state.database import Row
 
 Clean = Callable[[str], str]
@@ -61,7 +61,7 @@ ScoredHit = tuple[RankedPassage, Hit]
 """A hit, and how it was found."""
 
 
-def chosen(index: Index, ranked: Ranked, limit: int) -> list[RankedPassage]:
+def choose_passages(index: SegmentIndex, ranked: RankedPassages, limit: int) -> list[RankedPassage]:
     """Return the best passages; of copies of one message, as forks have them, only the first."""
     found: list[RankedPassage] = []
     seen: dict[int, int] = {}
@@ -75,7 +75,9 @@ def chosen(index: Index, ranked: Ranked, limit: int) -> list[RankedPassage]:
     return found
 
 
-def of_sessions(index: Index, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean) -> list[ScoredHit]:
+def of_sessions(
+    index: SegmentIndex, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
+) -> list[ScoredHit]:
     """Read what was said, and what was answered."""
     wanted: dict[str, set[int]] = {}
     replies = {each.number: reply_of(index, each.number) for each in found}
@@ -90,11 +92,11 @@ def of_sessions(index: Index, found: list[RankedPassage], rows: Mapping[str, Row
 
 
 def _session(
-    index: Index,
+    index: SegmentIndex,
     each: RankedPassage,
     reply: int | None,
     rows: Mapping[str, Row],
-    said: Mapping[str, Mapping[int, Said]],
+    said: Mapping[str, Mapping[int, SearchableMessage]],
     clean: Clean,
 ) -> Hit | None:
     row = rows.get(index.document(each.number).id)
@@ -119,7 +121,7 @@ def _session(
     )
 
 
-def reply_of(index: Index, number: int) -> int | None:
+def reply_of(index: SegmentIndex, number: int) -> int | None:
     """Return the message that answers one: the last that an assistant says to it, or what the next person says."""
     if not index.is_user[number]:
         return None
@@ -141,7 +143,7 @@ def is_new(time: str | None, since_s: int | None) -> bool:
     return moment is None or since_s is None or moment.timestamp() >= since_s
 
 
-def of_match(row: Row, match: Match, clean: Clean) -> Hit:
+def of_match(row: Row, match: TextMatch, clean: Clean) -> Hit:
     """Return the hit of an exact match."""
     return Hit(
         thread_id=row["thread_id"],
@@ -156,7 +158,7 @@ def of_match(row: Row, match: Match, clean: Clean) -> Hit:
     )
 
 
-def merged(*shelves: list[ScoredHit]) -> list[Hit]:
+def merge_hits(*shelves: list[ScoredHit]) -> list[Hit]:
     """Put the hits of several shelves in one order: by how much of the question each covers, and its own place."""
     valued: list[tuple[float, Hit]] = []
     for found in shelves:

@@ -19,10 +19,10 @@ from commonplace.search.rank import analysis, merge
 from commonplace.search.rank.analysis import Analyser
 from commonplace.search.rank.build import Builder, Passage
 from commonplace.search.rank.segment import Segment, unpack_facts
-from commonplace.search.rank.segments import Index, Opened
+from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 from commonplace.state import postings
 from commonplace.state.database import Database, Transaction
-from commonplace.state.postings import Packed, Shelf, Stamp
+from commonplace.state.postings import DocumentStamp, Shelf, StoredSegment
 
 Progress = Callable[[int, int], None]
 _PIECE_DOCUMENTS: Final = 2_000
@@ -32,13 +32,13 @@ _TRIES: Final = 4
 class NewDocument(msgspec.Struct):
     """A document to take in: its name, its state, and how to read it."""
 
-    stamp: Stamp
+    stamp: DocumentStamp
     read: Callable[[], Iterable[Passage]]
     place: str = ""
     kind: str = ""
 
 
-async def take_in(
+async def add_documents(
     database: Database, root: str, shelf: Shelf, items: list[NewDocument], progress: Progress | None = None
 ) -> int:
     """Take documents in, piece by piece; return how many passages they have."""
@@ -56,13 +56,13 @@ async def take_in(
             progress(done, len(items))
         if analyser.is_full():
             analyser = Analyser()
-        await tidy(database, root, shelf)
+        await merge_segments(database, root, shelf)
     return passages
 
 
-def _fill(builder: Builder, items: Iterator[NewDocument]) -> list[Stamp]:
+def _fill(builder: Builder, items: Iterator[NewDocument]) -> list[DocumentStamp]:
     """Read documents until there are enough for a segment; one that cannot be read is taken in as empty."""
-    stamps: list[Stamp] = []
+    stamps: list[DocumentStamp] = []
     for item in items:
         builder.add(item.stamp.document, item.place, _readable(item), item.kind)
         stamps.append(item.stamp)
@@ -78,11 +78,11 @@ def _readable(item: NewDocument) -> Iterator[Passage]:
         return
 
 
-def _packed(made: Segment) -> Packed:
-    return Packed(analysis.VERSION, made.passages, made.bits, made.facts, made.buckets)
+def _packed(made: Segment) -> StoredSegment:
+    return StoredSegment(analysis.VERSION, made.passages, made.bits, made.facts, made.buckets)
 
 
-async def tidy(database: Database, root: str, shelf: Shelf) -> None:
+async def merge_segments(database: Database, root: str, shelf: Shelf) -> None:
     """Merge segments until there are few, and let what is mostly gone go."""
     while True:
         rows = await database.read(lambda tx: postings.sizes(tx, root, shelf))
@@ -112,10 +112,12 @@ async def _merge(database: Database, root: str, shelf: Shelf, chosen: list[str])
     return await database.write(lambda tx: postings.replace(tx, root, shelf, _packed(made), moved, gone))
 
 
-def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None) -> list[Opened]:
+def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None) -> list[OpenSegment]:
     gone = postings.dropped(tx, root, shelf)
     return [
-        Opened(row["segment_id"], row["bits"], unpack_facts(row["facts"]), gone.get(row["segment_id"], frozenset()))
+        OpenSegment(
+            row["segment_id"], row["bits"], unpack_facts(row["facts"]), gone.get(row["segment_id"], frozenset())
+        )
         for row in postings.segments(tx, root, shelf, analysis.VERSION)
         if names is None or row["segment_id"] in names
     ]
@@ -125,7 +127,7 @@ class OpenIndex(msgspec.Struct):
     """A shelf as it was at a generation."""
 
     generation: int
-    index: Index
+    index: SegmentIndex
 
 
 class SearchIndex:
@@ -143,22 +145,22 @@ class SearchIndex:
         if known is not None and known.generation == generation:
             return known
 
-        def load(tx: Transaction) -> tuple[int, list[Opened]]:
+        def load(tx: Transaction) -> tuple[int, list[OpenSegment]]:
             return postings.generation(tx, self._root, shelf), _open_some(tx, self._root, shelf, None)
 
         generation, opened = await self._database.read(load)
-        found = OpenIndex(generation, Index(opened, known.index if known else None))
+        found = OpenIndex(generation, SegmentIndex(opened, known.index if known else None))
         self._open[shelf] = found
         return found
 
-    async def ready(self, shelf: Shelf, question: str) -> OpenIndex:
+    async def open_for_query(self, shelf: Shelf, question: str) -> OpenIndex:
         """Return a shelf as it is now, with the postings of a question's terms at hand."""
         keys = list(analysis.query_terms(question).values())
         opened = await self.open(shelf)
         for _ in range(_TRIES):
-            wanted = opened.index.wants(keys)
+            wanted = opened.index.missing_buckets(keys)
             found = await self._database.read(lambda tx, wanted=wanted: postings.buckets(tx, wanted)) if wanted else {}
-            opened.index.hold(found)
+            opened.index.cache_buckets(found)
             if len(found) == len(wanted):
                 break
             opened = await self.open(shelf)  # somebody merged segments meanwhile

@@ -27,7 +27,7 @@ MONTHS: Final = (
 )  # fmt: skip
 
 
-class Said(msgspec.Struct):
+class SearchableMessage(msgspec.Struct):
     """A message as it is searched and shown."""
 
     role: str
@@ -64,7 +64,7 @@ class _PassageFold(LedgerFold):
         return kind_of(line.payload) in ("message", "agent_message")
 
     def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:
-        words = _said(view, line)
+        words = _message_of(view, line)
         if words is None:
             return
         moment = parse_time(line.timestamp) if line.timestamp else None
@@ -88,17 +88,17 @@ def inherited_turns(path: Path) -> int:
     return fold.turn
 
 
-def said(line: Line) -> Said | None:
+def message_in_line(line: Line) -> SearchableMessage | None:
     """Return what a line of a ledger says; None if nobody says anything in it."""
     if line.type != "response_item":
         return None
     try:
-        return _said(items.view(line.payload), line)
+        return _message_of(items.view(line.payload), line)
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _said(view: items.View, line: Line) -> Said | None:
+def _message_of(view: items.View, line: Line) -> SearchableMessage | None:
     if not isinstance(view, items.Message):
         return None
     origin = line.source()
@@ -114,24 +114,24 @@ def _said(view: items.View, line: Line) -> Said | None:
         return None
     speaker = (origin.name if origin is not None else None) or ""
     source_id = (origin.id if origin is not None else "") or None
-    return Said(view.role, text, speaker, source_id, line.timestamp)
+    return SearchableMessage(view.role, text, speaker, source_id, line.timestamp)
 
 
-def read(path: Path, offsets: Sequence[int]) -> dict[int, Said]:
+def read(path: Path, offsets: Sequence[int]) -> dict[int, SearchableMessage]:
     """Return what is said in the lines that begin at some bytes of a session file; what is not there is left out."""
-    found: dict[int, Said] = {}
+    found: dict[int, SearchableMessage] = {}
     try:
         if reader.is_compressed(path):
             wanted = set(offsets)
             for line in reader.forward(path):
-                if line.offset in wanted and isinstance(line, Line) and (words := said(line)) is not None:
+                if line.offset in wanted and isinstance(line, Line) and (words := message_in_line(line)) is not None:
                     found[line.offset] = words
                 if line.offset >= max(offsets):
                     break
             return found
         for offset in sorted(set(offsets)):
             line = next(iter(reader.forward(path, start=offset)), None)
-            if isinstance(line, Line) and (words := said(line)) is not None:
+            if isinstance(line, Line) and (words := message_in_line(line)) is not None:
                 found[offset] = words
     except (CommonplaceError, OSError):
         return found

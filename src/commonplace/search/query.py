@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
+from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, RerankWeights
 
 LIMIT: Final = 10
 """How many hits a question gets unless told otherwise."""
@@ -42,7 +42,7 @@ class Query(msgspec.Struct, frozen=True):
             raise BadInput(f"{self.limit} hits cannot be asked for.", hint=f"Use a limit from 1 to {MOST}.")
 
 
-def ranking(query: Query) -> tuple[Recipe, Weights]:
+def ranking(query: Query) -> tuple[Recipe, RerankWeights]:
     """Return the recipe of the ranking, with the role weight that was asked for."""
     if query.assistant is None:
         return RECIPE, WEIGHTS

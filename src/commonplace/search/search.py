@@ -22,7 +22,7 @@ from commonplace.search.query import Query, ranking
 from commonplace.search.rank import score
 from commonplace.search.rank.recipe import LINES, WEIGHTS, Recipe
 from commonplace.search.rank.segment import Document, Numbers
-from commonplace.search.rank.segments import Index
+from commonplace.search.rank.segments import SegmentIndex
 from commonplace.state import postings
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.home import Home
@@ -71,7 +71,7 @@ class Search:
         database = await self._home.database()
         if self._index is None or self._indexed is not database:  # a database that failed was replaced
             self._index, self._indexed = SearchIndex(database, self._home.key), database
-        return await self._index.ready(collection, query.query)
+        return await self._index.open_for_query(collection, query.query)
 
     async def rank(
         self,
@@ -92,7 +92,7 @@ class Search:
 
         def work() -> list[RankedPassage]:
             ranked = score.rank(index, query.query, limit=more, mask=mask, recipe=recipe, weights=weights, prior=prior)
-            return hits.chosen(index, ranked, query.limit)
+            return hits.choose_passages(index, ranked, query.limit)
 
         return await anyio.to_thread.run_sync(work)
 
@@ -149,7 +149,7 @@ class Search:
         return _clean if mask is None else lambda text: mask(_clean(text))
 
 
-def documents_where(index: Index, wanted: Callable[[Document], bool]) -> Numbers:
+def documents_where(index: SegmentIndex, wanted: Callable[[Document], bool]) -> Numbers:
     """Return a mask of the passages whose documents are wanted."""
     return index.passages_of(place for place, each in enumerate(index.documents) if wanted(each))
 

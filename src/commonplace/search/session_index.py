@@ -13,7 +13,7 @@ from commonplace.search.rank import analysis
 from commonplace.state import postings
 from commonplace.state.database import Row, Transaction
 from commonplace.state.home import Home
-from commonplace.state.postings import Shelf, Stamp
+from commonplace.state.postings import DocumentStamp, Shelf
 
 _LARGE: Final = 8 * 2**20
 _GROWTH: Final = 1.25
@@ -36,9 +36,9 @@ async def refresh(home: Home, progress: Progress | None = None) -> int:
         stale, gone, _ = await database.read(look)
     if gone:
         await database.write(lambda tx: postings.drop(tx, root, "sessions", gone))
-        await index.tidy(database, root, "sessions")
+        await index.merge_segments(database, root, "sessions")
     if stale:
-        await index.take_in(database, root, "sessions", [_session(row) for row in stale], progress)
+        await index.add_documents(database, root, "sessions", [_session(row) for row in stale], progress)
     return len(stale)
 
 
@@ -55,4 +55,4 @@ def _is_due(row: Row, now_ns: int) -> bool:
 
 def _session(row: Row) -> NewDocument:
     read = partial(passages.of_session, Path(row["path"]), dated=row["source"] == TRANSCRIPT)
-    return NewDocument(Stamp(row["thread_id"], row["size"], row["mtime_ns"]), read)
+    return NewDocument(DocumentStamp(row["thread_id"], row["size"], row["mtime_ns"]), read)

@@ -15,7 +15,7 @@ from commonplace.search.query import Query, ranking
 from commonplace.search.rank import analysis, score
 from commonplace.search.rank.build import Builder
 from commonplace.search.rank.segment import unpack_facts
-from commonplace.search.rank.segments import Index, Opened
+from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 from commonplace.sessions.open_thread import OpenThread, read_thread
 from commonplace.sessions.resolve import resolve
 from commonplace.state.home import Home
@@ -51,14 +51,14 @@ def _ranked(ledger: Ledger, query: Query, clean: Clean) -> list[Hit]:
     builder = Builder()
     builder.add(ledger.thread_id, str(ledger.path), passages.of_session(ledger.path))
     made = builder.segment()
-    index = Index([Opened("", made.bits, unpack_facts(made.facts))])
-    wanted = index.wants(list(analysis.query_terms(query.query).values()))
-    index.hold({place: made.buckets[place[1]] for place in wanted})
+    index = SegmentIndex([OpenSegment("", made.bits, unpack_facts(made.facts))])
+    wanted = index.missing_buckets(list(analysis.query_terms(query.query).values()))
+    index.cache_buckets({place: made.buckets[place[1]] for place in wanted})
     mask = None if query.since_s is None else index.seconds >= query.since_s
     recipe, weights = ranking(query)
     best = score.rank(index, query.query, limit=query.limit, mask=mask, recipe=recipe, weights=weights)
     row = {"thread_id": ledger.thread_id, "path": str(ledger.path), "project": ledger.meta.project()}
-    found = hits.of_sessions(index, hits.chosen(index, best, query.limit), {ledger.thread_id: row}, clean)
+    found = hits.of_sessions(index, hits.choose_passages(index, best, query.limit), {ledger.thread_id: row}, clean)
     return [hit for _, hit in found]
 
 

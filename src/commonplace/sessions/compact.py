@@ -6,7 +6,6 @@ can come back.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -14,21 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from commonplace.context import compaction
-from commonplace.context.compaction import Compacted, Options
+from commonplace.context.compaction import CompactionLimits, CompactionResult
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
-from commonplace.context.digest.ledger_tally import tallied
-from commonplace.context.reconstruct import Window, reconstruct
+from commonplace.context.digest.ledger_tally import tally_ledger
+from commonplace.context.reconstruct import WindowIdentity, reconstruct
 from commonplace.models import choose, connect, instructions
-from commonplace.protocol.ids import uuid7
+from commonplace.protocol.ids import new_id
 from commonplace.protocol.rollout import OWN_TYPE
 from commonplace.rollout import blobs
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger
 from commonplace.rollout.checkpoint import Tail
-from commonplace.rollout.recorder import Options as Recording
-from commonplace.rollout.recorder import Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -68,11 +66,11 @@ class CompactionRequest(msgspec.Struct, frozen=True):
         return CompactionRequest(self.window, target, digest, self.model)
 
 
-class _Read(msgspec.Struct):
+class _CompactionState(msgspec.Struct):
     """A thread as compaction needs it."""
 
-    made: Compacted
-    window: Window
+    made: CompactionResult
+    window: WindowIdentity
 
 
 @asynccontextmanager
@@ -107,10 +105,10 @@ async def write(
     ledger: Ledger,
     store: BlobStore,
     request: CompactionRequest,
-    recording: Recording,
+    recording: RecorderOptions,
     by: Summariser | None = None,
 ) -> CompactionReport:
-    """Compact a thread of ours: the ledger gets the new history and how much of what it will need that keeps."""
+    """Compact a thread of ours: append the new history and its score to the ledger, and return the report."""
     read = await _compacted(ledger, store, request, by)
     made = read.made
     if made.status == "unchanged":
@@ -124,29 +122,31 @@ async def write(
     return _report(made)
 
 
-def _payload(made: Compacted, window: Window, now: datetime) -> dict[str, Any]:
+def _payload(made: CompactionResult, window: WindowIdentity, now: datetime) -> dict[str, Any]:
     return {
         "message": made.message,
         "replacement_history": [msgspec.json.decode(raw) for raw in made.items],
         "window_number": window.number + 1,
         "first_window_id": window.first_id or window.id,
         "previous_window_id": window.id,
-        "window_id": uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10)),
+        "window_id": new_id(now),
         "resume_metadata": {},
     }
 
 
-async def _compacted(ledger: Ledger, store: BlobStore, request: CompactionRequest, by: Summariser | None) -> _Read:
+async def _compacted(
+    ledger: Ledger, store: BlobStore, request: CompactionRequest, by: Summariser | None
+) -> _CompactionState:
     tail = Tail(ledger)
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
-    tally, noted = tallied(ledger)
+    tally, noted = tally_ledger(ledger)
     target = compaction.TARGET_PERCENT if request.target is None else request.target
     digest = compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
-    options = Options(request.window or noted or WINDOW, target, digest)
-    return _Read(await compaction.compact(found.history.entries, tally, options, by), found.window)
+    options = CompactionLimits(request.window or noted or WINDOW, target, digest)
+    return _CompactionState(await compaction.compact(found.history.entries, tally, options, by), found.window)
 
 
-def _report(made: Compacted) -> CompactionReport:
+def _report(made: CompactionResult) -> CompactionReport:
     kept = [msgspec.Raw(raw) for raw in made.items]
     return CompactionReport(
         made.status,

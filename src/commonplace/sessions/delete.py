@@ -19,7 +19,7 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import Ledger
 from commonplace.sessions import index
 from commonplace.sessions.open_thread import open_head
-from commonplace.sessions.resolve import Target, resolve
+from commonplace.sessions.resolve import SessionFile, resolve
 from commonplace.state import outputs
 from commonplace.state.home import Home
 from commonplace.state.threads import ThreadIndex
@@ -52,7 +52,7 @@ async def delete(home: Home, thread: str, elsewhere: Path | None, delete_files: 
     await _refuse_if_forked(threads, ledger.thread_id, files)
     gone: list[Path] = []
     if ledger.meta.imported is not None:
-        await _bury(home, ledger.thread_id)
+        await _write_tombstone(home, ledger.thread_id)
         for child in await anyio.to_thread.run_sync(_sub_agents, home, ledger):
             gone.extend(await _remove(home, child, None, delete_files))
     gone.extend(await _remove(home, ledger.thread_id, files, delete_files))
@@ -92,17 +92,17 @@ async def _remove(home: Home, thread_id: str, files: list[Path] | None, delete_f
     return files
 
 
-async def _release(home: Home, target: Target) -> dict[str, Any]:
+async def _release(home: Home, target: SessionFile) -> dict[str, Any]:
     """Stop listing a thread whose file is another program's, and forget what it taught."""
     thread_id = (await open_head(target)).thread_id
     await _forget_outputs(home, thread_id)
-    await _bury(home, thread_id)
+    await _write_tombstone(home, thread_id)
     await anyio.to_thread.run_sync(thread_names.remove, home.path, thread_id)
     await (await home.index()).let_go(home.path, target.path, "deleted")
     return {"thread_id": thread_id, "deleted": [], "kept": str(target.path)}
 
 
-async def _bury(home: Home, thread_id: str) -> None:
+async def _write_tombstone(home: Home, thread_id: str) -> None:
     """Write a tombstone, so that another agent's session does not come back with the next import."""
     moment = wire_time(home.now())
     await anyio.to_thread.run_sync(lambda: decisions.append(home.path, "tombstone", moment, thread_id=thread_id))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,13 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.protocol import rollout
-from commonplace.protocol.ids import uuid7, wire_time
+from commonplace.protocol.ids import new_id, wire_time
 from commonplace.rollout import blobs, layout
 from commonplace.rollout import fork as forking
 from commonplace.rollout.chain import Ledger, SkipLog
 from commonplace.rollout.fork import Cut
 from commonplace.rollout.private_folders import make_private
-from commonplace.rollout.recorder import Options, Recorder
+from commonplace.rollout.recorder import Recorder, RecorderOptions
 from commonplace.version import __version__
 
 ORIGINATOR = "commonplace"
@@ -34,7 +33,7 @@ _DROPPED_KEYS = frozenset(
 
 
 async def fork(
-    ledger: Ledger, options: Options, store: blobs.BlobStore, *, copy: bool, at: str | None
+    ledger: Ledger, options: RecorderOptions, store: blobs.BlobStore, *, copy: bool, at: str | None
 ) -> tuple[str, Path]:
     """Make the fork; return its id and file.
 
@@ -44,7 +43,7 @@ async def fork(
     """
     cut = await anyio.to_thread.run_sync(lambda: forking.after_turn(ledger, at) if at else forking.end_of(ledger))
     now = options.now()
-    thread_id = uuid7(int(now.timestamp() * 1000), secrets.token_bytes(10))
+    thread_id = new_id(now)
     path = layout.new_path(options.home, now, thread_id)
     meta = _meta(ledger, thread_id, wire_time(now))
     if copy:

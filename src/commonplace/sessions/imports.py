@@ -20,11 +20,11 @@ import msgspec
 
 from commonplace.errors import BadInput, StateError
 from commonplace.importers import codex, sources
-from commonplace.importers.converter import Head
-from commonplace.importers.forks import Origins
-from commonplace.importers.ledger_writer import Place
-from commonplace.importers.run import Import, ImportOutcome, Noted
-from commonplace.importers.session_citations import Answer
+from commonplace.importers.converter import SessionHead
+from commonplace.importers.forks import OriginIndex
+from commonplace.importers.ledger_writer import LedgerDestination
+from commonplace.importers.run import ImportedBatch, ImportOutcome, SourceImport
+from commonplace.importers.session_citations import CitingAnswer
 from commonplace.projects import assignment, scope
 from commonplace.projects.identity import Repositories
 from commonplace.protocol.ids import wire_time
@@ -32,7 +32,7 @@ from commonplace.rollout import decisions, layout, locks
 from commonplace.state import import_files, usage
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
-from commonplace.state.import_files import Imported
+from commonplace.state.import_files import ImportedFile
 from commonplace.state.threads import Progress
 
 LOCK = "imports"
@@ -54,7 +54,7 @@ def choose(name: str | None, paths: list[Path], environment: Mapping[str, str]) 
     """
     if not paths:
         names = [name] if name else list(sources.NAMES)
-        usual = [(each, place) for each in names if (place := sources.usual(each, environment)) is not None]
+        usual = [(each, place) for each in names if (place := sources.default_folder(each, environment)) is not None]
         found = [(each, place) for each, place in usual if place.is_dir()]
         if not found:
             looked = ", ".join(str(place) for _, place in usual) or "no usual place"
@@ -75,7 +75,7 @@ def choose(name: str | None, paths: list[Path], environment: Mapping[str, str]) 
 class CountCitations(Protocol):
     """Counts the entries that imported answers cite by their lines."""
 
-    async def __call__(self, answers: Sequence[Answer], oldest_ns: int) -> None:
+    async def __call__(self, answers: Sequence[CitingAnswer], oldest_ns: int) -> None:
         """Count them; `oldest_ns` is when the oldest of their files was written."""
         ...
 
@@ -119,9 +119,9 @@ class Importer:
         known = await self._steadily(self._known)
         files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
         sync = (lambda: None) if self._home.settings.fsync == "never" else os.sync
-        running = Import(outcome, sources.converter(name), self._place(known), known, sync)
+        running = SourceImport(outcome, sources.converter(name), self._place(known), known, sync)
 
-        def note(noted: Noted) -> None:
+        def note(noted: ImportedBatch) -> None:
             anyio.from_thread.run(self._note, noted)
 
         stop = threading.Event()
@@ -129,13 +129,13 @@ class Importer:
         warnings.extend(running.warnings)
         return outcome
 
-    async def _known(self) -> dict[str, Imported]:
+    async def _known(self) -> dict[str, ImportedFile]:
         """Return what earlier imports noted, but not what settings or decisions left out: those may have changed."""
         database = await self._home.database()
         await database.write(lambda tx: import_files.forget_left_out(tx, self._home.key))
         return await database.read(lambda tx: import_files.read(tx, self._home.key))
 
-    async def _note(self, noted: Noted) -> None:
+    async def _note(self, noted: ImportedBatch) -> None:
         """Note what became of some files; without a database they are read again next time."""
         try:
             database = await self._home.database()
@@ -146,16 +146,16 @@ class Importer:
         if answers := [each for each in noted.cited if each.places]:
             await self._count_citations(answers, min(row.mtime_ns for row in noted.rows))
 
-    def _place(self, known: dict[str, Imported]) -> Place:
+    def _place(self, known: dict[str, ImportedFile]) -> LedgerDestination:
         settings = self._home.settings
-        origins = Origins()
+        origins = OriginIndex()
         owners: dict[str, str] = {}
         for row in known.values():
             if row.thread_id and row.ledger:
                 owners[row.thread_id] = row.path
                 origins.note(row.thread_id, Path(row.ledger), row.first_record, row.first_answer)
         look = Repositories()
-        return Place(
+        return LedgerDestination(
             home=settings.home,
             now=settings.now,
             bound=settings.blob_bytes,
@@ -166,11 +166,11 @@ class Importer:
             origins=origins,
         )
 
-    def _why_not(self, look: Repositories) -> Callable[[Head], str | None]:
+    def _why_not(self, look: Repositories) -> Callable[[SessionHead], str | None]:
         deleted = decisions.tombstones(self._home.path)
         patterns = self._home.settings.memory.exclude
 
-        def why_not(head: Head) -> str | None:
+        def why_not(head: SessionHead) -> str | None:
             if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):
                 return "deleted"
             project = (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
@@ -194,7 +194,7 @@ class Importer:
         known = await database.read(lambda tx: import_files.read(tx, home.key))
         citing = (await database.read(lambda tx: tx.query("outputs.count")))[0]["outputs"] > 0
         files = (file for file in layout.walk_any(place) if not layout.is_under(file.name, home.key))
-        noted = await anyio.to_thread.run_sync(lambda: codex.look(outcome, files, listed, known, citing=citing))
+        noted = await anyio.to_thread.run_sync(lambda: codex.count_files(outcome, files, listed, known, citing=citing))
         await database.write(lambda tx: _store(tx, home.key, noted, int(now.timestamp())))
         return outcome
 
@@ -218,7 +218,7 @@ async def _to_its_end(work: Callable[[], None], stop: threading.Event) -> None:
         raise
 
 
-def _store(tx: Transaction, root: str, noted: Noted, now: int) -> None:
+def _store(tx: Transaction, root: str, noted: ImportedBatch, now: int) -> None:
     import_files.note(tx, root, noted.rows)
     usage.record_outputs(tx, "cited", (thread for each in noted.cited for thread in each.threads), now=now)
 

@@ -18,17 +18,17 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import NotASession
 from commonplace.importers import converter, ledger_writer, sources
-from commonplace.importers.converter import Head
-from commonplace.importers.ledger_writer import Place
+from commonplace.importers.converter import SessionHead
+from commonplace.importers.ledger_writer import LedgerDestination
 from commonplace.protocol import rollout
 from commonplace.protocol.rollout import Skipped
 from commonplace.rollout import layout
 from commonplace.rollout.blobs import BlobStore
-from commonplace.rollout.chain import Ledger, Part, open_ledger, read_head
+from commonplace.rollout.chain import Ledger, LedgerPart, open_ledger, read_head
 from commonplace.rollout.chain_blobs import ChainStore
 from commonplace.rollout.private_folders import make_private
 from commonplace.rollout.sidechains import Sidechain
-from commonplace.sessions.resolve import Target
+from commonplace.sessions.resolve import SessionFile
 from commonplace.state.home import Home
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class OpenThread(msgspec.Struct):
     """Sub-agents, where those of the ledger's own folder are not the ones to show."""
 
 
-async def read_thread(home: Home, target: Target, elsewhere: Path | None, read: Callable[[OpenThread], T]) -> T:
+async def read_thread(home: Home, target: SessionFile, elsewhere: Path | None, read: Callable[[OpenThread], T]) -> T:
     """Open a thread in a worker thread, call `read` with it, and return what that returns."""
 
     def work() -> T:
@@ -55,7 +55,7 @@ async def read_thread(home: Home, target: Target, elsewhere: Path | None, read: 
     return await anyio.to_thread.run_sync(work)
 
 
-def open_thread(home: Home, target: Target, elsewhere: Path | None, stack: contextlib.ExitStack) -> OpenThread:
+def open_thread(home: Home, target: SessionFile, elsewhere: Path | None, stack: contextlib.ExitStack) -> OpenThread:
     """Open a thread, converting its file if another agent wrote it; `stack` removes what was made for that.
 
     Raises:
@@ -70,10 +70,10 @@ def open_thread(home: Home, target: Target, elsewhere: Path | None, stack: conte
     return OpenThread(ledger, ChainStore(blobs, ledger), "", [])
 
 
-async def open_head(target: Target) -> Ledger:
+async def open_head(target: SessionFile) -> Ledger:
     """Open only a thread's own file, for a thread that is about to go: what it inherits may be gone already."""
     head, meta = await anyio.to_thread.run_sync(read_head, target.path)
-    return Ledger(target.path, meta, head, (Part(target.path, None),))
+    return Ledger(target.path, meta, head, (LedgerPart(target.path, None),))
 
 
 @contextlib.contextmanager
@@ -86,7 +86,7 @@ def _converted(path: Path, source: str, settings: Settings) -> Generator[OpenThr
     """
     with tempfile.TemporaryDirectory(prefix="commonplace-") as folder:
         home = Path(folder)
-        place = Place(home, settings.now, settings.blob_bytes)
+        place = LedgerDestination(home, settings.now, settings.blob_bytes)
         written, skipped = ledger_writer.write(path, sources.converter(source), place)
         if written:
             own, inside = written[0].path, written[1:]
@@ -102,7 +102,7 @@ def _empty(path: Path, source: str, skipped: list[Skipped], home: Path) -> Path:
         raise NotASession(f"{path} is not a session file of {source}.", hint="Name a session file.", path=str(path))
     session = path.name.partition(".")[0]
     thread_id = converter.thread_id_for(source, session)
-    head = Head(source=source, thread_id=thread_id, session_id=session, started="", path=str(path))
+    head = SessionHead(source=source, thread_id=thread_id, session_id=session, started="", path=str(path))
     own = home / layout.SESSIONS / f"rollout-2000-01-01T00-00-00-{thread_id}.jsonl"
     make_private(own.parent)
     notes = [rollout.encode(note.type, note.value, timestamp="") for note in map(converter.skip_note, skipped)]
@@ -114,6 +114,6 @@ def _sub_agents(path: Path, source: str) -> Iterator[Sidechain]:
     """Yield the sub-agents that stand in files of their own."""
     look = getattr(sources.module(source), "sub_agents", None)
     for file in look(path) if look is not None else ():
-        head = next((found for found in sources.converter(source)(file) if isinstance(found, Head)), None)
+        head = next((found for found in sources.converter(source)(file) if isinstance(found, SessionHead)), None)
         if head is not None:
             yield Sidechain(head.thread_id, str(file))

@@ -17,7 +17,7 @@ from commonplace.state.home import Home
 from commonplace.state.threads import ambiguous
 
 
-class Target(msgspec.Struct, frozen=True):
+class SessionFile(msgspec.Struct, frozen=True):
     """A session file, the home it stands in, and whether it is ours to change."""
 
     path: Path
@@ -34,7 +34,7 @@ class Target(msgspec.Struct, frozen=True):
             )
 
 
-async def resolve(home: Home, text: str, elsewhere: Path | None = None) -> Target:
+async def resolve(home: Home, text: str, elsewhere: Path | None = None) -> SessionFile:
     """Return the file that a text names, in our home or in another.
 
     Raises:
@@ -89,11 +89,11 @@ def _find_by_file_name(home: Path, text: str) -> Path | None:
     return next((path for _, path in found.values()), None)
 
 
-def _target(home: Home, path: Path, place: Path | None) -> Target:
+def _target(home: Home, path: Path, place: Path | None) -> SessionFile:
     ours = home.path.resolve()
     folders = (ours / layout.SESSIONS, ours / layout.ARCHIVED)
     is_ours = any(folder in path.resolve().parents for folder in folders)
-    return Target(path, home.path if is_ours else place or path.parent, is_ours)
+    return SessionFile(path, home.path if is_ours else place or path.parent, is_ours)
 
 
 def _looks_like_path(text: str) -> bool:

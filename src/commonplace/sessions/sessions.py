@@ -25,7 +25,7 @@ from commonplace.sessions.compact import CompactionReport, CompactionRequest
 from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.sessions.inspection import Context, Shown, Verified
 from commonplace.sessions.open_thread import OpenThread, open_head, open_thread, read_thread
-from commonplace.sessions.resolve import Target, resolve
+from commonplace.sessions.resolve import SessionFile, resolve
 from commonplace.state.home import Home
 from commonplace.state.threads import Progress, Refreshed, ThreadIndex, ThreadPage
 
@@ -218,7 +218,7 @@ class Sessions:
         chosen = imports.choose(source, [*paths], self._home.environment)
         return await self._importer.run(chosen, progress)
 
-    async def _ours(self, thread: str, home: Path | None, action: str) -> Target:
+    async def _ours(self, thread: str, home: Path | None, action: str) -> SessionFile:
         target = await resolve(self._home, thread, home)
         target.must_be_ours(action)
         return target
@@ -234,7 +234,7 @@ class Sessions:
         current = next((path for path in moved if path.name == target.path.name), moved[-1])
         return {"thread_id": thread_id, "archived": to_archive, "path": str(current)}
 
-    async def _project(self, target: Target) -> str | None:
+    async def _project(self, target: SessionFile) -> str | None:
         """Return the project of a thread as the listing has it: others may know more than the thread noted itself."""
         if not self._home.has_index():
             return None

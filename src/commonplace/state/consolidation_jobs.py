@@ -11,7 +11,7 @@ from typing import Final
 
 from commonplace.state import jobs, usage
 from commonplace.state.database import Transaction
-from commonplace.state.jobs import CONSOLIDATION, RETRIES, RETRY_SECONDS, Claim, Outcome, Worker
+from commonplace.state.jobs import CONSOLIDATION, RETRIES, RETRY_SECONDS, Claim, ClaimRefusal, Worker
 from commonplace.state.usage import Limits
 
 LEASE_SECONDS: Final = 3_600
@@ -34,12 +34,12 @@ def claim(
     lease: int = LEASE_SECONDS,
     background: bool = True,
     limits: Limits | None = None,
-) -> Claim | Outcome:
+) -> Claim | ClaimRefusal:
     """Claim a root's consolidation; backoff and cooldown bind background starts only, a live lease binds everyone."""
     tx.serialise("claims")
     jobs.free_dead(tx, worker, now)
     if limits is not None and usage.is_spent(tx, CONSOLIDATION, limits, now=now):
-        return Outcome.BUDGET
+        return ClaimRefusal.BUDGET
     row = jobs.get(tx, CONSOLIDATION, root)
     values = {"kind": CONSOLIDATION, "job_key": root, "ownership_token": token, "now": now}
     values |= {"lease_until": now + lease, **worker.values()}
@@ -47,17 +47,17 @@ def claim(
         inserted = tx.execute(
             "jobs.insert_claim", retry_remaining=RETRIES, input_watermark=0, last_success_watermark=0, **values
         )
-        return Claim(CONSOLIDATION, root, token, 0) if inserted else Outcome.RUNNING
+        return Claim(CONSOLIDATION, root, token, 0) if inserted else ClaimRefusal.RUNNING
     if background and (row["retry_at"] or 0) > now:
-        return Outcome.BACKOFF
+        return ClaimRefusal.BACKOFF
     if jobs.is_running(row, now):
-        return Outcome.RUNNING
+        return ClaimRefusal.RUNNING
     finished = row["finished_at"]
     if background and row["last_error"] is None and finished is not None and finished > now - COOLDOWN_SECONDS:
-        return Outcome.COOLDOWN
+        return ClaimRefusal.COOLDOWN
     watermark = row["input_watermark"] or 0
     claimed = tx.execute("jobs.claim", retry_remaining=row["retry_remaining"], input_watermark=watermark, **values)
-    return Claim(CONSOLIDATION, root, token, watermark, failures=row["failures"]) if claimed else Outcome.RUNNING
+    return Claim(CONSOLIDATION, root, token, watermark, failures=row["failures"]) if claimed else ClaimRefusal.RUNNING
 
 
 def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tuple[str, int]], *, now: int) -> bool:
@@ -72,7 +72,7 @@ def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tup
 
 
 def fail(tx: Transaction, held: Claim, reason: str, *, now: int, delay: int = RETRY_SECONDS) -> bool:
-    """A consolidation failed; if the claim is lost, say so on the row only when nobody else has it."""
+    """Note that a consolidation failed; after a lost claim, note it only if nobody else holds the job."""
     if jobs.fail(tx, held, reason, now=now, delay=delay):
         return True
     values = {"last_error": reason, "retry_at": now + max(0, delay), "now": now}

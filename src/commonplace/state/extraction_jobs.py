@@ -13,7 +13,7 @@ import msgspec
 
 from commonplace.state import consolidation_jobs, jobs, outputs, usage
 from commonplace.state.database import Row, Transaction
-from commonplace.state.jobs import EXTRACTION, RETRIES, Claim, Outcome, Worker
+from commonplace.state.jobs import EXTRACTION, RETRIES, Claim, ClaimRefusal, Worker
 from commonplace.state.usage import Limits
 
 DAY: Final = 86_400
@@ -28,7 +28,7 @@ _PAGE: Final = 64
 """How many are read at a time: a claim takes a few, and holds up everybody else while it looks."""
 
 
-class Terms(msgspec.Struct, frozen=True):
+class ClaimTerms(msgspec.Struct, frozen=True):
     """What a start may claim."""
 
     home: str
@@ -45,7 +45,7 @@ class Terms(msgspec.Struct, frozen=True):
     scan: int = SCAN_LIMIT
 
 
-class Extraction(msgspec.Struct, frozen=True):
+class ExtractionClaim(msgspec.Struct, frozen=True):
     """A claimed thread."""
 
     claim: Claim
@@ -57,20 +57,20 @@ class Extraction(msgspec.Struct, frozen=True):
 
 def claim_next(
     tx: Transaction,
-    terms: Terms,
+    terms: ClaimTerms,
     worker: Worker,
     new_token: Callable[[], str],
     *,
     now: int,
     wanted: Callable[[Row], bool] = lambda _: True,
-) -> list[Extraction]:
+) -> list[ExtractionClaim]:
     """Claim up to `max_claims` threads that need work; `wanted` leaves out what settings exclude."""
     if terms.max_claims <= 0 or terms.scan <= 0:
         return []
     tx.serialise("claims")
     jobs.free_dead(tx, worker, now)
     room = min(terms.max_claims, terms.max_running - _count_running(tx, now))
-    claimed: list[Extraction] = []
+    claimed: list[ExtractionClaim] = []
     looked_at = 0
     for row in _candidates(tx, terms, now) if room > 0 else ():
         if len(claimed) >= room or looked_at >= terms.scan:
@@ -80,18 +80,18 @@ def claim_next(
         looked_at += 1
         found = _claim(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
         if isinstance(found, Claim):
-            claimed.append(Extraction(found, row["path"], row["source"], row["cwd"], row["project"]))
-        elif found is Outcome.BUDGET:
+            claimed.append(ExtractionClaim(found, row["path"], row["source"], row["cwd"], row["project"]))
+        elif found is ClaimRefusal.BUDGET:
             break
     return claimed
 
 
-def is_waiting(tx: Transaction, terms: Terms, wanted: Callable[[Row], bool], *, now: int) -> bool:
+def is_waiting(tx: Transaction, terms: ClaimTerms, wanted: Callable[[Row], bool], *, now: int) -> bool:
     """Say whether any thread needs work; nothing is claimed."""
     return any(row["source"] in LEARNED_SOURCES and wanted(row) for row in _candidates(tx, terms, now))
 
 
-def _candidates(tx: Transaction, terms: Terms, now: int) -> Iterator[Row]:
+def _candidates(tx: Transaction, terms: ClaimTerms, now: int) -> Iterator[Row]:
     """Yield threads that need work, newest first, a page at a time: mostly the first one is enough."""
     filters = ["backoff"] if terms.background else []
     values: dict[str, object] = {"home": terms.home, "now": now}
@@ -111,8 +111,8 @@ def _candidates(tx: Transaction, terms: Terms, now: int) -> Iterator[Row]:
 
 
 def claim_one(
-    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: Terms, *, now: int
-) -> Claim | Outcome:
+    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: ClaimTerms, *, now: int
+) -> Claim | ClaimRefusal:
     """Claim one thread at a watermark, by the table of the rules; says why not otherwise."""
     tx.serialise("claims")
     jobs.free_dead(tx, worker, now)
@@ -120,17 +120,17 @@ def claim_one(
 
 
 def _claim(
-    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: Terms, now: int
-) -> Claim | Outcome:
+    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: ClaimTerms, now: int
+) -> Claim | ClaimRefusal:
     output = outputs.get(tx, thread_id)
     if output is not None and output["source_updated_at"] >= watermark:
-        return Outcome.UP_TO_DATE
+        return ClaimRefusal.UP_TO_DATE
     row = jobs.get(tx, EXTRACTION, thread_id)
     success = row["last_success_watermark"] if row else None
     if success is not None and success >= watermark:
-        return Outcome.UP_TO_DATE
+        return ClaimRefusal.UP_TO_DATE
     if terms.limits is not None and usage.is_spent(tx, EXTRACTION, terms.limits, now=now):
-        return Outcome.BUDGET
+        return ClaimRefusal.BUDGET
     values = {"kind": EXTRACTION, "job_key": thread_id, "ownership_token": token, "input_watermark": watermark}
     values |= {"now": now, "lease_until": now + terms.lease, **worker.values()}
     advanced = row is None or watermark > (row["input_watermark"] if row["input_watermark"] is not None else -1)
@@ -144,19 +144,19 @@ def _claim(
     waiting = terms.background and (row["retry_at"] or 0) > now
     if jobs.is_running(row, now) or (not advanced and (waiting or row["retry_remaining"] <= 0)):
         return _why_not(row, now)
-    return claim if tx.execute("jobs.claim", retry_remaining=retries, **values) else Outcome.RUNNING
+    return claim if tx.execute("jobs.claim", retry_remaining=retries, **values) else ClaimRefusal.RUNNING
 
 
 def _count_running(tx: Transaction, now: int) -> int:
     return tx.query("jobs.count_running", kind=EXTRACTION, now=now)[0]["n"]
 
 
-def _why_not(row: Row | None, now: int) -> Outcome:
+def _why_not(row: Row | None, now: int) -> ClaimRefusal:
     if row is not None and row["retry_remaining"] <= 0:
-        return Outcome.EXHAUSTED
+        return ClaimRefusal.EXHAUSTED
     if row is not None and (row["retry_at"] or 0) > now:
-        return Outcome.BACKOFF
-    return Outcome.RUNNING
+        return ClaimRefusal.BACKOFF
+    return ClaimRefusal.RUNNING
 
 
 def succeed(tx: Transaction, claim: Claim, found: outputs.Output, *, root: str, now: int) -> bool:
@@ -170,7 +170,7 @@ def succeed(tx: Transaction, claim: Claim, found: outputs.Output, *, root: str, 
 
 
 def succeed_without_output(tx: Transaction, claim: Claim, *, root: str, now: int) -> bool:
-    """A thread taught nothing; what it taught before is forgotten. False if the claim is lost."""
+    """Note that a thread taught nothing, and forget what it taught before; return False if the claim is lost."""
     if not tx.execute("jobs.succeed", watermark=claim.watermark, now=now, **claim.values()):
         return False
     tx.execute("threads.learned", thread_id=claim.job_key, watermark=claim.watermark)

@@ -15,9 +15,9 @@ import anyio
 
 from commonplace.config import Settings
 from commonplace.errors import StateError
-from commonplace.rollout.recorder import Options
+from commonplace.rollout.recorder import RecorderOptions
 from commonplace.state.database import SQLITE_FILE, Database
-from commonplace.state.threads import Referred, ThreadIndex
+from commonplace.state.threads import ReferredFiles, ThreadIndex
 
 Warn = Callable[[str], None]
 Mask = Callable[[str], str]
@@ -39,7 +39,7 @@ class Home:
         environment: Mapping[str, str],
         warn: Warn,
         *,
-        referred: Callable[[], Referred],
+        referred: Callable[[], ReferredFiles],
         mask: Callable[[], Mask | None],
     ) -> None:
         self.settings = settings
@@ -71,9 +71,9 @@ class Home:
         """Return the time in whole seconds."""
         return int(self.settings.now().timestamp())
 
-    def recording(self) -> Options:
+    def recording(self) -> RecorderOptions:
         """Return the options of a recorder in this home."""
-        return Options(self.path, self.settings.now, self.settings.fsync, self.settings.blob_bytes)
+        return RecorderOptions(self.path, self.settings.now, self.settings.fsync, self.settings.blob_bytes)
 
     def has_index(self) -> bool:
         """Say whether there is a database already."""
@@ -130,7 +130,7 @@ class Home:
     def _is_own(self, home: Path) -> bool:
         return home.resolve() == self.path.resolve()
 
-    def _referred_by(self, home: Path) -> Referred | None:
+    def _referred_by(self, home: Path) -> ReferredFiles | None:
         return self._referred() if self._is_own(home) else None
 
     def _mask_of(self, home: Path) -> Mask | None:

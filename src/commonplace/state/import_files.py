@@ -7,7 +7,7 @@ import msgspec
 from commonplace.state.database import Transaction
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedFile(msgspec.Struct, frozen=True):
     """What became of a file."""
 
     path: str
@@ -23,17 +23,17 @@ class Imported(msgspec.Struct, frozen=True):
     """Why it was left out."""
 
 
-def read(tx: Transaction, home: str) -> dict[str, Imported]:
+def read(tx: Transaction, home: str) -> dict[str, ImportedFile]:
     """Return what became of every file that was imported into a home."""
-    return {row["path"]: msgspec.convert(row, Imported) for row in tx.query("imports.all", home=home)}
+    return {row["path"]: msgspec.convert(row, ImportedFile) for row in tx.query("imports.all", home=home)}
 
 
 def put(tx: Transaction, home: str, path: str, source: str, size: int, mtime_ns: int, *, reason: str) -> None:
     """Note a file that was left out."""
-    note(tx, home, [Imported(path, source, size, mtime_ns, reason=reason)])
+    note(tx, home, [ImportedFile(path, source, size, mtime_ns, reason=reason)])
 
 
-def note(tx: Transaction, home: str, rows: list[Imported]) -> None:
+def note(tx: Transaction, home: str, rows: list[ImportedFile]) -> None:
     """Note what became of files."""
     tx.execute_many("imports.put", [{"home": home, **msgspec.structs.asdict(row)} for row in rows])
 

@@ -23,7 +23,7 @@ RETRIES: Final = 3
 RETRY_SECONDS: Final = 3600
 
 
-class Outcome(StrEnum):
+class ClaimRefusal(StrEnum):
     """Why a job was not claimed."""
 
     UP_TO_DATE = "up_to_date"
@@ -90,7 +90,7 @@ def process_start(pid: int) -> str | None:
 
 
 def _alive_without_proc(pid: int) -> str | None:
-    """Where there is no /proc, a living pid is all that can be known."""
+    """Say whether a process lives where there is no /proc: by its pid alone."""
     if Path("/proc/self").exists():
         return None
     try:
@@ -138,6 +138,6 @@ def release(tx: Transaction, claims: Iterable[Claim]) -> int:
 
 
 def fail(tx: Transaction, claim: Claim, reason: str, *, now: int, delay: int = RETRY_SECONDS) -> bool:
-    """A claimed job failed; False if the claim is lost."""
+    """Note that a claimed job failed; return False if the claim is lost."""
     values = {"last_error": reason, "retry_at": now + max(0, delay), "now": now}
     return tx.execute("jobs.fail", **values, **claim.values()) > 0

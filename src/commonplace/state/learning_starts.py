@@ -12,7 +12,7 @@ from typing import Final
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.consolidation_jobs import COOLDOWN_SECONDS
 from commonplace.state.database import Row, Transaction
-from commonplace.state.extraction_jobs import Terms
+from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.jobs import CONSOLIDATION, Worker
 
 PAUSE_SECONDS: Final = 600
@@ -30,7 +30,7 @@ def has_begun(tx: Transaction, root: str) -> bool:
 
 
 def is_anything_due(
-    tx: Transaction, terms: Terms, worker: Worker, wanted: Callable[[Row], bool], *, has_memory: bool, now: int
+    tx: Transaction, terms: ClaimTerms, worker: Worker, wanted: Callable[[Row], bool], *, has_memory: bool, now: int
 ) -> bool:
     """Say whether a background start would find something to do: a session to read, or a memory to look after.
 

@@ -18,7 +18,7 @@ from commonplace.state.database import Row, Transaction
 Shelf = Literal["sessions", "memory"]
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class DocumentStamp(msgspec.Struct, frozen=True):
     """A document in a state."""
 
     document: str
@@ -26,7 +26,7 @@ class Stamp(msgspec.Struct, frozen=True):
     mtime_ns: int
 
 
-class Packed(msgspec.Struct):
+class StoredSegment(msgspec.Struct):
     """A segment as it is kept."""
 
     version: int
@@ -71,7 +71,7 @@ def between(tx: Transaction, segment_id: str, first: int, last: int) -> dict[int
     return {row["bucket"]: row["data"] for row in rows}
 
 
-def add(tx: Transaction, root: str, shelf: Shelf, packed: Packed, documents: Sequence[Stamp]) -> str:
+def add(tx: Transaction, root: str, shelf: Shelf, packed: StoredSegment, documents: Sequence[DocumentStamp]) -> str:
     """Take in a segment; its documents are dropped wherever they stood before. Return its name."""
     tx.serialise(f"shelf:{root}")
     segment_id = _put(tx, root, shelf, packed)
@@ -92,7 +92,7 @@ def add(tx: Transaction, root: str, shelf: Shelf, packed: Packed, documents: Seq
     return segment_id
 
 
-def _put(tx: Transaction, root: str, shelf: Shelf, packed: Packed) -> str:
+def _put(tx: Transaction, root: str, shelf: Shelf, packed: StoredSegment) -> str:
     segment_id = secrets.token_hex(8)
     values: dict[str, Any] = {"segment_id": segment_id, "root": root, "shelf": shelf, "version": packed.version}
     tx.execute("segments.put", **values, passages=packed.passages, bits=packed.bits, facts=packed.facts)
@@ -116,7 +116,7 @@ def replace(
     tx: Transaction,
     root: str,
     shelf: Shelf,
-    merged: Packed,
+    merged: StoredSegment,
     moved: Mapping[tuple[str, int], int],
     gone: Mapping[str, int],
 ) -> bool:
@@ -163,10 +163,10 @@ def outdated(tx: Transaction, root: str, shelf: Shelf, version: int) -> int:
     return len(old)
 
 
-def stamps(tx: Transaction, root: str, shelf: Shelf) -> dict[str, Stamp]:
+def stamps(tx: Transaction, root: str, shelf: Shelf) -> dict[str, DocumentStamp]:
     """Return the documents of a shelf in the state that they were taken in."""
     rows = tx.query("indexed.all", root=root, shelf=shelf)
-    return {row["document"]: Stamp(row["document"], row["size"], row["mtime_ns"]) for row in rows}
+    return {row["document"]: DocumentStamp(row["document"], row["size"], row["mtime_ns"]) for row in rows}
 
 
 def stale(tx: Transaction, root: str) -> list[Row]:

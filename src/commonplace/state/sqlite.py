@@ -49,7 +49,7 @@ class _SqliteTransaction:
         self._connection.executemany(rendered(name), rows)
 
     def serialise(self, name: str, /) -> None:
-        """Nothing to do: an immediate transaction is the only one that writes."""
+        """Do nothing: an immediate transaction is the only one that writes."""
 
 
 class SqliteDatabase:

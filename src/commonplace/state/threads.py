@@ -63,7 +63,7 @@ class ThreadPage(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
-class Referred(msgspec.Struct, frozen=True):
+class ReferredFiles(msgspec.Struct, frozen=True):
     """Session files elsewhere that a home lists as its own: where they are, and which of them it leaves out."""
 
     roots: tuple[Path, ...]
@@ -89,7 +89,7 @@ class ThreadIndex:
     def __init__(
         self,
         database: Database,
-        referred: Callable[[Path], Referred | None] = lambda _: None,
+        referred: Callable[[Path], ReferredFiles | None] = lambda _: None,
         mask: Callable[[Path], Mask | None] = lambda _: None,
         *,
         shuns_external: bool = False,
@@ -280,7 +280,7 @@ def _stamps(tx: Transaction, home: str) -> tuple[dict[str, tuple[int, int, bool]
     return known, {row["thread_id"] for row in rows}
 
 
-def _walk(home: Path, referred: Referred | None) -> list[FoundFile]:
+def _walk(home: Path, referred: ReferredFiles | None) -> list[FoundFile]:
     """Return the session files of a home, then those that it refers to; each once."""
     found = {file.name: file for root in (referred.roots if referred else ()) for file in layout.walk_any(root)}
     for file in layout.walk(home.resolve()):
@@ -311,7 +311,7 @@ def _told(text: str | None, mask: Mask | None) -> str | None:
     return mask(text) if text and mask is not None else text
 
 
-def _put(tx: Transaction, rows: list[FileRow], referred: Referred | None = None) -> None:
+def _put(tx: Transaction, rows: list[FileRow], referred: ReferredFiles | None = None) -> None:
     if referred is not None:
         rows = [row for row in rows if not _is_left_out(tx, row, referred)]
     tx.execute_many("threads.put", [row.values for row in rows])
@@ -322,7 +322,7 @@ def _put(tx: Transaction, rows: list[FileRow], referred: Referred | None = None)
     tx.execute_many("blobs.put", refs)
 
 
-def _is_left_out(tx: Transaction, row: FileRow, referred: Referred) -> bool:
+def _is_left_out(tx: Transaction, row: FileRow, referred: ReferredFiles) -> bool:
     """Note a file that is referred to but not wanted, so that nobody looks at it again until it changes."""
     values = row.values
     if layout.is_under(values["path"], values["home"]):

@@ -25,7 +25,7 @@ class Limits(msgspec.Struct, frozen=True):
     seconds: int | None = None
 
 
-class Spent(msgspec.Struct):
+class SpentTotals(msgspec.Struct):
     """What was spent."""
 
     requests: int = 0
@@ -62,10 +62,10 @@ def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int, m
     tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens, millis=millis)
 
 
-def spent(tx: Transaction, kind: str, *, now: int) -> Spent:
+def spent(tx: Transaction, kind: str, *, now: int) -> SpentTotals:
     """Return what was spent today on a kind of work."""
     rows = tx.query("budget.spent", day=day_of(now), kind=kind)
-    return Spent(rows[0]["requests"], rows[0]["tokens"], rows[0]["millis"] / 1000) if rows else Spent()
+    return SpentTotals(rows[0]["requests"], rows[0]["tokens"], rows[0]["millis"] / 1000) if rows else SpentTotals()
 
 
 def is_spent(tx: Transaction, kind: str, limits: Limits, *, now: int) -> bool:

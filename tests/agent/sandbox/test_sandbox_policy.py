@@ -83,7 +83,9 @@ def test_the_environment_tells_what_can_be_read_and_written() -> None:
 
 
 def test_full_access_is_told_as_no_guard_at_all() -> None:
-    assert filesystem.Profile("disabled") == filesystem_profile(SandboxPolicy(mode="danger-full-access", cwd=CWD))
+    assert filesystem.FilesystemProfile("disabled") == filesystem_profile(
+        SandboxPolicy(mode="danger-full-access", cwd=CWD)
+    )
 
 
 @pytest.mark.parametrize(("name", "expected"), [("", None), ("relative", None), ("/t", Path("/t"))])

@@ -13,11 +13,11 @@ from commonplace.agent.servers.config import ServerAddress, ServerCommand, Serve
 from commonplace.agent.servers.results import MOST_IMAGES, CallResult, McpResult, failure, image_url, output
 from commonplace.agent.servers.tool_list import ListedTool, namespace, schema, tools_to_offer, unique
 from commonplace.agent.tools.registry import ToolDefinition
-from commonplace.context.truncate import Policy
+from commonplace.context.truncate import TruncationPolicy
 from commonplace.errors import BadSetting
 from pictures import gif, jpeg, png
 
-POLICY = Policy("tokens", 100)
+POLICY = TruncationPolicy("tokens", 100)
 
 
 def test_servers_are_configured_as_codex_writes_them() -> None:

@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.agent.tools.command_output import CommandOutput
-from commonplace.context.truncate import Policy, exec_output, truncate
+from commonplace.context.truncate import TruncationPolicy, exec_output, truncate
 
 _texts = st.lists(st.text(st.sampled_from("ab\n ä€😀\r\x00"), max_size=12), max_size=12)
-_policies = st.builds(Policy, st.sampled_from(["bytes", "tokens"]), st.integers(0, 20))
+_policies = st.builds(TruncationPolicy, st.sampled_from(["bytes", "tokens"]), st.integers(0, 20))
 
 
 @given(_texts, _policies, st.integers(0, 64))
-def test_the_model_gets_the_same_however_the_text_is_kept(pieces: list[str], policy: Policy, in_memory: int) -> None:
+def test_the_model_gets_the_same_however_the_text_is_kept(
+    pieces: list[str], policy: TruncationPolicy, in_memory: int
+) -> None:
     printed = CommandOutput(in_memory=in_memory)
     for piece in pieces:
         printed.add(piece)
@@ -27,7 +29,7 @@ def test_the_model_gets_the_same_however_the_text_is_kept(pieces: list[str], pol
 
 @given(_texts, _policies, st.integers(4, 40), st.integers(100, 120))
 def test_what_is_not_kept_does_not_change_what_the_model_gets(
-    pieces: list[str], policy: Policy, kept: int, last: int
+    pieces: list[str], policy: TruncationPolicy, kept: int, last: int
 ) -> None:
     printed = CommandOutput(in_memory=0, kept=max(kept, policy.budget + 8), last=last)
     for piece in pieces:
@@ -58,7 +60,7 @@ def test_nothing_printed_is_nothing() -> None:
     printed = CommandOutput()
 
     assert ("", 0, 0) == (printed.text(), printed.size, printed.lines)
-    assert "Exit code: 0\nWall time: 0.0 seconds\nOutput:\n" == printed.report(0, 0.0, Policy("tokens", 10))
+    assert "Exit code: 0\nWall time: 0.0 seconds\nOutput:\n" == printed.report(0, 0.0, TruncationPolicy("tokens", 10))
 
 
 @pytest.mark.parametrize("rounds", [200])
@@ -69,4 +71,4 @@ def test_a_flood_stays_in_bounded_memory(rounds: int) -> None:
 
     assert rounds * 1000 == printed.size
     assert len(printed.text()) < 8000
-    assert len(printed.cut(Policy("bytes", 100))) < 200
+    assert len(printed.cut(TruncationPolicy("bytes", 100))) < 200

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.agent.tools.recall import Recall
 from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
-from commonplace.context.truncate import Policy
+from commonplace.context.truncate import TruncationPolicy
 from commonplace.rollout.blobs import BlobStore, spill
 from ledgers import TIME, Script, assistant, function_call, function_output, user
 
@@ -169,7 +169,7 @@ async def test_a_damaged_ledger_is_told_of(surrounded: Surrounded, tmp_path: Pat
 
 
 async def test_what_is_recalled_is_cleaned_and_cut(surrounded: Surrounded, ledger: Path) -> None:
-    context = surrounded(ledger=ledger, policy=Policy("bytes", 200))
+    context = surrounded(ledger=ledger, policy=TruncationPolicy("bytes", 200))
 
     output = await _recall(context, lambda text: text.replace("8443", "####"), query="staging proxy port")
 

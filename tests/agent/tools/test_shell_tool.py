@@ -20,7 +20,7 @@ from commonplace.agent.tools.process_table import group_members
 from commonplace.agent.tools.processes import Processes
 from commonplace.agent.tools.registry import Action, Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.agent.tools.shell import Shell, patch_in
-from commonplace.context.truncate import Policy
+from commonplace.context.truncate import TruncationPolicy
 from commonplace.errors import ToolError
 from commonplace.protocol import commands
 
@@ -232,7 +232,7 @@ async def _call(processes: Processes, command: str, context: ToolContext) -> Too
 
 
 async def test_a_long_output_is_cut_for_the_model_and_whole_for_the_ledger(run: Run) -> None:
-    output = await run("shell", {"command": "seq 1 20000"}, policy=Policy("tokens", 100))
+    output = await run("shell", {"command": "seq 1 20000"}, policy=TruncationPolicy("tokens", 100))
 
     whole = "".join(f"{number}\n" for number in range(1, 20001))
     assert output.command_output is not None

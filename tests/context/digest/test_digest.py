@@ -152,10 +152,10 @@ def told(manifest: Manifest, *given_views: items.View) -> None:
 def test_a_turn_that_only_repeats_itself_is_stopped() -> None:
     manifest = Manifest()
     told(manifest, user("go"), call(1, "cat a.py"), output(1, "x"), call(2, "cat b.py"), output(2, "y"))
-    manifest.compacting()
+    manifest.note_compaction()
     told(manifest, call(3, "cat a.py"), output(3, "x"), call(4, "cat b.py"), output(4, "y"))
     with pytest.raises(NoProgress) as stopped:
-        manifest.compacting()
+        manifest.note_compaction()
     assert stopped.value.data == {"calls": 2}
 
 
@@ -171,12 +171,12 @@ def test_a_turn_that_only_repeats_itself_is_stopped() -> None:
 def test_a_turn_that_gets_on_may_compact_again(since: tuple[items.View, ...]) -> None:
     manifest = Manifest()
     told(manifest, user("go"), call(1, "cat a.py"), output(1, "x"))
-    manifest.compacting()
+    manifest.note_compaction()
     told(manifest, *since)
-    manifest.compacting()
+    manifest.note_compaction()
 
 
 def test_a_first_compaction_is_never_stopped() -> None:
     manifest = Manifest()
     told(manifest, user("go"), call(1, "cat a.py"), output(1, "x"), call(2, "cat a.py"), output(2, "x"))
-    manifest.compacting()
+    manifest.note_compaction()

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context.digest import constraints, plain_words, shell, sources
-from commonplace.context.digest.names import Kind, Names
+from commonplace.context.digest.names import Kind, SessionNames
 
 
 def found(text: str, cwd: str = "/repo") -> list[tuple[Kind, str]]:
-    names = Names(cwd)
+    names = SessionNames(cwd)
     return [(names.known[number].kind, names.known[number].text) for number in names.count(text)]
 
 
@@ -50,7 +50,7 @@ def test_a_run_is_judged_by_the_first_rule_that_fits(text: str, expected: list[t
 
 
 def test_a_branch_is_known_once_it_was_named() -> None:
-    names = Names()
+    names = SessionNames()
     assert not names.count("main-fix")
     names.add_branch("main-fix")
     assert [names.known[number].kind for number in names.count("on main-fix")] == [Kind.GIT]
@@ -58,7 +58,7 @@ def test_a_branch_is_known_once_it_was_named() -> None:
 
 @given(st.text(max_size=400))
 def test_counting_is_the_same_every_time_and_never_fails(text: str) -> None:
-    names = Names("/repo")
+    names = SessionNames("/repo")
     assert names.count(text) == names.count(text)
     assert found(text) == found(text)
 
@@ -103,7 +103,7 @@ def test_branches_are_taken_from_commands() -> None:
     ],
 )
 def test_what_was_laid_down_is_found(text: str, expected: list[str]) -> None:
-    assert constraints.of(text) == expected
+    assert constraints.constraints_in(text) == expected
 
 
 def test_plain_words_are_those_that_are_no_names() -> None:

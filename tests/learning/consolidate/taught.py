@@ -6,7 +6,7 @@ import re
 import uuid
 
 from commonplace.memory.entries import Kind, Source
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import SessionLesson
 
 DAY = 86_400
@@ -38,7 +38,9 @@ def lesson(
     return SessionLesson(kind, text, words, lead, project, thread(day), when, 0, "a task", "success", (source,), ran)
 
 
-def taught(number: int, bullets: dict[str, list[str]], *, cwd: str = "/home/dev/shop", dialogue: int = 9000) -> Input:
+def taught(
+    number: int, bullets: dict[str, list[str]], *, cwd: str = "/home/dev/shop", dialogue: int = 9000
+) -> RawMemory:
     """What a session taught, as an extractor writes it; each bullet has evidence of its own."""
     lines = [
         "---", "description: d", "task: fix it", "task_group: g", "task_outcome: success", f"cwd: {cwd}",
@@ -57,6 +59,6 @@ def taught(number: int, bullets: dict[str, list[str]], *, cwd: str = "/home/dev/
     lines += ["", "References:", *references]
     context = f"Rollout context: 1 task(s), {dialogue} bytes of dialogue, in {cwd}."
     summary = f"# fix it\n\n{context}\n\n## Task 1: fix it\nOutcome: success\n"
-    return Input(
+    return RawMemory(
         thread(number), START + number * DAY, cwd, f"/sessions/{number}.jsonl", None, "\n".join(lines), summary, "fix"
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from taught import taught
 
-from commonplace.learning.consolidate.consolidator import Desk, Embedded
+from commonplace.learning.consolidate.consolidator import ConsolidationInput, MergeConsolidator
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
 from commonplace.memory.files import raw_memories, validation
@@ -43,9 +43,9 @@ def test_any_words_make_a_memory_that_can_be_used(sessions: list[dict[str, list[
             path = f"{layout.NOTES}/2026-11-0{number + 1}T00-00-00-n.md"
             (root / path).write_text(text)
             notes.append(Note(path, 1_800_000_000, "remember", text))
-        desk = Desk(root, known, {}, notes, Forgotten([]), set(), set())
+        material = ConsolidationInput(root, known, {}, notes, Forgotten([]), set(), set())
 
-        found = Embedded().consolidate(desk)
+        found = MergeConsolidator().consolidate(material)
 
         assert validation.problems(root) == []
         assert list(validation.entries(found.entries)) == []

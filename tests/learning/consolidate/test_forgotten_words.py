@@ -72,19 +72,19 @@ def test_other_words_are_not(text: str) -> None:
     known = forgotten(TEXT)
 
     assert text not in known
-    assert text == known.without(text)
+    assert text == known.without_forgotten(text)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_the_words_are_taken_out_of_any_text_around_them(before: str, after: str) -> None:
     known = forgotten(TEXT)
 
-    assert "zanzibar" not in known.without(f"{before} {TEXT} {after}").lower().replace(before.lower(), "")
+    assert "zanzibar" not in known.without_forgotten(f"{before} {TEXT} {after}").lower().replace(before.lower(), "")
 
 
 @given(st.text(max_size=200))
 def test_nothing_forgotten_changes_nothing(text: str) -> None:
-    assert Forgotten([]).without(text) is text
+    assert Forgotten([]).without_forgotten(text) is text
     assert not Forgotten([])
 
 
@@ -96,11 +96,11 @@ def test_no_word_of_it_can_be_read_in_the_decision() -> None:
 
 
 def test_a_single_word_is_taken_out_as_a_word_only() -> None:
-    assert forgotten("ok").without("a token is ok here") == "a token is  here"
+    assert forgotten("ok").without_forgotten("a token is ok here") == "a token is  here"
 
 
 def test_chinese_is_recognised_without_blanks() -> None:
-    assert "总是用" not in forgotten("总是用中文回答").without("好的,请总是用中文回答,谢谢")
+    assert "总是用" not in forgotten("总是用中文回答").without_forgotten("好的,请总是用中文回答,谢谢")
 
 
 def test_a_bullet_goes_with_its_references_names_and_keywords() -> None:

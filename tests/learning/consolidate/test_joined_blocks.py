@@ -74,22 +74,22 @@ def test_a_block_of_another_scope_comes_last_and_nothing_changes_without_one() -
     assert OLD == handbook_join.join(OLD, "")
 
 
-def bullet(text: str, section: str = "User preferences") -> bullet_sources.Bullet:
+def bullet(text: str, section: str = "User preferences") -> bullet_sources.HandbookBullet:
     memory = f"# Task Group: shop\nscope: project example.org/acme/shop\n\n## {section}\n- {text}\n"
     return bullet_sources.bullets(memory)[0]
 
 
 def test_other_words_for_the_same_rest_on_it_and_the_opposite_does_not() -> None:
-    learned = bullet_sources.Learned(merge.merge([lesson("always squash the commits of a branch")]))
+    learned = bullet_sources.LearnedEntries(merge.merge([lesson("always squash the commits of a branch")]))
 
-    assert 1 == len(learned.of(bullet('of a branch, "always squash the commits" -> one commit')))
-    assert [] == learned.of(bullet("never squash the commits of a branch"))
-    assert [] == learned.of(bullet("deploy on Fridays"))
+    assert 1 == len(learned.entries_behind(bullet('of a branch, "always squash the commits" -> one commit')))
+    assert [] == learned.entries_behind(bullet("never squash the commits of a branch"))
+    assert [] == learned.entries_behind(bullet("deploy on Fridays"))
 
 
 def test_what_no_longer_holds_is_told() -> None:
     found = merge.merge([lesson("always use npm for this"), lesson("from now on use pnpm for this, not npm", day=3)])
-    learned = bullet_sources.Learned(found)
+    learned = bullet_sources.LearnedEntries(found)
 
     assert 1 == len(found.replaced)
     assert learned.is_over(bullet('"always use npm for this"'))
@@ -99,7 +99,7 @@ def test_what_no_longer_holds_is_told() -> None:
 def test_two_bullets_of_one_lesson_have_ids_of_their_own() -> None:
     source = Source("run the linter and the tests before a commit", "said by the user", "t", 1, 0, 9, START)
     entry = Entry("m1", "example.org/acme/shop", "preference", source.quote, 1, [source], START, START)
-    learned = bullet_sources.Learned(merge.Merged([entry], []))
+    learned = bullet_sources.LearnedEntries(merge.MergedLessons([entry], []))
     found = bullet_sources.trace(
         [bullet("run the linter before a commit"), bullet("run the tests before a commit")], learned, {}
     )

@@ -46,11 +46,11 @@ def nothing(_: str) -> bool:
 
 
 def test_a_memory_that_nothing_changed_beneath_keeps_every_byte() -> None:
-    assert existing_handbook.supported(MEMORY, there(FIRST, SECOND), nothing) == MEMORY
+    assert existing_handbook.without_unsupported(MEMORY, there(FIRST, SECOND), nothing) == MEMORY
 
 
 def test_what_rests_only_on_a_session_that_is_gone_goes() -> None:
-    text = existing_handbook.supported(MEMORY, there(SECOND), nothing)
+    text = existing_handbook.without_unsupported(MEMORY, there(SECOND), nothing)
 
     assert "keep it small" not in text
     assert "## Task 1: basket, partial" in text
@@ -60,11 +60,11 @@ def test_what_rests_only_on_a_session_that_is_gone_goes() -> None:
 
 
 def test_a_block_without_any_session_left_goes() -> None:
-    assert existing_handbook.supported(MEMORY, there(), nothing).strip() == ""
+    assert existing_handbook.without_unsupported(MEMORY, there(), nothing).strip() == ""
 
 
 def test_what_was_forgotten_goes_and_nothing_else() -> None:
-    text = existing_handbook.supported(MEMORY, there(FIRST, SECOND), lambda said: "French" in said)
+    text = existing_handbook.without_unsupported(MEMORY, there(FIRST, SECOND), lambda said: "French" in said)
 
     assert set(MEMORY.split("\n")) - set(text.split("\n")) == {'- "answers in French" -> French [Task 1][Task 2]'}
 

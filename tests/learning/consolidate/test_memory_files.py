@@ -9,10 +9,10 @@ import pytest
 from taught import taught
 
 from commonplace.config import MemorySettings
-from commonplace.learning.consolidate.consolidator import Consolidated, Desk, Embedded
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, MergeConsolidator
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import raw_memories, validation
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.workspace import layout
 
 LOG = "the log stays in English"
@@ -20,14 +20,14 @@ SHOP, BLOG = "example.org/acme/shop", "example.org/acme/blog"
 
 
 def consolidate(
-    root: Path, *sessions: Input, projects: dict[str, str] | None = None, settings: MemorySettings | None = None
-) -> Consolidated:
+    root: Path, *sessions: RawMemory, projects: dict[str, str] | None = None, settings: MemorySettings | None = None
+) -> ConsolidatedMemory:
     """Make a memory of sessions."""
     raw_memories.sync(root, sessions)
     known = projects or {each.thread_id: SHOP for each in sessions}
-    desk = Desk(root, list(sessions), known, [], Forgotten([]), set(), set())
-    desk.memory = settings or MemorySettings()
-    return Embedded().consolidate(desk)
+    material = ConsolidationInput(root, list(sessions), known, [], Forgotten([]), set(), set())
+    material.memory = settings or MemorySettings()
+    return MergeConsolidator().consolidate(material)
 
 
 def said(*texts: str) -> dict[str, list[str]]:

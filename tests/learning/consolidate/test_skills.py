@@ -6,19 +6,19 @@ import msgspec
 from taught import taught
 
 from commonplace.learning.consolidate import repeated_steps, skills
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 
 SHIP = ["./scripts/build.sh {0}", "docker push registry.example.org/api:{0}", "kubectl set image deploy/api api={0}"]
 
 
-def ran(number: int, *steps: str, task: str = "ship the api") -> Input:
+def ran(number: int, *steps: str, task: str = "ship the api") -> RawMemory:
     """A session in which these commands worked."""
     listed = "".join(f"- `{step}` (exit 0)\n" for step in steps)
     text = f"# t\n\nRollout context: 1 task(s).\n\n## Task 1: {task}\nOutcome: success\n\nKey steps:\n{listed}"
     return msgspec.structs.replace(taught(number, {}), rollout_summary=text)
 
 
-def of(*sessions: Input) -> list[skills.Skill]:
+def of(*sessions: RawMemory) -> list[skills.LearnedSkill]:
     projects = {each.thread_id: "example.org/acme/shop" for each in sessions}
     return skills.of_procedures(repeated_steps.procedures(list(sessions), projects), {"example.org/acme/shop": "shop"})
 

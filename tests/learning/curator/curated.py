@@ -12,17 +12,17 @@ from typing import Any
 from taught import DAY, START, thread
 
 from commonplace.learning.budget import Spending
-from commonplace.learning.consolidate.consolidator import Consolidated, Desk
-from commonplace.learning.consolidate.curator import Curator, Settings
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput
+from commonplace.learning.consolidate.curator import Curator, CuratorLimits
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import raw_memories, validation
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.workspace import layout
 from commonplace.models.base import Request, Usage
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, call
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -50,7 +50,7 @@ def fact(words: str, how: str = "printed by a tool") -> tuple[str, str, str, str
 
 def session(
     number: int, *lessons: tuple[str, str, str, str], cwd: str = "/home/dev/shop", keywords: str = "alpha, beta"
-) -> Input:
+) -> RawMemory:
     """What a session of a day taught, as an extractor writes it: section, bullet, how it is known and the words."""
     head = f"description: d\ntask: fix it\ntask_group: g\ntask_outcome: success\ncwd: {cwd}\nkeywords: {keywords}"
     lines = [f"---\n{head}\n---\n\n### Task 1: fix it\n\ntask: fix it\ntask_group: g\ntask_outcome: success"]
@@ -64,7 +64,7 @@ def session(
             lines.append(f"- {text} [{place}]")
     raw = "\n".join([*lines, "", "References:", *references])
     summary = f"# fix it\n\nRollout context: 1 task(s), 90000 bytes of dialogue, in {cwd}.\n\n## Task 1: fix it\n"
-    return Input(thread(number), START + number * DAY, cwd, f"/sessions/{number}.jsonl", None, raw, summary, "fix")
+    return RawMemory(thread(number), START + number * DAY, cwd, f"/sessions/{number}.jsonl", None, raw, summary, "fix")
 
 
 def edit(changes: Mapping[str, str], path: str = "MEMORY.md", name: str = "e1") -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Memory:
     def __init__(self, folder: Path) -> None:
         self.root = folder / layout.FOLDER
         self.staged = folder / "staged"
-        self.sessions: list[Input] = []
+        self.sessions: list[RawMemory] = []
         self.projects: dict[str, str] = {}
         self.forgotten = Forgotten([])
         self.pinned: set[str] = set()
@@ -104,7 +104,7 @@ class Memory:
         self.model = ScriptedModel()
         layout.ensure(self.root)
 
-    def add(self, *sessions: Input, project: str = SHOP) -> None:
+    def add(self, *sessions: RawMemory, project: str = SHOP) -> None:
         self.sessions += sessions
         self.projects |= {each.thread_id: project for each in sessions}
 
@@ -113,12 +113,12 @@ class Memory:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, "utf-8")
 
-    def desk(self) -> Desk:
+    def material(self) -> ConsolidationInput:
         """What a consolidator works with, in a staged copy."""
         shutil.rmtree(self.staged, ignore_errors=True)
         shutil.copytree(self.root, self.staged)
         raw_memories.sync(self.staged, self.sessions)
-        return Desk(
+        return ConsolidationInput(
             self.staged,
             self.sessions,
             self.projects,
@@ -132,35 +132,35 @@ class Memory:
             self.hidden,
         )
 
-    def without_model(self) -> Consolidated:
+    def without_model(self) -> ConsolidatedMemory:
         """Make the memory without a model, as the plain one."""
-        made = Curator(ScriptedModel(), choice()).consolidate(self.desk())
+        made = Curator(ScriptedModel(), choice()).consolidate(self.material())
         self._accept()
         return made
 
     async def learn(
-        self, *steps: Step, settings: Settings | None = None, spending: Spending | None = None
-    ) -> Consolidated:
+        self, *steps: Step, settings: CuratorLimits | None = None, spending: Spending | None = None
+    ) -> ConsolidatedMemory:
         """Let a model go over what is new; if that may be used, it is the memory."""
         self.model = ScriptedModel(*steps)
         found = await self._learn(settings, spending)
         self.model.check()
         return found
 
-    async def learn_quietly(self) -> Consolidated:
+    async def learn_quietly(self) -> ConsolidatedMemory:
         """The same with a model that changes nothing, however often it is asked."""
         self.model = ScriptedModel(*[nothing() for _ in range(200)])
         return await self._learn(None, None)
 
-    async def _learn(self, settings: Settings | None, spending: Spending | None) -> Consolidated:
-        desk = self.desk()
-        limits = settings or Settings(pace=Pace(sleep=_at_once))
+    async def _learn(self, settings: CuratorLimits | None, spending: Spending | None) -> ConsolidatedMemory:
+        material = self.material()
+        limits = settings or CuratorLimits(pace=RetryPolicy(sleep=_at_once))
         curator = Curator(self.model, choice(), spending=spending, settings=limits, now=lambda: NOW)
 
         def check(found: Any) -> list[str]:
-            return validation.problems(desk.root, owned=self.owned) + list(validation.entries(found))
+            return validation.problems(material.root, owned=self.owned) + list(validation.entries(found))
 
-        found = await curator.curate(desk, curator.consolidate(desk), check)
+        found = await curator.curate(material, curator.consolidate(material), check)
         self.is_kept = True
         self._accept()
         return found
@@ -197,6 +197,6 @@ def names(request: Request) -> list[str]:
     return [str(getattr(tool, "name", "hosted")) for tool in request.tools]
 
 
-def texts(found: Consolidated, ids: Collection[str] | None = None) -> Sequence[str]:
+def texts(found: ConsolidatedMemory, ids: Collection[str] | None = None) -> Sequence[str]:
     """What entries say."""
     return [entry.text for entry in found.entries if ids is None or entry.id in ids]

@@ -74,7 +74,7 @@ async def by_model(home: Path) -> None:
         await assignment.settle(book.state)
         database = await book.state.database()
         maker = Curator(ScriptedModel(*[rewords] * 99), choice(), now=lambda: NOW)
-        phase = phase2.Phase(book.settings, database, maker, jobs.this_process())
+        phase = phase2.ConsolidationPhase(book.settings, database, maker, jobs.this_process())
         done_ = await phase2.run(phase)
     if done_.status not in ("succeeded", "unchanged"):
         raise RuntimeError(done_.status, done_.warnings)

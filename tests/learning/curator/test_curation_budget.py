@@ -10,7 +10,7 @@ from curated import Memory, fact, session, wish
 
 from commonplace.learning.consolidate import consolidator
 from commonplace.memory.files import existing_handbook
-from commonplace.memory.files.raw_memories import Input, stems
+from commonplace.memory.files.raw_memories import RawMemory, stems
 
 pytestmark = pytest.mark.anyio
 FACTS = 20
@@ -23,7 +23,7 @@ def named(number: int) -> str:
     return f"{first}{second}{number}"
 
 
-def small(number: int) -> Input:
+def small(number: int) -> RawMemory:
     """A session that teaches much and was short: more than there is room for."""
     words = [
         fact(f"{named(number * FACTS + place)} keeps its {named(place)} ledger in /srv/{named(number)}/{place}.db")
@@ -91,11 +91,11 @@ async def test_what_a_model_removed_stays_away_though_no_task_names_its_session(
     named_files, files = existing_handbook.files(memory.text()), stems(memory.sessions)
     untold = {key for key, file in files.items() if f"rollout_summaries/{file}.md" not in named_files}
     shown = {entry.text for entry in first.entries if {source.thread_id for source in entry.sources} <= untold}
-    gone = next(line for line in memory.bullets() if existing_handbook.told(line) in shown)
+    gone = next(line for line in memory.bullets() if existing_handbook.bullet_text(line) in shown)
     place = memory.root / "MEMORY.md"
     place.write_text(memory.text().replace(gone + "\n", ""), "utf-8")
     found = await memory.learn_quietly()
 
-    told = existing_handbook.told(gone)
+    told = existing_handbook.bullet_text(gone)
     assert told not in memory.text()
     assert told not in {entry.text for entry in found.entries}

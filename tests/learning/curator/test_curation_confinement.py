@@ -14,8 +14,8 @@ from curated import Memory, does, done, edit, fact, nothing, sent, session, wish
 
 from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.errors import ToolError
-from commonplace.learning.consolidate.curator import Settings, staged_files
-from commonplace.learning.consolidate.curator.tools import Bench
+from commonplace.learning.consolidate.curator import CuratorLimits, staged_files
+from commonplace.learning.consolidate.curator.tools import CuratorTools
 from commonplace.models.scripted import answer, call, custom, say
 
 OUTSIDE = "the outside stays secret"
@@ -55,15 +55,15 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-async def use(bench: Bench, root: Path, name: str, arguments: Any) -> ToolOutput:
+async def use(bench: CuratorTools, root: Path, name: str, arguments: Any) -> ToolOutput:
     """Call a tool as the runtime does."""
     made = call(name, arguments, "c")
     context = ToolContext(cwd=root, home=root, environment={})
     return await Registry(bench.tools()).run(ToolInvocation("c", name, made["arguments"]), context)
 
 
-def bench(root: Path, **limits: int) -> Bench:
-    return Bench(root, set(), Settings(**{"calls": 1_000, **limits}))  # pyright: ignore[reportArgumentType]
+def bench(root: Path, **limits: int) -> CuratorTools:
+    return CuratorTools(root, set(), CuratorLimits(**{"calls": 1_000, **limits}))  # pyright: ignore[reportArgumentType]
 
 
 def spelt(path: str) -> str:

@@ -14,8 +14,8 @@ from scripted_http import Reply, ScriptedServer, serve
 
 from commonplace.errors import ConsolidationFailed, NotAuthorised, QuotaExceeded, RateLimited
 from commonplace.learning.budget import Spending, Unlimited
-from commonplace.learning.consolidate.consolidator import Consolidated
-from commonplace.learning.consolidate.curator import Curator, Settings
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory
+from commonplace.learning.consolidate.curator import Curator, CuratorLimits
 from commonplace.memory.files import validation
 
 UV = "always use uv instead of pip"
@@ -30,19 +30,19 @@ async def go_over(
     folder: Path,
     *,
     spending: Spending | None = None,
-    settings: Settings | None = None,
-) -> tuple[Consolidated, str]:
+    settings: CuratorLimits | None = None,
+) -> tuple[ConsolidatedMemory, str]:
     memory = Memory(folder)
     memory.add(session(1, wish(UV)))
-    desk = memory.desk()
+    material = memory.material()
 
     def check(found: Any) -> list[str]:
-        return validation.problems(desk.root) + list(validation.entries(found))
+        return validation.problems(material.root) + list(validation.entries(found))
 
     async with dialect.model(server.base_url, patient()) as connected:
         maker = Curator(connected, choice(), spending=spending, settings=settings, now=lambda: NOW)
-        found = await maker.curate(desk, maker.consolidate(desk), check)
-    return found, (desk.root / "MEMORY.md").read_text("utf-8")
+        found = await maker.curate(material, maker.consolidate(material), check)
+    return found, (material.root / "MEMORY.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("dialect", ALL, ids=lambda dialect: dialect.name)
@@ -93,7 +93,7 @@ async def test_a_server_that_never_ends_is_left_when_the_time_is_over(tmp_path: 
     begun = RESPONSES.spoken(WORKS)[:300]
     async with serve(Reply([begun], hold=anyio.Event())) as server:
         with pytest.raises(ConsolidationFailed, match="took longer than"):
-            await go_over(server, RESPONSES, tmp_path, settings=Settings(seconds=0.5))
+            await go_over(server, RESPONSES, tmp_path, settings=CuratorLimits(seconds=0.5))
         if server.seen:  # or the time was over before there was a connection
             with anyio.fail_after(60):
                 await server.left.wait()

@@ -16,16 +16,16 @@ from commonplace.app.book import Book
 from commonplace.errors import ModelUnavailable, RateLimited, StreamBroken
 from commonplace.learning.budget import Budget
 from commonplace.learning.consolidate import phase2
-from commonplace.learning.consolidate.consolidator import Embedded as Plain
-from commonplace.learning.consolidate.curator import Curator, Settings
-from commonplace.learning.consolidate.phase2 import Result
+from commonplace.learning.consolidate.consolidator import MergeConsolidator
+from commonplace.learning.consolidate.curator import Curator, CuratorLimits
+from commonplace.learning.consolidate.phase2 import ConsolidationResult
 from commonplace.learning.evaluate import files
-from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.rules import Embedded
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory.workspace import baseline
 from commonplace.models.base import Usage
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, call, say
 from commonplace.state import consolidation_jobs, jobs
 from commonplace.state.database import Database, Row
@@ -57,20 +57,22 @@ class Home:
         """A person says something in a session of its own, and it is read."""
         self._count += 1
         events = [{"user": words}, {"assistant": "Understood."}]
-        told = Session("codex", "/repo", events, days_ago=3 - self._count / 10)
-        files.write(Case(f"said-{self._count}", "", [told], Expected()), self.folder / "said", NOW)
+        told = CaseSession("codex", "/repo", events, days_ago=3 - self._count / 10)
+        files.write(Case(f"said-{self._count}", "", [told], ExpectedLessons()), self.folder / "said", NOW)
         await self.book.importer.run([("codex", self.folder / "said" / "codex")])
-        await phase1.run(phase1.Phase(self.book.settings, self.database, Embedded(), jobs.this_process()))
+        await phase1.run(
+            phase1.ExtractionPhase(self.book.settings, self.database, RuleExtractor(), jobs.this_process())
+        )
 
-    def phase(self, *steps: Step, **options: Any) -> phase2.Phase:
+    def phase(self, *steps: Step, **options: Any) -> phase2.ConsolidationPhase:
         self.model = ScriptedModel(*steps)
-        limits = options.pop("limits", Settings(pace=Pace(sleep=at_once)))
+        limits = options.pop("limits", CuratorLimits(pace=RetryPolicy(sleep=at_once)))
         spending = options.pop("spending", None)
         maker = Curator(self.model, choice(), settings=limits, spending=spending, now=lambda: NOW)
         worker = options.pop("worker", jobs.this_process())
-        return phase2.Phase(self.book.settings, self.database, maker, worker, **options)
+        return phase2.ConsolidationPhase(self.book.settings, self.database, maker, worker, **options)
 
-    async def run(self, *steps: Step, **options: Any) -> Result:
+    async def run(self, *steps: Step, **options: Any) -> ConsolidationResult:
         """Let a model go over the memory."""
         with anyio.fail_after(60):
             return await phase2.run(self.phase(*steps, **options))
@@ -125,32 +127,36 @@ async def once_more(attempt: int) -> Answer:
     return nothing()
 
 
-FAILURES: dict[str, tuple[Callable[[], list[Step]], Settings, str]] = {
-    "arguments that are no JSON": (lambda: [does(call("edit", "{", f"c{n}")) for n in range(9)], Settings(), "stopped"),
+FAILURES: dict[str, tuple[Callable[[], list[Step]], CuratorLimits, str]] = {
+    "arguments that are no JSON": (
+        lambda: [does(call("edit", "{", f"c{n}")) for n in range(9)],
+        CuratorLimits(),
+        "stopped",
+    ),
     "arguments of another shape": (
         lambda: [does(*(call("edit", {"file": f"{n}"}, f"c{n}") for n in range(9)))],
-        Settings(),
+        CuratorLimits(),
         "8 calls in a row failed",
     ),
-    "an empty answer": (lambda: [answer()], Settings(), "said nothing"),
-    "a huge answer": (lambda: [answer(say("x" * 300_000), piece=4096)], Settings(), "longer than 200,000 bytes"),
-    "an answer that breaks off at its limit": (lambda: [answer(say("I"), stop="length")], Settings(), "broke off"),
-    "a model that declines": (lambda: [answer(say("No."), stop="refused")], Settings(), "declined"),
-    "no time": (lambda: [answer(say("I"), hold=anyio.Event())], Settings(seconds=0.05), "took longer than"),
-    "a busy server": (lambda: [RateLimited("Too many requests.")], Settings(), "Too many requests"),
-    "a dead server": (lambda: [ModelUnavailable("Nobody there.")], Settings(), "Nobody there"),
-    "one more call, always": (lambda: [forever] * 20, Settings(), "the same again and again"),
+    "an empty answer": (lambda: [answer()], CuratorLimits(), "said nothing"),
+    "a huge answer": (lambda: [answer(say("x" * 300_000), piece=4096)], CuratorLimits(), "longer than 200,000 bytes"),
+    "an answer that breaks off at its limit": (lambda: [answer(say("I"), stop="length")], CuratorLimits(), "broke off"),
+    "a model that declines": (lambda: [answer(say("No."), stop="refused")], CuratorLimits(), "declined"),
+    "no time": (lambda: [answer(say("I"), hold=anyio.Event())], CuratorLimits(seconds=0.05), "took longer than"),
+    "a busy server": (lambda: [RateLimited("Too many requests.")], CuratorLimits(), "Too many requests"),
+    "a dead server": (lambda: [ModelUnavailable("Nobody there.")], CuratorLimits(), "Nobody there"),
+    "one more call, always": (lambda: [forever] * 20, CuratorLimits(), "the same again and again"),
     "other calls, always": (
         lambda: [does(call("read", {"path": "MEMORY.md", "line": n}, f"r{n}")) for n in range(1, 30)],
-        Settings(requests=5),
+        CuratorLimits(requests=5),
         "more than 5 answers",
     ),
     "many calls at once": (
         lambda: [does(*(call("read", {"path": "MEMORY.md", "line": n}, f"r{n}") for n in range(1, 99)))],
-        Settings(),
+        CuratorLimits(),
         "more than 48 calls",
     ),
-    "a memory that cannot be used, twice": (lambda: [broken(), broken()], Settings(), "cannot be used"),
+    "a memory that cannot be used, twice": (lambda: [broken(), broken()], CuratorLimits(), "cannot be used"),
 }
 
 
@@ -300,7 +306,7 @@ async def test_a_lost_lease_ends_the_work_at_once_and_nothing_is_written(home: H
         asked.set()
         return does(edit({'- "From now': '- when committing, "From now'}), hold=anyio.Event())  # it never ends
 
-    found: list[Result] = []
+    found: list[ConsolidationResult] = []
 
     async def work() -> None:
         found.append(await home.run(asks, sleep=beats.sleep))
@@ -322,10 +328,10 @@ async def test_a_lost_lease_ends_the_work_at_once_and_nothing_is_written(home: H
 async def test_a_lease_that_was_lost_without_a_heartbeat_is_noticed_before_anything_is_replaced(home: Home) -> None:
     files = home.files()
 
-    class Slow(Plain):
+    class Slow(MergeConsolidator):
         name = "slow"
 
-        async def curate(self, desk: Any, made: Any, check: Any) -> Any:
+        async def curate(self, material: Any, made: Any, check: Any) -> Any:
             await take_over(home)
             return made
 
@@ -366,7 +372,7 @@ async def test_two_workers_at_once_ask_the_model_once(home: Home) -> None:
 
     found: list[str] = []
 
-    async def work(phase: phase2.Phase) -> None:
+    async def work(phase: phase2.ConsolidationPhase) -> None:
         found.append((await phase2.run(phase)).status)
 
     async with anyio.create_task_group() as group:

@@ -11,8 +11,8 @@ from typing import Any
 from made_sessions import model, ran, session, user
 
 from commonplace.importers import claude_code, ledger_writer
-from commonplace.learning.evaluate.cases import Session
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.evaluate.cases import CaseSession
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.models.base import Request, Usage
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider
@@ -33,7 +33,7 @@ def choice(**changes: Any) -> Choice:
     return Choice("here", provider, "m-1", ModelInfo(**values))
 
 
-def tabs() -> View:
+def tabs() -> SessionView:
     """A session that teaches a wish, a fix and a check."""
     return session(
         user("Fix the build. Always use uv, never pip."),
@@ -139,9 +139,9 @@ def sent(request: Request, place: int = 0) -> str:
     return str(json.loads(request.input[place])["content"][0]["text"])
 
 
-def ledger(session: Session, path: Path, folder: Path) -> Path:
+def ledger(session: CaseSession, path: Path, folder: Path) -> Path:
     """A gold session as a ledger: Codex's own file, or Claude Code's imported."""
     if session.agent == "codex":
         return path
-    place = ledger_writer.Place(folder / "home", lambda: NOW, 65536)
+    place = ledger_writer.LedgerDestination(folder / "home", lambda: NOW, 65536)
     return ledger_writer.write(path, claude_code.convert, place)[0][0].path

@@ -9,13 +9,13 @@ from taught_by_model import KNOWLEDGE, raw, summary, tabs
 from commonplace.learning.extract.model import drafts, evidence
 from commonplace.learning.extract.model.drafts import Reference
 from commonplace.learning.extract.model.evidence import Proof
-from commonplace.learning.extract.rules.findings import Evidence
-from commonplace.learning.reading.session_view import Called, Said, Span, View
+from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.session_view import EventSpan, SessionView, ToolUse, UserText
 from commonplace.state.outputs import Output
 
 
-def proof(view: View, quote: str, turn: int | None = 1) -> Proof | None:
-    return evidence.Session(view).proof(Reference(turn, quote))
+def proof(view: SessionView, quote: str, turn: int | None = 1) -> Proof | None:
+    return evidence.QuoteFinder(view).proof(Reference(turn, quote))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_the_person_pasted_is_not_what_they_said() -> None:
 
 
 def test_what_the_person_ran_in_their_own_shell_is_a_command() -> None:
-    found = proof(session(Said(Span(0, 0, 0), "make release-all", "shell")), "make release-all")
+    found = proof(session(UserText(EventSpan(0, 0, 0), "make release-all", "shell")), "make release-all")
 
     assert found is not None
     assert "command" == found.whose
@@ -119,13 +119,13 @@ def test_what_must_not_be_kept_is_no_evidence(said: str) -> None:
 
 
 def test_an_output_has_the_bytes_of_its_own_line() -> None:
-    call = Called(Span(0, 0, 0), "shell", "{}", "make", ok=True, output="built 17 targets")
+    call = ToolUse(EventSpan(0, 0, 0), "shell", "{}", "make", ok=True, output="built 17 targets")
     view = session(user("go"), call)
-    call.output_at = Span(1, 500, 700)
+    call.output_at = EventSpan(1, 500, 700)
     found = proof(view, "built 17 targets")
 
     assert found is not None
-    assert Evidence(Span(1, 500, 700), "built 17 targets", "shown by a command") == found.evidence
+    assert FindingEvidence(EventSpan(1, 500, 700), "built 17 targets", "shown by a command") == found.evidence
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_output_has_the_bytes_of_its_own_line() -> None:
 )
 def test_references_are_read_in_all_their_spellings(line: str, expected: Reference) -> None:
     told = raw({KNOWLEDGE: ["a fact [1]"]}, [line])
-    draft = drafts.of_output(Output(told, summary()))
+    draft = drafts.from_output(Output(told, summary()))
 
     assert [(expected,)] == [bullet.references for bullet in draft.memory[0].bullets]
 
@@ -153,7 +153,7 @@ def test_each_task_may_count_its_references_anew() -> None:
         '\n**References:**\n- [1] turn 2: "second words"\n'
     )
     told = raw({KNOWLEDGE: ["a [1]", "c\n  goes on [2]"]}, ['[1] turn 1: "first words"', '[2] "others"'], more=more)
-    first, second = drafts.of_output(Output(told, summary())).memory
+    first, second = drafts.from_output(Output(told, summary())).memory
 
     assert ["a", "c goes on"] == [bullet.text for bullet in first.bullets]
     assert (Reference(1, "first words"),) == first.bullets[0].references

@@ -6,10 +6,10 @@ import pytest
 from taught_by_model import choice, says, tabs, text
 
 from commonplace.errors import BudgetSpent, ExtractionFailed, ModelUnavailable
-from commonplace.learning.extract.model import ByModel, WithFallback
-from commonplace.learning.extract.phase1 import LastResort
-from commonplace.learning.extract.rules import Embedded
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.extract.model import FallbackExtractor, ModelExtractor
+from commonplace.learning.extract.phase1 import LastTryExtractor
+from commonplace.learning.extract.rules import RuleExtractor
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.files import output_shape
 from commonplace.models.scripted import ScriptedModel, Step
 from commonplace.state.outputs import Output
@@ -23,13 +23,13 @@ class Broken:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         raise self.error
 
 
-def both(*steps: Step) -> tuple[WithFallback, ScriptedModel]:
+def both(*steps: Step) -> tuple[FallbackExtractor, ScriptedModel]:
     scripted = ScriptedModel(*steps)
-    return WithFallback(ByModel(scripted, choice()), Embedded()), scripted
+    return FallbackExtractor(ModelExtractor(scripted, choice()), RuleExtractor()), scripted
 
 
 @pytest.mark.anyio
@@ -62,7 +62,7 @@ async def test_in_the_last_try_a_model_that_can_read_is_preferred() -> None:
 
 @pytest.mark.anyio
 async def test_a_reader_that_breaks_is_replaced_too() -> None:
-    found = await WithFallback(Broken(ValueError("boom")), Embedded()).extract_last(tabs())
+    found = await FallbackExtractor(Broken(ValueError("boom")), RuleExtractor()).extract_last(tabs())
 
     assert "read by embedded (broken: ValueError)." in found.rollout_summary
 
@@ -70,12 +70,12 @@ async def test_a_reader_that_breaks_is_replaced_too() -> None:
 @pytest.mark.anyio
 async def test_a_spent_budget_is_no_reason_to_read_with_less() -> None:
     with pytest.raises(BudgetSpent):
-        await WithFallback(Broken(BudgetSpent("no", limit="day")), Embedded()).extract_last(tabs())
+        await FallbackExtractor(Broken(BudgetSpent("no", limit="day")), RuleExtractor()).extract_last(tabs())
 
 
 def test_whoever_has_a_last_resort_can_be_told() -> None:
     reader, _ = both()
 
-    assert isinstance(reader, LastResort)
-    assert not isinstance(Embedded(), LastResort)
+    assert isinstance(reader, LastTryExtractor)
+    assert not isinstance(RuleExtractor(), LastTryExtractor)
     assert "here:m-1" == reader.name

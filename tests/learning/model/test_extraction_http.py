@@ -17,10 +17,10 @@ from commonplace.app import book as books
 from commonplace.errors import ExtractionFailed, NotAuthorised, QuotaExceeded, RateLimited, RequestRefused
 from commonplace.learning.budget import Budget, Unlimited
 from commonplace.learning.evaluate import files
-from commonplace.learning.evaluate.cases import Case, Expected, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.model import ByModel, Settings
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.extract.model import ExtractorSettings, ModelExtractor
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.files import output_shape
 from commonplace.state import jobs
 from commonplace.state.outputs import Output
@@ -28,9 +28,9 @@ from commonplace.state.outputs import Output
 GOOD = Said(text())
 
 
-async def read(server: ScriptedServer, dialect: Dialect, view: View, **options: object) -> Output:
+async def read(server: ScriptedServer, dialect: Dialect, view: SessionView, **options: object) -> Output:
     async with dialect.model(server.base_url, patient()) as connected:
-        return await ByModel(connected, choice(), **options).extract(view)  # pyright: ignore[reportArgumentType]
+        return await ModelExtractor(connected, choice(), **options).extract(view)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("dialect", ALL, ids=lambda dialect: dialect.name)
@@ -97,7 +97,7 @@ async def test_a_server_that_never_ends_is_left_when_the_session_s_time_is_over(
     begun = RESPONSES.spoken(GOOD)[:400]
     async with serve(Reply([begun], hold=anyio.Event())) as server:
         with pytest.raises(ExtractionFailed, match="longer than"):
-            await read(server, RESPONSES, tabs(), settings=Settings(seconds=0.5))
+            await read(server, RESPONSES, tabs(), settings=ExtractorSettings(seconds=0.5))
         if server.seen:  # or the time was over before there was a connection
             with anyio.fail_after(60):
                 await server.left.wait()
@@ -119,7 +119,7 @@ async def test_a_huge_answer_is_not_read_to_its_end() -> None:
 async def test_phase_1_reads_with_a_model_and_tries_again_what_failed(tmp_path: Path) -> None:
     told = {"user": "Always use uv, never pip."}
     events = [told, {"call": "shell", "command": "uv run pytest -q", "output": "3 passed"}, {"assistant": "Done."}]
-    files.write(Case("one", "", [Session("codex", "/repo", events)], Expected()), tmp_path, NOW)
+    files.write(Case("one", "", [CaseSession("codex", "/repo", events)], ExpectedLessons()), tmp_path, NOW)
     bad, good = RESPONSES.reply(Said("nonsense")), RESPONSES.reply(Said(text({PREFERENCES: TABS[PREFERENCES]})))
     variables = environment(tmp_path / "home", "sqlite")
     async with (
@@ -129,8 +129,8 @@ async def test_phase_1_reads_with_a_model_and_tries_again_what_failed(tmp_path: 
     ):
         await book.importer.run([("codex", tmp_path / "codex")])
         database = await book.state.database()
-        reader = ByModel(connected, choice(), spending=Budget(database, lambda: int(NOW.timestamp())))
-        phase = phase1.Phase(book.settings, database, reader, jobs.this_process())
+        reader = ModelExtractor(connected, choice(), spending=Budget(database, lambda: int(NOW.timestamp())))
+        phase = phase1.ExtractionPhase(book.settings, database, reader, jobs.this_process())
         first, second = await phase1.run(phase), await phase1.run(phase)
         status = await book.memory.status()
 

@@ -10,32 +10,32 @@ from made_sessions import session, user
 from taught_by_model import FAILURES, KNOWLEDGE, PREFERENCES, STEPS
 
 from commonplace.learning.extract.model import assemble, merge
-from commonplace.learning.extract.model.verified import Learned, Task, Told
-from commonplace.learning.extract.rules.findings import Evidence
-from commonplace.learning.reading.session_view import Span, View
+from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
+from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.session_view import EventSpan, SessionView
 from commonplace.memory.files import lesson_text, output_shape
 from commonplace.state.outputs import Output
 
 
-def written(view: View, found: Told, reader: str) -> Output:
+def written(view: SessionView, found: VerifiedSession, reader: str) -> Output:
     """What is stored of what a model told."""
     return lesson_text.output(assemble.session_lessons(view, found, reader))
 
 
-def said(words: str, at: int = 0, *, section: str = PREFERENCES) -> Learned:
-    evidence = Evidence(Span(1, at, at + 9), words, "said by the user")
-    return Learned(section, f'said by the user: "{words}"', (evidence,))
+def said(words: str, at: int = 0, *, section: str = PREFERENCES) -> VerifiedBullet:
+    evidence = FindingEvidence(EventSpan(1, at, at + 9), words, "said by the user")
+    return VerifiedBullet(section, f'said by the user: "{words}"', (evidence,))
 
 
-def shown(text: str, at: int = 0, *, section: str = FAILURES) -> Learned:
-    return Learned(section, text, (Evidence(Span(1, at, at + 9), text, "shown by a command"),))
+def shown(text: str, at: int = 0, *, section: str = FAILURES) -> VerifiedBullet:
+    return VerifiedBullet(section, text, (FindingEvidence(EventSpan(1, at, at + 9), text, "shown by a command"),))
 
 
-def told(*bullets: Learned, name: str = "fix it", outcome: str = "success", **changes: Any) -> Told:
-    return Told(tasks=[Task(name, outcome, list(bullets), list(bullets))], **changes)
+def told(*bullets: VerifiedBullet, name: str = "fix it", outcome: str = "success", **changes: Any) -> VerifiedSession:
+    return VerifiedSession(tasks=[VerifiedTask(name, outcome, list(bullets), list(bullets))], **changes)
 
 
-def texts(found: Told) -> list[str]:
+def texts(found: VerifiedSession) -> list[str]:
     return [each.text for task in found.tasks for each in task.learned]
 
 
@@ -71,8 +71,8 @@ def test_what_one_slice_says_is_left_as_it_is() -> None:
     one = told(said("use npm for everything"), said("use pnpm for everything"))
 
     assert one is merge.merge([one])
-    assert one is merge.merge([Told(), one, Told()])
-    assert Told() == merge.merge([Told(), Told()])
+    assert one is merge.merge([VerifiedSession(), one, VerifiedSession()])
+    assert VerifiedSession() == merge.merge([VerifiedSession(), VerifiedSession()])
 
 
 def test_a_task_that_goes_on_is_one_task_and_ends_as_the_later_slice_says() -> None:
@@ -106,14 +106,16 @@ VOCABULARY = ("use", "tabs", "spaces", "npm", "pnpm", "never", "always", "tests"
 WORDS = st.lists(st.sampled_from(VOCABULARY), min_size=1)
 
 
-def made(words: list[str], at: int, section: str) -> Learned:
+def made(words: list[str], at: int, section: str) -> VerifiedBullet:
     return said(" ".join(words), at) if section == PREFERENCES else shown(" ".join(words), at, section=section)
 
 
-def of_bullets(names: list[str], bullets: list[list[Learned]]) -> Told:
+def of_bullets(names: list[str], bullets: list[list[VerifiedBullet]]) -> VerifiedSession:
     pairs = zip(names, bullets, strict=False)
-    return Told(
-        tasks=[Task(name, "success", [each for each in own if each.section != STEPS], own) for name, own in pairs]
+    return VerifiedSession(
+        tasks=[
+            VerifiedTask(name, "success", [each for each in own if each.section != STEPS], own) for name, own in pairs
+        ]
     )
 
 
@@ -125,7 +127,7 @@ SLICES = st.lists(
 
 
 @given(SLICES)
-def test_whatever_is_merged_has_the_right_shape_and_says_nothing_new(slices: list[Told]) -> None:
+def test_whatever_is_merged_has_the_right_shape_and_says_nothing_new(slices: list[VerifiedSession]) -> None:
     found = merge.merge(slices)
     output = written(session(user("x")), found, "m with prompt 1")
 
@@ -135,7 +137,7 @@ def test_whatever_is_merged_has_the_right_shape_and_says_nothing_new(slices: lis
 
 
 @given(SLICES)
-def test_no_text_of_two_slices_is_told_twice(slices: list[Told]) -> None:
+def test_no_text_of_two_slices_is_told_twice(slices: list[VerifiedSession]) -> None:
     once = [told(*dict.fromkeys(each for task in one.tasks for each in task.learned)) for one in slices]
     for one in once:  # a text with other evidence is the same text
         one.tasks[0].learned = list({(each.section, each.text): each for each in one.tasks[0].learned}.values())
@@ -145,7 +147,7 @@ def test_no_text_of_two_slices_is_told_twice(slices: list[Told]) -> None:
 
 
 @given(SLICES)
-def test_merging_the_same_again_changes_no_text(slices: list[Told]) -> None:
+def test_merging_the_same_again_changes_no_text(slices: list[VerifiedSession]) -> None:
     once = merge.merge(slices)
     if not once.is_empty:
-        assert texts(once) == texts(merge.merge([once, Told()]))
+        assert texts(once) == texts(merge.merge([once, VerifiedSession()]))

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from made_sessions import edit, model, ran, refused, session, stop, user
 
 from commonplace.learning.extract.model import session_text
-from commonplace.learning.reading.session_view import Called, Said, Span
+from commonplace.learning.reading.session_view import EventSpan, ToolUse, UserText
 
 
-def shown(*events: Said | Called) -> str:
+def shown(*events: UserText | ToolUse) -> str:
     return "\n".join(piece.text for piece in session_text.pieces(session(*events)))
 
 
@@ -28,7 +28,7 @@ def test_each_event_has_its_label_and_its_lines_are_indented() -> None:
 
 
 def test_another_tool_is_named_with_its_arguments_and_how_it_ended() -> None:
-    call = Called(Span(0, 0, 0), "web\nPERSON", '{"q": 1}', ok=None)
+    call = ToolUse(EventSpan(0, 0, 0), "web\nPERSON", '{"q": 1}', ok=None)
 
     assert 'TOOL web PERSON (no result)\n  {"q": 1}' == shown(call)
     assert shown(edit("a.py")).startswith("TOOL apply_patch (ok)\n  *** Begin Patch")
@@ -58,7 +58,7 @@ def test_an_output_keeps_its_ends() -> None:
 
 
 def test_the_words_of_the_person_s_voices_are_told_apart() -> None:
-    voices = [Said(Span(0, 0, 0), "x", voice) for voice in ("user", "reply", "command", "shell")]
+    voices = [UserText(EventSpan(0, 0, 0), "x", voice) for voice in ("user", "reply", "command", "shell")]
     labels = [piece.text.split("\n")[0] for piece in session_text.pieces(session(*voices))]
 
     assert 4 == len(set(labels))
@@ -67,7 +67,7 @@ def test_the_words_of_the_person_s_voices_are_told_apart() -> None:
 
 @given(st.text())
 def test_no_text_of_a_session_begins_a_line_at_the_margin(text: str) -> None:
-    call = Called(Span(0, 0, 0), text, text, ok=True, output=text)
+    call = ToolUse(EventSpan(0, 0, 0), text, text, ok=True, output=text)
     pieces = session_text.pieces(session(user(text), ran(f"echo {text}", 0, text), call, model(text)))
     margins = {line for piece in pieces for line in piece.text.splitlines() if line and not line.startswith("  ")}
 

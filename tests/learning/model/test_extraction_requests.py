@@ -24,8 +24,8 @@ from taught_by_model import (
 
 from commonplace.errors import ContextTooLong, ExtractionFailed, ModelError, RateLimited, RequestRefused, StreamBroken
 from commonplace.learning.budget import Unlimited
-from commonplace.learning.extract.model import ByModel, Settings, extractor, model_answer, prompts
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.extract.model import ExtractorSettings, ModelExtractor, extractor, model_answer, prompts
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.files import output_shape
 from commonplace.models.base import Request, Usage
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, think
@@ -45,7 +45,7 @@ WISHES = (
 )
 
 
-def long(turns: int = 6, size: int = 4_000) -> View:
+def long(turns: int = 6, size: int = 4_000) -> SessionView:
     """A session of so many turns, each with a wish of its own and an answer of so many bytes."""
     return session(*(event for wish in WISHES[:turns] for event in (user(wish), model("x" * size))))
 
@@ -58,9 +58,9 @@ def of_turn(request: Request) -> Answer:
     return says(text({PREFERENCES: [bullet]}, [f'[1] turn {turn}: "{words}"'], name=f"task of {turn}"))
 
 
-async def read(view: View, *steps: Any, **options: Any) -> tuple[Output, ScriptedModel]:
+async def read(view: SessionView, *steps: Any, **options: Any) -> tuple[Output, ScriptedModel]:
     async with ScriptedModel(*steps) as scripted:
-        found = await ByModel(scripted, choice(), **options).extract(view)
+        found = await ModelExtractor(scripted, choice(), **options).extract(view)
     return found, scripted
 
 
@@ -99,7 +99,7 @@ async def test_the_effort_is_low_or_the_least_that_the_model_has(
     efforts: tuple[str, ...], expected: str | None
 ) -> None:
     async with ScriptedModel(says(NOTHING)) as scripted:
-        await ByModel(scripted, choice(efforts=efforts)).extract(tabs())
+        await ModelExtractor(scripted, choice(efforts=efforts)).extract(tabs())
 
     assert expected == scripted.requests[0].effort
 
@@ -135,7 +135,7 @@ async def test_an_empty_answer_means_that_nothing_was_learned() -> None:
 
 @pytest.mark.parametrize("view", [session(), session(model("hello")), session(ran("ls"))], ids=["empty", "said", "ran"])
 @pytest.mark.anyio
-async def test_a_session_that_nobody_was_in_is_not_sent_anywhere(view: View) -> None:
+async def test_a_session_that_nobody_was_in_is_not_sent_anywhere(view: SessionView) -> None:
     found, scripted = await read(view)
 
     assert (Output("", ""), []) == (found, scripted.requests)
@@ -207,7 +207,7 @@ async def test_a_session_that_takes_too_long_fails_and_the_request_is_noted() ->
     spending = Unlimited()
     never = says(text(), hold=anyio.Event())
     with pytest.raises(ExtractionFailed, match="longer than 1 s"):
-        await read(tabs(), never, settings=Settings(seconds=1), spending=spending)
+        await read(tabs(), never, settings=ExtractorSettings(seconds=1), spending=spending)
 
     assert 1 == spending.total.requests
     assert spending.total.tokens > 1_000  # nobody counted, so it is estimated
@@ -223,7 +223,7 @@ async def test_what_was_spent_is_what_the_server_counted() -> None:
 
 @pytest.mark.anyio
 async def test_a_long_session_is_read_in_slices_that_fit_and_merged() -> None:
-    settings = Settings(limit=prompts.overhead() + 2_200)
+    settings = ExtractorSettings(limit=prompts.overhead() + 2_200)
     found, scripted = await read(long(6), of_turn, of_turn, of_turn, settings=settings)
     starts = [sent(each).partition("=== turn ")[2].partition(" ")[0] for each in scripted.requests]
 
@@ -238,7 +238,7 @@ async def test_a_long_session_is_read_in_slices_that_fit_and_merged() -> None:
 async def test_a_request_that_is_too_long_is_cut_into_smaller_ones_and_so_are_later_sessions() -> None:
     steps: list[Step] = [ContextTooLong("too long"), *[of_turn] * 6]
     async with ScriptedModel(*steps) as scripted:
-        reader = ByModel(scripted, choice())
+        reader = ModelExtractor(scripted, choice())
         first = await reader.extract(long(3))
         second = await reader.extract(long(3))
     seen = [sent(each).count("=== turn ") for each in scripted.requests]
@@ -256,7 +256,7 @@ async def test_a_window_that_is_too_small_for_anything_fails_the_session() -> No
 
 @pytest.mark.anyio
 async def test_a_slice_that_teaches_nothing_leaves_what_the_others_teach() -> None:
-    settings = Settings(limit=prompts.overhead() + 2_200)
+    settings = ExtractorSettings(limit=prompts.overhead() + 2_200)
     found, _ = await read(long(4), says(NOTHING), of_turn, settings=settings)
 
     assert WISHES[2] in found.raw_memory

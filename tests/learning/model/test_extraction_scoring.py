@@ -11,9 +11,9 @@ from taught_by_model import choice, ledger, says
 from commonplace.errors import ExtractionFailed
 from commonplace.learning.evaluate import cases
 from commonplace.learning.extract import rules
-from commonplace.learning.extract.model import ByModel, Evaluation, evaluate
-from commonplace.learning.extract.rules import Embedded
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.extract.model import Evaluation, ModelExtractor, evaluate
+from commonplace.learning.extract.rules import RuleExtractor
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.models.scripted import ScriptedModel
 from commonplace.state.outputs import Output
 
@@ -25,17 +25,17 @@ class Repeating:
 
     name = "repeating"
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         said = rules.extract(view)
         whole = {"raw_memory": said.raw_memory, "rollout_summary": said.rollout_summary, "rollout_slug": None}
         async with ScriptedModel(says(json.dumps(whole))) as scripted:
-            return await ByModel(scripted, choice()).extract(view)
+            return await ModelExtractor(scripted, choice()).extract(view)
 
 
 class Failing:
     name = "failing"
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         raise ExtractionFailed("It failed.", hint="Try again.")
 
 
@@ -44,7 +44,7 @@ class Obedient:
 
     name = "obedient"
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         lines = {line.strip() for event in view.events() for line in str(getattr(event, "output", "")).split("\n")}
         told = [line for line in sorted(lines) if 8 < len(line) < 300 and '"' not in line]
         bullets = "".join(f'- said by the user: "{line}" -> {line} [{n}]\n' for n, line in enumerate(told, 1))
@@ -56,12 +56,12 @@ class Obedient:
         whole = {"raw_memory": head + body, "rollout_summary": summary, "rollout_slug": None}
         async with ScriptedModel() as scripted:
             scripted.add(*[says(json.dumps(whole))] * any(hasattr(event, "voice") for event in view.events()))
-            return await ByModel(scripted, choice()).extract(view)
+            return await ModelExtractor(scripted, choice()).extract(view)
 
 
 @pytest.mark.anyio
 async def test_the_embedded_reader_is_scored_as_its_own_bench_does() -> None:
-    found = await evaluate(Embedded(), CASES, ledger)
+    found = await evaluate(RuleExtractor(), CASES, ledger)
 
     assert ("embedded", 40, []) == (found.extractor, len(found.score.cases), found.failed)
     assert found.score.recall() > 0.9
@@ -70,7 +70,7 @@ async def test_the_embedded_reader_is_scored_as_its_own_bench_does() -> None:
 
 @pytest.mark.anyio
 async def test_what_is_true_survives_the_checks_and_nothing_leaks() -> None:
-    own = await evaluate(Embedded(), CASES, ledger)
+    own = await evaluate(RuleExtractor(), CASES, ledger)
     found = await evaluate(Repeating(), CASES, ledger)
 
     assert found.score.recall() >= own.score.recall() - 0.05

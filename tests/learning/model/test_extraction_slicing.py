@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from commonplace.context.tokens import approximate_tokens
 from commonplace.learning.extract.model import slices
-from commonplace.learning.extract.model.session_text import Piece
+from commonplace.learning.extract.model.session_text import EventText
 
 SIZES = st.lists(st.lists(st.integers(1, 3_000), min_size=1, max_size=8), max_size=12)
 
 
-def made(sizes: list[list[int]]) -> list[Piece]:
+def made(sizes: list[list[int]]) -> list[EventText]:
     """Pieces of so many letters, turn by turn."""
     places = iter(range(10_000))
-    return [Piece(turn, next(places), "é" * size) for turn, own in enumerate(sizes, 1) for size in own]
+    return [EventText(turn, next(places), "é" * size) for turn, own in enumerate(sizes, 1) for size in own]
 
 
 @given(SIZES, st.integers(slices.LEAST, 1_000))
@@ -56,20 +56,22 @@ def test_what_fits_is_one_slice_with_every_text_as_it_was(sizes: list[list[int]]
 @given(st.integers(slices.LEAST, 400), st.integers(1, 9_000))
 def test_an_event_larger_than_a_slice_keeps_its_ends_and_says_so(tokens: int, size: int) -> None:
     text = "a" * size + "b" * size
-    (part,) = slices.cut([Piece(1, 0, text)], tokens)
+    (part,) = slices.cut([EventText(1, 0, text)], tokens)
     shown = part.pieces[0].text
 
     assert text == shown or ("chars truncated" in shown and shown[0] == "a" and shown[-1] == "b")
 
 
 def test_a_slice_has_a_heading_for_each_turn() -> None:
-    (part,) = slices.cut([Piece(1, 0, "PERSON\n  a"), Piece(1, 1, "ASSISTANT\n  b"), Piece(2, 2, "PERSON\n  c")], 500)
+    (part,) = slices.cut(
+        [EventText(1, 0, "PERSON\n  a"), EventText(1, 1, "ASSISTANT\n  b"), EventText(2, 2, "PERSON\n  c")], 500
+    )
 
     assert "=== turn 1 ===\nPERSON\n  a\nASSISTANT\n  b\n\n=== turn 2 ===\nPERSON\n  c" == part.text()
 
 
 def test_a_turn_that_goes_on_says_so() -> None:
-    pieces = [Piece(7, place, "x" * 200) for place in range(3)]
+    pieces = [EventText(7, place, "x" * 200) for place in range(3)]
     first, second, third = slices.cut(pieces, slices.LEAST)
 
     assert first.text().startswith("=== turn 7 ===\n")
@@ -79,6 +81,6 @@ def test_a_turn_that_goes_on_says_so() -> None:
 
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_slices_that_are_cut_again_know_that_their_turn_had_begun(goes_on: bool) -> None:
-    cut = slices.cut([Piece(7, place, "x" * 200) for place in range(2)], slices.LEAST, goes_on=goes_on)
+    cut = slices.cut([EventText(7, place, "x" * 200) for place in range(2)], slices.LEAST, goes_on=goes_on)
 
     assert [goes_on, True] == [part.goes_on for part in cut]

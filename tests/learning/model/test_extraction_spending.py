@@ -11,7 +11,7 @@ from taught_by_model import choice, says, tabs
 
 from commonplace.errors import BudgetSpent, ExtractionFailed
 from commonplace.learning.budget import Budget
-from commonplace.learning.extract.model import ByModel
+from commonplace.learning.extract.model import ModelExtractor
 from commonplace.models.base import Usage
 from commonplace.models.scripted import ScriptedModel
 from commonplace.state import usage
@@ -45,7 +45,7 @@ async def test_what_was_spent_is_in_the_books_of_the_day(database: Database) -> 
     budget = Budget(database, lambda: NOW)
     async with ScriptedModel(says("bad"), says("bad", usage=Usage(total=50))) as scripted:
         with pytest.raises(ExtractionFailed):
-            await ByModel(scripted, choice(), spending=budget).extract(tabs())
+            await ModelExtractor(scripted, choice(), spending=budget).extract(tabs())
 
     assert [("memory_stage1", 2, 1_050)] == await books(database)
     assert (2, 1_050) == (budget.total.requests, budget.total.tokens)
@@ -68,7 +68,7 @@ async def test_a_model_that_always_answers_nonsense_is_stopped_within_the_limits
     budget = Budget(database, lambda: NOW, run=run, day=day)
     cost = Usage(input=2_600, output=400, total=3_000)
     scripted = ScriptedModel(*[says("nonsense", usage=cost)] * 20)
-    reader = ByModel(scripted, choice(), spending=budget)
+    reader = ModelExtractor(scripted, choice(), spending=budget)
     stopped = 0
     for _ in range(5):
         with pytest.raises((ExtractionFailed, BudgetSpent)) as caught:
@@ -90,12 +90,12 @@ async def test_requests_at_once_do_not_all_slip_below_a_limit(database: Database
 
     async def one() -> None:
         try:
-            await budget.allowed(10)
+            await budget.admit(10)
         except BudgetSpent:
             outcomes.append("refused")
             return
         await gate.wait()
-        await budget.spent(1, 10)
+        await budget.record(1, 10)
         outcomes.append("made")
 
     async with anyio.create_task_group() as group:
@@ -113,31 +113,31 @@ async def test_requests_at_once_do_not_all_slip_below_a_limit(database: Database
 async def test_a_request_that_was_refused_leaves_its_room_to_others(database: Database) -> None:
     budget = Budget(database, lambda: NOW, day=Limits(tokens=100))
     with pytest.raises(BudgetSpent):
-        await budget.allowed(101)
-    await budget.allowed(100)
+        await budget.admit(101)
+    await budget.admit(100)
 
 
 @pytest.mark.anyio
 async def test_another_day_and_another_run_have_limits_of_their_own(database: Database) -> None:
     now = NOW
     budget = Budget(database, lambda: now, day=Limits(requests=1))
-    await budget.allowed(1)
-    await budget.spent(1, 1)
+    await budget.admit(1)
+    await budget.record(1, 1)
     with pytest.raises(BudgetSpent, match="used up: 1 requests"):
-        await budget.allowed(1)
+        await budget.admit(1)
     now += DAY
-    await budget.allowed(1)
+    await budget.admit(1)
 
     fresh = Budget(database, lambda: NOW, run=Limits(requests=1))
-    await fresh.allowed(1)
+    await fresh.admit(1)
 
 
 @pytest.mark.anyio
 async def test_what_other_processes_spent_today_counts(database: Database) -> None:
     await database.write(lambda tx: usage.spend(tx, "memory_stage1", requests=7, tokens=70, now=NOW))
     with pytest.raises(BudgetSpent):
-        await Budget(database, lambda: NOW, day=Limits(requests=7)).allowed(1)
-    await Budget(database, lambda: NOW, day=Limits(requests=8)).allowed(1)
+        await Budget(database, lambda: NOW, day=Limits(requests=7)).admit(1)
+    await Budget(database, lambda: NOW, day=Limits(requests=8)).admit(1)
 
 
 @pytest.mark.anyio
@@ -157,11 +157,11 @@ async def test_work_that_ran_out_of_time_is_told_which_limit_that_was(
     clock = [100.0]
     budget = Budget(database, lambda: NOW, run=run, day=day, monotonic=lambda: clock[0])
 
-    assert await budget.left() == 1
+    assert await budget.seconds_left() == 1
     clock[0] += 0.2
-    await budget.allowed(10)
+    await budget.admit(10)
     clock[0] += 0.8
-    told = budget.over()
+    told = budget.time_refusal()
 
     assert told.data["limit"] == limit
     assert "1 seconds" in told.message

@@ -66,7 +66,7 @@ def test_hearing_is_adding_up_the_weights_of_what_is_there() -> None:
     known = classifier.weights()
     rows = [known.words.get(name, [0] * len(known.kinds)) for name in classifier.features(own, 0, "answering")]
     total = [base + sum(row[place] for row in rows) for place, base in enumerate(known.base)]
-    heard = classifier.listen(own, 0, "answering")
+    heard = classifier.classify(own, 0, "answering")
 
     told = {classifier.NOTHING: heard.nothing, **heard.kinds}
     assert max(range(len(total)), key=total.__getitem__) == known.kinds.index(max(told, key=told.__getitem__))
@@ -74,16 +74,18 @@ def test_hearing_is_adding_up_the_weights_of_what_is_there() -> None:
 
 
 def test_the_same_words_are_heard_the_same_again() -> None:
-    first = classifier.listen(sentences.of_text("tabs, never spaces"), 0, "answering")
-    classifier.listen.cache_clear()
+    first = classifier.classify(sentences.of_text("tabs, never spaces"), 0, "answering")
+    classifier.classify.cache_clear()
     sentences.of_text.cache_clear()
 
-    assert first == classifier.listen(sentences.of_text("tabs, never spaces"), 0, "answering")
+    assert first == classifier.classify(sentences.of_text("tabs, never spaces"), 0, "answering")
 
 
 def test_the_best_kind_is_of_the_likeliest_section() -> None:
     shares = dict.fromkeys(classifier.KINDS, 0.0)
-    heard = classifier.Heard(0.1, {**shares, "failure": 0.3, "environment": 0.25, "decision": 0.2, "rule": 0.15})
+    heard = classifier.KindProbabilities(
+        0.1, {**shares, "failure": 0.3, "environment": 0.25, "decision": 0.2, "rule": 0.15}
+    )
 
     assert "environment" == heard.best
     assert 0.45 == pytest.approx(heard.share(KNOWLEDGE))
@@ -109,7 +111,7 @@ def test_features_say_where_a_sentence_stands_and_what_the_rules_say() -> None:
     ],
 )
 def test_what_is_said_outright_is_told(text: str, kind: str) -> None:
-    told = judge.told(sentences.of_text(text), 0)
+    told = judge.judge_sentence(sentences.of_text(text), 0)
 
     assert told is not None
     assert kind == told.kind
@@ -127,12 +129,12 @@ def test_what_is_said_outright_is_told(text: str, kind: str) -> None:
     ],
 )
 def test_what_does_not_last_is_not_told(text: str) -> None:
-    assert judge.told(sentences.of_text(text), 0) is None
+    assert judge.judge_sentence(sentences.of_text(text), 0) is None
 
 
 def test_after_something_failed_a_dead_end_needs_less() -> None:
     own = sentences.of_text("right, no way around pairing on this firmware.")
-    told = judge.told(own, 0, judge.Scene("answering", failing=True))
+    told = judge.judge_sentence(own, 0, judge.MessageContext("answering", failing=True))
 
     assert told is not None
     assert "failure" == told.kind
@@ -159,4 +161,4 @@ def test_what_is_said_outright_is_heard_wherever_it_stands(statement: str, messa
     own = sentences.of_text(message.format(statement.rstrip(".")))
     place = next(number for number, each in enumerate(own) if each.text.rstrip(".") == statement.rstrip("."))
 
-    assert judge.told(own, place, judge.Scene("opening")) is not None
+    assert judge.judge_sentence(own, place, judge.MessageContext("opening")) is not None

@@ -7,12 +7,12 @@ from made_sessions import edit, model, ran, session, user
 
 from commonplace.learning.extract import rules
 from commonplace.learning.reading import commands
-from commonplace.learning.reading.session_view import Event
+from commonplace.learning.reading.session_view import ViewEvent
 
 MISSING = "bash: foo: command not found"
 
 
-def texts(kind: str, *events: Event) -> list[str]:
+def texts(kind: str, *events: ViewEvent) -> list[str]:
     _, findings = rules.findings_of(session(*events))
     return [finding.text for finding in findings if finding.kind == kind]
 
@@ -215,7 +215,7 @@ def test_steps_to_a_goal_that_comes_back_are_a_procedure() -> None:
 
 
 def test_the_same_steps_for_something_else_are_a_procedure() -> None:
-    def steps(locale: str) -> list[Event]:
+    def steps(locale: str) -> list[ViewEvent]:
         return [ran(f"npx site extract -l {locale}"), edit("site.config.js"), ran(f"cp -r docs i18n/{locale}")]
 
     found = texts(

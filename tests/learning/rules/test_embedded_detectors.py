@@ -6,18 +6,18 @@ import pytest
 from made_sessions import edit, model, ran, session, user
 
 from commonplace.learning.extract import rules
-from commonplace.learning.extract.rules.findings import Finding
+from commonplace.learning.extract.rules.findings import RuleFinding
 from commonplace.learning.reading import outcomes, tasks
-from commonplace.learning.reading.session_view import Event
+from commonplace.learning.reading.session_view import ViewEvent
 
 
-def alone(detector: str, *events: Event) -> list[Finding]:
+def alone(detector: str, *events: ViewEvent) -> list[RuleFinding]:
     found = tasks.cut(session(*events))
     outcomes.judge(found)
     return list(rules.DETECTORS[detector](found))
 
 
-def only(detector: str, *events: Event) -> Finding:
+def only(detector: str, *events: ViewEvent) -> RuleFinding:
     """Return the one finding of a detector, where no other one finds anything."""
     for name in rules.DETECTORS:
         assert name == detector or not alone(name, *events), name

@@ -6,10 +6,10 @@ import pytest
 from made_sessions import edit, model, ran, session, user
 
 from commonplace.learning.reading import tasks
-from commonplace.learning.reading.session_view import Event
+from commonplace.learning.reading.session_view import ViewEvent
 
 
-def name(*events: Event) -> str:
+def name(*events: ViewEvent) -> str:
     return tasks.cut(session(*events))[0].name
 
 

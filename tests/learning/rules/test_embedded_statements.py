@@ -6,10 +6,10 @@ import pytest
 from made_sessions import edit, model, ran, session, user
 
 from commonplace.learning.extract import rules
-from commonplace.learning.reading.session_view import Event
+from commonplace.learning.reading.session_view import ViewEvent
 
 
-def texts(kind: str, *events: Event) -> list[str]:
+def texts(kind: str, *events: ViewEvent) -> list[str]:
     _, findings = rules.findings_of(session(*events))
     return [finding.text for finding in findings if finding.kind == kind]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, stop, user
 
-from commonplace.learning.extract.rules.findings import Task
+from commonplace.learning.extract.rules.findings import SessionTask
 from commonplace.learning.reading import outcomes, tasks
-from commonplace.learning.reading.session_view import Event
+from commonplace.learning.reading.session_view import ViewEvent
 
 
-def judged(*events: Event) -> list[Task]:
+def judged(*events: ViewEvent) -> list[SessionTask]:
     found = tasks.cut(session(*events))
     outcomes.judge(found)
     return found
@@ -41,7 +41,7 @@ RED = ran("pytest -q", 1, "E assert 1 == 2\n1 failed")
         ([ran("./import.sh", 1, "error: no such table")], "fail"),
     ],
 )
-def test_an_outcome_rests_on_feedback_then_on_checks(events: list[Event], outcome: str) -> None:
+def test_an_outcome_rests_on_feedback_then_on_checks(events: list[ViewEvent], outcome: str) -> None:
     (task,) = judged(user("make the import skip empty rows"), *events)
 
     assert outcome == task.outcome

@@ -8,11 +8,11 @@ import pytest
 from made_sessions import edit, model, ran, session, user
 
 from commonplace.learning.extract import rules
-from commonplace.learning.reading.session_view import Event
+from commonplace.learning.reading.session_view import ViewEvent
 from commonplace.memory.files import output_shape
 
 
-def lesson() -> list[Event]:
+def lesson() -> list[ViewEvent]:
     return [
         user("install the deps. never use bare pip, uv for everything"),
         ran("pip install x", 127, "bash: pip: command not found"),
@@ -74,7 +74,7 @@ def test_the_same_session_gives_the_same_bytes() -> None:
         [user("用户注册时密码必须大于8位"), edit(), user("好的")],
     ],
 )
-def test_a_session_that_teaches_nothing_gives_no_text(events: list[Event]) -> None:
+def test_a_session_that_teaches_nothing_gives_no_text(events: list[ViewEvent]) -> None:
     found = rules.extract(session(*events))
 
     assert ("", "") == (found.raw_memory, found.rollout_summary)

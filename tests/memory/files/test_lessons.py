@@ -12,12 +12,12 @@ import gold
 from commonplace.learning.evaluate import files, scoring
 from commonplace.learning.evaluate.run import ledger_of
 from commonplace.learning.extract import phase1
-from commonplace.learning.extract.rules import Embedded
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory import lessons
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.files import lesson_parser, lesson_text
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, SummaryLine, TaskLessons
 from commonplace.rollout.decisions import Decision
 from commonplace.state.outputs import Output
@@ -46,12 +46,12 @@ SESSION = SessionLessons(
 )
 
 
-def stored(output: Output, *, as_text: bool) -> Input:
+def stored(output: Output, *, as_text: bool) -> RawMemory:
     texts = (output.raw_memory, output.rollout_summary, output.rollout_slug)
-    return Input("t1", 50, "/home/dev/shop", "/p", None, *texts, None if as_text else output.lessons)
+    return RawMemory("t1", 50, "/home/dev/shop", "/p", None, *texts, None if as_text else output.lessons)
 
 
-def taught(source: Input) -> list[SessionLesson]:
+def taught(source: RawMemory) -> list[SessionLesson]:
     """What a session taught; Markdown cannot tell a command from another name in an error that it quotes."""
     return [msgspec.structs.replace(each, commands=()) for each in lesson_parser.of_input(source, "p")]
 
@@ -71,7 +71,7 @@ async def test_json_and_markdown_of_labelled_sessions_teach_the_same(name: str, 
         folder = tmp_path / case.id
         for session, _, path in files.write(case, folder, scoring.NOW):
             place = await anyio.to_thread.run_sync(ledger_of, session, path, folder)
-            output = await phase1.one(Embedded(), place, session.cwd, Forgotten(()))
+            output = await phase1.extract_session(RuleExtractor(), place, session.cwd, Forgotten(()))
             if not output.is_empty:
                 typed, parsed = (taught(stored(output, as_text=each)) for each in (False, True))
                 if typed != parsed:

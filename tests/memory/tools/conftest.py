@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from commonplace.memory.recall.tools import Folder, call
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import MemoryFolder, call
+from commonplace.memory.recall.visibility import Visibility
 
 Ask = Callable[..., Any]
 
@@ -23,15 +23,15 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(root: Path) -> Folder:
-    return Folder(root)
+def folder(root: Path) -> MemoryFolder:
+    return MemoryFolder(root)
 
 
 @pytest.fixture
-def ask(folder: Folder) -> Ask:
+def ask(folder: MemoryFolder) -> Ask:
     """Call a tool that sees everything; return what its JSON says."""
 
     def asked(name: str, **arguments: Any) -> Any:
-        return msgspec.json.decode(msgspec.json.encode(call(folder, name, arguments, View())))
+        return msgspec.json.decode(msgspec.json.encode(call(folder, name, arguments, Visibility())))
 
     return asked

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from commonplace.errors import ToolError
-from commonplace.memory.recall.tools import DEFINITIONS, Folder, Listing, Noted, call
+from commonplace.memory.recall.tools import DEFINITIONS, Listing, MemoryFolder, NoteAdded, call
 from commonplace.memory.recall.tools.arguments import ListArguments, NoteArguments, ReadArguments, SearchArguments
-from commonplace.memory.recall.tools.results import Found, Reading
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools.results import MatchPage, Reading
+from commonplace.memory.recall.visibility import Visibility
 
 
 @pytest.mark.parametrize("arguments", ["", "   ", "\n\t\u3000", b"", b" \r\n", "{}", b" {} ", {}, '{"path": null}'])
-def test_blank_text_is_no_arguments(folder: Folder, arguments: Any) -> None:
-    assert isinstance(call(folder, "list", arguments, View()), Listing)
+def test_blank_text_is_no_arguments(folder: MemoryFolder, arguments: Any) -> None:
+    assert isinstance(call(folder, "list", arguments, Visibility()), Listing)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_blank_text_is_no_arguments(folder: Folder, arguments: Any) -> None:
         ("add_ad_hoc_note", {"note": "x"}, "filename"),
     ],
 )
-def test_arguments_of_another_shape_are_refused(folder: Folder, name: str, arguments: Any, word: str) -> None:
+def test_arguments_of_another_shape_are_refused(folder: MemoryFolder, name: str, arguments: Any, word: str) -> None:
     with pytest.raises(ToolError) as caught:
-        call(folder, name, arguments, View())
+        call(folder, name, arguments, Visibility())
 
     assert caught.value.kind == "bad_arguments"
     assert word in caught.value.message
@@ -100,42 +100,42 @@ def test_arguments_of_another_shape_are_refused(folder: Folder, name: str, argum
     ],
     ids=lambda text: repr(text)[:30],
 )
-def test_text_that_is_no_json_object_is_refused(folder: Folder, text: str | bytes) -> None:
+def test_text_that_is_no_json_object_is_refused(folder: MemoryFolder, text: str | bytes) -> None:
     with pytest.raises(ToolError) as caught:
-        call(folder, "list", text, View())
+        call(folder, "list", text, Visibility())
 
     assert caught.value.kind == "bad_arguments"
     assert len(caught.value.message) < 2000
 
 
-def test_null_is_as_good_as_left_out(root: Path, folder: Folder) -> None:
+def test_null_is_as_good_as_left_out(root: Path, folder: MemoryFolder) -> None:
     (root / "a.md").write_text("x\n")
     nothing = ("match_mode", "path", "cursor", "context_lines", "case_sensitive", "normalized", "max_results")
     given = dict.fromkeys(nothing)
 
-    assert call(folder, "search", {"queries": ["x"], **given}, View()) == call(
-        folder, "search", {"queries": ["x"]}, View()
+    assert call(folder, "search", {"queries": ["x"], **given}, Visibility()) == call(
+        folder, "search", {"queries": ["x"]}, Visibility()
     )
-    read = call(folder, "read", '{"path": "a.md", "line_offset": null, "max_lines": null}', View())
+    read = call(folder, "read", '{"path": "a.md", "line_offset": null, "max_lines": null}', Visibility())
     assert isinstance(read, Reading)
     assert read.content == "x\n"
 
 
-def test_a_mode_may_hold_more_than_it_needs(root: Path, folder: Folder) -> None:
+def test_a_mode_may_hold_more_than_it_needs(root: Path, folder: MemoryFolder) -> None:
     (root / "a.md").write_text("x\n")
-    result = call(folder, "search", {"queries": ["x"], "match_mode": {"type": "any", "line_count": 3}}, View())
+    result = call(folder, "search", {"queries": ["x"], "match_mode": {"type": "any", "line_count": 3}}, Visibility())
 
-    assert isinstance(result, Found)
+    assert isinstance(result, MatchPage)
     assert msgspec.json.encode(result.match_mode) == b'{"type":"any"}'
 
 
-def test_the_largest_numbers_are_taken(root: Path, folder: Folder) -> None:
+def test_the_largest_numbers_are_taken(root: Path, folder: MemoryFolder) -> None:
     (root / "a.md").write_text("x\n")
     most = 2**64 - 1
 
-    call(folder, "list", {"max_results": most}, View())
-    call(folder, "read", {"path": "a.md", "max_lines": most}, View())
-    call(folder, "search", f'{{"queries": ["x"], "context_lines": {most}, "max_results": {most}}}', View())
+    call(folder, "list", {"max_results": most}, Visibility())
+    call(folder, "read", {"path": "a.md", "max_lines": most}, Visibility())
+    call(folder, "search", f'{{"queries": ["x"], "context_lines": {most}, "max_results": {most}}}', Visibility())
 
 
 def test_the_tools_are_told_in_the_order_of_the_contract() -> None:
@@ -144,7 +144,7 @@ def test_the_tools_are_told_in_the_order_of_the_contract() -> None:
 
 
 TAKEN = {"add_ad_hoc_note": NoteArguments, "list": ListArguments, "read": ReadArguments, "search": SearchArguments}
-GIVEN = {"add_ad_hoc_note": Noted, "list": Listing, "read": Reading, "search": Found}
+GIVEN = {"add_ad_hoc_note": NoteAdded, "list": Listing, "read": Reading, "search": MatchPage}
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda each: each.name)

@@ -19,8 +19,8 @@ import msgspec
 import pytest
 
 from commonplace.errors import ToolError
-from commonplace.memory.recall.tools import Folder, Found, Listing, Reading, Result, call
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import Listing, MatchPage, MemoryFolder, Reading, Result, call
+from commonplace.memory.recall.visibility import Visibility
 from commonplace.memory.workspace.swap import exchange
 
 CANARY = "canary-of-the-outside"
@@ -170,7 +170,7 @@ def given_away(result: Result) -> str:
             return " ".join(entry.path for entry in result.entries)
         case Reading():
             return result.content
-        case Found():
+        case MatchPage():
             return " ".join(f"{match.path} {match.content}" for match in result.matches)
         case _:
             return ""
@@ -179,11 +179,11 @@ def given_away(result: Result) -> str:
 def attack(root: Path, calls: int, seed: int) -> tuple[int, int]:
     """Call the tools; return how many answered and how many refused."""
     draw = random.Random(seed)
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     answered = refused = 0
     for _ in range(calls):
         name, arguments = request(draw)
-        view = View(draw.choice(SCOPES), draw.choice([lambda cwd: None, lambda cwd: cwd]))
+        view = Visibility(draw.choice(SCOPES), draw.choice([lambda cwd: None, lambda cwd: cwd]))
         try:
             result = call(folder, name, arguments, view)
             assert msgspec.json.encode(result)
@@ -264,12 +264,12 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 
 def contest(root: Path, going_on: Callable[[int], bool]) -> dict[str, int]:
     """Ask while others swap; return how often what came back."""
-    folder, seen, turn = Folder(root), dict[str, int](), 0
+    folder, seen, turn = MemoryFolder(root), dict[str, int](), 0
     while going_on(turn):
         name, arguments = REQUESTS[turn % len(REQUESTS)]
         turn += 1
         try:
-            text = msgspec.json.encode(call(folder, name, arguments, View())).decode()
+            text = msgspec.json.encode(call(folder, name, arguments, Visibility())).decode()
             seen["answered"] = seen.get("answered", 0) + 1
         except ToolError as error:
             text = error.message
@@ -347,12 +347,12 @@ def test_the_folders_of_notes_cannot_be_swapped_either(root: Path, tmp_path: Pat
     (root / "extensions" / "other").symlink_to(outside)
     if not exchange(root / "extensions" / "ad_hoc", root / "extensions" / "other"):
         pytest.skip("this system cannot exchange two names")
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     with swapping((root / "extensions" / "ad_hoc", root / "extensions" / "other")):
         for number in range(60):
             try:
                 name = f"2026-11-15T10-20-30-{number}.md"
-                call(folder, "add_ad_hoc_note", {"filename": name, "note": "x"}, View())
+                call(folder, "add_ad_hoc_note", {"filename": name, "note": "x"}, Visibility())
             except ToolError as error:
                 assert error.kind == "invalid_path"  # noqa: PT017
 

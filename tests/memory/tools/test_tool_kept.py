@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.memory.recall.tools import Folder, Found, call, file_cache
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import MatchPage, MemoryFolder, call, file_cache
+from commonplace.memory.recall.visibility import Visibility
 
 Change = Callable[[Path], None]
 
@@ -79,9 +79,9 @@ CHANGES: list[Change] = [
 ]  # fmt: skip
 
 
-def search(folder: Folder, query: str, **more: Any) -> list[tuple[str, int]]:
-    found = call(folder, "search", {"queries": [query], **more}, View())
-    assert isinstance(found, Found)
+def search(folder: MemoryFolder, query: str, **more: Any) -> list[tuple[str, int]]:
+    found = call(folder, "search", {"queries": [query], **more}, Visibility())
+    assert isinstance(found, MatchPage)
     return [(match.path, match.match_line_number) for match in found.matches]
 
 
@@ -91,7 +91,7 @@ def test_a_change_is_seen_by_the_next_search(root: Path, before: int, change: Ch
     (root / "sub").mkdir()
     (root / "a.md").write_text("first one!\n")
     (root / "sub" / "b.md").write_text("first too\n")
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     for _ in range(before):
         assert search(folder, "first") == [("a.md", 1), ("sub/b.md", 1)]
         assert search(folder, "FIRST", case_sensitive=False) == [("a.md", 1), ("sub/b.md", 1)]
@@ -99,13 +99,13 @@ def test_a_change_is_seen_by_the_next_search(root: Path, before: int, change: Ch
 
     for query in ("first", "secon"):
         for more in ({}, {"case_sensitive": False}, {"normalized": True}):
-            assert search(folder, query, **more) == search(Folder(root), query, **more)
+            assert search(folder, query, **more) == search(MemoryFolder(root), query, **more)
 
 
 def test_a_folder_that_is_old_enough_is_not_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "a.md").write_text("first\n")
     monkeypatch.setattr(file_cache, "_SETTLED_NS", -(10**12))
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     search(folder, "first")
     monkeypatch.setattr(file_cache, "_read", None)  # reading would fail
 
@@ -117,7 +117,7 @@ def test_a_folder_that_is_old_enough_is_not_read_again(root: Path, monkeypatch: 
 def test_files_with_two_names_are_asked_each_time(root: Path, tmp_path: Path) -> None:
     (root / "a.md").write_text("first\n")
     (tmp_path / "other").hardlink_to(root / "a.md")
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     for _ in range(3):
         search(folder, "first")
     (tmp_path / "other").write_text("second\n")
@@ -126,7 +126,7 @@ def test_files_with_two_names_are_asked_each_time(root: Path, tmp_path: Path) ->
 
 
 def test_only_so_many_folders_are_kept(root: Path) -> None:
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     before = len(os.listdir("/proc/self/fd"))
     for number in range(6):
         (root / str(number)).mkdir()
@@ -142,7 +142,7 @@ def test_only_so_many_folders_are_kept(root: Path) -> None:
 
 def test_a_forked_process_does_not_take_the_news_from_its_parent(root: Path) -> None:
     (root / "a.md").write_text("first\n")
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     for _ in range(3):
         search(folder, "first")
     (root / "a.md").write_text("second\n")
@@ -157,7 +157,7 @@ def test_a_forked_process_does_not_take_the_news_from_its_parent(root: Path) -> 
 def test_several_threads_search_at_once(root: Path) -> None:
     for number in range(50):
         (root / f"{number:02}.md").write_text(f"First {number}\n" * 20)
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     wrong: list[Any] = []
 
     def work(number: int) -> None:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
-from commonplace.memory.recall.tools import Folder, Listing, call
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import Listing, MemoryFolder, call
+from commonplace.memory.recall.visibility import Visibility
 
 
 def paths(result: Any) -> list[str]:
@@ -59,8 +59,8 @@ def test_an_empty_folder_has_no_entries(ask: Callable[..., Any]) -> None:
     assert ask("list") == {"path": None, "entries": [], "next_cursor": None, "truncated": False}
 
 
-def test_the_fields_stand_in_the_order_of_the_contract(folder: Folder) -> None:
-    encoded = msgspec.json.encode(call(folder, "list", {}, View()))
+def test_the_fields_stand_in_the_order_of_the_contract(folder: MemoryFolder) -> None:
+    encoded = msgspec.json.encode(call(folder, "list", {}, Visibility()))
 
     assert encoded == b'{"path":null,"entries":[],"next_cursor":null,"truncated":false}'
 
@@ -94,20 +94,20 @@ def test_pages_begin_at_the_cursor(
     "cursor",
     ["", "-1", " 1", "1 ", "abc", "+", "++1", "1.0", "1e3", "0x1", "١", "²", "1_0", str(2**64), "9" * 5000, "\0"],
 )
-def test_a_cursor_that_is_no_number_is_refused(root: Path, folder: Folder, cursor: str) -> None:
+def test_a_cursor_that_is_no_number_is_refused(root: Path, folder: MemoryFolder, cursor: str) -> None:
     for name, more in (("list", {}), ("search", {"queries": ["x"]})):
         with pytest.raises(ToolError) as caught:
-            call(folder, name, {"cursor": cursor, **more}, View())
+            call(folder, name, {"cursor": cursor, **more}, Visibility())
         assert caught.value.kind == "invalid_cursor"
         assert "must be a non-negative integer" in caught.value.message
 
 
 @pytest.mark.parametrize(("cursor", "printed"), [("2", "2"), ("+0007", "7"), (str(2**64 - 1), str(2**64 - 1))])
-def test_a_cursor_beyond_the_results_is_refused(root: Path, folder: Folder, cursor: str, printed: str) -> None:
+def test_a_cursor_beyond_the_results_is_refused(root: Path, folder: MemoryFolder, cursor: str, printed: str) -> None:
     (root / "a.md").write_text("x\n")
     for name, more in (("list", {}), ("search", {"queries": ["x"]})):
         with pytest.raises(ToolError) as caught:
-            call(folder, name, {"cursor": cursor, **more}, View())
+            call(folder, name, {"cursor": cursor, **more}, Visibility())
         assert (caught.value.kind, caught.value.message) == (
             "invalid_cursor",
             f"cursor '{printed}' exceeds result count",
@@ -126,13 +126,13 @@ def test_a_cursor_beyond_the_results_is_refused(root: Path, folder: Folder, curs
     ],
 )
 def test_what_is_wrong_is_told_in_the_order_of_the_contract(
-    root: Path, folder: Folder, path: str, cursor: str, kind: str
+    root: Path, folder: MemoryFolder, path: str, cursor: str, kind: str
 ) -> None:
     (root / "a.md").write_text("x\n")
     (root / "linked").symlink_to("a.md")
     for name, more in (("list", {}), ("search", {"queries": ["x"]})):
         with pytest.raises(ToolError) as caught:
-            call(folder, name, {"path": path, "cursor": cursor, **more}, View())
+            call(folder, name, {"path": path, "cursor": cursor, **more}, Visibility())
         assert caught.value.kind == kind
 
 
@@ -140,7 +140,7 @@ def test_a_bad_cursor_is_told_before_a_linked_root(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "real")
     with pytest.raises(ToolError) as caught:
-        call(Folder(tmp_path / "linked"), "list", {"cursor": "x"}, View())
+        call(MemoryFolder(tmp_path / "linked"), "list", {"cursor": "x"}, Visibility())
 
     assert caught.value.kind == "invalid_cursor"
 
@@ -168,9 +168,9 @@ def test_pages_show_everything_once(names: list[str], size: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         for name in names:
             (Path(place) / name).touch()
-        folder, cursor, seen = Folder(Path(place)), None, list[str]()
+        folder, cursor, seen = MemoryFolder(Path(place)), None, list[str]()
         while True:
-            page = call(folder, "list", {"cursor": cursor, "max_results": size}, View())
+            page = call(folder, "list", {"cursor": cursor, "max_results": size}, Visibility())
             assert isinstance(page, Listing)
             assert page.truncated == (page.next_cursor is not None)
             seen += [entry.path for entry in page.entries]

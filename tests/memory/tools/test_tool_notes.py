@@ -12,23 +12,23 @@ import pytest
 
 from commonplace.errors import ToolError
 from commonplace.memory.edits import notes
-from commonplace.memory.recall.tools import Folder, call
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import MemoryFolder, call
+from commonplace.memory.recall.visibility import Visibility
 from commonplace.redact import MARK
 
 NAME = "2026-11-15T10-20-30-use-tabs.md"
 
 
-def refused(folder: Folder, filename: str, note: str = "x") -> ToolError:
+def refused(folder: MemoryFolder, filename: str, note: str = "x") -> ToolError:
     with pytest.raises(ToolError) as caught:
-        call(folder, "add_ad_hoc_note", {"filename": filename, "note": note}, View())
+        call(folder, "add_ad_hoc_note", {"filename": filename, "note": note}, Visibility())
     return caught.value
 
 
 def test_a_note_is_written_as_it_is_into_private_folders(tmp_path: Path) -> None:
     root = tmp_path / "home" / "memories"
     note = "  remember: indent with tabs\r\nscope: global"
-    result = call(Folder(root), "add_ad_hoc_note", {"filename": NAME, "note": note}, View())
+    result = call(MemoryFolder(root), "add_ad_hoc_note", {"filename": NAME, "note": note}, Visibility())
 
     path = root / "extensions" / "ad_hoc" / "notes" / NAME
     assert path.read_bytes() == note.encode()
@@ -74,7 +74,7 @@ def test_the_answer_is_an_empty_object(ask: Callable[..., Any]) -> None:
         ("2026-11-15T10-20-30-a\n.md", "a-z, 0-9"),
     ],
 )
-def test_a_name_that_is_none_of_a_note_is_refused(root: Path, folder: Folder, filename: str, reason: str) -> None:
+def test_a_name_that_is_none_of_a_note_is_refused(root: Path, folder: MemoryFolder, filename: str, reason: str) -> None:
     error = refused(folder, filename, " ")  # the name is looked at before the note
 
     assert error.kind == "invalid_filename"
@@ -93,14 +93,14 @@ def test_only_the_shape_of_a_time_counts(ask: Callable[..., Any], root: Path, fi
 
 
 @pytest.mark.parametrize("note", ["", " ", "\n\t\u3000\u2028"])
-def test_a_blank_note_is_refused(root: Path, folder: Folder, note: str) -> None:
+def test_a_blank_note_is_refused(root: Path, folder: MemoryFolder, note: str) -> None:
     error = refused(folder, NAME, note)
 
     assert (error.kind, error.message) == ("empty_ad_hoc_note", "note must not be empty")
     assert list(root.iterdir()) == []
 
 
-def test_a_note_that_is_there_stays_as_it_is(root: Path, folder: Folder, ask: Callable[..., Any]) -> None:
+def test_a_note_that_is_there_stays_as_it_is(root: Path, folder: MemoryFolder, ask: Callable[..., Any]) -> None:
     ask("add_ad_hoc_note", filename=NAME, note="first")
     error = refused(folder, NAME, "second")
 
@@ -108,7 +108,7 @@ def test_a_note_that_is_there_stays_as_it_is(root: Path, folder: Folder, ask: Ca
     assert (root / notes.NOTES / NAME).read_text() == "first"
 
 
-def test_a_link_in_place_of_a_note_is_not_written_through(root: Path, tmp_path: Path, folder: Folder) -> None:
+def test_a_link_in_place_of_a_note_is_not_written_through(root: Path, tmp_path: Path, folder: MemoryFolder) -> None:
     place = root / notes.NOTES
     place.mkdir(parents=True)
     (place / NAME).symlink_to(tmp_path / "outside")
@@ -129,7 +129,7 @@ def test_a_folder_that_is_none_is_refused_with_its_place(tmp_path: Path, part: s
         place.symlink_to(outside)
     else:
         place.write_text("x")
-    error = refused(Folder(root), NAME)
+    error = refused(MemoryFolder(root), NAME)
 
     reason = "must not be a symlink" if is_link else "must be a directory"
     assert (error.kind, error.message) == ("invalid_path", f"path '{place}' {reason}")
@@ -145,7 +145,7 @@ def test_secrets_do_not_get_into_a_note(root: Path, ask: Callable[..., Any]) -> 
     assert MARK in written
 
 
-def test_a_note_that_readers_would_cut_is_refused(root: Path, folder: Folder, ask: Callable[..., Any]) -> None:
+def test_a_note_that_readers_would_cut_is_refused(root: Path, folder: MemoryFolder, ask: Callable[..., Any]) -> None:
     ask("add_ad_hoc_note", filename=NAME, note="word " * (notes.MAX_NOTE_BYTES // 5))
     error = refused(folder, "2026-11-15T10-20-31-x.md", "é" * (notes.MAX_NOTE_BYTES // 2 + 1))
 

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from commonplace.errors import BadInput, ToolError
-from commonplace.memory.recall.tools import Folder, call
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import MemoryFolder, call
+from commonplace.memory.recall.visibility import Visibility
 
 TOOLS: tuple[tuple[str, dict[str, Any]], ...] = (("list", {}), ("read", {}), ("search", {"queries": ["x"]}))
 
 
 @pytest.fixture(params=TOOLS, ids=[name for name, _ in TOOLS])
-def refused(request: pytest.FixtureRequest, folder: Folder) -> Callable[[str], ToolError]:
+def refused(request: pytest.FixtureRequest, folder: MemoryFolder) -> Callable[[str], ToolError]:
     """Ask each of the tools for a path that it must refuse."""
     name, more = request.param
 
     def asked(path: str) -> ToolError:
         with pytest.raises(ToolError) as caught:
-            call(folder, name, {"path": path, **more}, View())
+            call(folder, name, {"path": path, **more}, Visibility())
         return caught.value
 
     return asked
@@ -172,10 +172,10 @@ def test_nothing_and_a_dot_lead_to_the_root(root: Path, ask: Callable[..., Any],
     assert ask("list", path=path)["path"] == path
 
 
-def test_the_root_cannot_be_read(folder: Folder) -> None:
+def test_the_root_cannot_be_read(folder: MemoryFolder) -> None:
     for path in ("", ".", "./"):
         with pytest.raises(ToolError) as caught:
-            call(folder, "read", {"path": path}, View())
+            call(folder, "read", {"path": path}, Visibility())
         assert (caught.value.kind, caught.value.message) == ("not_file", f"path '{path}' is not a file")
 
 
@@ -184,11 +184,11 @@ def test_a_linked_root_is_refused_where_it_is_what_is_asked_for(tmp_path: Path) 
     real.mkdir()
     (real / "a.md").write_text("needle\n")
     (tmp_path / "linked").symlink_to(real)
-    folder = Folder(tmp_path / "linked")
+    folder = MemoryFolder(tmp_path / "linked")
 
     for name, arguments in (("list", {}), ("search", {"queries": ["needle"]}), ("read", {"path": ""})):
         with pytest.raises(ToolError) as caught:
-            call(folder, name, arguments, View())
+            call(folder, name, arguments, Visibility())
         assert (caught.value.kind, caught.value.message) == ("invalid_path", "path '' must not be a symlink")
 
 
@@ -198,12 +198,12 @@ def test_a_linked_root_is_followed_to_what_is_below_it(tmp_path: Path) -> None:
     (real / "sub" / "a.md").write_text("needle\n")
     (tmp_path / "linked").symlink_to(real)
 
-    result = call(Folder(tmp_path / "linked"), "read", {"path": "sub/a.md"}, View())
+    result = call(MemoryFolder(tmp_path / "linked"), "read", {"path": "sub/a.md"}, Visibility())
     assert getattr(result, "content", None) == "needle\n"
 
 
 def test_a_missing_root_holds_nothing(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "nowhere")
+    folder = MemoryFolder(tmp_path / "nowhere")
     for name, arguments, path in (
         ("list", {}, ""),
         ("search", {"queries": ["x"]}, ""),
@@ -211,21 +211,21 @@ def test_a_missing_root_holds_nothing(tmp_path: Path) -> None:
         ("list", {"path": "a"}, "a"),
     ):
         with pytest.raises(ToolError) as caught:
-            call(folder, name, arguments, View())
+            call(folder, name, arguments, Visibility())
         assert (caught.value.kind, caught.value.message) == ("not_found", f"path '{path}' was not found")
 
 
 def test_a_root_that_is_no_folder_is_an_error_and_no_crash(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x\n")
-    folder = Folder(tmp_path / "file")
+    folder = MemoryFolder(tmp_path / "file")
 
     with pytest.raises(ToolError) as caught:
-        call(folder, "read", {"path": "x"}, View())
+        call(folder, "read", {"path": "x"}, Visibility())
     assert caught.value.kind == "io"
 
 
 def test_pipes_and_sockets_are_no_files_and_nobody_waits_for_them(
-    root: Path, folder: Folder, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    root: Path, folder: MemoryFolder, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(root / "pipe")
     monkeypatch.chdir(root)
@@ -233,7 +233,7 @@ def test_pipes_and_sockets_are_no_files_and_nobody_waits_for_them(
         server.bind("socket")
         for name in ("pipe", "socket"):
             with pytest.raises(ToolError) as caught:
-                call(folder, "read", {"path": name}, View())
+                call(folder, "read", {"path": name}, Visibility())
             assert (caught.value.kind, caught.value.message) == ("not_file", f"path '{name}' is not a file")
             assert ask("list", path=name)["entries"] == []
             assert ask("search", path=name, queries=["x"])["matches"] == []
@@ -243,35 +243,35 @@ def test_pipes_and_sockets_are_no_files_and_nobody_waits_for_them(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 @pytest.mark.parametrize("number", [3, 5, 8])
-def test_a_device_is_no_file(root: Path, folder: Folder, number: int) -> None:
+def test_a_device_is_no_file(root: Path, folder: MemoryFolder, number: int) -> None:
     try:
         os.mknod(root / "device", 0o600 | 0o020000, os.makedev(1, number))
     except PermissionError:
         pytest.skip("this machine makes no devices")
     with pytest.raises(ToolError) as caught:
-        call(folder, "read", {"path": "device"}, View())
+        call(folder, "read", {"path": "device"}, Visibility())
 
     assert caught.value.kind in ("not_file", "io")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_what_this_user_may_not_read_is_an_error(root: Path, folder: Folder) -> None:
+def test_what_this_user_may_not_read_is_an_error(root: Path, folder: MemoryFolder) -> None:
     (root / "a.md").write_text("x\n")
     (root / "a.md").chmod(0)
 
     with pytest.raises(ToolError) as caught:
-        call(folder, "read", {"path": "a.md"}, View())
+        call(folder, "read", {"path": "a.md"}, Visibility())
     assert caught.value.kind == "io"
 
 
-def test_a_tool_error_is_bad_input_with_a_code_and_a_kind(folder: Folder) -> None:
+def test_a_tool_error_is_bad_input_with_a_code_and_a_kind(folder: MemoryFolder) -> None:
     with pytest.raises(BadInput) as caught:
-        call(folder, "read", {"path": "gone"}, View())
+        call(folder, "read", {"path": "gone"}, Visibility())
 
     assert caught.value.code == "tool_error"
     assert caught.value.data["kind"] == "not_found"
 
 
-def test_an_unknown_tool_is_an_error(folder: Folder) -> None:
+def test_an_unknown_tool_is_an_error(folder: MemoryFolder) -> None:
     with pytest.raises(ToolError, match="no memory tool 'delete'"):
-        call(folder, "delete", {}, View())
+        call(folder, "delete", {}, Visibility())

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
-from commonplace.memory.recall.tools import Folder, call, files, read_file
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import MemoryFolder, call, files, read_file
+from commonplace.memory.recall.visibility import Visibility
 
 
-def test_a_file_is_read_whole(root: Path, folder: Folder) -> None:
+def test_a_file_is_read_whole(root: Path, folder: MemoryFolder) -> None:
     (root / "a.md").write_text("one\ntwo\n")
 
-    assert msgspec.json.encode(call(folder, "read", {"path": "a.md"}, View())) == (
+    assert msgspec.json.encode(call(folder, "read", {"path": "a.md"}, Visibility())) == (
         b'{"path":"a.md","start_line_number":1,"content":"one\\ntwo\\n","truncated":false}'
     )
 
@@ -59,10 +59,10 @@ def test_lines_are_counted_by_their_ends(
 
 
 @pytest.mark.parametrize(("text", "first"), [("a\nb\n", 4), ("a\nb", 3), ("", 2), ("a", 2**64 - 1)])
-def test_a_line_beyond_the_end_is_an_error(root: Path, folder: Folder, text: str, first: int) -> None:
+def test_a_line_beyond_the_end_is_an_error(root: Path, folder: MemoryFolder, text: str, first: int) -> None:
     (root / "a.md").write_text(text)
     with pytest.raises(ToolError) as caught:
-        call(folder, "read", {"path": "a.md", "line_offset": first}, View())
+        call(folder, "read", {"path": "a.md", "line_offset": first}, Visibility())
 
     assert caught.value.kind == "line_offset_exceeds_file_length"
 
@@ -79,20 +79,20 @@ def test_a_line_beyond_the_end_is_an_error(root: Path, folder: Folder, text: str
     ],
 )
 def test_what_is_wrong_is_told_in_order(
-    root: Path, folder: Folder, arguments: dict[str, Any], kind: str, message: str
+    root: Path, folder: MemoryFolder, arguments: dict[str, Any], kind: str, message: str
 ) -> None:
     (root / "sub").mkdir()
     with pytest.raises(ToolError) as caught:
-        call(folder, "read", arguments, View())
+        call(folder, "read", arguments, Visibility())
 
     assert (caught.value.kind, caught.value.message) == (kind, message)
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"ok\n\xc3(", b"\xed\xa0\x80", b"PK\x03\x04\x80"])
-def test_what_is_no_text_is_an_error(root: Path, folder: Folder, data: bytes) -> None:
+def test_what_is_no_text_is_an_error(root: Path, folder: MemoryFolder, data: bytes) -> None:
     (root / "a.md").write_bytes(data)
     with pytest.raises(ToolError) as caught:
-        call(folder, "read", {"path": "a.md", "line_offset": 99}, View())
+        call(folder, "read", {"path": "a.md", "line_offset": 99}, Visibility())
 
     assert caught.value.kind == "io"
 
@@ -103,11 +103,11 @@ def test_a_byte_order_mark_and_nul_are_text(root: Path, ask: Callable[..., Any])
     assert ask("read", path="a.md")["content"] == "\ufeffa\0b\n"
 
 
-def test_a_file_beyond_the_bound_is_an_error_and_is_not_read(root: Path, folder: Folder) -> None:
+def test_a_file_beyond_the_bound_is_an_error_and_is_not_read(root: Path, folder: MemoryFolder) -> None:
     with (root / "huge.md").open("wb") as file:
         os.truncate(file.fileno(), files.MAX_FILE_BYTES + 1)
     with pytest.raises(ToolError) as caught:
-        call(folder, "read", {"path": "huge.md"}, View())
+        call(folder, "read", {"path": "huge.md"}, Visibility())
 
     assert caught.value.kind == "io"
 

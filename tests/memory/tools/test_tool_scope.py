@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 import processes
-from commonplace.memory.files.raw_memories import Input, raw_memories, stems, summary_text
-from commonplace.memory.recall.tools import Folder, Found, Listing, Reading, call
-from commonplace.memory.recall.visibility import Beside, View, blanked, is_identity, visible
+from commonplace.memory.files.raw_memories import RawMemory, raw_memories, stems, summary_text
+from commonplace.memory.recall.tools import Listing, MatchPage, MemoryFolder, Reading, call
+from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, is_identity, visible_lines, visible_text
 
 SHOP, BLOG, TOOL = "example.org/acme/shop", "example.org/acme/blog", "/home/dev/my tool"
 FOLDERS = {"/home/dev/shop": SHOP, "/home/dev/blog": BLOG, "/home/dev/my tool": TOOL, "/srv/blog": BLOG}
@@ -101,10 +101,10 @@ Works on shop, blog, tool.
 """
 
 
-def session(number: int, cwd: str, group: str, words: str) -> Input:
+def session(number: int, cwd: str, group: str, words: str) -> RawMemory:
     raw = f"---\ndescription: {words}\ntask_group: {group}\ncwd: {cwd}\n---\n\n### Task 1: {words}\n"
     thread = f"01a1645c-3700-7000-8000-{number:012}"
-    return Input(thread, 1_760_000_000 + number, cwd, f"/s/{number}.jsonl", None, raw, f"# {words}\n", None)
+    return RawMemory(thread, 1_760_000_000 + number, cwd, f"/s/{number}.jsonl", None, raw, f"# {words}\n", None)
 
 
 SESSIONS = [
@@ -147,13 +147,13 @@ def workspace(root: Path) -> Path:
     return root
 
 
-def see(scope: str | None) -> View:
-    return View(scope, FOLDERS.get)
+def see(scope: str | None) -> Visibility:
+    return Visibility(scope, FOLDERS.get)
 
 
-def told(root: Path, view: View) -> set[str]:
+def told(root: Path, view: Visibility) -> set[str]:
     """Return the secrets that any tool gives away."""
-    folder = Folder(root)
+    folder = MemoryFolder(root)
     texts: list[str] = []
     for file in (path for path in root.rglob("*") if path.is_file()):
         path = file.relative_to(root).as_posix()
@@ -188,7 +188,7 @@ def test_a_project_sees_its_own_and_what_is_for_everybody(workspace: Path, scope
 
 
 def test_without_a_scope_everything_is_shown_byte_for_byte(workspace: Path) -> None:
-    folder = Folder(workspace)
+    folder = MemoryFolder(workspace)
     assert told(workspace, see(None)) == KNOWN
     for file in (path for path in workspace.rglob("*") if path.is_file()):
         read = call(folder, "read", {"path": file.relative_to(workspace).as_posix()}, see(None))
@@ -197,7 +197,7 @@ def test_without_a_scope_everything_is_shown_byte_for_byte(workspace: Path) -> N
 
 
 def test_numbers_of_lines_hold(workspace: Path) -> None:
-    folder = Folder(workspace)
+    folder = MemoryFolder(workspace)
     whole = (workspace / "MEMORY.md").read_text().split("\n")
     scoped = call(folder, "read", {"path": "MEMORY.md"}, see(SHOP))
     assert isinstance(scoped, Reading)
@@ -212,12 +212,12 @@ def test_numbers_of_lines_hold(workspace: Path) -> None:
 def test_a_match_has_its_number_in_the_whole_file_and_no_foreign_lines_around_it(workspace: Path) -> None:
     whole = (workspace / "MEMORY.md").read_text().split("\n")
     found = call(
-        Folder(workspace),
+        MemoryFolder(workspace),
         "search",
         {"queries": ["secret-of-codex"], "path": "MEMORY.md", "context_lines": 12},
         see(SHOP),
     )
-    assert isinstance(found, Found)
+    assert isinstance(found, MatchPage)
     match = found.matches[0]
 
     assert match.match_line_number == whole.index("- secret-of-codex") + 1
@@ -227,7 +227,7 @@ def test_a_match_has_its_number_in_the_whole_file_and_no_foreign_lines_around_it
 
 
 def test_names_of_other_projects_stay_in_the_profile(workspace: Path) -> None:
-    read = call(Folder(workspace), "read", {"path": "memory_summary.md"}, see(SHOP))
+    read = call(MemoryFolder(workspace), "read", {"path": "memory_summary.md"}, see(SHOP))
     assert isinstance(read, Reading)
 
     assert "Works on shop, blog, tool." in read.content
@@ -236,7 +236,7 @@ def test_names_of_other_projects_stay_in_the_profile(workspace: Path) -> None:
 
 
 def listed(root: Path, path: str | None, scope: str | None) -> list[str]:
-    page = call(Folder(root), "list", {"path": path}, see(scope))
+    page = call(MemoryFolder(root), "list", {"path": path}, see(scope))
     assert isinstance(page, Listing)
     return [entry.path.rpartition("/")[2] for entry in page.entries]
 
@@ -259,7 +259,7 @@ def test_files_and_folders_that_are_wholly_for_another_project_are_not_listed(wo
 
 
 def test_a_cursor_counts_what_is_shown(workspace: Path) -> None:
-    folder = Folder(workspace)
+    folder = MemoryFolder(workspace)
     page = call(folder, "list", {"path": "skills", "max_results": 1}, see(SHOP))
     assert isinstance(page, Listing)
 
@@ -271,7 +271,7 @@ def test_a_cursor_counts_what_is_shown(workspace: Path) -> None:
 
 
 def test_what_changes_in_raw_memories_changes_whose_a_session_is(workspace: Path) -> None:
-    folder = Folder(workspace)
+    folder = MemoryFolder(workspace)
     own = stems(SESSIONS)[SESSIONS[0].thread_id]
     path = f"rollout_summaries/{own}.md"
     for _ in range(2):
@@ -291,28 +291,28 @@ def test_what_changes_in_raw_memories_changes_whose_a_session_is(workspace: Path
 def test_line_ends_and_marks_of_other_systems_hide_nothing_less(end: str, mark: str) -> None:
     text = mark + MEMORY.partition("block\n\n")[2].replace("\n", end)
     first = mark + f"# Task Group: blog{end}scope: project {BLOG}{end}{end}- secret-of-blog{end}"
-    beside = Beside(lambda _: None)
+    beside = OwnershipFiles(lambda _: None)
 
-    assert "secret-of-blog" not in blanked(see(SHOP), "MEMORY.md", text, beside)
-    assert "secret-of-shop" in blanked(see(SHOP), "MEMORY.md", text, beside)
-    assert blanked(see(SHOP), "memory.MD", first, beside).strip() == ""
+    assert "secret-of-blog" not in visible_text(see(SHOP), "MEMORY.md", text, beside)
+    assert "secret-of-shop" in visible_text(see(SHOP), "MEMORY.md", text, beside)
+    assert visible_text(see(SHOP), "memory.MD", first, beside).strip() == ""
 
 
 def test_a_session_whose_values_are_written_as_json_has_an_owner_too() -> None:
     one = session(1, '/home/dev/"a\nb', "", "secret")
-    view = View(SHOP, {'/home/dev/"a\nb': BLOG}.get)
-    beside = Beside(lambda _: None)
+    view = Visibility(SHOP, {'/home/dev/"a\nb': BLOG}.get)
+    beside = OwnershipFiles(lambda _: None)
 
-    assert blanked(view, "rollout_summaries/x.md", summary_text(one), beside).strip() == ""
-    assert "secret" not in blanked(view, "raw_memories.md", raw_memories([one]), beside)
+    assert visible_text(view, "rollout_summaries/x.md", summary_text(one), beside).strip() == ""
+    assert "secret" not in visible_text(view, "raw_memories.md", raw_memories([one]), beside)
 
 
 def test_a_file_without_foreign_lines_needs_no_list_of_lines() -> None:
-    beside = Beside(lambda _: None)
+    beside = OwnershipFiles(lambda _: None)
 
-    assert visible(see(SHOP), "MEMORY.md", "# Task Group: x\nscope: global\n", beside) is None
-    assert visible(see(None), "MEMORY.md", MEMORY, beside) is None
-    assert visible(see(SHOP), "sub/MEMORY.md", MEMORY, beside) is None
+    assert visible_lines(see(SHOP), "MEMORY.md", "# Task Group: x\nscope: global\n", beside) is None
+    assert visible_lines(see(None), "MEMORY.md", MEMORY, beside) is None
+    assert visible_lines(see(SHOP), "sub/MEMORY.md", MEMORY, beside) is None
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_odd_files_are_understood_in_little_time_or_not_at_all(root: Path, path:
         ("list", {"path": path.rpartition("/")[0]}),
         ("list", {"path": "skills"}),
     ):
-        assert call(Folder(root), name, arguments, View(SHOP, failing))
+        assert call(MemoryFolder(root), name, arguments, Visibility(SHOP, failing))
 
 
 def test_a_skill_that_a_block_points_to_is_for_the_project_of_that_block(workspace: Path) -> None:
@@ -384,12 +384,12 @@ def test_the_memory_of_the_demo_shows_each_project_its_own(tmp_path: Path) -> No
         "teapot/teapot-web": "Intl.DateTimeFormat",
     }
     for name in names:
-        view = View(f"git.example.org/{name}")
+        view = Visibility(f"git.example.org/{name}")
         for other, word in words.items():
-            found = call(Folder(root), "search", {"queries": [word], "context_lines": 2}, view)
-            assert isinstance(found, Found)
+            found = call(MemoryFolder(root), "search", {"queries": [word], "context_lines": 2}, view)
+            assert isinstance(found, MatchPage)
             assert bool(found.matches) == (name == other), (name, other)
-        everything = call(Folder(root), "search", {"queries": ["e"], "context_lines": 10**6}, view)
+        everything = call(MemoryFolder(root), "search", {"queries": ["e"], "context_lines": 10**6}, view)
         text: Any = msgspec.json.encode(everything).decode()
         assert not any(word in text for other, word in words.items() if other != name)
 
@@ -422,7 +422,7 @@ applies_to: cwd=any; reuse_rule=everywhere
 
 
 def test_what_holds_everywhere_does_not_tell_of_the_sessions_of_others() -> None:
-    seen = blanked(View(SHOP, FOLDERS.get), "MEMORY.md", MIXED, Beside(lambda _: None))
+    seen = visible_text(Visibility(SHOP, FOLDERS.get), "MEMORY.md", MIXED, OwnershipFiles(lambda _: None))
 
     assert "blog-only" not in seen
     assert "wordpress" not in seen
@@ -430,4 +430,4 @@ def test_what_holds_everywhere_does_not_tell_of_the_sessions_of_others() -> None
     assert "shop-own.md" in seen
     assert "checkout" in seen
     assert seen.count("\n") == MIXED.count("\n")
-    assert blanked(View(None), "MEMORY.md", MIXED, Beside(lambda _: None)) == MIXED
+    assert visible_text(Visibility(None), "MEMORY.md", MIXED, OwnershipFiles(lambda _: None)) == MIXED

@@ -14,11 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import ToolError
-from commonplace.memory.recall.tools import Folder, Found, call, file_cache, files, normalization, search_files
+from commonplace.memory.recall.tools import (
+    MatchPage,
+    MemoryFolder,
+    call,
+    file_cache,
+    files,
+    normalization,
+    search_files,
+)
 from commonplace.memory.recall.tools.arguments import AnyLine, MatchMode, SameLine, WithinLines
 from commonplace.memory.recall.tools.match_windows import hits, windows
-from commonplace.memory.recall.tools.normalization import Way
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools.normalization import Comparison
+from commonplace.memory.recall.visibility import Visibility
 
 SAME = {"type": "all_on_same_line"}
 
@@ -31,9 +39,9 @@ def places(result: Any) -> list[tuple[str, int]]:
     return [(match["path"], match["match_line_number"]) for match in result["matches"]]
 
 
-def test_each_line_with_any_of_the_texts_is_a_match(root: Path, folder: Folder) -> None:
+def test_each_line_with_any_of_the_texts_is_a_match(root: Path, folder: MemoryFolder) -> None:
     (root / "a.md").write_text("alpha\nbeta alpha\nnothing\ngamma\n")
-    result = call(folder, "search", {"queries": ["alpha", " beta\t", "gamma"]}, View())
+    result = call(folder, "search", {"queries": ["alpha", " beta\t", "gamma"]}, Visibility())
 
     assert msgspec.json.encode(result) == (
         b'{"queries":["alpha","beta","gamma"],"match_mode":{"type":"any"},"path":null,"matches":['
@@ -150,11 +158,11 @@ def test_a_text_does_not_reach_over_a_line_end_or_into_the_next_file(root: Path,
     ],
 )
 def test_what_is_wrong_is_told_in_order(
-    root: Path, folder: Folder, queries: list[str], more: dict[str, Any], kind: str
+    root: Path, folder: MemoryFolder, queries: list[str], more: dict[str, Any], kind: str
 ) -> None:
     (root / "linked").symlink_to("gone")
     with pytest.raises(ToolError) as caught:
-        call(folder, "search", {"queries": queries, **more}, View())
+        call(folder, "search", {"queries": queries, **more}, Visibility())
 
     assert caught.value.kind == kind
 
@@ -329,7 +337,7 @@ def test_a_file_too_large_to_read_is_passed_over(
 # What a search should give, told as simply as can be.
 
 
-def slowly(texts: dict[str, str], queries: list[str], mode: MatchMode, way: Way, around: int) -> list[Any]:
+def slowly(texts: dict[str, str], queries: list[str], mode: MatchMode, way: Comparison, around: int) -> list[Any]:
     found: list[Any] = []
     prepared = [normalization.query(query, way) for query in queries]
     for path in sorted(texts):
@@ -374,11 +382,11 @@ MODES = st.sampled_from([AnyLine(), SameLine(), WithinLines(1), WithinLines(2), 
     texts=st.dictionaries(st.sampled_from(["a.md", "b.md", "b/c.md", "d"]), LETTERS, max_size=4),
     queries=QUERIES,
     mode=MODES,
-    way=st.builds(Way, st.booleans(), st.booleans()),
+    way=st.builds(Comparison, st.booleans(), st.booleans()),
     around=st.integers(0, 3),
 )
 def test_a_search_gives_what_looking_at_every_line_gives(
-    texts: dict[str, str], queries: list[str], mode: MatchMode, way: Way, around: int
+    texts: dict[str, str], queries: list[str], mode: MatchMode, way: Comparison, around: int
 ) -> None:
     trimmed = [search_files.trim(query) for query in queries]
     if not all(normalization.query(query, way) for query in trimmed):
@@ -395,15 +403,15 @@ def test_a_search_gives_what_looking_at_every_line_gives(
         for path, text in texts.items():
             (Path(place) / path).parent.mkdir(exist_ok=True)
             (Path(place) / path).write_bytes(text.encode())
-        folder = Folder(Path(place))
+        folder = MemoryFolder(Path(place))
         for _ in range(3):
-            result = call(folder, "search", arguments, View())
-            assert isinstance(result, Found)
+            result = call(folder, "search", arguments, Visibility())
+            assert isinstance(result, MatchPage)
             assert [msgspec.structs.astuple(match) for match in result.matches] == wanted
 
 
-@given(text=st.text(max_size=80), way=st.builds(Way, st.booleans(), st.booleans()))
-def test_a_file_prepared_at_once_is_its_lines_prepared_each(text: str, way: Way) -> None:
+@given(text=st.text(max_size=80), way=st.builds(Comparison, st.booleans(), st.booleans()))
+def test_a_file_prepared_at_once_is_its_lines_prepared_each(text: str, way: Comparison) -> None:
     lines = [normalization.query(line, way) for line in text.split("\n")]
 
     assert normalization.lines(text.encode(), way).decode() == "\n".join(lines)
@@ -437,6 +445,6 @@ def test_windows_are_those_that_brute_force_finds(found: list[list[int]], count:
 def test_letters_and_numbers_are_those_of_unicode(chars: str, kept: bool) -> None:
     for char in chars:
         assert normalization.is_alphanumeric(char) is kept, ascii(char)
-        assert normalization.lines(f"x{char}é\n".encode(), Way(normalized=True)).decode() == (
+        assert normalization.lines(f"x{char}é\n".encode(), Comparison(normalized=True)).decode() == (
             f"x{char}é\n" if kept else "x\né\n" if char == "\n" else "xé\n"
         ), ascii(char)

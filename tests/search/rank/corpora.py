@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from commonplace.search.rank import analysis
 from commonplace.search.rank.build import Builder, Passage
 from commonplace.search.rank.segment import Segment, unpack_facts
-from commonplace.search.rank.segments import Index, Opened
+from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 
 WORDS = (
     "socket", "retry", "flaky", "lamp", "river", "pytest", "deploy", "token", "cache", "index", "blue", "green", "when",
@@ -37,15 +37,17 @@ def segment(corpus: Corpus) -> Segment:
     return builder.segment()
 
 
-def opened(name: str, made: Segment, dropped: Iterable[int] = ()) -> Opened:
+def opened(name: str, made: Segment, dropped: Iterable[int] = ()) -> OpenSegment:
     """Open a segment."""
-    return Opened(name, made.bits, unpack_facts(made.facts), frozenset(dropped))
+    return OpenSegment(name, made.bits, unpack_facts(made.facts), frozenset(dropped))
 
 
-def index(*segments: Segment, dropped: Mapping[int, Iterable[int]] | None = None) -> Index:
+def index(*segments: Segment, dropped: Mapping[int, Iterable[int]] | None = None) -> SegmentIndex:
     """Open segments with all their postings at hand."""
-    found = Index([opened(str(place), made, (dropped or {}).get(place, ())) for place, made in enumerate(segments)])
-    found.hold(
+    found = SegmentIndex(
+        [opened(str(place), made, (dropped or {}).get(place, ())) for place, made in enumerate(segments)]
+    )
+    found.cache_buckets(
         {(str(place), number): data for place, made in enumerate(segments) for number, data in enumerate(made.buckets)}
     )
     return found
@@ -56,6 +58,6 @@ def keys(question: str) -> list[int]:
     return list(analysis.query_terms(question).values())
 
 
-def told(found: Index, numbers: Sequence[int]) -> list[tuple[str, int]]:
+def told(found: SegmentIndex, numbers: Sequence[int]) -> list[tuple[str, int]]:
     """Return which passages those are: document and offset."""
     return [(found.document(number).id, int(found.offset[number])) for number in numbers]

@@ -13,18 +13,18 @@ import msgspec
 from commonplace.agent import prompt_sections, turn_context
 from commonplace.agent.compaction import remote
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import compaction, world_state
-from commonplace.context.compaction import Compacted, Options, placement
+from commonplace.context.compaction import CompactionLimits, CompactionResult, placement
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.triggers import Trigger
+from commonplace.protocol.ids import new_id
 
 
-async def shorten(session: Session, turn: TurnState) -> Compacted:
+async def shorten(session: Session, turn: TurnState) -> CompactionResult:
     """Return a shorter history; nothing is changed yet."""
     profile = turn.profile
-    options = Options(_window(session, turn), profile.target_percent, profile.digest_tokens)
+    options = CompactionLimits(_window(session, turn), profile.target_percent, profile.digest_tokens)
     if profile.remote_compaction and profile.choice.provider.api == "responses":
         result = await remote.compact(session, turn, options)
         if result is not None:
@@ -46,7 +46,7 @@ def _window(session: Session, turn: TurnState) -> int:
     return max(window * estimate // counted, least) if 0 < estimate < counted else window
 
 
-async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, result: Compacted) -> None:
+async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, result: CompactionResult) -> None:
     """Replace the history by a shorter one, and write into the ledger what was kept."""
     prompt, ledger = session.prompt, session.ledger
     kept = result.items
@@ -55,7 +55,9 @@ async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, resu
     session.usage.estimate_anew(turn.profile)
     sections = prompt_sections.sections(session, turn.profile)  # as they are now: there is room again
     if trigger.injects:
-        kept = placement.insert(kept, [msgspec.json.encode(item) for item in world_state.full(sections, memories)])
+        kept = placement.insert(
+            kept, [msgspec.json.encode(item) for item in world_state.full_items(sections, memories)]
+        )
         prompt.replace(kept)
     prompt.open_window(new_id(session.environment.now()))
     ledger.note("compacted", _payload(session, turn, result, kept))
@@ -65,7 +67,7 @@ async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, resu
         turn_context.tell_again(session, turn, sections)
 
 
-def _payload(session: Session, turn: TurnState, result: Compacted, kept: list[bytes]) -> dict[str, Any]:
+def _payload(session: Session, turn: TurnState, result: CompactionResult, kept: list[bytes]) -> dict[str, Any]:
     """Return the payload of the `compacted` line."""
     window = session.prompt.window
     previous = session.prompt.previous_model or turn.profile.choice.slug

@@ -1,4 +1,4 @@
-"""Compaction by the model's server, which summarises the conversation in a form that only it can read (spec §4.6).
+"""Compaction by the model's server, which summarises the conversation in a form that only it can read.
 
 It is used only where the settings ask for it. If the server fails, or its result is not smaller, the caller falls back
 to a summary of our own.
@@ -13,7 +13,7 @@ import msgspec
 from commonplace.agent.session import Session
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import digest
-from commonplace.context.compaction import Compacted, Options, contract, kept_messages, sizes
+from commonplace.context.compaction import CompactionLimits, CompactionResult, contract, kept_messages, sizes
 from commonplace.context.compaction import remote as rules
 from commonplace.context.tokens import approximate_tokens
 from commonplace.errors import ModelError
@@ -22,14 +22,14 @@ from commonplace.models.base import ItemDone, Request
 _TRIGGER = msgspec.json.encode({"type": "compaction_trigger"})
 
 
-async def compact(session: Session, turn: TurnState, options: Options) -> Compacted | None:
+async def compact(session: Session, turn: TurnState, options: CompactionLimits) -> CompactionResult | None:
     """Return the history as the server compacted it; None if it failed, or if its result is not smaller."""
     profile, entries = turn.profile, session.history.entries
     before = sum(entry.tokens for entry in entries)
     if before <= options.target:
-        return Compacted("unchanged", before, before, [entry.raw for entry in entries])
+        return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
     prompt = session.history.for_prompt(profile.choice.info.modalities)
-    sent = rules.fitted(prompt, options.window, approximate_tokens(profile.base))
+    sent = rules.fitted_history(prompt, options.window, approximate_tokens(profile.base))
     request = Request(
         model=profile.choice.slug,
         instructions=profile.base,
@@ -47,12 +47,14 @@ async def compact(session: Session, turn: TurnState, options: Options) -> Compac
         return None
     if summary is None:
         return None
-    kept = rules.beside([entry.raw for entry in entries], summary)
+    kept = rules.history_around([entry.raw for entry in entries], summary)
     after = sizes.total(kept)
     if after >= before or after > options.target:
         return None
     tally = session.prompt.tally(str(profile.cwd))
     shown = "\n".join(raw.decode() for raw in kept[:-1])
     score = digest.score(tally, digest.material_of(tally).chances, shown)
-    checked = contract.check(contract.Replaced(entries, kept, options.target, kept_messages.last_request(entries)))
-    return Compacted("compacted", before, after, kept, "", "", score, fallback=False, contract=checked)
+    checked = contract.check(
+        contract.ReplacedHistory(entries, kept, options.target, kept_messages.last_request(entries))
+    )
+    return CompactionResult("compacted", before, after, kept, "", "", score, fallback=False, contract=checked)

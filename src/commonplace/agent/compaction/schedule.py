@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from commonplace.agent import events
 from commonplace.agent.session import Session
-from commonplace.agent.session_environment import new_id
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import triggers
-from commonplace.context.triggers import Trigger, Used
+from commonplace.context.triggers import Trigger, WindowUse
 from commonplace.errors import BadInput
 from commonplace.models import catalog
+from commonplace.protocol.ids import new_id
 
 
 async def before_turn(session: Session, turn: TurnState) -> None:
     """Compact before a turn's input is recorded, if it is time."""
-    used = Used(session.usage.taken(turn.profile))
+    used = WindowUse(session.usage.taken(turn.profile))
     for trigger in triggers.before_turn(used, _model(turn), _previous_model(session, turn)):
         await compact(session, turn, trigger)
 
 
 async def between_requests(session: Session, turn: TurnState) -> bool:
     """Compact between two requests of a turn, if it is time; return whether the history became shorter."""
-    used = Used(session.usage.taken(turn.profile))
+    used = WindowUse(session.usage.taken(turn.profile))
     trigger = triggers.after_sampling(used, _model(turn), follow_up=True)
     return trigger is not None and await compact(session, turn, trigger)
 
@@ -41,7 +41,7 @@ async def compact(session: Session, turn: TurnState, trigger: Trigger) -> bool:
     from commonplace.agent.compaction import apply  # slow to load, and most turns do not compact
 
     if trigger.phase == "mid_turn":
-        session.prompt.progress.compacting()
+        session.prompt.progress.note_compaction()
     cause = "manual" if trigger.reason == "user_requested" else "auto"
     await _ask_hooks(session, turn, cause)
     began = session.environment.now()
@@ -80,15 +80,15 @@ async def _ask_hooks(session: Session, turn: TurnState, cause: str) -> None:
     session.ledger.warn(f"A hook minds the compaction, which is needed: {refused}")
 
 
-def _model(turn: TurnState) -> triggers.Model:
+def _model(turn: TurnState) -> triggers.ModelLimits:
     window = turn.profile.window
     limit = window.auto_compact_limit(turn.profile.compact_at)
-    return triggers.Model(turn.profile.choice.slug, window.effective, limit)
+    return triggers.ModelLimits(turn.profile.choice.slug, window.effective, limit)
 
 
-def _previous_model(session: Session, turn: TurnState) -> triggers.Model | None:
+def _previous_model(session: Session, turn: TurnState) -> triggers.ModelLimits | None:
     """Return the model of the last turn, if it is another one than this turn's."""
     slug, choice = session.prompt.previous_model, turn.profile.choice
     if slug is None or slug == choice.slug:
         return None
-    return triggers.Model(slug, catalog.known(slug, choice.provider.models).window * 95 // 100)
+    return triggers.ModelLimits(slug, catalog.model_info(slug, choice.provider.models).window * 95 // 100)

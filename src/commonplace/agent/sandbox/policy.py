@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from commonplace.context import filesystem
-from commonplace.context.filesystem import Rule
+from commonplace.context.filesystem import FilesystemRule
 
 SandboxMode = Literal["read-only", "workspace-write", "danger-full-access"]
 _SLASH_TMP: Final = Path("/tmp")  # noqa: S108  # the folder itself is meant
@@ -84,18 +84,18 @@ def wire(policy: SandboxPolicy) -> dict[str, Any]:
     }
 
 
-def filesystem_profile(policy: SandboxPolicy) -> filesystem.Profile:
+def filesystem_profile(policy: SandboxPolicy) -> filesystem.FilesystemProfile:
     """Return the policy as rules about files, for the environment section of the prompt."""
     if policy.mode == "danger-full-access":
-        return filesystem.Profile("disabled")
-    rules = [Rule(access="read", target="special", value=":root")]
+        return filesystem.FilesystemProfile("disabled")
+    rules = [FilesystemRule(access="read", target="special", value=":root")]
     if policy.mode == "workspace-write":
-        rules.append(Rule(access="write", target="special", value=":workspace_roots"))
-        rules += [Rule(access="write", target="path", value=str(root)) for root in policy.roots]
+        rules.append(FilesystemRule(access="write", target="special", value=":workspace_roots"))
+        rules += [FilesystemRule(access="write", target="path", value=str(root)) for root in policy.roots]
         if not policy.exclude_slash_tmp:
-            rules.append(Rule(access="write", target="special", value=":slash_tmp"))
+            rules.append(FilesystemRule(access="write", target="special", value=":slash_tmp"))
         if policy.tmpdir is not None and not policy.exclude_tmpdir_env_var:
-            rules.append(Rule(access="write", target="special", value=":tmpdir"))
-        rules.append(Rule(access="read", target="special", value=":workspace_roots/.git"))
-        rules += [Rule(access="read", target="path", value=str(path)) for path in policy.protected]
-    return filesystem.Profile("managed", tuple(rules))
+            rules.append(FilesystemRule(access="write", target="special", value=":tmpdir"))
+        rules.append(FilesystemRule(access="read", target="special", value=":workspace_roots/.git"))
+        rules += [FilesystemRule(access="read", target="path", value=str(path)) for path in policy.protected]
+    return filesystem.FilesystemProfile("managed", tuple(rules))

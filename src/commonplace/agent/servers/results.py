@@ -17,7 +17,7 @@ from commonplace.agent.servers.tool_list import clean
 from commonplace.agent.tools.image import MOST_PIXELS, kind_of
 from commonplace.agent.tools.registry import Content, McpResult, ToolOutput
 from commonplace.context.media import image_size
-from commonplace.context.truncate import Policy, truncate, truncate_parts
+from commonplace.context.truncate import TruncationPolicy, truncate, truncate_parts
 from commonplace.protocol import items
 
 MOST_BLOCKS: Final = 256
@@ -29,7 +29,7 @@ MOST_IMAGE_BYTES: Final = 8 * 2**20
 MOST_SHOWN: Final = 256 * 1024
 """Bytes of a text, or of a structure, in an event."""
 MOST_URI: Final = 500
-_SHOWN: Final = Policy("bytes", MOST_SHOWN)
+_SHOWN: Final = TruncationPolicy("bytes", MOST_SHOWN)
 _SAFE_INTEGER: Final = 2**63
 
 
@@ -43,7 +43,7 @@ class CallResult(msgspec.Struct, frozen=True):
     """How many further blocks the result has."""
 
 
-def output(answer: CallResult, seconds: float, policy: Policy) -> ToolOutput:
+def output(answer: CallResult, seconds: float, policy: TruncationPolicy) -> ToolOutput:
     """Return the output of a call that the server answered."""
     parts: list[Content] = [_text(f"Wall time: {seconds:.4f} seconds\nOutput:")]
     shown: list[dict[str, Any]] = []
@@ -65,7 +65,7 @@ def output(answer: CallResult, seconds: float, policy: Policy) -> ToolOutput:
 
 def failure(reason: str, seconds: float | None = None) -> ToolOutput:
     """Return the output of a call that failed."""
-    text = truncate(clean(reason), Policy("bytes", 4_000))
+    text = truncate(clean(reason), TruncationPolicy("bytes", 4_000))
     return ToolOutput(content=text, ok=False, seconds=seconds, detail=McpResult(error=text))
 
 
@@ -75,10 +75,10 @@ def _text(text: str) -> Content:
 
 def _said(parts: Sequence[Content]) -> str:
     texts = [str(part["text"]) for part in parts if part["type"] == "input_text"]
-    return truncate("\n".join(texts), Policy("bytes", 4_000)) or "the tool failed and did not say why"
+    return truncate("\n".join(texts), TruncationPolicy("bytes", 4_000)) or "the tool failed and did not say why"
 
 
-def _fitted(parts: list[Content], policy: Policy) -> list[Content]:
+def _fitted(parts: list[Content], policy: TruncationPolicy) -> list[Content]:
     """Return the parts with their texts cut to one budget."""
     views = [items.Content(part["type"], text=part.get("text")) for part in parts]
     cut = truncate_parts(views, policy)

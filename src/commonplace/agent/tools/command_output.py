@@ -13,7 +13,7 @@ import tempfile
 from typing import Final
 
 from commonplace.context.tokens import BYTES_PER_TOKEN
-from commonplace.context.truncate import Policy, count_lines, exec_output, split_middle, truncate
+from commonplace.context.truncate import TruncationPolicy, count_lines, exec_output, split_middle, truncate
 
 IN_MEMORY: Final = 2**20
 """Bytes that are kept in memory before a temporary file is used."""
@@ -80,7 +80,7 @@ class CommandOutput:
         missing = self.missing
         return f"{begin}\n[{missing} bytes are not kept]\n{end}" if missing else begin + end
 
-    def cut(self, policy: Policy) -> str:
+    def cut(self, policy: TruncationPolicy) -> str:
         """Return the text as a model gets it, with its middle cut out if it is over budget."""
         if self.size <= max(self._in_memory, 4 * policy.budget) and not self.missing:
             return truncate(self.text(), policy)
@@ -93,7 +93,7 @@ class CommandOutput:
             return f"{head}…{self.characters - len(head) - len(tail)} chars truncated…{tail}"
         return f"{head}…{-(-(self.size - policy.budget) // BYTES_PER_TOKEN)} tokens truncated…{tail}"
 
-    def report(self, code: int, seconds: float, policy: Policy) -> str:
+    def report(self, code: int, seconds: float, policy: TruncationPolicy) -> str:
         """Return exit code, time and output as a model gets them when the command has ended."""
         body = self.cut(policy)
         head = exec_output(code, seconds, "", policy)

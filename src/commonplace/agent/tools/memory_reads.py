@@ -1,4 +1,4 @@
-"""Which memories a command line reads or searches: what counts as *retrieved* when a model uses the shell (spec §4).
+"""Which memories a command line reads or searches: what counts as *retrieved* when a model uses the shell.
 
 The path of a file in the memory workspace says which kind of memory it is. A search counts by the full path that the
 command names; Codex keeps only the last part of the path and so never counts a search. Pure: no file is opened.

@@ -23,7 +23,7 @@ from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import BlobStore
-from commonplace.rollout.chain import Ledger, Part
+from commonplace.rollout.chain import Ledger, LedgerPart
 from commonplace.search import exact_text as exact
 
 if TYPE_CHECKING:
@@ -120,16 +120,16 @@ def ranked(path: Path, query: str, limit: int) -> list[RecalledText]:
     from commonplace.search.rank import analysis, score
     from commonplace.search.rank.build import Builder
     from commonplace.search.rank.segment import unpack_facts
-    from commonplace.search.rank.segments import Index, Opened
+    from commonplace.search.rank.segments import OpenSegment, SegmentIndex
 
     ledger = chain.open_ledger(path)
     builder = Builder()
     for part in _oldest_first(ledger):
         builder.add(str(part.path), str(part.path), _said(part))
     made = builder.segment()
-    index = Index([Opened("", made.bits, unpack_facts(made.facts))])
-    wanted = index.wants(list(analysis.query_terms(query).values()))
-    index.hold({place: made.buckets[place[1]] for place in wanted})
+    index = SegmentIndex([OpenSegment("", made.bits, unpack_facts(made.facts))])
+    wanted = index.missing_buckets(list(analysis.query_terms(query).values()))
+    index.cache_buckets({place: made.buckets[place[1]] for place in wanted})
     best = score.rank(index, query, limit=limit)
     found: list[RecalledText] = []
     for number in best.passages:
@@ -150,7 +150,7 @@ def exact_matches(path: Path, home: Path, wanted: RecallArguments) -> tuple[list
 
     needle = exact.Needle(wanted.query, ignore_case=wanted.ignore_case)
     store = BlobStore(home)
-    newest: deque[tuple[Part, exact.Match]] = deque(maxlen=wanted.limit)
+    newest: deque[tuple[LedgerPart, exact.TextMatch]] = deque(maxlen=wanted.limit)
     total = 0
     for part in _oldest_first(chain.open_ledger(path)):
         for match in exact.search(part.path, needle, store):
@@ -165,11 +165,11 @@ def exact_matches(path: Path, home: Path, wanted: RecallArguments) -> tuple[list
     return [RecalledText(match.turn, match.role, match.time, match.text, match.offset) for _, match in newest], total
 
 
-def _oldest_first(ledger: Ledger) -> tuple[Part, ...]:
+def _oldest_first(ledger: Ledger) -> tuple[LedgerPart, ...]:
     return tuple(reversed(ledger.parts))
 
 
-def _said(part: Part) -> Iterator[Passage]:
+def _said(part: LedgerPart) -> Iterator[Passage]:
     from commonplace.search import passages  # slow to load, and most turns recall nothing
 
     for passage in passages.of_session(part.path):
@@ -178,7 +178,7 @@ def _said(part: Part) -> Iterator[Passage]:
         yield passage
 
 
-def _is_own(path: Path, match: exact.Match) -> bool:
+def _is_own(path: Path, match: exact.TextMatch) -> bool:
     """Return whether a match is a call of this tool, or one of its outputs."""
     if match.role == "call":
         return match.text.startswith(f"{NAME} ") or _begins(path, match.offset, NAME)

@@ -23,9 +23,9 @@ from commonplace.agent.tools import arguments
 from commonplace.agent.tools.command_output import CommandOutput
 from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.agent.tools.processes import Launch
-from commonplace.context.truncate import OUTPUT_POLICY, Policy
+from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy
 from commonplace.errors import CommonplaceError, ToolError
-from commonplace.models.tool_names import flat
+from commonplace.models.tool_names import flat_name
 
 Kind = Literal["function", "custom"]
 Content = dict[str, Any]
@@ -48,7 +48,7 @@ class ToolDefinition(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """Its name among all tools, with the namespace."""
-        return flat(self.name, self.namespace)
+        return flat_name(self.name, self.namespace)
 
 
 @cache
@@ -73,7 +73,7 @@ class ToolInvocation(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """The tool's name among all tools, with the namespace."""
-        return flat(self.name, self.namespace) if self.namespace else self.name
+        return flat_name(self.name, self.namespace) if self.namespace else self.name
 
 
 class FileEdit(msgspec.Struct, frozen=True):
@@ -130,7 +130,7 @@ class ToolContext(msgspec.Struct, kw_only=True):
     """The thread's own file; an ephemeral one has none."""
     roots: tuple[Path, ...] = ()
     """Folders besides `cwd` in which files may be changed."""
-    policy: Policy = OUTPUT_POLICY
+    policy: TruncationPolicy = OUTPUT_POLICY
     now: Callable[[], float] = time.monotonic
     emit: Callable[[str], None] = _no_listener
     """Gets what a command prints while it runs; called in the event loop."""

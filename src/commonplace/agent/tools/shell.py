@@ -32,7 +32,7 @@ from commonplace.agent.tools.registry import (
     description,
     failed,
 )
-from commonplace.context.truncate import Policy
+from commonplace.context.truncate import TruncationPolicy
 
 DEFAULT_SECONDS: Final = 120.0
 """How long a command may run by default: long enough for a test suite, short enough to notice a hang."""
@@ -255,7 +255,7 @@ def _with(text: str, note: str) -> str:
     return f"{text}{'' if text.endswith(chr(10)) else chr(10)}[{note}]"
 
 
-def _smaller(policy: Policy, tokens: int | None) -> Policy:
+def _smaller(policy: TruncationPolicy, tokens: int | None) -> TruncationPolicy:
     wished = policy if tokens is None else policy.with_token_limit(tokens)
     return wished if wished.budget < policy.budget else policy
 

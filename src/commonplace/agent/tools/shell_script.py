@@ -1,4 +1,4 @@
-"""The agent's parser of shell command lines: a script → its commands, and which files they read or search (spec §4).
+"""What a shell script does to files: its commands, and which files they read or search (spec §4).
 
 Only scripts of plain commands are understood, joined by `&&`, `||`, `;`, `|` or line ends, with literal words and
 quoted strings. Anything that the shell would expand or evaluate (variables, substitutions, patterns, redirections,
@@ -14,17 +14,15 @@ from typing import Final, Literal
 
 import msgspec
 
+from commonplace.protocol import shell
+
 Words = list[str]
-_SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash"})
-_FLAGS_OF_SHELLS: Final = frozenset({"-c", "-lc", "-ic", "-lic", "-ilc"})
-_REFUSED: Final = frozenset("$`<>(){}*?[]#&!")
-"""Characters that mean more than themselves outside quotes."""
-_HARMLESS_INSIDE: Final = frozenset("#!")
-_ESCAPED_IN_QUOTES: Final = frozenset('$`"\\')
+_JOINTS: Final = frozenset({"", "&&", "||", "|", ";", "\n"})
+_GO_ON: Final = frozenset({"&&", "||", "|"})
+"""Operators that need a command behind them."""
 _KEYWORDS: Final = frozenset(
     {"if", "for", "while", "until", "case", "function", "select", "time", "coproc", "then", "do"}
 )
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
 class CommandEffect(msgspec.Struct, frozen=True):
@@ -39,10 +37,8 @@ def script_of(command: str | Sequence[str]) -> str | Words:
     """Return the script that a command gives to a shell, or the words of the command if it runs a single program."""
     if isinstance(command, str):
         return command
-    words = list(command)
-    if len(words) == 3 and posixpath.basename(words[0]) in _SHELLS and words[1] in _FLAGS_OF_SHELLS:
-        return words[2]
-    return words
+    script = shell.wrapped_script(command) if len(command) == 3 else None
+    return list(command) if script is None else script
 
 
 def effects_of(command: str | Sequence[str]) -> tuple[CommandEffect, ...] | None:
@@ -74,67 +70,20 @@ def joined_path(base: str, path: str) -> str:
 
 def split(script: str) -> list[Words] | None:
     """Return the commands of a script, each as its words; None if the script is more than plain commands."""
-    commands: list[Words] = [[]]
-    word: list[str] | None = None
-    place = 0
-    while place <= len(script):
-        sign = script[place : place + 1]
-        operator = _operator(script, place)
-        if not sign or sign in " \t" or operator:
-            if word is not None:
-                commands[-1].append("".join(word))
-                word = None
-            if operator:
-                if not commands[-1] and operator != "\n":
-                    return None
-                commands.append([])
-            place += max(len(operator), 1)
-            continue
-        taken = _take(script, place, inside=word is not None)
-        if taken is None:
-            return None
-        text, place = taken
-        word = [*(word or ()), text]
-    if not commands[-1] and script.rstrip(" \t\n").endswith(("&&", "||", "|")):
+    segments = shell.segments(script)
+    if not all(map(_is_plain, segments)) or (segments and segments[-1].after in _GO_ON):
         return None
-    plain = [words for words in commands if words]
-    return None if any(words[0] in _KEYWORDS or _ASSIGNMENT.match(words[0]) for words in plain) else plain
+    return [segment.texts for segment in segments]
 
 
-def _operator(script: str, place: int) -> str:
-    return next((sign for sign in ("&&", "||", "|", ";", "\n") if script.startswith(sign, place)), "")
-
-
-def _take(script: str, place: int, *, inside: bool) -> tuple[str, int] | None:
-    """Return the next piece of a word and the offset of its end; None if it is no literal."""
-    sign = script[place]
-    if sign == "'":
-        end = script.find("'", place + 1)
-        return None if end < 0 else (script[place + 1 : end], end + 1)
-    if sign == '"':
-        return _quoted(script, place + 1)
-    if sign == "\\":
-        following = script[place + 1 : place + 2]
-        return (following, place + 2) if following not in ("", "\n") else None
-    if sign in _REFUSED and not (inside and sign in _HARMLESS_INSIDE):
-        return None
-    return sign, place + 1
-
-
-def _quoted(script: str, place: int) -> tuple[str, int] | None:
-    pieces: list[str] = []
-    while place < len(script):
-        sign = script[place]
-        if sign == '"':
-            return "".join(pieces), place + 1
-        if sign in "$`":
-            return None
-        if sign == "\\" and script[place + 1 : place + 2] in _ESCAPED_IN_QUOTES:
-            place += 1
-            sign = script[place : place + 1]
-        pieces.append(sign)
-        place += 1
-    return None
+def _is_plain(segment: shell.Segment) -> bool:
+    """Return whether a segment is a simple command of literal words, joined to others by plain operators."""
+    if not segment.words or segment.redirections or segment.has_comment or not segment.is_closed:
+        return False
+    if segment.before not in _JOINTS or segment.after not in _JOINTS:
+        return False
+    first = segment.words[0].text
+    return all(word.is_literal for word in segment.words) and not (first in _KEYWORDS or shell.is_assignment(first))
 
 
 _FORMATTING: Final = frozenset({"wc", "tr", "cut", "sort", "uniq", "tee", "column", "yes", "printf"})
@@ -177,7 +126,7 @@ def _changes(words: Words) -> bool:
     """Return whether the program that `xargs` runs changes files, or could."""
     run = operands(words, "-n", "-I", "-P", "-L", "-d", "-E", "-s")
     name = posixpath.basename(run[0]) if run else "echo"
-    return name in _CHANGES or name in _SHELLS or (name in _IN_PLACE and _in_place(words))
+    return name in _CHANGES or name in shell.SHELLS or (name in _IN_PLACE and _in_place(words))
 
 
 def _in_place(words: Words) -> bool:

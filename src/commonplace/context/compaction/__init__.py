@@ -16,12 +16,12 @@ import msgspec
 
 from commonplace.context import digest as digests
 from commonplace.context.compaction import contract, kept_messages, sizes, summaries
-from commonplace.context.compaction.contract import Replaced
-from commonplace.context.compaction.kept_messages import Request
+from commonplace.context.compaction.contract import ReplacedHistory
+from commonplace.context.compaction.kept_messages import LastRequest
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Digest, Retention
 from commonplace.context.digest.tally import Tally
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.errors import WindowTooSmall
 from commonplace.protocol import fragments
 
@@ -36,7 +36,7 @@ _OVERHEAD: Final = 90
 """What a summary's message costs besides its words: its opening and its JSON."""
 
 
-class Options(msgspec.Struct, frozen=True):
+class CompactionLimits(msgspec.Struct, frozen=True):
     """How far a history is to shrink."""
 
     window: int
@@ -49,7 +49,7 @@ class Options(msgspec.Struct, frozen=True):
         return self.window * self.target_percent // 100
 
 
-class Compacted(msgspec.Struct):
+class CompactionResult(msgspec.Struct):
     """What came of a compaction."""
 
     status: Literal["compacted", "unchanged"]
@@ -65,8 +65,8 @@ class Compacted(msgspec.Struct):
 
 
 async def compact(
-    entries: Sequence[Entry], tally: Tally, options: Options, summariser: Summariser | None = None
-) -> Compacted:
+    entries: Sequence[HistoryEntry], tally: Tally, options: CompactionLimits, summariser: Summariser | None = None
+) -> CompactionResult:
     """Shrink a history, by a summariser if there is one, else by the digest alone.
 
     Raises:
@@ -74,7 +74,7 @@ async def compact(
     """
     before = sum(entry.tokens for entry in entries)
     if before <= options.target:
-        return Compacted("unchanged", before, before, [entry.raw for entry in entries])
+        return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
     if options.target < FLOOR_TOKENS:
         raise WindowTooSmall(
             f"A target of {options.target} tokens cannot hold a request and anything about the work.",
@@ -82,7 +82,7 @@ async def compact(
             target=options.target,
         )
     request = kept_messages.last_request(entries)
-    maker = _Maker(entries, tally, options.target, request)
+    maker = _ReplacementBuilder(entries, tally, options.target, request)
     if summariser is not None:
         room = min(int(options.target * _SUMMARY_SHARE), _SUMMARY_MOST)
         told = await summaries.write(summariser, [entry.raw for entry in entries], room)
@@ -90,18 +90,18 @@ async def compact(
             made = maker.with_summary(told, options.digest_tokens)
             if all(made.contract.values()):
                 return made
-    made = maker.alone()
+    made = maker.digest_only()
     broken = [name for name, holds in made.contract.items() if not holds]
     if broken == ["smaller"]:  # a few items of almost nothing: what would replace them is no smaller
-        return Compacted("unchanged", before, before, [entry.raw for entry in entries])
+        return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
     assert not broken, f"the deterministic compaction broke its contract: {broken}"
     return made
 
 
-class _Maker:
+class _ReplacementBuilder:
     """Makes replacements of one history."""
 
-    def __init__(self, entries: Sequence[Entry], tally: Tally, target: int, request: Request | None) -> None:
+    def __init__(self, entries: Sequence[HistoryEntry], tally: Tally, target: int, request: LastRequest | None) -> None:
         self._entries = entries
         self._tally = tally
         self._target = target
@@ -110,26 +110,26 @@ class _Maker:
         self._goal = min(target, self._before - 1)
         self._known = digests.material_of(tally)
 
-    def with_summary(self, summary: str, digest_tokens: int) -> Compacted:
+    def with_summary(self, summary: str, digest_tokens: int) -> CompactionResult:
         """Return what a model's summary makes, with a digest beside it."""
-        asked = self._asked()
+        asked = self._kept_request()
         left = self._goal - asked[1] - sizes.tokens_of(_summary(summary)) - _OVERHEAD
         digest = digests.make(self._tally, max(0, min(digest_tokens, left // 2)), self._known)
-        return self._made(asked[0], summary, digest, is_fallback=False)
+        return self._result(asked[0], summary, digest, is_fallback=False)
 
-    def alone(self) -> Compacted:
+    def digest_only(self) -> CompactionResult:
         """Return what the digest makes alone: the smallest that keeps enough, within what there is room for."""
-        asked = self._asked()
+        asked = self._kept_request()
         left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
         budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]
         digest = digests.smallest(self._tally, budgets, known=self._known)
-        return self._made(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
+        return self._result(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
 
-    def _asked(self) -> tuple[list[bytes], int]:
+    def _kept_request(self) -> tuple[list[bytes], int]:
         """Return the last request as it is kept, and what it costs."""
         if self._request is None:
             return [], 0
-        raw = kept_messages.fitted(
+        raw = kept_messages.fitted_request(
             self._request, self._target - FLOOR_TOKENS // 2 if self._is_alone() else self._half()
         )
         return [raw], sizes.tokens_of(raw)
@@ -138,19 +138,19 @@ class _Maker:
         return int(self._target * _REQUEST_SHARE)
 
     def _is_alone(self) -> bool:
-        """Whether the request fits whole, though it takes more than its share."""
+        """Say whether the last request fits whole, though it takes more than its share."""
         assert self._request is not None
         whole = sizes.tokens_of(kept_messages.message(self._request.text, self._request.media))
         return whole <= self._target - FLOOR_TOKENS // 2
 
-    def _made(self, asked: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> Compacted:
+    def _result(self, asked: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> CompactionResult:
         text = f"{summary}\n\n{digest.text}".strip() if digest.text else summary
         own = _summary(text)
         left = self._goal - sizes.total([*asked, own])
         place = self._request.place if self._request is not None else len(self._entries)
-        kept = [*kept_messages.recent(self._entries, place, max(0, left)), *asked, own]
+        kept = [*kept_messages.recent_messages(self._entries, place, max(0, left)), *asked, own]
         shown = "\n".join([text, *(raw.decode() for raw in kept[:-1])])
-        return Compacted(
+        return CompactionResult(
             "compacted",
             self._before,
             sizes.total(kept),
@@ -159,7 +159,7 @@ class _Maker:
             digest.text,
             digests.score(self._tally, self._known.chances, shown),
             is_fallback,
-            contract.check(Replaced(self._entries, kept, self._target, self._request)),
+            contract.check(ReplacedHistory(self._entries, kept, self._target, self._request)),
         )
 
 

@@ -11,14 +11,14 @@ from commonplace.protocol import items
 _MEDIA: Final = frozenset({"input_image", "input_audio", "input_file", "input_video"})
 
 
-class _Message(msgspec.Struct):
+class _MessageParts(msgspec.Struct):
     content: list[dict[str, Any]] = []
 
 
 def parts_of(raw: bytes) -> list[dict[str, Any]]:
     """Return the media of a message, as they are."""
     try:
-        content = msgspec.json.decode(raw, type=_Message).content
+        content = msgspec.json.decode(raw, type=_MessageParts).content
     except msgspec.ValidationError:
         return []
     return [part for part in content if part.get("type") in _MEDIA]

@@ -9,8 +9,8 @@ import msgspec
 
 from commonplace.context import truncate
 from commonplace.context.compaction import attachments, kept_messages, sizes
-from commonplace.context.compaction.kept_messages import Request
-from commonplace.context.history_items import Entry
+from commonplace.context.compaction.kept_messages import LastRequest
+from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import fragments, items
 
 CLAUSES: Final = (
@@ -24,16 +24,16 @@ CLAUSES: Final = (
 )
 
 
-class Replaced(msgspec.Struct, frozen=True):
+class ReplacedHistory(msgspec.Struct, frozen=True):
     """A history before and after, without the context that is injected anew."""
 
-    before: Sequence[Entry]
+    before: Sequence[HistoryEntry]
     after: list[bytes]
     target: int
-    request: Request | None
+    request: LastRequest | None
 
 
-def check(replaced: Replaced) -> dict[str, bool]:
+def check(replaced: ReplacedHistory) -> dict[str, bool]:
     """Return, for each clause, whether it holds."""
     views = [items.view(raw) for raw in replaced.after]
     size = sizes.total(replaced.after)
@@ -48,12 +48,16 @@ def check(replaced: Replaced) -> dict[str, bool]:
     }
 
 
-def _request_kept(replaced: Replaced, views: list[items.View]) -> bool:
-    """The last request is there word for word; head and tail of it, if it alone is more than the target."""
+def _request_kept(replaced: ReplacedHistory, views: list[items.View]) -> bool:
+    """Say whether the last request is kept word for word, or its head and tail if it alone is larger than the
+    target.
+    """
     request = replaced.request
     if request is None:
         return True
-    texts = [kept_messages.said(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)]
+    texts = [
+        kept_messages.message_text(view) for view in views if isinstance(view, items.Message) and not _is_summary(view)
+    ]
     if request.text in texts:
         return True
     if sizes.tokens_of(kept_messages.message(request.text, request.media)) <= replaced.target // 2:
@@ -96,6 +100,6 @@ def _paired(views: list[items.View]) -> bool:
     return calls == outputs
 
 
-def _media_kept(replaced: Replaced, views: list[items.View]) -> bool:
+def _media_kept(replaced: ReplacedHistory, views: list[items.View]) -> bool:
     allowed = len(replaced.request.media) if replaced.request is not None else 0
     return sum(attachments.count(view) for view in views) <= allowed

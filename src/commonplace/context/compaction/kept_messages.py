@@ -9,7 +9,7 @@ import msgspec
 
 from commonplace.context import truncate
 from commonplace.context.compaction import attachments, sizes
-from commonplace.context.history_items import Entry
+from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import fragments, items
 
 RECENT_TOKENS: Final = 20_000
@@ -17,7 +17,7 @@ _OVERHEAD: Final = 24
 """What a message costs besides its words."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class LastRequest(msgspec.Struct, frozen=True):
     """The last thing that was asked for."""
 
     place: int
@@ -26,7 +26,7 @@ class Request(msgspec.Struct, frozen=True):
     media: list[dict[str, Any]] = []
 
 
-def is_real(entry: Entry) -> bool:
+def is_real(entry: HistoryEntry) -> bool:
     """Say whether a person said it: no injected text, no summary."""
     view = entry.view
     return (
@@ -34,26 +34,26 @@ def is_real(entry: Entry) -> bool:
         and view.role == "user"
         and not fragments.is_contextual(view)
         and not fragments.is_summary_message(view)
-        and (bool(said(view)) or attachments.count(view) > 0)
+        and (bool(message_text(view)) or attachments.count(view) > 0)
     )
 
 
-def said(message: items.Message) -> str:
+def message_text(message: items.Message) -> str:
     """Return the words of a message, its parts one after the other."""
     return "".join(part.text for part in message.content if part.text)
 
 
-def last_request(entries: Sequence[Entry]) -> Request | None:
+def last_request(entries: Sequence[HistoryEntry]) -> LastRequest | None:
     """Return the last thing that a person asked for, or else another agent; None if nobody did."""
     for place in range(len(entries) - 1, -1, -1):
         if is_real(entries[place]):
             view = entries[place].view
             assert isinstance(view, items.Message)
-            return Request(place, said(view), attachments.parts_of(entries[place].raw))
+            return LastRequest(place, message_text(view), attachments.parts_of(entries[place].raw))
     for place in range(len(entries) - 1, -1, -1):
         view = entries[place].view
         if isinstance(view, items.AgentMessage):
-            return Request(place, "".join(part.text for part in view.content if part.text))
+            return LastRequest(place, "".join(part.text for part in view.content if part.text))
     return None
 
 
@@ -63,7 +63,7 @@ def message(text: str, parts: list[dict[str, Any]] | None = None) -> bytes:
     return msgspec.json.encode({"type": "message", "role": "user", "content": [*content, *(parts or [])]})
 
 
-def fitted(request: Request, room: int) -> bytes:
+def fitted_request(request: LastRequest, room: int) -> bytes:
     """Return the last request in at most so many tokens: word for word, or head and tail of it if it is too long.
 
     Media stay while there is room for them; they are stored by reference.
@@ -88,7 +88,7 @@ def _shrunk(text: str, parts: list[dict[str, Any]], tokens: int, room: int) -> b
         tokens = max(0, min(tokens - over, tokens * 3 // 4))
 
 
-def recent(entries: Sequence[Entry], before: int, room: int) -> list[bytes]:
+def recent_messages(entries: Sequence[HistoryEntry], before: int, room: int) -> list[bytes]:
     """Return messages of the person before a place of the history, the newest that fit, in their order."""
     kept: list[bytes] = []
     left = min(room, RECENT_TOKENS)
@@ -99,7 +99,7 @@ def recent(entries: Sequence[Entry], before: int, room: int) -> list[bytes]:
             continue
         view = entry.view
         assert isinstance(view, items.Message)
-        words = said(view)
+        words = message_text(view)
         if not words:
             continue
         raw = message(words)

@@ -8,7 +8,7 @@ from typing import Final
 import anyio
 
 from commonplace.context.compaction import kept_messages
-from commonplace.context.compaction.summaries import Ask, TooLong
+from commonplace.context.compaction.summaries import SummaryInputTooLong, SummaryRequest
 from commonplace.context.history import History
 from commonplace.errors import ContextTooLong
 from commonplace.models.base import ItemDone, Model, Request
@@ -29,7 +29,7 @@ class ModelSummariser:
         self._effort = effort
         self.window = choice.info.window
 
-    async def summarise(self, ask: Ask) -> str:
+    async def summarise(self, ask: SummaryRequest) -> str:
         """Return the model's summary.
 
         Raises:
@@ -53,5 +53,5 @@ class ModelSummariser:
                         if isinstance(view, items.Message) and view.role == "assistant":
                             texts.append("".join(part.text or "" for part in view.content))
         except ContextTooLong as error:
-            raise TooLong from error
+            raise SummaryInputTooLong from error
         return "\n".join(texts)

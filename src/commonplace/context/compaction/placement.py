@@ -1,4 +1,4 @@
-"""Where the context that is injected anew goes in a replaced history (spec §4.5)."""
+"""Where the context that is injected anew goes in a replaced history."""
 
 from __future__ import annotations
 

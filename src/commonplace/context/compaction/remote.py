@@ -1,4 +1,4 @@
-"""Compaction by the provider: what is sent, and what of the history stands beside its answer (spec §4.6)."""
+"""Compaction by the provider: what is sent, and what of the history stands beside its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEFT_OUT: Final = "This output did not fit into the model's context and was left
 _object: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-def fitted(history: Sequence[bytes], window: int, base_tokens: int = 0) -> list[bytes]:
+def fitted_history(history: Sequence[bytes], window: int, base_tokens: int = 0) -> list[bytes]:
     """Return the history for the provider: outputs at its end are left out while it is too long for the window."""
     found = list(history)
     for place in range(len(found) - 1, -1, -1):
@@ -60,7 +60,7 @@ def _is_persons(message: items.Message) -> bool:
     return any(each is not None and each.name == "hook_prompt" for each in found)
 
 
-def beside(
+def history_around(
     history: Sequence[bytes], compaction: bytes, *, keep_developer: Callable[[items.Message], bool] | None = None
 ) -> list[bytes]:
     """Return the new history around the provider's answer: recent messages within a budget, then the answer.

@@ -31,11 +31,11 @@ _TOO_LONG: Final = 1.25
 """How far over its share a summary may be before it counts as too long."""
 
 
-class TooLong(Exception):
+class SummaryInputTooLong(Exception):
     """The summariser's window does not hold what it was given."""
 
 
-class Ask(msgspec.Struct, frozen=True):
+class SummaryRequest(msgspec.Struct, frozen=True):
     """What a summariser is given: the items of the session, then the request."""
 
     items: list[bytes]
@@ -48,7 +48,7 @@ class Summariser(Protocol):
     window: int
     """How many tokens it can be given."""
 
-    async def summarise(self, ask: Ask) -> str:
+    async def summarise(self, ask: SummaryRequest) -> str:
         """Return a summary (raises TooLong; whatever else goes wrong is an error of ours or of the provider)."""
         ...
 
@@ -68,7 +68,7 @@ async def write(summariser: Summariser, history: Sequence[bytes], room: int) -> 
     for text in (request, f"{request}\n\n{tighter}"):
         try:
             found = clean(await _in_pieces(summariser, list(history), text))
-        except (CommonplaceError, OSError, TimeoutError, TooLong, ValueError):
+        except (CommonplaceError, OSError, TimeoutError, SummaryInputTooLong, ValueError):
             continue
         if found and truncate.approximate_tokens(found) <= room * _TOO_LONG:
             return truncate.truncate(found, max(0, room - 16)) if truncate.approximate_tokens(found) > room else found
@@ -101,8 +101,8 @@ async def _ask(summariser: Summariser, piece: list[bytes], request: str) -> str:
     left = piece
     while True:
         try:
-            return await summariser.summarise(Ask(left, request))
-        except TooLong:
+            return await summariser.summarise(SummaryRequest(left, request))
+        except SummaryInputTooLong:
             if len(left) <= 1:
                 raise
             left = _without_oldest(left)

@@ -16,7 +16,7 @@ import msgspec
 
 from commonplace.context.digest import packing
 from commonplace.context.digest import render as text
-from commonplace.context.digest.packing import Material
+from commonplace.context.digest.packing import DigestMaterial
 from commonplace.context.digest.retention import Retention, score
 from commonplace.context.digest.reuse import chances
 from commonplace.context.digest.tally import Tally
@@ -37,7 +37,7 @@ class Digest(msgspec.Struct, frozen=True):
     score: Retention
 
 
-def make(tally: Tally, budget: int, known: Material | None = None) -> Digest:
+def make(tally: Tally, budget: int, known: DigestMaterial | None = None) -> Digest:
     """Return a digest of at most so many tokens."""
     known = material_of(tally) if known is None else known
     size = budget * BYTES_PER_TOKEN
@@ -54,7 +54,7 @@ def make(tally: Tally, budget: int, known: Material | None = None) -> Digest:
 
 
 def smallest(
-    tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENOUGH, known: Material | None = None
+    tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENOUGH, known: DigestMaterial | None = None
 ) -> Digest:
     """Return the first digest that is likely to keep enough of what will be needed, else the largest."""
     known = material_of(tally) if known is None else known
@@ -67,7 +67,7 @@ def smallest(
     return found
 
 
-def material_of(tally: Tally) -> Material:
+def material_of(tally: Tally) -> DigestMaterial:
     """Return what digests of a session, as it is now, are made of."""
     return packing.material(tally, chances_of(tally))
 

@@ -16,7 +16,7 @@ _WORDS: Final = re.compile(
 _LONGEST: Final = 600
 
 
-def of(text: str) -> list[str]:
+def constraints_in(text: str) -> list[str]:
     """Return the sentences of a message that lay something down."""
     found = [sentence.strip() for sentence in _SPLIT.split(text)]
     return [sentence for sentence in found if 3 < len(sentence) <= _LONGEST and _WORDS.search(sentence)]

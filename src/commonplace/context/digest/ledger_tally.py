@@ -12,7 +12,7 @@ from commonplace.rollout.chain import Ledger, SkipLog
 from commonplace.rollout.fold import LedgerFold
 
 
-def tallied(ledger: Ledger) -> tuple[Tally, int | None]:
+def tally_ledger(ledger: Ledger) -> tuple[Tally, int | None]:
     """Count everything that happened in a thread; return that and the window that its model has."""
     fold = _TallyFold(ledger)
     for _, line in chain.forward(ledger, SkipLog()):

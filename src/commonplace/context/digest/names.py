@@ -31,7 +31,7 @@ class Kind(IntEnum):
     """The words of an error message, known by their first ones."""
 
 
-class Name(msgspec.Struct, frozen=True):
+class SessionName(msgspec.Struct, frozen=True):
     """A name, and its kind."""
 
     kind: Kind
@@ -68,19 +68,19 @@ _LONGEST: Final = 200
 _MOST: Final = 200_000
 
 
-class Names:
+class SessionNames:
     """The names of one session: each has a number, and runs that were judged are remembered."""
 
     def __init__(self, cwd: str = "") -> None:
-        self.known: list[Name] = []
+        self.known: list[SessionName] = []
         self.branches: set[str] = set()
-        self._numbers: dict[Name, int] = {}
+        self._numbers: dict[SessionName, int] = {}
         self._runs: dict[str, tuple[int, ...]] = {}
         self._plain: set[str] = set()
         """Runs that hold no name."""
         self._cwd = cwd.rstrip("/") + "/" if cwd else ""
 
-    def number(self, name: Name) -> int:
+    def number(self, name: SessionName) -> int:
         """Return the number of a name."""
         found = self._numbers.get(name)
         if found is None:
@@ -88,7 +88,7 @@ class Names:
             self.known.append(name)
         return found
 
-    def look(self, name: Name) -> int | None:
+    def look(self, name: SessionName) -> int | None:
         """Return the number of a name that is known."""
         return self._numbers.get(name)
 
@@ -97,7 +97,7 @@ class Names:
         found: Counter[int] = Counter()
         if "://" in text:
             for url in _URL.findall(text):
-                found[self.number(Name(Kind.URL, url.rstrip(".,;:")))] += 1
+                found[self.number(SessionName(Kind.URL, url.rstrip(".,;:")))] += 1
             text = _URL.sub(" ", text)
         runs = Counter(_RUN.findall(text))
         plain = self._plain
@@ -109,7 +109,7 @@ class Names:
             for number in numbers:
                 found[number] += times
         for number in _NUMBER.findall(text):
-            found[self.number(Name(Kind.NUMBER, " ".join(number.split())))] += 1
+            found[self.number(SessionName(Kind.NUMBER, " ".join(number.split())))] += 1
         return found
 
     def _judged(self, run: str) -> tuple[int, ...]:
@@ -131,9 +131,9 @@ class Names:
             self._plain.discard(name)
 
 
-def _of_run(run: str, cwd: str, branches: set[str]) -> list[Name]:
+def _of_run(run: str, cwd: str, branches: set[str]) -> list[SessionName]:
     if run in branches:
-        return [Name(Kind.GIT, run)]
+        return [SessionName(Kind.GIT, run)]
     if "{" in run and (found := _BRACES.fullmatch(run)) and "/" in found[1]:
         return [name for part in found[2].split(",") for name in _of_run(f"{found[1]}{part}{found[3]}", cwd, branches)]
     plain = run.strip(".,{}+@") if not run.startswith((".", "@")) else run.rstrip(".,{}+@")
@@ -142,23 +142,23 @@ def _of_run(run: str, cwd: str, branches: set[str]) -> list[Name]:
     return list(_judge(plain, cwd))
 
 
-def _judge(run: str, cwd: str) -> Iterator[Name]:
+def _judge(run: str, cwd: str) -> Iterator[SessionName]:
     if path := _path(run, cwd):
-        yield Name(Kind.PATH, path)
+        yield SessionName(Kind.PATH, path)
     elif _UUID.fullmatch(run):
-        yield Name(Kind.GIT, run[:12].lower())
+        yield SessionName(Kind.GIT, run[:12].lower())
     elif _HEX.fullmatch(run) or _ISSUE.fullmatch(run):
-        yield Name(Kind.GIT, run)
+        yield SessionName(Kind.GIT, run)
     elif _FLAG.fullmatch(run):
-        yield Name(Kind.FLAG, run)
+        yield SessionName(Kind.FLAG, run)
     elif run in _NAMED_FILES or ("/" not in run and len(run) > 3 and run[0].isalnum() and _EXTENSION.search(run)):
-        yield Name(Kind.PATH, run)
+        yield SessionName(Kind.PATH, run)
     elif _CODE.fullmatch(run):
-        yield Name(Kind.ERROR, run)
+        yield SessionName(Kind.ERROR, run)
     else:
         for word in _WORD.findall(run):
             if len(word) >= _SHORTEST and (kind := _word(word)) is not None:
-                yield Name(kind, word)
+                yield SessionName(kind, word)
 
 
 def _word(word: str) -> Kind | None:

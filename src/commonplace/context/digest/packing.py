@@ -15,7 +15,7 @@ import msgspec
 
 from commonplace.context.digest import constraints, plain_words
 from commonplace.context.digest.names import Kind
-from commonplace.context.digest.tally import Ran, Tally
+from commonplace.context.digest.tally import CommandRun, Tally
 
 BARE: Final = 0.5
 """What a name counts for that stands alone, beside one that a line tells something about."""
@@ -43,7 +43,7 @@ _FINDING: Final = (
 Section = Literal["findings", "commands", "errors", "files", "also"]
 
 
-class Line(msgspec.Struct):
+class DigestLine(msgspec.Struct):
     """A line that competes for room."""
 
     section: Section
@@ -60,7 +60,7 @@ class Line(msgspec.Struct):
         return len(self.text.encode("utf-8", "replace")) + 3
 
 
-class Packed(msgspec.Struct):
+class DigestContents(msgspec.Struct):
     """What goes into a digest."""
 
     said: list[tuple[int, str]] = []
@@ -68,7 +68,7 @@ class Packed(msgspec.Struct):
     laid_down: list[str] = []
     plan: list[tuple[bool, str]] = []
     last: list[str] = []
-    lines: list[Line] = []
+    lines: list[DigestLine] = []
     bare: list[int] = []
     """Names without a line, the most needed first."""
     recent: list[str] = []
@@ -95,7 +95,7 @@ class _Room:
             if name < len(self.levels):
                 self.levels[name] = max(self.levels[name], level)
 
-    def gain(self, line: Line) -> float:
+    def gain(self, line: DigestLine) -> float:
         """Return what a line would bring."""
         levels, chances = self.levels, self.chances
         return line.bonus + sum(
@@ -105,22 +105,22 @@ class _Room:
         )
 
 
-class Material(msgspec.Struct, frozen=True):
+class DigestMaterial(msgspec.Struct, frozen=True):
     """What digests of one moment are made of, whatever their size."""
 
     chances: list[float]
-    lines: list[Line]
+    lines: list[DigestLine]
 
 
-def material(tally: Tally, chances: list[float]) -> Material:
+def material(tally: Tally, chances: list[float]) -> DigestMaterial:
     """Return what digests of a session, as it is now, are made of."""
-    return Material(chances, list(_candidates(tally, chances)))
+    return DigestMaterial(chances, list(_candidates(tally, chances)))
 
 
-def pack(tally: Tally, known: Material, size: int) -> Packed:
+def pack(tally: Tally, known: DigestMaterial, size: int) -> DigestContents:
     """Choose what goes into a digest of so many bytes."""
     room = _Room(size, known.chances)
-    packed = Packed()
+    packed = DigestContents()
     _say(tally, packed, room, size)
     _lay_down(tally, packed, room, size)
     _plan(tally, packed, room, size)
@@ -148,7 +148,7 @@ def clipped(text: str, size: int) -> str:
     )
 
 
-def _say(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+def _say(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
     """Keep the person's messages, the newest first, and the very first."""
     share = int(_SAID * size)
     chosen: dict[int, str] = {}
@@ -174,12 +174,12 @@ def share_of(place: int) -> float:
     return 0.5 if place == 0 else 0.25
 
 
-def _lay_down(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+def _lay_down(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
     """Keep what the person laid down in messages that are not here whole."""
     whole = "\n".join(text for _, text in packed.said)
     left = int(_LAID_DOWN * size)
     for said in reversed(tally.said):
-        for sentence in constraints.of(said.text):
+        for sentence in constraints.constraints_in(said.text):
             cost = len(sentence.encode("utf-8", "replace")) + 3
             if sentence not in whole and sentence not in packed.laid_down and cost <= left and room.take(sentence):
                 packed.laid_down.append(sentence)
@@ -188,7 +188,7 @@ def _lay_down(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
     packed.laid_down.reverse()
 
 
-def _plan(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+def _plan(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
     left = int(_PLAN * size)
     for is_open, step in sorted(tally.plan, key=lambda each: not each[0]):
         cost = len(step.encode("utf-8", "replace")) + 6
@@ -198,7 +198,7 @@ def _plan(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
             room.tell(tally.names.count(step), 1.0)
 
 
-def _last(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
+def _last(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
     """Keep the last answer, and the last long one."""
     answers = [each for each in (tally.long_answer, *list(tally.answers)[-1:]) if each is not None]
     texts = list(dict.fromkeys(each.text for each in answers))
@@ -209,10 +209,10 @@ def _last(tally: Tally, packed: Packed, room: _Room, size: int) -> None:
             room.tell(tally.names.count(short), 1.0)
 
 
-def _compete(tally: Tally, packed: Packed, room: _Room, lines: list[Line]) -> None:
+def _compete(tally: Tally, packed: DigestContents, room: _Room, lines: list[DigestLine]) -> None:
     """Let everything else compete for what room is left."""
     headers: set[int] = set()
-    heap: list[tuple[float, int, Line | int]] = []
+    heap: list[tuple[float, int, DigestLine | int]] = []
     for place, line in enumerate(lines):
         gain = room.gain(line)
         if gain > 0:
@@ -244,14 +244,14 @@ def _compete(tally: Tally, packed: Packed, room: _Room, lines: list[Line]) -> No
                 room.tell((item.file,), item.level)
 
 
-def _worth(item: Line | int, room: _Room, tally: Tally, headers: set[int]) -> float:
+def _worth(item: DigestLine | int, room: _Room, tally: Tally, headers: set[int]) -> float:
     """Return what something brings now for each of its bytes."""
     if isinstance(item, int):
         return room.chances[item] * max(0.0, BARE - room.levels[item]) / (len(tally.names.known[item].text) + 1)
     return room.gain(item) / (item.size + _header(item, tally, headers))
 
 
-def _header(line: Line, tally: Tally, headers: set[int]) -> int:
+def _header(line: DigestLine, tally: Tally, headers: set[int]) -> int:
     if line.file is None or line.file in headers:
         return 0
     return len(tally.names.known[line.file].text) + 8
@@ -265,42 +265,42 @@ def _level(text: str) -> float:
     return 1.0 if plain_words.says_something(text) else BARE
 
 
-def _candidates(tally: Tally, chances: list[float]) -> Iterator[Line]:
+def _candidates(tally: Tally, chances: list[float]) -> Iterator[DigestLine]:
     for told in tally.sentences:
         low = told.text.lower()
         weight = 0.03 * _fade(tally, told.step, 25) * min(1.0, len(told.text) / 120)
         bonus = weight if any(word in low for word in _FINDING) else 0.0
-        yield Line("findings", told.text, tally.names_in(told), told.step, _level(told.text), bonus)
+        yield DigestLine("findings", told.text, tally.names_in(told), told.step, _level(told.text), bonus)
     for ran in tally.commands.values():
         yield _command(tally, ran)
     for told in tally.errors:
         bonus = 0.05 * _fade(tally, told.step, 15)
-        yield Line("errors", told.text, tally.names_in(told), told.step, _level(told.text), bonus)
+        yield DigestLine("errors", told.text, tally.names_in(told), told.step, _level(told.text), bonus)
     for told in (*tally.edits, *tally.definitions):
         bonus = 0.02 * _fade(tally, told.step, 10) if told.is_first else 0.0
         names = tally.names_in(told) if told.file is None else (told.file, *tally.names_in(told))
-        yield Line("files", told.text, names, told.step, _level(told.text), bonus, told.file)
+        yield DigestLine("files", told.text, names, told.step, _level(told.text), bonus, told.file)
     yield from _context(tally, chances)
 
 
-def _command(tally: Tally, ran: Ran) -> Line:
+def _command(tally: Tally, ran: CommandRun) -> DigestLine:
     ended = "" if ran.ok is None else " → ok" if ran.ok else f" → FAILED {ran.error[:110]}".rstrip()
     text = f"{ran.line}{ended}"
-    return Line(
+    return DigestLine(
         "commands", text, (ran.name, *tally.names.count(text)), ran.step, 1.0, 0.02 * _fade(tally, ran.step, 25)
     )
 
 
-def _context(tally: Tally, chances: list[float]) -> Iterator[Line]:
+def _context(tally: Tally, chances: list[float]) -> Iterator[DigestLine]:
     """Yield, for the names that are most likely to be needed, the newest lines of output that hold them."""
     top = sorted(range(len(chances)), key=lambda number: -chances[number])[:_TOP]
     wanted = dict.fromkeys(top, 2)
-    for told in tally.shown():
+    for told in tally.shown_lines():
         names = tally.names_in(told)
         held = [name for name in names if wanted.get(name, 0) > 0]
         if held:
             for name in held:
                 wanted[name] -= 1
-            yield Line("findings", told.text[:_CONTEXT_LINE], names, told.step, _level(told.text))
+            yield DigestLine("findings", told.text[:_CONTEXT_LINE], names, told.step, _level(told.text))
         if not any(wanted.values()):
             return

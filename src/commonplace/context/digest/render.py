@@ -7,14 +7,14 @@ from collections import defaultdict
 from typing import Final
 
 from commonplace.context.digest.names import Kind
-from commonplace.context.digest.packing import Packed
+from commonplace.context.digest.packing import DigestContents
 from commonplace.context.digest.tally import Tally
 
 _OPEN: Final = "open"
 _DONE: Final = "done"
 
 
-def render(packed: Packed, tally: Tally) -> str:
+def render(packed: DigestContents, tally: Tally) -> str:
     """Return the text of a digest."""
     parts: list[str] = []
     _add(parts, "## What the person said", [f"- {_flat(text)}" for _, text in packed.said])
@@ -39,7 +39,7 @@ def _add(parts: list[str], heading: str, lines: list[str]) -> None:
         parts += [heading, *lines]
 
 
-def _files(packed: Packed, tally: Tally) -> list[str]:
+def _files(packed: DigestContents, tally: Tally) -> list[str]:
     """Return lines by file, then bare paths by folder, then whatever names are left."""
     known = tally.names.known
     lines: dict[int | None, list[str]] = defaultdict(list)

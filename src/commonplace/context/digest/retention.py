@@ -32,7 +32,9 @@ def score(tally: Tally, chances: list[float], text: str) -> Retention:
     told = described(tally, text, present)
     kept = sum(chances[name] for name in present if name < len(chances))
     kept_told = sum(chances[name] for name in told if name < len(chances))
-    laid_down = list(dict.fromkeys(sentence for said in tally.said for sentence in constraints.of(said.text)))
+    laid_down = list(
+        dict.fromkeys(sentence for said in tally.said for sentence in constraints.constraints_in(said.text))
+    )
     flat = " ".join(text.split())
     held = sum(" ".join(sentence.split()) in flat for sentence in laid_down)
     share = held / len(laid_down) if laid_down else 1.0

@@ -1,6 +1,6 @@
 """The chance that a name is used again: from where, how often and how long ago it occurred.
 
-A logistic model over a few sums, fitted on real coding sessions (`research/compaction.md` §3.2); the weights are data.
+A logistic model over a few sums, fitted on real coding sessions; the weights are data.
 Sums fade with the steps that have passed, over three lengths of memory.
 """
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import shlex
-from bisect import bisect_right
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
+from commonplace.protocol import shell
+
 _LONGEST: Final = 140
-_PIECES: Final = 40
-_HEREDOC: Final = re.compile(r"<<-?\s*+(['\"]?)(\w++)\1")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
+_MAX_PIECES: Final = 40
+_HEREDOCS: Final = frozenset({"<<", "<<-"})
 _WORD: Final = re.compile(r"[a-z][\w:.-]{0,30}")
 _BRANCH: Final = re.compile(
     r"(?:checkout\s+-[bB]|switch\s+(?:-c|--create)|branch(?:\s+-[mM])?|push\s+(?:-\S{1,80}\s+){0,8}\S{1,200})\s+([\w./-]{3,80})"
@@ -25,8 +22,6 @@ _TRIVIAL: Final = frozenset({
     "export", "source", "printf", "set", "xargs", "tree", "stat", "file", "less", "more", "diff", "env", "date",
     "exit", "type", "command", "ps", "kill", "nl", "[", ":",
 })  # fmt: skip
-_SPECIAL: Final = frozenset("'\"\\;&|\n#")
-_PREFIXES: Final = frozenset({"sudo", "time", "nohup", "exec", "command", "env", "nice", "timeout", "stdbuf"})
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -40,76 +35,25 @@ class Piece(msgspec.Struct, frozen=True):
 
 def pieces(line: str) -> list[Piece]:
     """Return the commands of a line that tell something; pipes keep their first, trivial programs are left out."""
-    if not line:
-        return []
     found: list[Piece] = []
-    for text in list(_split(_without_heredocs(line)))[:_PIECES]:
-        words = _words(text)
+    commands = [segment for segment in shell.segments(line) if segment.words and not segment.is_fed]
+    for segment in commands[:_MAX_PIECES]:
+        if not segment.is_closed:
+            break
+        words = _words(segment)
         if words and words[0] not in _TRIVIAL:
+            end = next((each.start for each in segment.redirections if each.operator in _HEREDOCS), segment.end)
+            text = " ".join(line[segment.start : end].split())
             branches = tuple(name for name in _BRANCH.findall(text) if not name.startswith("-"))
             found.append(Piece(text[:_LONGEST], _normal(words), branches))
     return found
 
 
-def _without_heredocs(line: str) -> str:
-    """Return a command line without the texts that it gives to its commands, as far as their last lines are there."""
-    if "<<" not in line:
-        return line
-    ends: dict[str, list[int]] = {}
-    at = 0
-    for each in line.split("\n"):
-        at += len(each) + 1
-        ends.setdefault(each.strip(), []).append(at - 1)
-    kept: list[str] = []
-    done = 0
-    for found in _HEREDOC.finditer(line):
-        marks = ends.get(found[2], [])
-        place = bisect_right(marks, found.end())
-        if found.start() >= done and place < len(marks):
-            kept.append(line[done : found.start()])
-            done = marks[place]
-    return "".join(kept) + line[done:]
-
-
-def _split(line: str) -> Iterator[str]:
-    """Split at `&&`, `||`, `;` and line breaks outside of quotes; of a pipe, only what feeds it."""
-    if _SPECIAL.isdisjoint(line):
-        yield " ".join(line.split())
-        return
-    piece: list[str] = []
-    quote, place, is_fed = "", 0, False
-    while place <= len(line):
-        char = line[place : place + 1]
-        pair = line[place : place + 2]
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in ("'", '"'):
-            quote = char
-        elif not char or char in ";\n" or pair in ("&&", "||"):
-            text = "".join(piece).strip()
-            if text:
-                yield " ".join(text.split())
-            piece, is_fed = [], False
-            place += 2 if pair in ("&&", "||") else 1
-            continue
-        elif char == "|":
-            is_fed = True
-        if not is_fed:
-            piece.append(char)
-        place += 2 if char == "\\" and quote != "'" else 1
-        if char == "\\" and quote != "'" and not is_fed:
-            piece.append(line[place - 1 : place])
-
-
-def _words(text: str) -> list[str]:
-    words = text.split()
-    if not _SPECIAL.isdisjoint(text):
-        with contextlib.suppress(ValueError):
-            words = shlex.split(text, comments=True)
-    while words and (_ASSIGNMENT.match(words[0]) or words[0] in _PREFIXES or words[0].lstrip("-").isdigit()):
-        words.pop(0)
-    if words:
-        words[0] = words[0].rpartition("/")[2] if not words[0].startswith("./") else words[0]
+def _words(segment: shell.Segment) -> list[str]:
+    texts = segment.texts
+    words = texts[shell.prefix_length(texts) :]
+    if words and not words[0].startswith("./"):
+        words[0] = words[0].rpartition("/")[2]
     return words
 
 

@@ -42,7 +42,7 @@ class Edit(msgspec.Struct, frozen=True):
     lines: tuple[str, ...] = ()
 
 
-class _Call(msgspec.Struct):
+class _FileArguments(msgspec.Struct):
     """The arguments that edits and reads have in one agent or another."""
 
     file_path: str = ""
@@ -57,7 +57,7 @@ class _Call(msgspec.Struct):
     edits: list[dict[str, Any]] = []
 
 
-_call = msgspec.json.Decoder(_Call, strict=False)
+_call = msgspec.json.Decoder(_FileArguments, strict=False)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -137,7 +137,7 @@ def plan(name: str, arguments: str) -> list[tuple[bool, str]] | None:
     return found
 
 
-def spoken(arguments: str) -> str:
+def argument_strings(arguments: str) -> str:
     """Return the strings of a call's arguments as plain text, so that escapes do not hide names."""
     if not arguments.lstrip().startswith(("{", "[")):
         return arguments
@@ -162,7 +162,7 @@ def _bare(name: str) -> str:
     return name.lower().rpartition("__")[2]
 
 
-def _decoded(arguments: str) -> _Call | None:
+def _decoded(arguments: str) -> _FileArguments | None:
     try:
         return _call.decode(arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -172,7 +172,7 @@ def _decoded(arguments: str) -> _Call | None:
 def _patch_of(arguments: str) -> str:
     if not arguments.lstrip().startswith("{"):
         return arguments
-    return spoken(arguments)
+    return argument_strings(arguments)
 
 
 def _patched(patch: str) -> Iterator[Edit]:

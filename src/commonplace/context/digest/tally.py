@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from commonplace.context.digest import shell, sources
-from commonplace.context.digest.names import Kind, Name, Names
+from commonplace.context.digest.names import Kind, SessionName, SessionNames
 from commonplace.context.digest.sources import Edit
 from commonplace.protocol import commands, fragments, items
 from commonplace.rollout.transcript import output_ok
@@ -47,14 +47,14 @@ class Channel(IntEnum):
     RESULT = 3
 
 
-class Said(msgspec.Struct):
+class TallyMessage(msgspec.Struct):
     """A message of the person or of the model."""
 
     step: int
     text: str
 
 
-class Ran(msgspec.Struct):
+class CommandRun(msgspec.Struct):
     """A command as it ran last, and how it ended."""
 
     step: int
@@ -64,7 +64,7 @@ class Ran(msgspec.Struct):
     error: str = ""
 
 
-class Told(msgspec.Struct):
+class TallyLine(msgspec.Struct):
     """A line that may be shown, and the file that it belongs to."""
 
     step: int
@@ -79,7 +79,7 @@ class Tally:
     """Everything that a digest of one session rests on."""
 
     def __init__(self, cwd: str = "", branch: str | None = None) -> None:
-        self.names = Names(cwd)
+        self.names = SessionNames(cwd)
         if branch:
             self.names.add_branch(branch)
         self.step = 0
@@ -89,22 +89,22 @@ class Tally:
         self.often: array[int] = array("B")
         self.edited: array[int] = array("I")
         self.failed: array[int] = array("I")
-        self.said: deque[Said] = deque(maxlen=_MOST_SAID)
-        self.first_said: Said | None = None
-        self.answers: deque[Said] = deque(maxlen=2)
-        self.long_answer: Said | None = None
-        self.sentences: deque[Told] = deque(maxlen=_MOST_SENTENCES)
-        self.commands: dict[str, Ran] = {}
-        self.errors: deque[Told] = deque(maxlen=_MOST_ERRORS)
-        self.edits: deque[Told] = deque(maxlen=_MOST_LINES)
-        self.definitions: deque[Told] = deque(maxlen=_MOST_LINES)
+        self.said: deque[TallyMessage] = deque(maxlen=_MOST_SAID)
+        self.first_said: TallyMessage | None = None
+        self.answers: deque[TallyMessage] = deque(maxlen=2)
+        self.long_answer: TallyMessage | None = None
+        self.sentences: deque[TallyLine] = deque(maxlen=_MOST_SENTENCES)
+        self.commands: dict[str, CommandRun] = {}
+        self.errors: deque[TallyLine] = deque(maxlen=_MOST_ERRORS)
+        self.edits: deque[TallyLine] = deque(maxlen=_MOST_LINES)
+        self.definitions: deque[TallyLine] = deque(maxlen=_MOST_LINES)
         self.edit_counts: Counter[int] = Counter()
         self.plan: list[tuple[bool, str]] = []
-        self.recent: deque[Said] = deque(maxlen=_MOST_RECENT)
+        self.recent: deque[TallyMessage] = deque(maxlen=_MOST_RECENT)
         """What happened last, call by call, each cut short."""
         self.last_user: frozenset[int] = frozenset()
-        self._calls: dict[str, _Open] = {}
-        self._outputs: deque[Said] = deque()
+        self._calls: dict[str, _OpenCall] = {}
+        self._outputs: deque[TallyMessage] = deque()
         self._output_bytes = 0
         self._answering = False
         self._turns: list[int] = []
@@ -166,7 +166,7 @@ class Tally:
         self.step, self._answering = first - 1, False
 
     def _begin_answer(self) -> None:
-        """The model begins to answer: what it says and calls until it gets something back is one step."""
+        """Begin a step of the model: everything that it says and calls until it gets something back."""
         if not self._answering:
             self._answering = True
             self.step += 1
@@ -182,7 +182,7 @@ class Tally:
         self._answering = False
         self.step += 1
         self._turns.append(self.step)
-        said = Said(self.step, words)
+        said = TallyMessage(self.step, words)
         self.said.append(said)
         self.first_said = self.first_said or said
         self.last_user = frozenset(self._count(Channel.USER, _bounded(words)))
@@ -196,7 +196,7 @@ class Tally:
     def _assistant(self, text: str) -> None:
         if not text.strip():
             return
-        self.answers.append(Said(self.step, text))
+        self.answers.append(TallyMessage(self.step, text))
         self._recently(text, _RECENT_CALL)
         if len(text) > sources.LONG_ANSWER:
             self.long_answer = self.answers[-1]
@@ -207,25 +207,25 @@ class Tally:
     def _call(self, call_id: str, name: str, arguments: str) -> None:
         line, _ = commands.of_call(name, arguments)
         edits = sources.edits(name, arguments)
-        found = self._count(Channel.CALL, _bounded(line or sources.spoken(arguments)))
-        opened = _Open(name, reads=sources.reads(name, arguments))
+        found = self._count(Channel.CALL, _bounded(line or sources.argument_strings(arguments)))
+        opened = _OpenCall(name, reads=sources.reads(name, arguments))
         if (plan := sources.plan(name, arguments)) is not None:
             self.plan = plan
         for edit in edits:
             self._edit(edit, found)
-        self._recently(f"$ {line}" if line else f"$ {name} {sources.spoken(arguments)}", _RECENT_CALL)
+        self._recently(f"$ {line}" if line else f"$ {name} {sources.argument_strings(arguments)}", _RECENT_CALL)
         for piece in shell.pieces(line):
             opened.commands.append(self._command(piece))
         if call_id:
             self._calls[call_id] = opened
 
     def _command(self, piece: shell.Piece) -> str:
-        number = self.names.number(Name(Kind.COMMAND, piece.normal))
+        number = self.names.number(SessionName(Kind.COMMAND, piece.normal))
         for branch in piece.branches:
             self.names.add_branch(branch)
         self._note(Channel.CALL, {number: 1})
         self.commands.pop(piece.normal, None)
-        self.commands[piece.normal] = Ran(self.step, piece.text, number)
+        self.commands[piece.normal] = CommandRun(self.step, piece.text, number)
         return piece.normal
 
     def _edit(self, edit: Edit, found: Counter[int]) -> None:
@@ -241,7 +241,7 @@ class Tally:
 
     def _output(self, call_id: str, text: str, ok: bool) -> None:
         self._answering = False
-        call = self._calls.pop(call_id, None) or _Open("")
+        call = self._calls.pop(call_id, None) or _OpenCall("")
         body = commands.ended(text).text
         found = self._count(Channel.RESULT, _bounded(body))
         if not ok:
@@ -266,33 +266,33 @@ class Tally:
     def _recently(self, text: str, most: int) -> None:
         flat = text.strip()
         self.recent.append(
-            Said(self.step, flat if len(flat) <= most else f"{flat[: most // 2]} … {flat[-most // 2 :]}")
+            TallyMessage(self.step, flat if len(flat) <= most else f"{flat[: most // 2]} … {flat[-most // 2 :]}")
         )
 
     def _keep(self, text: str) -> None:
         """Keep the newest outputs, so that lines of them can be shown."""
         text = _bounded(text)
-        self._outputs.append(Said(self.step, text))
+        self._outputs.append(TallyMessage(self.step, text))
         self._output_bytes += len(text)
         while self._output_bytes > _KEPT_OUTPUT and len(self._outputs) > 1:
             self._output_bytes -= len(self._outputs.popleft().text)
 
-    def shown(self) -> Iterator[Told]:
+    def shown_lines(self) -> Iterator[TallyLine]:
         """Yield lines of the newest outputs with the names in them, the newest first."""
         for output in reversed(self._outputs):
             for line in reversed(output.text.split("\n")):
                 flat = line.strip()
                 if _SHORTEST_LINE <= len(flat) <= _LONGEST_LINE and (names := self.names.count(flat)):
-                    yield Told(output.step, flat, names=tuple(names))
+                    yield TallyLine(output.step, flat, names=tuple(names))
 
-    def names_in(self, told: Told) -> tuple[int, ...]:
+    def names_in(self, told: TallyLine) -> tuple[int, ...]:
         """Return the names in a line."""
         if told.names is None:
             told.names = tuple(self.names.count(told.text))
         return told.names
 
-    def _told(self, text: str, file: int | None = None) -> Told:
-        return Told(self.step, text, file)
+    def _told(self, text: str, file: int | None = None) -> TallyLine:
+        return TallyLine(self.step, text, file)
 
     def _count(self, channel: Channel, text: str) -> Counter[int]:
         found = self.names.count(text)
@@ -306,7 +306,7 @@ class Tally:
         self.channels.extend([channel] * len(found))
 
 
-class _Open(msgspec.Struct):
+class _OpenCall(msgspec.Struct):
     """A call whose output has not come yet."""
 
     name: str

@@ -5,6 +5,6 @@ order; `content` turns blocks into items; `convert` puts it together.
 """
 
 from commonplace.importers.claude_code.convert import convert
-from commonplace.importers.claude_code.locations import find, sub_agents, usual
+from commonplace.importers.claude_code.locations import default_folder, find, sub_agents
 
-__all__ = ["convert", "find", "sub_agents", "usual"]
+__all__ = ["convert", "default_folder", "find", "sub_agents"]

@@ -1,8 +1,8 @@
 """The order of a conversation whose file is not in order, and the branches that were given up.
 
-Records name their parents, and a file may hold a child before its parent. `Order` holds such a child back until its
-parent has come; how many it holds is bounded, so that a parent that never comes costs nothing. `Branches` follows which
-turns are part of the conversation: a prompt that hangs on an earlier turn takes the later ones back.
+Records name their parents, and a file may hold a child before its parent. `RecordOrder` holds such a child back until
+its parent has come; how many it holds is bounded, so that a parent that never comes costs nothing. `Branches` follows
+which turns are part of the conversation: a prompt that hangs on an earlier turn takes the later ones back.
 
 Both remember only so many records. Of a file with more, the oldest are forgotten: then an odd parent is taken to be
 known, as it nearly always is.
@@ -17,17 +17,17 @@ from typing import Final
 
 import msgspec
 
-from commonplace.importers.claude_code.records import Record
+from commonplace.importers.claude_code.records import ClaudeRecord
 
 _MAX_KNOWN: Final = 250_000
 _MAX_HELD: Final = 256
 _MAX_HELD_BYTES: Final = 8 * 2**20
 
 
-class Held(msgspec.Struct, gc=False):
+class HeldRecord(msgspec.Struct, gc=False):
     """A record and where it stands."""
 
-    record: Record
+    record: ClaudeRecord
     offset: int
     size: int
 
@@ -37,7 +37,7 @@ class Held(msgspec.Struct, gc=False):
         return self.record.parent_uuid or self.record.logical_parent_uuid
 
 
-class Recent:
+class RecentRecords:
     """A number for each of the newest records: at least half of `_MAX_KNOWN` of them, at most all."""
 
     def __init__(self) -> None:
@@ -59,16 +59,16 @@ class Recent:
         return self._old.get(uuid) if found is None else found
 
 
-class Order:
+class RecordOrder:
     """Puts records into the order of the conversation; a record that comes twice is given out once."""
 
     def __init__(self) -> None:
-        self._known = Recent()
-        self._waiting: OrderedDict[str, list[Held]] = OrderedDict()
+        self._known = RecentRecords()
+        self._waiting: OrderedDict[str, list[HeldRecord]] = OrderedDict()
         self._held: set[str] = set()
         self._bytes = 0
 
-    def see(self, held: Held) -> Iterable[Held]:
+    def see(self, held: HeldRecord) -> Iterable[HeldRecord]:
         """Take in the next record of the file; return those whose turn has come."""
         uuid = held.record.uuid
         if uuid in self._held or self._known.get(uuid) is not None:
@@ -81,7 +81,7 @@ class Order:
             return (held,)
         return self._release(held)
 
-    def _hold(self, held: Held, parent: str) -> Iterator[Held]:
+    def _hold(self, held: HeldRecord, parent: str) -> Iterator[HeldRecord]:
         """Keep a record until its parent comes; yield what can be held no longer."""
         self._waiting.setdefault(parent, []).append(held)
         self._held.add(held.record.uuid)
@@ -89,17 +89,17 @@ class Order:
         while len(self._held) > _MAX_HELD or self._bytes > _MAX_HELD_BYTES:
             yield from self._give_up_on(next(iter(self._waiting)))
 
-    def finish(self) -> Iterator[Held]:
+    def finish(self) -> Iterator[HeldRecord]:
         """Yield what is still held, whose parents are not in the file."""
         while self._waiting:
             yield from self._give_up_on(next(iter(self._waiting)))
 
-    def _give_up_on(self, parent: str) -> Iterator[Held]:
+    def _give_up_on(self, parent: str) -> Iterator[HeldRecord]:
         for held in self._waiting.pop(parent):
             self._forget(held)
             yield from self._release(held)
 
-    def _release(self, held: Held) -> Iterator[Held]:
+    def _release(self, held: HeldRecord) -> Iterator[HeldRecord]:
         """Yield a record and everything that waited for it, however deep."""
         ready = [held]
         while ready:
@@ -111,7 +111,7 @@ class Order:
                 self._forget(child)
                 ready.append(child)
 
-    def _forget(self, held: Held) -> None:
+    def _forget(self, held: HeldRecord) -> None:
         self._held.discard(held.record.uuid)
         self._bytes -= held.size
 
@@ -120,7 +120,7 @@ class Branches:
     """Which turns count; turns are numbered as they come, so that those that count are always in order."""
 
     def __init__(self) -> None:
-        self._turn_of = Recent()
+        self._turn_of = RecentRecords()
         self._active: list[int] = []
         self._last = 0
 

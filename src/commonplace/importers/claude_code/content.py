@@ -10,9 +10,15 @@ import msgspec
 
 from commonplace.importers import items
 from commonplace.importers.claude_code import record_kinds, records
-from commonplace.importers.claude_code.records import Attachment, Block, ImageSource, Record, Result
+from commonplace.importers.claude_code.records import (
+    Attachment,
+    ClaudeRecord,
+    ContentBlock,
+    ImageSource,
+    QuestionAnswers,
+)
 from commonplace.importers.converter import Payload
-from commonplace.importers.items import Part, imported
+from commonplace.importers.items import Part, imported_kind
 from commonplace.protocol import memory_traces
 from commonplace.protocol.rollout import Origin
 
@@ -44,7 +50,7 @@ _BOILERPLATE: Final = frozenset(
 """Attachments that every session repeats and nobody said."""
 
 
-class Calls:
+class MemoryCalls:
     """The calls whose outputs are still to come and came out of a memory."""
 
     def __init__(self) -> None:
@@ -62,7 +68,7 @@ class Calls:
         return call_id in self._from_memory
 
 
-def answer(block: Block, origin: Origin, calls: Calls) -> Payload | None:
+def answer(block: ContentBlock, origin: Origin, calls: MemoryCalls) -> Payload | None:
     """Return a block of the model's answer as an item; None for one that says nothing."""
     if block.type == "text":
         return items.answer(block.text, origin) if len(block.text) > 2 and records.is_text(block.text) else None
@@ -78,7 +84,7 @@ def answer(block: Block, origin: Origin, calls: Calls) -> Payload | None:
     return None
 
 
-def output(block: Block, origin: Origin, folder: Path | None, calls: Calls) -> Payload:
+def output(block: ContentBlock, origin: Origin, folder: Path | None, calls: MemoryCalls) -> Payload:
     """Return a tool's result; `folder` is where the session keeps outputs that were too large."""
     value: Any = _output_value(block.content)
     noted = Origin(origin.id, origin.offset, ok=not block.is_error, memory=calls.is_from_memory(block.tool_use_id))
@@ -88,11 +94,11 @@ def output(block: Block, origin: Origin, folder: Path | None, calls: Calls) -> P
     return made
 
 
-def reply(record: Record, block: Block) -> str:
+def reply(record: ClaudeRecord, block: ContentBlock) -> str:
     """Return what a person said to a tool: the answers to its questions, or why they refused it."""
     text = records.text_of(block.content) or ""
     if text.startswith(_ANSWERED):
-        given: Result = records.part(record.tool_use_result, Result)
+        given: QuestionAnswers = records.part(record.tool_use_result, QuestionAnswers)
         pairs = ((question, records.text_of(answer)) for question, answer in given.answers.items())
         return "\n".join(f"{question} {answer}" for question, answer in pairs if answer)
     _, refused, said = text.partition(_REFUSED)
@@ -114,7 +120,7 @@ def _output_value(content: msgspec.Raw) -> Any:
     return [item for block in found if (item := _output_item(block)) is not None]
 
 
-def _output_item(block: Block) -> dict[str, Any] | None:
+def _output_item(block: ContentBlock) -> dict[str, Any] | None:
     if block.type == "text":
         return items.text_item(block.text) if records.is_text(block.text) else None
     if block.type == "image":
@@ -122,7 +128,7 @@ def _output_item(block: Block) -> dict[str, Any] | None:
     return items.text_item(f"[{block.type or 'unknown'}]")
 
 
-def image(block: Block) -> dict[str, Any]:
+def image(block: ContentBlock) -> dict[str, Any]:
     """Return an image block as an item."""
     source: ImageSource = records.part(block.source, ImageSource)
     if source.data:
@@ -139,7 +145,7 @@ def _side_file(text: str, folder: Path) -> Path | None:
     return path if path is not None and path.is_file() and not path.is_symlink() else None
 
 
-def attached(record: Record, origin: Origin) -> tuple[Payload | None, str]:
+def attachment(record: ClaudeRecord, origin: Origin) -> tuple[Payload | None, str]:
     """Return attached context as a message, and the text if it is a prompt that was typed while a turn ran."""
     found: Attachment = records.part(record.attachment, Attachment)
     if found.type == "queued_command":
@@ -152,7 +158,7 @@ def attached(record: Record, origin: Origin) -> tuple[Payload | None, str]:
     kind = "hook" if found.type in _HOOKS else "file" if found.type in ("file", "edited_text_file") else "injected"
     kind = "instructions" if found.type in ("nested_memory", "instructions") else kind
     remembered = found.type == "relevant_memories" or record_kinds.is_from_memory(text)
-    part: Part = (f"memory.{kind}" if remembered else imported(kind), text)
+    part: Part = (f"memory.{kind}" if remembered else imported_kind(kind), text)
     return items.message("developer", [part], Origin(origin.id, origin.offset, memory=remembered)), ""
 
 
@@ -165,21 +171,21 @@ def _queued(found: Attachment, origin: Origin) -> tuple[Payload | None, str]:
         if block.type == "image":
             media.append(image(block))
         elif text := records.text_of(block.text):
-            parts.append((items.USER if typed else imported("injected"), text))
+            parts.append((items.USER if typed else imported_kind("injected"), text))
     if not parts and not media:
         return None, ""
     said = "\n".join(str(text) for _, text in parts) or "[image]"
     return items.message("user", parts, origin, media), said if typed else ""
 
 
-class _File(msgspec.Struct, gc=False, rename="camel"):
+class _ReadFileResult(msgspec.Struct, gc=False, rename="camel"):
     file_path: str = ""
     content: msgspec.Raw = msgspec.Raw()
 
 
 class _Nested(msgspec.Struct, gc=False, rename="camel"):
     content: msgspec.Raw = msgspec.Raw()
-    file: _File | None = None
+    file: _ReadFileResult | None = None
     blocking_error: msgspec.Raw = msgspec.Raw()
 
 

@@ -16,11 +16,18 @@ import msgspec
 
 from commonplace.importers import converter, items, json_lines
 from commonplace.importers.claude_code import content, record_kinds, records
-from commonplace.importers.claude_code.branches import Branches, Held, Order
-from commonplace.importers.claude_code.queued_prompts import Queue
-from commonplace.importers.claude_code.records import DROPPED, THREADED, Block, CompactMetadata, Record, Worktree
-from commonplace.importers.converter import Converted, Head, Payload, Piece
-from commonplace.importers.items import SUMMARY, USER, Part, imported
+from commonplace.importers.claude_code.branches import Branches, HeldRecord, RecordOrder
+from commonplace.importers.claude_code.queued_prompts import PromptQueue
+from commonplace.importers.claude_code.records import (
+    DROPPED,
+    THREADED,
+    ClaudeRecord,
+    CompactMetadata,
+    ContentBlock,
+    Worktree,
+)
+from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead
+from commonplace.importers.items import SUMMARY, USER, Part, imported_kind
 from commonplace.protocol.ids import is_uuid
 from commonplace.protocol.rollout import Origin, Skipped
 from commonplace.rollout.reader import open_session
@@ -49,7 +56,7 @@ class _Thread:
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         self.branches = Branches()
-        self.calls = content.Calls()
+        self.calls = content.MemoryCalls()
         self.settings: tuple[str, str] = ("", "")
         self.last = ""
         """The record before."""
@@ -74,7 +81,7 @@ def convert(path: Path) -> Converted:
 class _Conversion:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.order = Order()
+        self.order = RecordOrder()
         self.threads: dict[str, _Thread] = {}
         self.side_of: dict[str, str] = {}
         """For records of sub-agents in this file: which of them."""
@@ -86,20 +93,20 @@ class _Conversion:
         self.side_files = path.with_suffix("") / "tool-results"
         self.has_side_files = self.side_files.is_dir()
         self.first_answer = _first_answer(path)
-        self.queue = Queue()
+        self.queue = PromptQueue()
         self.made_from = ""
 
     def run(self) -> Converted:
         for line in json_lines.read_lines(self.path):
             record = line if isinstance(line, Skipped) else _decode(*line)
-            if isinstance(record, Held):
+            if isinstance(record, HeldRecord):
                 yield from self._see(record)
             else:
                 yield record
         for held in self.order.finish():
             yield from self._emit(held)
 
-    def _see(self, held: Held) -> Iterator[Head | Piece | Skipped]:
+    def _see(self, held: HeldRecord) -> Iterator[SessionHead | ConvertedRecord | Skipped]:
         record = held.record
         match record.type:
             case kind if record.uuid and kind in THREADED:
@@ -116,13 +123,13 @@ class _Conversion:
             case _:
                 pass
 
-    def _emit(self, held: Held) -> Iterator[Head | Piece | Skipped]:
+    def _emit(self, held: HeldRecord) -> Iterator[SessionHead | ConvertedRecord | Skipped]:
         record = held.record
         thread, head = self._thread_of(held)
         if head is not None:
             yield head
             if thread is self.main and self.titles:
-                yield Piece(thread.thread_id, "title:0", head.started, self.titles)
+                yield ConvertedRecord(thread.thread_id, "title:0", head.started, self.titles)
         uuid, parent = record.uuid, held.parent
         if thread is self.main and record.type == "assistant":
             yield from self._absorbed(thread)
@@ -147,17 +154,17 @@ class _Conversion:
         if payloads:
             if held.size <= _KEPT_BYTES:
                 thread.keep(uuid, payloads)
-            yield Piece(thread.thread_id, uuid, record.timestamp, payloads)
+            yield ConvertedRecord(thread.thread_id, uuid, record.timestamp, payloads)
 
-    def _absorbed(self, thread: _Thread) -> Iterator[Piece]:
+    def _absorbed(self, thread: _Thread) -> Iterator[ConvertedRecord]:
         """Yield prompts that went into the running turn and were noted nowhere else."""
-        for queued in self.queue.absorbed():
+        for queued in self.queue.undelivered():
             record = f"queue:{queued.offset}"
             thread.branches.steer(record, thread.last)
             payload = items.message("user", [(USER, queued.text)], Origin(record, queued.offset))
-            yield Piece(thread.thread_id, record, queued.time, [payload])
+            yield ConvertedRecord(thread.thread_id, record, queued.time, [payload])
 
-    def _build(self, thread: _Thread, record: Record, origin: Origin) -> tuple[list[Payload], bool]:
+    def _build(self, thread: _Thread, record: ClaudeRecord, origin: Origin) -> tuple[list[Payload], bool]:
         """Return what a record says, and whether it begins a turn."""
         match record.type:
             case "user":
@@ -165,9 +172,9 @@ class _Conversion:
             case "assistant" if not record_kinds.is_synthetic(record):
                 return self._assistant(thread, record, origin), False
             case "attachment":
-                payload, typed = content.attached(record, origin)
+                payload, typed = content.attachment(record, origin)
                 if typed and payload is not None:
-                    self.queue.came(typed)
+                    self.queue.note_delivered(typed)
                 return [payload] if payload is not None else [], bool(typed)
             case "system" if record.subtype == "compact_boundary":
                 thread.boundary = records.part(record.compact_metadata, _Compaction)
@@ -175,7 +182,7 @@ class _Conversion:
                 pass
         return [], False
 
-    def _user(self, thread: _Thread, record: Record, origin: Origin) -> tuple[list[Payload], bool]:
+    def _user(self, thread: _Thread, record: ClaudeRecord, origin: Origin) -> tuple[list[Payload], bool]:
         found = records.blocks(record.message.content) if record.message is not None else []
         if any(block.type == "tool_result" for block in found):
             return self._results(thread, record, found, origin), False
@@ -186,12 +193,12 @@ class _Conversion:
                 media.append(content.image(block))
             elif text := records.text_of(block.text):
                 parts.extend(record_kinds.parts(record, text))
-                self.queue.came(text)
+                self.queue.note_delivered(text)
         if thread.command and record.parent_uuid == thread.command and not record.prompt_source:
             parts = [_never_user(part) for part in parts]  # copies of a session lose the mark of a command's text
-        if any(kind == imported("slash_command") for kind, _ in parts):
+        if any(kind == imported_kind("slash_command") for kind, _ in parts):
             thread.command = record.uuid
-        if parts and all(kind == imported("injected") for kind, _ in parts):
+        if parts and all(kind == imported_kind("injected") for kind, _ in parts):
             thread.caveats[record.uuid] = False
         if any(kind == SUMMARY for kind, _ in parts):
             summary = "\n".join(str(text) for _, text in parts)
@@ -205,7 +212,9 @@ class _Conversion:
         noted = Origin(origin.id, origin.offset, memory=memory)
         return [items.message("user", parts, noted, media)], said
 
-    def _results(self, thread: _Thread, record: Record, found: list[Block], origin: Origin) -> list[Payload]:
+    def _results(
+        self, thread: _Thread, record: ClaudeRecord, found: list[ContentBlock], origin: Origin
+    ) -> list[Payload]:
         """Return the outputs of tools, what a person said to them, and what the program put beside them."""
         folder = self.side_files if self.has_side_files else None
         made: list[Payload] = []
@@ -214,7 +223,7 @@ class _Conversion:
             if block.type == "tool_result":
                 made.append(content.output(block, origin, folder, thread.calls))
                 if said := content.reply(record, block):
-                    parts.append((imported("reply"), said))
+                    parts.append((imported_kind("reply"), said))
             elif text := records.text_of(block.text):
                 parts.extend(_never_user(part) for part in record_kinds.by_text(text))
         return [*made, items.message("user", parts, origin)] if parts else made
@@ -228,7 +237,7 @@ class _Conversion:
         made.value["trigger"] = boundary.trigger or "unknown"
         return made
 
-    def _assistant(self, thread: _Thread, record: Record, origin: Origin) -> list[Payload]:
+    def _assistant(self, thread: _Thread, record: ClaudeRecord, origin: Origin) -> list[Payload]:
         message = record.message
         if message is None:
             return []
@@ -243,7 +252,7 @@ class _Conversion:
             made.insert(0, items.settings(*settings))
         return made
 
-    def _titled(self, record: Record, offset: int) -> Iterator[Piece]:
+    def _titled(self, record: ClaudeRecord, offset: int) -> Iterator[ConvertedRecord]:
         rank = _TITLES[record.type]
         text = " ".join((record.custom_title or record.ai_title or record.summary).split())[:200]
         if not text or rank < self.title[0] or text == self.title[1]:
@@ -253,9 +262,9 @@ class _Conversion:
         if self.main is None:
             self.titles = [note]
         else:
-            yield Piece(self.main.thread_id, f"title:{offset}", "", [note])
+            yield ConvertedRecord(self.main.thread_id, f"title:{offset}", "", [note])
 
-    def _thread_of(self, held: Held) -> tuple[_Thread, Head | None]:
+    def _thread_of(self, held: HeldRecord) -> tuple[_Thread, SessionHead | None]:
         """Return the thread that a record belongs to, and its head if this is its first record."""
         record = held.record
         if not self.session_id:
@@ -275,7 +284,7 @@ class _Conversion:
             self.main = thread
         return thread, head
 
-    def _head(self, record: Record, side: str) -> Head:
+    def _head(self, record: ClaudeRecord, side: str) -> SessionHead:
         parent = None
         session, agent = self.session_id, None
         if self.is_agent:
@@ -286,7 +295,7 @@ class _Conversion:
             agent = side
             parent = converter.thread_id_for(SOURCE, self.session_id)
             session = f"{self.session_id}/{side}"
-        return Head(
+        return SessionHead(
             source=SOURCE,
             thread_id=converter.thread_id_for(SOURCE, session),
             session_id=session,
@@ -313,20 +322,20 @@ def _first_answer(path: Path) -> str:
 
 
 def _never_user(part: Part) -> Part:
-    return (imported("injected"), part[1]) if part[0] in (USER, SUMMARY) else part
+    return (imported_kind("injected"), part[1]) if part[0] in (USER, SUMMARY) else part
 
 
-def _decode(offset: int, raw: bytes) -> Held | Skipped:
+def _decode(offset: int, raw: bytes) -> HeldRecord | Skipped:
     try:
         found = records.decode(json_lines.repair(raw))
     except msgspec.DecodeError:
         return Skipped(offset, len(raw), json_lines.NOT_JSON)
     except RecursionError:
         return Skipped(offset, len(raw), "too_deep")
-    return Held(found, offset, len(raw)) if found is not None else Skipped(offset, len(raw), "not_a_record")
+    return HeldRecord(found, offset, len(raw)) if found is not None else Skipped(offset, len(raw), "not_a_record")
 
 
-def _session_id(path: Path, record: Record) -> str:
+def _session_id(path: Path, record: ClaudeRecord) -> str:
     """Return what the session is called: the file's name, unless somebody renamed the file."""
     stem = path.name.partition(".")[0]
     if is_uuid(stem.lower()) or not record.session_id:

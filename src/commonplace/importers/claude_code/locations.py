@@ -18,7 +18,7 @@ _OTHER_FOLDERS: Final = frozenset({"tool-results", "memory", "file-history", "sh
 _OTHER_FILES: Final = frozenset({"history.jsonl", "journal.jsonl"})
 
 
-def usual(environment: Mapping[str, str]) -> Path:
+def default_folder(environment: Mapping[str, str]) -> Path:
     """Return the folder that Claude Code uses."""
     chosen = environment.get("CLAUDE_CONFIG_DIR")
     return Path(chosen).expanduser() if chosen else Path("~/.claude").expanduser()

@@ -11,13 +11,13 @@ from collections import deque
 from typing import Final
 
 from commonplace.importers.claude_code import records
-from commonplace.importers.claude_code.records import Record
+from commonplace.importers.claude_code.records import ClaudeRecord
 
 _NOT_TYPED: Final = ("<", "/", "!", "#", '{"task_id"')
 _MAX_WAITING: Final = 1000
 
 
-class Queued:
+class QueuedPrompt:
     """A prompt that was taken into the running turn."""
 
     __slots__ = ("offset", "text", "time")
@@ -26,18 +26,18 @@ class Queued:
         self.text, self.time, self.offset = text, time, offset
 
 
-class Queue:
+class PromptQueue:
     """Follows the operations of one file."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Queued] = deque(maxlen=_MAX_WAITING)
-        self._removed: deque[Queued] = deque(maxlen=_MAX_WAITING)
+        self._waiting: deque[QueuedPrompt] = deque(maxlen=_MAX_WAITING)
+        self._removed: deque[QueuedPrompt] = deque(maxlen=_MAX_WAITING)
 
-    def see(self, record: Record, offset: int) -> None:
+    def see(self, record: ClaudeRecord, offset: int) -> None:
         """Take in an operation."""
         match record.operation:
             case "enqueue":
-                self._waiting.append(Queued(records.text_of(record.content) or "", record.timestamp, offset))
+                self._waiting.append(QueuedPrompt(records.text_of(record.content) or "", record.timestamp, offset))
             case "dequeue" if self._waiting:
                 self._waiting.popleft()
             case "remove" if self._waiting:
@@ -49,14 +49,14 @@ class Queue:
             case _:
                 pass
 
-    def came(self, text: str) -> None:
+    def note_delivered(self, text: str) -> None:
         """Note that a prompt came in a record of its own."""
         for each in self._removed:
             if each.text.strip() == text.strip():
                 self._removed.remove(each)
                 return
 
-    def absorbed(self) -> list[Queued]:
+    def undelivered(self) -> list[QueuedPrompt]:
         """Return what was removed and has not come again."""
         if not self._removed:
             return []

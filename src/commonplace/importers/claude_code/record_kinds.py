@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.importers.claude_code.records import Record, blocks, text_of
-from commonplace.importers.items import SUMMARY, USER, Part, imported
+from commonplace.importers.claude_code.records import ClaudeRecord, blocks, text_of
+from commonplace.importers.items import SUMMARY, USER, Part, imported_kind
 from commonplace.protocol import fragments, memory_traces
 
 _AGENT: Final = "claude-code"
@@ -32,21 +32,21 @@ _OWN_WORDS: Final = re.compile(
 )
 
 
-def of_record(record: Record) -> str | None:
+def of_record(record: ClaudeRecord) -> str | None:
     """Return the kind of all texts of a user record where the record itself tells it, else None."""
     if record.is_compact_summary:
         return SUMMARY
     if record.is_meta:
-        return imported("injected")
+        return imported_kind("injected")
     if record.is_sidechain:
-        return imported("subagent_prompt")
+        return imported_kind("subagent_prompt")
     human = record.origin is None or record.origin.kind in ("", "human")
     if not human:
-        return imported("injected")
+        return imported_kind("injected")
     return USER if record.prompt_source else None
 
 
-def parts(record: Record, text: str) -> list[Part]:
+def parts(record: ClaudeRecord, text: str) -> list[Part]:
     """Return a text of a user record, cut where the words of a person and of the program meet."""
     kind = of_record(record)
     if kind is not None:
@@ -60,11 +60,11 @@ def by_text(text: str) -> list[Part]:
     rest = text
     while rest[:_LOOK].lstrip().startswith(_REMINDER) and _REMINDER_END in rest:
         end = rest.index(_REMINDER_END) + len(_REMINDER_END)
-        found.append((_remembered(imported("injected"), rest[:end]), rest[:end]))
+        found.append((_remembered(imported_kind("injected"), rest[:end]), rest[:end]))
         rest = rest[end:]
     after: list[Part] = []
     if rest[-_LOOK:].rstrip().endswith(_REMINDER_END) and (opening := _last_reminders(rest)) is not None:
-        after.append((_remembered(imported("injected"), rest[opening:]), rest[opening:].lstrip("\n")))
+        after.append((_remembered(imported_kind("injected"), rest[opening:]), rest[opening:].lstrip("\n")))
         rest = rest[:opening]
     if (rest and not rest.isspace()) or not (found or after):
         found.append((_leading(rest), rest.strip("\n") if found or after else rest))
@@ -82,10 +82,10 @@ def _last_reminders(text: str) -> int | None:
 def _leading(text: str) -> str:
     fragment = fragments.recognise(text[:_LOOK], "user", _AGENT)
     if fragment is None:
-        return imported("injected") if _LEFT_OVER.fullmatch(text[:_LOOK]) else USER
+        return imported_kind("injected") if _LEFT_OVER.fullmatch(text[:_LOOK]) else USER
     if fragment.kind == "compact_summary":
         return SUMMARY
-    return _remembered(imported(fragment.kind), text)
+    return _remembered(imported_kind(fragment.kind), text)
 
 
 def _remembered(kind: str, text: str) -> str:
@@ -101,7 +101,7 @@ def is_from_memory(text: str) -> bool:
     return memory_traces.is_memory_text(inner) or memory_traces.SECTION_OPENING in inner
 
 
-def is_synthetic(record: Record) -> bool:
+def is_synthetic(record: ClaudeRecord) -> bool:
     """Say whether an assistant record holds words of the program, not of the model."""
     message = record.message
     if record.is_api_error_message:

@@ -47,7 +47,7 @@ DROPPED: Final = frozenset(
 """Known records that say nothing about the conversation, or say everything again (`api-request…`)."""
 
 
-class Message(msgspec.Struct, gc=False):
+class ClaudeMessage(msgspec.Struct, gc=False):
     """What went to the model or came from it."""
 
     role: str = ""
@@ -56,19 +56,19 @@ class Message(msgspec.Struct, gc=False):
     content: msgspec.Raw = msgspec.Raw()
 
 
-class Source(msgspec.Struct, gc=False):
+class RecordOrigin(msgspec.Struct, gc=False):
     """The `origin` of a user record."""
 
     kind: str = ""
 
 
-class Result(msgspec.Struct, gc=False):
+class QuestionAnswers(msgspec.Struct, gc=False):
     """What is needed of a tool result's structured twin: a person's answers to questions."""
 
     answers: dict[str, msgspec.Raw] = {}
 
 
-class Record(msgspec.Struct, gc=False, rename="camel"):
+class ClaudeRecord(msgspec.Struct, gc=False, rename="camel"):
     """One line."""
 
     type: str = ""
@@ -90,8 +90,8 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     is_compact_summary: bool = False
     is_api_error_message: bool = False
     prompt_source: str = ""
-    origin: Source | None = None
-    message: Message | None = None
+    origin: RecordOrigin | None = None
+    message: ClaudeMessage | None = None
     attachment: msgspec.Raw = msgspec.Raw()
     tool_use_result: msgspec.Raw = msgspec.Raw()
     compact_metadata: msgspec.Raw = msgspec.Raw()
@@ -101,7 +101,7 @@ class Record(msgspec.Struct, gc=False, rename="camel"):
     summary: str = ""
 
 
-class Block(msgspec.Struct, gc=False):
+class ContentBlock(msgspec.Struct, gc=False):
     """One block of a message's content."""
 
     type: str = ""
@@ -131,7 +131,7 @@ class Attachment(msgspec.Struct, gc=False, rename="camel"):
     type: str = ""
     prompt: msgspec.Raw = msgspec.Raw()
     command_mode: str = ""
-    origin: Source | None = None
+    origin: RecordOrigin | None = None
     content: msgspec.Raw = msgspec.Raw()
     stdout: msgspec.Raw = msgspec.Raw()
     snippet: msgspec.Raw = msgspec.Raw()
@@ -152,13 +152,13 @@ class CompactMetadata(msgspec.Struct, gc=False, rename="camel"):
     trigger: str = ""
 
 
-_record = msgspec.json.Decoder(Record)
-_blocks = msgspec.json.Decoder(list[Block])
+_record = msgspec.json.Decoder(ClaudeRecord)
+_blocks = msgspec.json.Decoder(list[ContentBlock])
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _raws = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def decode(raw: bytes) -> Record | None:
+def decode(raw: bytes) -> ClaudeRecord | None:
     """Return a record; None for JSON that is not an object.
 
     Raises:
@@ -167,19 +167,21 @@ def decode(raw: bytes) -> Record | None:
     try:
         return _record.decode(raw)
     except msgspec.ValidationError:
-        return lenient(raw, Record)
+        return lenient(raw, ClaudeRecord)
 
 
-def blocks(content: msgspec.Raw) -> list[Block]:
+def blocks(content: msgspec.Raw) -> list[ContentBlock]:
     """Return a message's content as blocks; a bare string is one text."""
     if is_text(content):
-        return [Block("text", content)]
+        return [ContentBlock("text", content)]
     if not content or memoryview(content)[0] != ord("["):
         return []
     try:
         return _blocks.decode(content)
     except msgspec.ValidationError:
-        found = [Block("text", raw) if is_text(raw) else lenient(raw, Block) for raw in _raws.decode(content)]
+        found = [
+            ContentBlock("text", raw) if is_text(raw) else lenient(raw, ContentBlock) for raw in _raws.decode(content)
+        ]
         return [block for block in found if block is not None]
 
 

@@ -4,7 +4,7 @@
 `replay` plays the log: which version of a message counts, what was rewound, where the history was compacted.
 """
 
-from commonplace.importers.gemini.locations import find, usual
+from commonplace.importers.gemini.locations import default_folder, find
 from commonplace.importers.gemini.replay import convert
 
-__all__ = ["convert", "find", "usual"]
+__all__ = ["convert", "default_folder", "find"]

@@ -26,7 +26,7 @@ class _Registry(msgspec.Struct):
     projects: dict[str, str] = {}
 
 
-def usual(environment: Mapping[str, str]) -> Path:
+def default_folder(environment: Mapping[str, str]) -> Path:
     """Return the home that Gemini CLI would use."""
     chosen = environment.get("GEMINI_CLI_HOME") or environment.get("HOME")
     return (Path(chosen) if chosen else Path.home()) / ".gemini"

@@ -14,7 +14,7 @@ import msgspec
 from commonplace.importers import json_lines
 from commonplace.importers.converter import TORN
 from commonplace.importers.gemini import records
-from commonplace.importers.gemini.records import Record
+from commonplace.importers.gemini.records import GeminiRecord
 from commonplace.importers.json_values import (
     MANY,
     TooDense,
@@ -39,7 +39,7 @@ _WORKSPACE: Final = re.compile(
 )
 
 
-class At(msgspec.Struct, gc=False, frozen=True):
+class RecordPosition(msgspec.Struct, gc=False, frozen=True):
     """Where a record stands: a line, and for a message in a list its place there."""
 
     offset: int
@@ -47,11 +47,11 @@ class At(msgspec.Struct, gc=False, frozen=True):
     place: int = -1
 
 
-class Event(msgspec.Struct, gc=False):
+class LogEvent(msgspec.Struct, gc=False):
     """What a line did. `key` is the id of a message, the target of a rewind, a title, or the reason of a skip."""
 
     kind: str
-    at: At
+    at: RecordPosition
     key: str = ""
 
 
@@ -59,8 +59,8 @@ class Log:
     """The first pass: what happened, and where the last version of each message stands."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.last: dict[str, At] = {}
+        self.events: list[LogEvent] = []
+        self.last: dict[str, RecordPosition] = {}
         self.session = self.started = self.kind = self.workspace = self.first = ""
         self._names = 0
 
@@ -71,15 +71,15 @@ class Log:
 
     def skip(self, found: Skipped) -> None:
         """Note a stretch that cannot be used."""
-        self._note("skipped", At(found.offset, found.bytes), found.reason)
+        self._note("skipped", RecordPosition(found.offset, found.bytes), found.reason)
 
-    def _note(self, kind: str, at: At, key: str = "") -> None:
-        self.events.append(Event(kind, at, key))
+    def _note(self, kind: str, at: RecordPosition, key: str = "") -> None:
+        self.events.append(LogEvent(kind, at, key))
         self._names += len(key)
 
     def see(self, offset: int, raw: bytes) -> None:
         """Note what a line is."""
-        at = At(offset, len(raw))
+        at = RecordPosition(offset, len(raw))
         raw = json_lines.repair(raw)
         try:
             if is_dense(raw):
@@ -95,7 +95,7 @@ class Log:
         except TooDense:
             self._note("skipped", at, json_lines.TOO_DENSE)
 
-    def _sort(self, record: Record, at: At) -> None:
+    def _sort(self, record: GeminiRecord, at: RecordPosition) -> None:
         if first_byte(record.rewind) == b'"':
             self._note("rewind", at, word_of(record.rewind))
         elif word_of(record.id):
@@ -107,16 +107,16 @@ class Log:
         else:
             self._note("skipped", at, json_lines.UNKNOWN_TYPE)
 
-    def header(self, record: Record, at: At) -> None:
+    def header(self, record: GeminiRecord, at: RecordPosition) -> None:
         """Note what a session says about itself, and the messages that stand with that."""
         self._metadata(record, at)
         for place, raw in enumerate(elements_of(record.messages)):
             if self.is_full:
                 self.skip(Skipped(at.offset, 0, TOO_MANY_RECORDS))
                 break
-            self._message(object_of(raw), At(at.offset, at.size, place))
+            self._message(object_of(raw), RecordPosition(at.offset, at.size, place))
 
-    def _metadata(self, record: Record, at: At) -> None:
+    def _metadata(self, record: GeminiRecord, at: RecordPosition) -> None:
         self.session = self.session or word_of(record.session_id)
         self.started = self.started or time_of(record.start_time)
         self.kind = self.kind or word_of(record.kind)
@@ -125,7 +125,7 @@ class Log:
         if word_of(record.summary).strip():
             self._note("title", at, word_of(record.summary).strip())
 
-    def _message(self, record: Record, at: At) -> None:
+    def _message(self, record: GeminiRecord, at: RecordPosition) -> None:
         key = word_of(record.id) or f"@{at.offset}/{at.place}"
         if key not in self.last:
             self._note("message", at, key)
@@ -133,7 +133,7 @@ class Log:
         self.first = self.first or key
         self._look(record)
 
-    def _update(self, record: Record, at: At) -> None:
+    def _update(self, record: GeminiRecord, at: RecordPosition) -> None:
         update = records.decode(record.update)
         self._metadata(update, at)
         if first_byte(update.messages) == b"[":
@@ -144,7 +144,7 @@ class Log:
                 self.first = self.first or word_of(listed.id)
                 self._look(listed)
 
-    def _look(self, record: Record) -> None:
+    def _look(self, record: GeminiRecord) -> None:
         """Look for the working directory that the program told the model."""
         if not self.workspace and len(self.last) <= _LOOKED_AT and word_of(record.type) == "user":
             try:
@@ -162,7 +162,7 @@ class Log:
         try:
             if is_dense(raw):
                 return Skipped(0, len(raw), json_lines.TOO_DENSE)
-            self.header(records.decode(raw), At(0, len(raw)))
+            self.header(records.decode(raw), RecordPosition(0, len(raw)))
         except TooDense:
             return Skipped(0, len(raw), json_lines.TOO_DENSE)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -173,6 +173,6 @@ class Log:
         return None
 
 
-def object_of(raw: msgspec.Raw) -> Record:
+def object_of(raw: msgspec.Raw) -> GeminiRecord:
     """Return a message of a list; an empty one for what is no object."""
-    return records.decode(raw) if first_byte(raw) == b"{" else Record()
+    return records.decode(raw) if first_byte(raw) == b"{" else GeminiRecord()

@@ -34,7 +34,7 @@ from commonplace.protocol.rollout import Origin
 _NONE: Final = msgspec.Raw()
 
 
-class Record(msgspec.Struct, gc=False):
+class GeminiRecord(msgspec.Struct, gc=False):
     """Any line of a session, any message in it, and the document of the old form."""
 
     id: msgspec.Raw = _NONE
@@ -55,7 +55,7 @@ class Record(msgspec.Struct, gc=False):
     messages: msgspec.Raw = _NONE
 
 
-class _Part(msgspec.Struct, gc=False):
+class _RawPart(msgspec.Struct, gc=False):
     text: msgspec.Raw = _NONE
     thought: msgspec.Raw = _NONE
     call: msgspec.Raw = msgspec.field(default=_NONE, name="functionCall")
@@ -63,7 +63,7 @@ class _Part(msgspec.Struct, gc=False):
     media: msgspec.Raw = msgspec.field(default=_NONE, name="inlineData")
 
 
-class _Call(msgspec.Struct, gc=False):
+class _RawCall(msgspec.Struct, gc=False):
     """An entry of `toolCalls`, and the `functionCall` and `functionResponse` of a part."""
 
     id: msgspec.Raw = _NONE
@@ -77,7 +77,7 @@ class _Call(msgspec.Struct, gc=False):
     parts: msgspec.Raw = _NONE
 
 
-class _Response(msgspec.Struct, gc=False):
+class _RawResponse(msgspec.Struct, gc=False):
     output: msgspec.Raw = _NONE
     error: msgspec.Raw = _NONE
 
@@ -92,19 +92,19 @@ class _Thought(msgspec.Struct, gc=False):
     description: msgspec.Raw = _NONE
 
 
-class Message(msgspec.Struct):
+class GeminiMessage(msgspec.Struct):
     """What one message says, and the calls it made; each call is a record of its own, because it may come later."""
 
     said: list[Payload] = []
     texts: list[Text] = []
     """All of its texts as they stand in `content`, by which copies of a message are told."""
-    calls: list[Call] = []
+    calls: list[GeminiCall] = []
     is_turn: bool = False
     snapshot: Text | None = None
     """The summary, if the message is one."""
 
 
-class Call(msgspec.Struct):
+class GeminiCall(msgspec.Struct):
     """A call, what it gave, or both."""
 
     id: str
@@ -113,10 +113,10 @@ class Call(msgspec.Struct):
     time: str = ""
 
 
-_record = msgspec.json.Decoder(Record)
-_part = msgspec.json.Decoder(_Part)
-_call = msgspec.json.Decoder(_Call)
-_response = msgspec.json.Decoder(_Response)
+_record = msgspec.json.Decoder(GeminiRecord)
+_part = msgspec.json.Decoder(_RawPart)
+_call = msgspec.json.Decoder(_RawCall)
+_response = msgspec.json.Decoder(_RawResponse)
 _media = msgspec.json.Decoder(_Media)
 _thought = msgspec.json.Decoder(_Thought)
 
@@ -137,12 +137,12 @@ _COMMAND: Final = re.compile(r"\?|/(?![/*])[^\s/]*(?:\s|$)")
 _DONE: Final = {"success": True, "error": False, "cancelled": False}
 
 
-def decode(raw: bytes | msgspec.Raw) -> Record:
+def decode(raw: bytes | msgspec.Raw) -> GeminiRecord:
     """Return the fields of a record (raises msgspec.DecodeError, RecursionError)."""
     return _record.decode(raw)
 
 
-def read(record: Record, origin: Origin, *, subagent: bool = False) -> Message | None:
+def read(record: GeminiRecord, origin: Origin, *, subagent: bool = False) -> GeminiMessage | None:
     """Return what a message says; None if it is of no known type.
 
     Raises:
@@ -153,17 +153,17 @@ def read(record: Record, origin: Origin, *, subagent: bool = False) -> Message |
         return _from_user(record, origin, subagent=subagent)
     if kind == "gemini":
         return _from_model(record, origin)
-    return Message() if kind in ("info", "error", "warning") else None
+    return GeminiMessage() if kind in ("info", "error", "warning") else None
 
 
-def _from_user(record: Record, origin: Origin, *, subagent: bool) -> Message:
+def _from_user(record: GeminiRecord, origin: Origin, *, subagent: bool) -> GeminiMessage:
     parts = _parts(record.content)
     texts = _texts(parts)
     responses = [part.response for part in parts if part.response]
     shown = [text for text in _texts(_parts(record.display)) or texts if not is_blank(text)]
-    kinds = [items.imported("injected")] * len(shown) if responses else _kinds(shown, subagent=subagent)
+    kinds = [items.imported_kind("injected")] * len(shown) if responses else _kinds(shown, subagent=subagent)
     media = [] if responses else _images(parts)
-    message = Message(texts=texts, is_turn=items.USER in kinds or (not shown and bool(media)))
+    message = GeminiMessage(texts=texts, is_turn=items.USER in kinds or (not shown and bool(media)))
     message.snapshot = next((text for text in texts if _SNAPSHOT in opening(text, 2**16)), None)
     if shown or media:
         noted = Origin(id=origin.id, offset=origin.offset, memory=all(kind.startswith("memory.") for kind in kinds))
@@ -175,7 +175,7 @@ def _from_user(record: Record, origin: Origin, *, subagent: bool) -> Message:
         found = _decoded(raw)
         call_id = word_of(found.id) or f"{origin.id}-{place}"
         value = _given(found, parts if len(responses) == 1 else [])
-        message.calls.append(Call(call_id, None, items.output(call_id, value, origin)))
+        message.calls.append(GeminiCall(call_id, None, items.output(call_id, value, origin)))
     return message
 
 
@@ -186,7 +186,7 @@ def _kinds(texts: list[Text], *, subagent: bool) -> list[str]:
     for text in texts:
         head = opening(text).lstrip()
         in_files |= head.startswith(_FILES_BEGIN)
-        found.append(items.imported("file") if in_files else _kind(head, subagent=subagent))
+        found.append(items.imported_kind("file") if in_files else _kind(head, subagent=subagent))
         in_files &= not head.startswith(_FILES_END)
     return found
 
@@ -198,20 +198,20 @@ def _kind(head: str, *, subagent: bool) -> str:
         return items.SUMMARY
     fragment = fragments.recognise(head, "user", "gemini")
     if fragment is not None:
-        return items.imported(fragment.kind)
+        return items.imported_kind(fragment.kind)
     if head.startswith(_INJECTED) or head.strip() in _GO_ON:
-        return items.imported("injected")
+        return items.imported_kind("injected")
     if subagent:
-        return items.imported("subagent_prompt")
+        return items.imported_kind("subagent_prompt")
     if head.startswith(_SHELL):
-        return items.imported("user_shell")
-    return items.imported("slash_command") if _COMMAND.match(head) else items.USER
+        return items.imported_kind("user_shell")
+    return items.imported_kind("slash_command") if _COMMAND.match(head) else items.USER
 
 
-def _from_model(record: Record, origin: Origin) -> Message:
+def _from_model(record: GeminiRecord, origin: Origin) -> GeminiMessage:
     parts = _parts(record.content)
     texts = _texts([part for part in parts if bytes(part.thought) != b"true"])
-    message = Message(texts=texts)
+    message = GeminiMessage(texts=texts)
     thoughts = [text for raw in elements_of(record.thoughts, MANY) if (text := _thinking(raw)) is not None]
     if not thoughts:
         thoughts = _texts([part for part in parts if bytes(part.thought) == b"true"])
@@ -240,13 +240,13 @@ def _thinking(raw: msgspec.Raw) -> Text | None:
     return description if description is not None else subject
 
 
-def _called(call: _Call, spare_id: str, origin: Origin) -> Call:
+def _called(call: _RawCall, spare_id: str, origin: Origin) -> GeminiCall:
     call_id, name = word_of(call.id) or spare_id, word_of(call.name) or "tool"
     arguments = as_text(call.args) if first_byte(call.args) == b"{" else "{}"
     recalled = _is_memory_tool(name) or (isinstance(arguments, str) and reads_memory(arguments))
     status = word_of(call.status)
     noted = Origin(id=origin.id, offset=origin.offset, memory=recalled)
-    made = Call(call_id, items.call(name, arguments, call_id, noted), time=time_of(call.timestamp))
+    made = GeminiCall(call_id, items.call(name, arguments, call_id, noted), time=time_of(call.timestamp))
     value = _result(call, call_id)
     if value is not None or status in _DONE:
         noted = Origin(id=origin.id, offset=origin.offset, memory=recalled, ok=_DONE.get(status))
@@ -255,14 +255,14 @@ def _called(call: _Call, spare_id: str, origin: Origin) -> Call:
 
 
 def _is_memory_tool(name: str) -> bool:
-    """Gemini writes `mcp_SERVER_TOOL`."""
+    """Say whether a tool is one of a memory server; Gemini names tools of servers `mcp_SERVER_TOOL`."""
     if name.startswith("mcp_") and not name.startswith("mcp__"):
         server, _, tool = name[4:].partition("_")
         return is_memory_tool(f"mcp__{server}__{tool}")
     return is_memory_tool(name)
 
 
-def _result(call: _Call, call_id: str) -> Text | list[dict[str, Any]] | None:
+def _result(call: _RawCall, call_id: str) -> Text | list[dict[str, Any]] | None:
     """Return what a call gave; None if nothing is noted yet."""
     text = text_of(call.result)
     if text is not None:
@@ -278,7 +278,7 @@ def _result(call: _Call, call_id: str) -> Text | list[dict[str, Any]] | None:
     return _value(texts, images)
 
 
-def _given(answer: _Call, siblings: list[_Part]) -> Text | list[dict[str, Any]]:
+def _given(answer: _RawCall, siblings: list[_RawPart]) -> Text | list[dict[str, Any]]:
     return _value([_answer(answer)], _images([*siblings, *_parts(answer.parts)]))
 
 
@@ -289,7 +289,7 @@ def _value(texts: list[Text], images: list[dict[str, Any]]) -> Text | list[dict[
     return [*([] if is_blank(whole) else [items.text_item(whole)]), *images]
 
 
-def _answer(answer: _Call) -> Text:
+def _answer(answer: _RawCall) -> Text:
     """Return the text of a `functionResponse`: its output, else its error, else all of it."""
     if first_byte(answer.response) != b"{":
         return as_text(answer.response) if answer.response else ""
@@ -301,39 +301,39 @@ def _answer(answer: _Call) -> Text:
     return as_text(answer.response)
 
 
-def _shown(call: _Call) -> Text:
+def _shown(call: _RawCall) -> Text:
     text = text_of(call.display)
     return text if text is not None else ""
 
 
-def _parts(raw: msgspec.Raw) -> list[_Part]:
+def _parts(raw: msgspec.Raw) -> list[_RawPart]:
     """Return the parts of a content, which is a text, a part, or a list of both."""
     kind = first_byte(raw)
     return [_as_part(element) for element in (elements_of(raw, MANY) if kind == b"[" else [raw]) if element]
 
 
-def _as_part(raw: msgspec.Raw) -> _Part:
+def _as_part(raw: msgspec.Raw) -> _RawPart:
     if first_byte(raw) == b'"':
-        return _Part(text=raw)
+        return _RawPart(text=raw)
     try:
         return _part.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        return _Part()
+        return _RawPart()
 
 
-def _decoded(raw: msgspec.Raw) -> _Call:
+def _decoded(raw: msgspec.Raw) -> _RawCall:
     try:
         return _call.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        return _Call()
+        return _RawCall()
 
 
-def _texts(parts: list[_Part]) -> list[Text]:
+def _texts(parts: list[_RawPart]) -> list[Text]:
     found = (text_of(part.text) for part in parts)
     return [text for text in found if text is not None and opening(text)]
 
 
-def _images(parts: list[_Part]) -> list[dict[str, Any]]:
+def _images(parts: list[_RawPart]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for part in parts:
         if first_byte(part.media) != b"{":

@@ -22,11 +22,11 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.importers import items, json_lines
-from commonplace.importers.converter import Converted, Head, Payload, Piece, thread_id_for, title_note
+from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead, thread_id_for, title_note
 from commonplace.importers.gemini import locations as places
 from commonplace.importers.gemini import records
-from commonplace.importers.gemini.log import TOO_MANY_RECORDS, At, Event, Log, object_of
-from commonplace.importers.gemini.records import Call, Message, Record
+from commonplace.importers.gemini.log import TOO_MANY_RECORDS, Log, LogEvent, RecordPosition, object_of
+from commonplace.importers.gemini.records import GeminiCall, GeminiMessage, GeminiRecord
 from commonplace.importers.items import Text
 from commonplace.importers.json_values import TooDense, elements_of, joined, time_of, word_of
 from commonplace.protocol.rollout import Origin, Skipped
@@ -104,7 +104,7 @@ class _Player:
             for event in self.log.events:
                 yield from self._event(event)
 
-    def _event(self, event: Event) -> Converted:
+    def _event(self, event: LogEvent) -> Converted:
         at = event.at
         if event.kind == "skipped":
             yield Skipped(at.offset, at.size, event.key)
@@ -126,7 +126,7 @@ class _Player:
                     return
                 yield from self._message(event.key, record, message, at)
 
-    def _load(self, at: At) -> Record | None:
+    def _load(self, at: RecordPosition) -> GeminiRecord | None:
         """Return a record as it stands in the file; None if the file is no longer what it was."""
         try:
             if at.place < 0:
@@ -138,16 +138,16 @@ class _Player:
         except (msgspec.DecodeError, RecursionError, IndexError):
             return None
 
-    def _raw(self, at: At) -> bytes:
+    def _raw(self, at: RecordPosition) -> bytes:
         if self.document is not None:
             return self.document
         self.held = (-1, [])  # never two long lines at once
         return json_lines.repair(os.pread(self.descriptor, at.size, at.offset))
 
-    def _origin(self, key: str, at: At) -> Origin:
+    def _origin(self, key: str, at: RecordPosition) -> Origin:
         return Origin(id=key, offset=at.offset if self.document is None else None)
 
-    def _message(self, key: str, record: Record, message: Message | None, at: At) -> Converted:
+    def _message(self, key: str, record: GeminiRecord, message: GeminiMessage | None, at: RecordPosition) -> Converted:
         """Play a message in its last version; `at` is where its first stands, which never changes."""
         if message is None:
             yield Skipped(at.offset, at.size if at.place < 0 else 0, json_lines.UNKNOWN_TYPE)
@@ -161,7 +161,7 @@ class _Player:
         # What a list already had is not said again; calls that came later are told by their own ids.
         yield from self._emit(key, message, word_of(record.model), with_text=not listed)
 
-    def _emit(self, key: str, message: Message, model: str, *, with_text: bool) -> Converted:
+    def _emit(self, key: str, message: GeminiMessage, model: str, *, with_text: bool) -> Converted:
         said = list(message.said) if with_text else []
         if model and model != self.model and (said or message.calls):
             self.model = model
@@ -170,7 +170,7 @@ class _Player:
         for call in message.calls:
             yield from self._call(key, call)
 
-    def _call(self, key: str, call: Call) -> Converted:
+    def _call(self, key: str, call: GeminiCall) -> Converted:
         known = self.calls.get(hash(call.id), 0)
         self.time = max(self.time, call.time) if self.time else call.time
         if call.call is not None and known == 0:
@@ -179,14 +179,14 @@ class _Player:
             yield from self._pieces(f"{key}/{call.id}/output", [call.output])
         _count(self.calls, hash(call.id), (2 if call.output is not None else max(known, 1)) - known)
 
-    def _rewind(self, event: Event) -> Converted:
+    def _rewind(self, event: LogEvent) -> Converted:
         place = next((n for n in range(len(self.live) - 1, -1, -1) if self.live[n].key == event.key), 0)
         turns = sum(message.is_turn for message in self.live[place:])
         del self.live[place:]
         if turns:
             yield from self._pieces(f"rewind@{event.at.offset}", [items.rolled_back(turns)])
 
-    def _list(self, at: At) -> Converted:
+    def _list(self, at: RecordPosition) -> Converted:
         """Play `$set.messages`."""
         try:
             elements = elements_of(records.decode(records.decode(self._raw(at)).update).messages)
@@ -234,7 +234,7 @@ class _Player:
             text = summary if isinstance(summary, str) else msgspec.json.decode(summary, type=str)
             yield from self._pieces(f"compacted@{at.offset}", [items.compacted(text, replacement)])
 
-    def _pieces(self, record: str, payloads: list[Payload]) -> Iterator[Head | Piece]:
+    def _pieces(self, record: str, payloads: list[Payload]) -> Iterator[SessionHead | ConvertedRecord]:
         if not payloads:
             return
         if not self.begun:
@@ -243,11 +243,11 @@ class _Player:
         for payload in payloads:  # by this a ledger knows again what it has
             if payload.origin is not None and payload.origin.id != record:
                 payload.origin = msgspec.structs.replace(payload.origin, id=record)
-        yield Piece(self.thread_id, record, self.time, payloads)
+        yield ConvertedRecord(self.thread_id, record, self.time, payloads)
 
-    def _head(self) -> Head:
+    def _head(self) -> SessionHead:
         parent = thread_id_for(SOURCE, self.parent) if self.parent is not None else None
-        return Head(
+        return SessionHead(
             source=SOURCE,
             thread_id=self.thread_id,
             session_id=self.session,
@@ -268,13 +268,13 @@ def _count(known: dict[int, int], key: int, by: int = 1) -> None:
         known.pop(next(iter(known)))
 
 
-def _content(record: Record, texts: list[Text]) -> int:
+def _content(record: GeminiRecord, texts: list[Text]) -> int:
     """Return what tells a message's content from others, in this process; how it is cut into parts does not."""
     whole = joined(texts)
     return hash((word_of(record.type), whole.strip() if isinstance(whole, str) else bytes(whole)))
 
 
-def _values(message: Message) -> list[dict[str, Any]]:
+def _values(message: GeminiMessage) -> list[dict[str, Any]]:
     """Return a message's items, as a replaced history holds them."""
     if message.snapshot is not None:
         return [items.summary_item(message.snapshot)]

@@ -16,7 +16,7 @@ from commonplace.importers import json_lines
 from commonplace.importers.converter import TORN, Converted
 from commonplace.importers.json_values import first_byte, is_dense
 from commonplace.importers.swe_agent import mini, trajectory
-from commonplace.importers.swe_agent.document import Document, decode
+from commonplace.importers.swe_agent.document import TrajectoryDocument, decode
 from commonplace.protocol.rollout import Skipped
 
 __all__ = ["convert", "find"]
@@ -51,7 +51,7 @@ def convert(path: Path) -> Converted:
         yield Skipped(0, len(raw), json_lines.UNKNOWN_TYPE)
 
 
-def _decoded(raw: bytes) -> Document | Skipped:
+def _decoded(raw: bytes) -> TrajectoryDocument | Skipped:
     if is_dense(raw):
         return Skipped(0, len(raw), json_lines.TOO_DENSE)
     try:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.importers.converter import Head, thread_id_for
+from commonplace.importers.converter import SessionHead, thread_id_for
 from commonplace.importers.items import Text
 from commonplace.importers.json_values import MANY, as_text, elements_of, first_byte, joined, text_of, time_at, word_of
 
@@ -16,7 +16,7 @@ SOURCE: Final = "swe-agent"
 _NONE: Final = msgspec.Raw()
 
 
-class Document(msgspec.Struct, gc=False):
+class TrajectoryDocument(msgspec.Struct, gc=False):
     """A trajectory, or one attempt in it."""
 
     trajectory: msgspec.Raw = _NONE
@@ -27,7 +27,7 @@ class Document(msgspec.Struct, gc=False):
     replay_config: msgspec.Raw = _NONE
 
 
-class ToolCall(msgspec.Struct, gc=False):
+class TrajectoryCall(msgspec.Struct, gc=False):
     """A call as model APIs write it, nested or flat."""
 
     id: msgspec.Raw = _NONE
@@ -41,12 +41,12 @@ class _Texts(msgspec.Struct, gc=False):
     text: msgspec.Raw = _NONE
 
 
-_document = msgspec.json.Decoder(Document)
-_tool_call = msgspec.json.Decoder(ToolCall)
+_document = msgspec.json.Decoder(TrajectoryDocument)
+_tool_call = msgspec.json.Decoder(TrajectoryCall)
 _texts = msgspec.json.Decoder(_Texts)
 
 
-def decode(raw: bytes | msgspec.Raw) -> Document:
+def decode(raw: bytes | msgspec.Raw) -> TrajectoryDocument:
     """Return a document (raises msgspec.DecodeError, RecursionError)."""
     return _document.decode(raw)
 
@@ -96,7 +96,7 @@ def command(action: Text) -> Text:
     return as_text(msgspec.Raw(b'{"command":' + bytes(action) + b"}"))
 
 
-def written(path: Path) -> float:
+def modified_at(path: Path) -> float:
     """Return when a file was last written, to the millisecond."""
     return path.stat().st_mtime_ns // 1_000_000 / 1000
 
@@ -108,9 +108,9 @@ def session_of(path: Path) -> str:
     return f"{stem}#{attempt}" if path.parent.name.startswith("attempt_") and attempt.isdecimal() else stem
 
 
-def head(path: Path, session: str, started: float, cwd: str, version: str, program: str) -> Head:
+def head(path: Path, session: str, started: float, cwd: str, version: str, program: str) -> SessionHead:
     """Return the head of one run."""
-    return Head(
+    return SessionHead(
         source=SOURCE,
         thread_id=thread_id_for(SOURCE, session),
         session_id=session,

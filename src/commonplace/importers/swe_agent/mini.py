@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from commonplace.importers import items, json_lines
-from commonplace.importers.converter import Converted, Payload, Piece
+from commonplace.importers.converter import Converted, ConvertedRecord, Payload
 from commonplace.importers.items import Text
 from commonplace.importers.json_values import (
     MANY,
@@ -27,7 +27,16 @@ from commonplace.importers.json_values import (
     time_at,
     word_of,
 )
-from commonplace.importers.swe_agent.document import Document, calls, command, content, field, head, session_of, written
+from commonplace.importers.swe_agent.document import (
+    TrajectoryDocument,
+    calls,
+    command,
+    content,
+    field,
+    head,
+    modified_at,
+    session_of,
+)
 from commonplace.protocol.rollout import Origin, Skipped
 
 _NONE: Final = msgspec.Raw()
@@ -37,7 +46,7 @@ _NOBODY: Final = "Temporary interruption caught."
 """What the program says for a person who interrupted without a word."""
 
 
-class _Message(msgspec.Struct, gc=False):
+class _MiniMessage(msgspec.Struct, gc=False):
     role: msgspec.Raw = _NONE
     type: msgspec.Raw = _NONE
     content: msgspec.Raw = _NONE
@@ -56,20 +65,20 @@ class _Extra(msgspec.Struct, gc=False):
     exit_status: msgspec.Raw = _NONE
 
 
-class _Action(msgspec.Struct, gc=False):
+class _MiniAction(msgspec.Struct, gc=False):
     command: msgspec.Raw = _NONE
     tool_call_id: msgspec.Raw = _NONE
 
 
-_message = msgspec.json.Decoder(_Message)
+_message = msgspec.json.Decoder(_MiniMessage)
 _extra = msgspec.json.Decoder(_Extra)
-_action = msgspec.json.Decoder(_Action)
-_output = msgspec.json.Decoder(_Message)
+_action = msgspec.json.Decoder(_MiniAction)
+_output = msgspec.json.Decoder(_MiniMessage)
 
 
-def convert(path: Path, document: Document) -> Converted:
+def convert(path: Path, document: TrajectoryDocument) -> Converted:
     """Yield the thread of a mini-swe-agent trajectory."""
-    elements, end = elements_of(document.messages), written(path)
+    elements, end = elements_of(document.messages), modified_at(path)
     if not elements:
         return
     started = next((time for raw in elements if (time := _time(_decoded(raw)))), end)
@@ -78,7 +87,7 @@ def convert(path: Path, document: Document) -> Converted:
     thread = head(path, session_of(path), started, cwd, version, "mini-swe-agent")
     yield thread
     model = word_of(field(document.info, "config", "model", "model_name"))
-    reader, now = _Reader(), started
+    reader, now = _MiniReader(), started
     for number, raw in enumerate(elements):
         message = _decoded(raw)
         now = _time(message) or now
@@ -93,36 +102,38 @@ def convert(path: Path, document: Document) -> Converted:
             if model:
                 payloads.insert(0, items.settings(model, cwd))
                 model = ""
-            yield Piece(thread.thread_id, str(number), time_at(now), payloads)
+            yield ConvertedRecord(thread.thread_id, str(number), time_at(now), payloads)
 
 
-class _Reader:
+class _MiniReader:
     """Reads messages in order; knows whether the task was given and which calls wait for an answer."""
 
     def __init__(self) -> None:
         self.asked = False
         self.waiting: list[str] = []
 
-    def read(self, message: _Message, origin: Origin) -> list[Payload] | None:
+    def read(self, message: _MiniMessage, origin: Origin) -> list[Payload] | None:
         """Return a message's payloads; None if it is of no known kind."""
         role, kind = word_of(message.role), word_of(message.type)
         if role == "system":
             return []
         if role == "assistant":
-            return self._acted(message, origin)
+            return self._assistant_payloads(message, origin)
         if first_byte(message.output) == b"[":
-            return self._responded(message, origin)
+            return self._response_payloads(message, origin)
         if role == "tool" or kind == "function_call_output":
             text = content(message.content) if role == "tool" else content(message.output)
-            return self._answered(word_of(message.tool_call_id) or word_of(message.call_id), text, message, origin)
+            return self._output_payloads(
+                word_of(message.tool_call_id) or word_of(message.call_id), text, message, origin
+            )
         if role == "user":
-            return self._heard(message, origin)
+            return self._input_payloads(message, origin)
         if role == "exit":
             text = content(message.content)
-            return self._answered("", text, message, origin) if self.waiting else []
+            return self._output_payloads("", text, message, origin) if self.waiting else []
         return None
 
-    def _heard(self, message: _Message, origin: Origin) -> list[Payload]:
+    def _input_payloads(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
         text = content(message.content)
         if text is None or is_blank(text):
             return []
@@ -132,10 +143,10 @@ class _Reader:
         if word_of(_noted(message).interrupt_type).startswith("User"):
             return [items.message("user", _interruption(text), origin)]
         if self.waiting:
-            return self._answered("", text, message, origin)
-        return [items.message("user", [(items.imported("injected"), text)], origin)]
+            return self._output_payloads("", text, message, origin)
+        return [items.message("user", [(items.imported_kind("injected"), text)], origin)]
 
-    def _acted(self, message: _Message, origin: Origin) -> list[Payload]:
+    def _assistant_payloads(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
         text = content(message.content)
         found = [items.answer(text, origin)] if text is not None and not is_blank(text) else []
         spare = f"call_{origin.id}"
@@ -153,7 +164,7 @@ class _Reader:
         self.waiting = [call_id for call_id, _, _ in made]
         return [*found, *(items.call(name, arguments, call_id, origin) for call_id, name, arguments in made)]
 
-    def _responded(self, message: _Message, origin: Origin) -> list[Payload]:
+    def _response_payloads(self, message: _MiniMessage, origin: Origin) -> list[Payload]:
         """Read an answer of the Responses API."""
         found: list[Payload] = []
         self.waiting = []
@@ -172,7 +183,7 @@ class _Reader:
                 self.waiting.append(call_id)
         return found
 
-    def _answered(self, call_id: str, text: Text | None, message: _Message, origin: Origin) -> list[Payload]:
+    def _output_payloads(self, call_id: str, text: Text | None, message: _MiniMessage, origin: Origin) -> list[Payload]:
         call_id = call_id or (self.waiting[0] if self.waiting else "")
         if not call_id or text is None:
             return []
@@ -182,16 +193,16 @@ class _Reader:
 
 
 def _interruption(text: Text) -> list[items.Part]:
-    """Part what a person said from the words that the program put in front."""
+    """Separate the person's words from the words that the program puts before them."""
     if isinstance(text, str) and ": " in text:
         before, said = text.split(": ", 1)
         if said.strip() == _NOBODY:
-            return [(items.imported("interrupt"), text)]
-        return [(items.imported("interrupt"), f"{before}: "), (items.USER, said)]
-    return [(items.imported("interrupt"), text)]
+            return [(items.imported_kind("interrupt"), text)]
+        return [(items.imported_kind("interrupt"), f"{before}: "), (items.USER, said)]
+    return [(items.imported_kind("interrupt"), text)]
 
 
-def _worked(message: _Message, text: Text) -> bool | None:
+def _worked(message: _MiniMessage, text: Text) -> bool | None:
     noted = _noted(message)
     code = word_of(noted.returncode)
     returned = _RETURNED.match(opening(text))
@@ -202,16 +213,16 @@ def _worked(message: _Message, text: Text) -> bool | None:
     return word_of(noted.exit_status) == "Submitted" if noted.exit_status else None
 
 
-def _noted(message: _Message) -> _Extra:
+def _noted(message: _MiniMessage) -> _Extra:
     return _extra.decode(message.extra) if first_byte(message.extra) == b"{" else _Extra()
 
 
-def _time(message: _Message) -> float:
+def _time(message: _MiniMessage) -> float:
     try:
         return max(0.0, float(word_of(_noted(message).timestamp) or 0))
     except ValueError:
         return 0.0
 
 
-def _decoded(raw: msgspec.Raw) -> _Message:
-    return _message.decode(raw) if first_byte(raw) == b"{" else _Message()
+def _decoded(raw: msgspec.Raw) -> _MiniMessage:
+    return _message.decode(raw) if first_byte(raw) == b"{" else _MiniMessage()

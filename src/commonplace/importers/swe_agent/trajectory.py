@@ -19,19 +19,19 @@ from typing import Final
 import msgspec
 
 from commonplace.importers import items, json_lines
-from commonplace.importers.converter import Converted, Payload, Piece
+from commonplace.importers.converter import Converted, ConvertedRecord, Payload
 from commonplace.importers.items import Text
 from commonplace.importers.json_values import TooDense, elements_of, first_byte, is_blank, text_of, time_at, word_of
 from commonplace.importers.swe_agent.document import (
-    Document,
+    TrajectoryDocument,
     calls,
     command,
     content,
     decode,
     field,
     head,
+    modified_at,
     session_of,
-    written,
 )
 from commonplace.protocol.rollout import Origin, Skipped
 
@@ -50,7 +50,7 @@ class _Step(msgspec.Struct, gc=False):
     execution_time: msgspec.Raw = _NONE
 
 
-class _Said(msgspec.Struct, gc=False):
+class _HistoryMessage(msgspec.Struct, gc=False):
     role: msgspec.Raw = _NONE
     content: msgspec.Raw = _NONE
     message_type: msgspec.Raw = _NONE
@@ -60,12 +60,12 @@ class _Said(msgspec.Struct, gc=False):
 
 
 _step = msgspec.json.Decoder(_Step)
-_said = msgspec.json.Decoder(_Said)
+_said = msgspec.json.Decoder(_HistoryMessage)
 
 
-def convert(path: Path, document: Document) -> Converted:
+def convert(path: Path, document: TrajectoryDocument) -> Converted:
     """Yield the threads of a SWE-agent trajectory."""
-    session, end = session_of(path), written(path)
+    session, end = session_of(path), modified_at(path)
     attempts = [raw for raw in elements_of(document.attempts) if first_byte(raw) == b"{"]
     for number, raw in enumerate(attempts):
         yield from _run(path, f"{session}#{number}", decode(raw), end)
@@ -73,7 +73,7 @@ def convert(path: Path, document: Document) -> Converted:
         yield from _run(path, session, document, end)
 
 
-def _run(path: Path, session: str, run: Document, end: float) -> Converted:
+def _run(path: Path, session: str, run: TrajectoryDocument, end: float) -> Converted:
     elements = elements_of(run.trajectory)
     asked, acts = _history(run)
     if not elements and asked is None:
@@ -81,7 +81,7 @@ def _run(path: Path, session: str, run: Document, end: float) -> Converted:
     now, cwd = end, ""
     for raw in elements:  # the steps are decoded one at a time, twice, because all of them at once may be too many
         step = _decoded(raw)
-        now -= _took(step)
+        now -= _duration(step)
         cwd = cwd or word_of(field(_state(step), "working_dir"))
     version = word_of(field(run.info, "swe_agent_version"))
     thread = head(path, session, now, cwd, version, "swe-agent")
@@ -91,26 +91,26 @@ def _run(path: Path, session: str, run: Document, end: float) -> Converted:
         model = word_of(field(_replay(run), "agent", "model", "name"))
         if model:
             payloads.insert(0, items.settings(model, cwd))
-        yield Piece(thread.thread_id, "0", thread.started, payloads)
+        yield ConvertedRecord(thread.thread_id, "0", thread.started, payloads)
     for number, raw in enumerate(elements, 1):
         step = _decoded(raw)
-        now += _took(step)
+        now += _duration(step)
         try:
-            payloads = _payloads(step, _acted(step, acts), Origin(id=str(number)))
+            payloads = _payloads(step, _matching_message(step, acts), Origin(id=str(number)))
         except TooDense:
             yield Skipped(0, len(memoryview(raw)), json_lines.TOO_DENSE)
             continue
         if payloads:
-            yield Piece(thread.thread_id, str(number), time_at(now), payloads)
+            yield ConvertedRecord(thread.thread_id, str(number), time_at(now), payloads)
         elif first_byte(raw) != b"{":
             yield Skipped(0, len(memoryview(raw)), json_lines.NOT_A_RECORD)
 
 
-def _history(run: Document) -> tuple[Text | None, deque[msgspec.Raw]]:
+def _history(run: TrajectoryDocument) -> tuple[Text | None, deque[msgspec.Raw]]:
     """Return the task, and what the model said, undecoded."""
     asked, acts = None, deque[msgspec.Raw]()
     for raw in elements_of(run.history):
-        said = _said.decode(raw) if first_byte(raw) == b"{" else _Said()
+        said = _said.decode(raw) if first_byte(raw) == b"{" else _HistoryMessage()
         role = "" if _is_demo(said) else word_of(said.role)
         if role == "user" and asked is None:
             try:
@@ -122,11 +122,11 @@ def _history(run: Document) -> tuple[Text | None, deque[msgspec.Raw]]:
     return asked, acts
 
 
-def _is_demo(said: _Said) -> bool:
+def _is_demo(said: _HistoryMessage) -> bool:
     return bytes(said.is_demo) == b"true" or word_of(said.message_type) == "demonstration"
 
 
-def _acted(step: _Step, acts: deque[msgspec.Raw]) -> _Said | None:
+def _matching_message(step: _Step, acts: deque[msgspec.Raw]) -> _HistoryMessage | None:
     """Take what the history says about a step; both are in order, but either may lack some of the other's."""
     action = text_of(step.action)
     for place, raw in enumerate(islice(acts, _AHEAD)):
@@ -144,7 +144,7 @@ def _same(one: Text | None, other: Text) -> bool:
     return one == other
 
 
-def _payloads(step: _Step, acted: _Said | None, origin: Origin) -> list[Payload]:
+def _payloads(step: _Step, acted: _HistoryMessage | None, origin: Origin) -> list[Payload]:
     thought, action = text_of(step.thought), text_of(step.action)
     seen, found = text_of(step.observation), list[Payload]()
     if is_blank(action) and is_blank(thought):
@@ -159,7 +159,7 @@ def _payloads(step: _Step, acted: _Said | None, origin: Origin) -> list[Payload]
         if seen is not None:
             found.append(items.output(call_id, seen, origin))
     elif seen is not None and not is_blank(seen):
-        found.append(items.message("user", [(items.imported("injected"), seen)], origin))
+        found.append(items.message("user", [(items.imported_kind("injected"), seen)], origin))
     return found
 
 
@@ -167,7 +167,7 @@ def _decoded(raw: msgspec.Raw) -> _Step:
     return _step.decode(raw) if first_byte(raw) == b"{" else _Step()
 
 
-def _took(step: _Step) -> float:
+def _duration(step: _Step) -> float:
     """Return how long a step ran, in seconds."""
     try:
         seconds = float(word_of(step.execution_time) or 0)
@@ -181,7 +181,7 @@ def _state(step: _Step) -> msgspec.Raw:
     return _unwrapped(step.state)
 
 
-def _replay(run: Document) -> msgspec.Raw:
+def _replay(run: TrajectoryDocument) -> msgspec.Raw:
     return _unwrapped(run.replay_config)
 
 

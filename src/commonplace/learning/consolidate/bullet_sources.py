@@ -15,12 +15,12 @@ from typing import Final, cast
 
 import msgspec
 
-from commonplace.learning.consolidate.merge import Merged
+from commonplace.learning.consolidate.merge import MergedLessons
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Kind, Section, Source, entry_id, normal
 from commonplace.memory.files import existing_handbook
 from commonplace.memory.files import handbook as reader
-from commonplace.memory.similarity import Words
+from commonplace.memory.similarity import ComparedWords
 
 _SHARE: Final = 0.6
 """How much of the shorter of two texts the longer one must hold, by the weight of its words."""
@@ -42,7 +42,7 @@ Key = tuple[str, str, str]
 """What makes a bullet another one: whom it is for, its section, and its words."""
 
 
-class Bullet(msgspec.Struct, frozen=True):
+class HandbookBullet(msgspec.Struct, frozen=True):
     """One thing that `MEMORY.md` says, and where."""
 
     scope: str
@@ -66,15 +66,15 @@ class Bullet(msgspec.Struct, frozen=True):
         return [int(number) for number in _MARK.findall(self.text)]
 
 
-def bullets(text: str) -> list[Bullet]:
+def bullets(text: str) -> list[HandbookBullet]:
     """Return what a `MEMORY.md` says, line by line."""
     return [
-        Bullet(
+        HandbookBullet(
             block.scope or GLOBAL,
             cast("Section", section),
             line.number,
             line.text,
-            existing_handbook.told(line.text),
+            existing_handbook.bullet_text(line.text),
             place,
         )
         for place, block in enumerate(reader.parse(text)[0])
@@ -84,19 +84,19 @@ def bullets(text: str) -> list[Bullet]:
     ]
 
 
-class Resting(msgspec.Struct):
+class SourcedBullet(msgspec.Struct):
     """A bullet, the entry that it is, and what it rests on."""
 
-    bullet: Bullet
+    bullet: HandbookBullet
     entry: Entry
     rests: list[Entry]
     """What was learned; empty if that cannot be told."""
 
 
-class Learned:
+class LearnedEntries:
     """Everything that sessions and notes taught, found by the words of a bullet."""
 
-    def __init__(self, merged: Merged, others: Iterable[Entry] = ()) -> None:
+    def __init__(self, merged: MergedLessons, others: Iterable[Entry] = ()) -> None:
         self._entries = [*merged.entries, *others]
         self._live = len(self._entries)
         self._entries += [old for old, _ in merged.replaced]
@@ -108,7 +108,7 @@ class Learned:
             for word in {word for words in wordings(entry) for word in words.handles}:
                 self._by_word[(entry.scope, word)].append(number)
 
-    def of(self, bullet: Bullet) -> list[Entry]:
+    def entries_behind(self, bullet: HandbookBullet) -> list[Entry]:
         """Return what a bullet rests on, the nearest first; what no longer holds only if nothing else does."""
         exact = self._exact.get((bullet.scope, normal(bullet.told)))
         if exact is not None and exact < self._live:
@@ -119,16 +119,16 @@ class Learned:
         live = [number for number in numbers if number < self._live]
         return [self._entries[number] for number in (live or numbers)]
 
-    def is_over(self, bullet: Bullet) -> bool:
+    def is_over(self, bullet: HandbookBullet) -> bool:
         """Say whether a bullet says only what no longer holds."""
-        found, said = self.of(bullet), similarity.words(bullet.told)
+        found, said = self.entries_behind(bullet), similarity.words(bullet.told)
         return bool(found) and all(
             id(entry) in self._gone
             and (entry.text == bullet.told or any(similarity.is_same(each, said) for each in wordings(entry)))
             for entry in found
         )
 
-    def _near(self, bullet: Bullet) -> list[int]:
+    def _near(self, bullet: HandbookBullet) -> list[int]:
         told, said = bullet.told, similarity.words(bullet.told)
         shared: Counter[int] = Counter()
         looked = 0
@@ -144,7 +144,7 @@ class Learned:
         return sorted(fitting, key=lambda number: (-close[number], -shared[number], number))
 
 
-def wordings(entry: Entry) -> list[Words]:
+def wordings(entry: Entry) -> list[ComparedWords]:
     """Return in which words an entry is known: its own, and those that taught it."""
     texts = dict.fromkeys([entry.text, *(source.quote for source in entry.sources)])
     return [similarity.words(text) for text in list(texts)[:_WORDINGS] if text]
@@ -159,7 +159,7 @@ def closeness(told: str, entry: Entry) -> float:
     return max((_nearness(told, each, is_said=is_said) for each in wordings(entry)), default=0.0)
 
 
-def _nearness(told: str, taught: Words, *, is_said: bool) -> float:
+def _nearness(told: str, taught: ComparedWords, *, is_said: bool) -> float:
     """Return how much of the shorter of two texts the other holds; nothing if they share too little or contradict.
 
     What a bullet says before and after its arrow is looked at apart: a denial does not reach across it.
@@ -174,7 +174,7 @@ def _nearness(told: str, taught: Words, *, is_said: bool) -> float:
     return similarity.weight(shared) / min(said.weight, taught.weight)
 
 
-def _contradicts(told: str, taught: Words) -> bool:
+def _contradicts(told: str, taught: ComparedWords) -> bool:
     """Say whether a bullet wants what somebody refused, or refuses what they wanted."""
     for place, part in enumerate(told.split("->")):
         said = similarity.words(part)
@@ -189,8 +189,11 @@ def _contradicts(told: str, taught: Words) -> bool:
 
 
 def trace(
-    found: list[Bullet], learned: Learned, fallback: dict[Key, Entry], settled: dict[Key, Resting] | None = None
-) -> list[Resting]:
+    found: list[HandbookBullet],
+    learned: LearnedEntries,
+    fallback: dict[Key, Entry],
+    settled: dict[Key, SourcedBullet] | None = None,
+) -> list[SourcedBullet]:
     """Return the entries that bullets are.
 
     Args:
@@ -200,25 +203,25 @@ def trace(
         settled: bullets of which it is known already; they stay what they are.
     """
     known = settled or {}
-    rests = [known[each.key].rests if each.key in known else learned.of(each) for each in found]
+    rests = [known[each.key].rests if each.key in known else learned.entries_behind(each) for each in found]
     taken = {known[each.key].entry.id for each in found if each.key in known}
     is_exact = [bool(own) and normal(own[0].text) == normal(each.told) for each, own in zip(found, rests, strict=True)]
-    traced: dict[int, Resting] = {}
+    traced: dict[int, SourcedBullet] = {}
     for place in sorted(range(len(found)), key=lambda place: not is_exact[place]):  # who says just that comes first
         bullet, own = found[place], rests[place]
         if bullet.key in known:
-            traced[place] = Resting(bullet, known[bullet.key].entry, own)
+            traced[place] = SourcedBullet(bullet, known[bullet.key].entry, own)
         elif not own:
-            traced[place] = Resting(bullet, fallback[bullet.key], own)
+            traced[place] = SourcedBullet(bullet, fallback[bullet.key], own)
         else:
             spare = next((each.id for each in own if each.id not in taken), None)
             entry = _entry(bullet, own, spare or entry_id(bullet.scope, _PLAINEST[bullet.section], bullet.told))
             taken.add(entry.id)
-            traced[place] = Resting(bullet, entry, own)
+            traced[place] = SourcedBullet(bullet, entry, own)
     return [traced[place] for place in range(len(found))]
 
 
-def _entry(bullet: Bullet, rests: list[Entry], name: str) -> Entry:
+def _entry(bullet: HandbookBullet, rests: list[Entry], name: str) -> Entry:
     main = rests[0]
     if len(rests) == 1 and main.id == name and main.text == bullet.told and SECTION_OF[main.kind] == bullet.section:
         return main

@@ -10,10 +10,10 @@ from typing import Final
 import msgspec
 
 from commonplace.config import MemorySettings
-from commonplace.learning.consolidate.consolidator import Desk
+from commonplace.learning.consolidate.consolidator import ConsolidationInput
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.rollout import decisions
 from commonplace.state.database import Row
 
@@ -21,10 +21,10 @@ _VERSION: Final = "1"
 """Changes when the same inputs are to give another memory."""
 
 
-def of_rows(home: Path, root: Path, rows: list[Row], memory: MemorySettings) -> Desk:
+def from_rows(home: Path, root: Path, rows: list[Row], memory: MemorySettings) -> ConsolidationInput:
     """Return what a consolidator works with."""
     found = [
-        Input(
+        RawMemory(
             thread_id=row["thread_id"],
             updated_s=row["source_updated_at"],
             cwd=row["cwd"],
@@ -38,12 +38,12 @@ def of_rows(home: Path, root: Path, rows: list[Row], memory: MemorySettings) -> 
         for row in rows
     ]
     projects = {row["thread_id"]: row["project"] for row in rows}
-    desk = Desk(
-        root, found, projects, notes.read(root), Forgotten.of(home), decisions.pins(home), decisions.owned(home)
+    material = ConsolidationInput(
+        root, found, projects, notes.read(root), Forgotten.load(home), decisions.pins(home), decisions.owned(home)
     )
-    desk.memory = memory
-    desk.settled = {row["thread_id"] for row in rows if _is_settled(row)}
-    return desk
+    material.memory = memory
+    material.settled = {row["thread_id"] for row in rows if _is_settled(row)}
+    return material
 
 
 def _is_settled(row: Row) -> bool:
@@ -51,14 +51,14 @@ def _is_settled(row: Row) -> bool:
     return bool(row["is_selected"]) and row["selected_source_updated_at"] == row["source_updated_at"]
 
 
-def fingerprint(home: Path, desk: Desk) -> str:
+def fingerprint(home: Path, material: ConsolidationInput) -> str:
     """Return what tells whether anything changed that a memory is made of."""
     digest = hashlib.sha256(_VERSION.encode())
-    for each in desk.inputs:
+    for each in material.inputs:
         told = msgspec.structs.replace(each, lessons=None)  # rows that were restored from files have none
-        digest.update(msgspec.json.encode([told, desk.projects.get(each.thread_id)]))
-    digest.update(msgspec.json.encode([desk.notes, sorted(desk.pinned), sorted(desk.owned)]))
-    digest.update(msgspec.json.encode([desk.memory.summary_bytes, desk.memory.percent_of_dialogue]))
+        digest.update(msgspec.json.encode([told, material.projects.get(each.thread_id)]))
+    digest.update(msgspec.json.encode([material.notes, sorted(material.pinned), sorted(material.owned)]))
+    digest.update(msgspec.json.encode([material.memory.summary_bytes, material.memory.percent_of_dialogue]))
     with contextlib.suppress(FileNotFoundError):
         for line in decisions.forgotten(home):
             digest.update(msgspec.json.encode(line))

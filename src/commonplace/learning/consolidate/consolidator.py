@@ -24,16 +24,16 @@ from commonplace.learning.consolidate import (
     skills,
     summary,
 )
-from commonplace.learning.consolidate.bullet_sources import Learned, Resting
-from commonplace.learning.consolidate.handbook import Known
-from commonplace.learning.consolidate.skills import Skill
+from commonplace.learning.consolidate.bullet_sources import LearnedEntries, SourcedBullet
+from commonplace.learning.consolidate.handbook import SessionFacts
+from commonplace.learning.consolidate.skills import LearnedSkill
 from commonplace.memory import similarity
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
 from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
 from commonplace.memory.files import existing_handbook as kept
 from commonplace.memory.files import lesson_parser, validation
-from commonplace.memory.files.raw_memories import Input, stems
+from commonplace.memory.files.raw_memories import RawMemory, stems
 from commonplace.memory.injection import is_injection
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.workspace import layout
@@ -51,11 +51,11 @@ _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
 _SKILL_FILE: Final = re.compile(r"skills/([\w./-]{1,200})/SKILL\.md")
 
 
-class Desk(msgspec.Struct):
+class ConsolidationInput(msgspec.Struct):
     """What a consolidator works with: a staged workspace, and what is known beside its files."""
 
     root: Path
-    inputs: list[Input]
+    inputs: list[RawMemory]
     projects: dict[str, str]
     """The project of each thread."""
     notes: list[Note]
@@ -75,7 +75,7 @@ class Desk(msgspec.Struct):
     """The settings of the memory: how large its files may be."""
 
 
-class Consolidated(msgspec.Struct):
+class ConsolidatedMemory(msgspec.Struct):
     """What the memory holds now."""
 
     entries: list[Entry]
@@ -86,35 +86,41 @@ class Consolidated(msgspec.Struct):
     """What did not fit into the summary."""
 
 
-class Embedded:
+class MergeConsolidator:
     """The consolidator that needs nothing."""
 
     name = "embedded"
 
-    def consolidate(self, desk: Desk) -> Consolidated:
+    def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files; return what they hold."""
-        merged, learned = lessons_of(desk)
-        return _write(desk, merged, sessions_of(desk, learned)) if not desk.is_kept else _add(desk, merged, learned)
+        merged, learned = lessons_of(material)
+        return (
+            _write(material, merged, sessions_of(material, learned))
+            if not material.is_kept
+            else _add(material, merged, learned)
+        )
 
 
-def entries_of(desk: Desk) -> list[Entry]:
+def entries_of(material: ConsolidationInput) -> list[Entry]:
     """Return what the memory holds, the most useful first, without writing anything."""
-    return sorted(lessons_of(desk)[0].entries, key=handbook.rank)
+    return sorted(lessons_of(material)[0].entries, key=handbook.rank)
 
 
-def lessons_of(desk: Desk) -> tuple[merge.Merged, list[SessionLesson]]:
+def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[SessionLesson]]:
     """Return what lessons and notes make, and the lessons of sessions."""
     learned = [
         lesson
-        for each in desk.inputs
-        for lesson in lesson_parser.of_input(each, desk.projects.get(each.thread_id) or each.cwd)
-        if not _is_forgotten(lesson, desk.forgotten) and not validation.is_unfit(lesson.text) and _is_somebodys(lesson)
+        for each in material.inputs
+        for lesson in lesson_parser.of_input(each, material.projects.get(each.thread_id) or each.cwd)
+        if not _is_forgotten(lesson, material.forgotten)
+        and not validation.is_unfit(lesson.text)
+        and _is_somebodys(lesson)
     ]
-    noted = [_lesson(note) for note in desk.notes if note.action != "forget" and _holds(note, desk.forgotten)]
+    noted = [_lesson(note) for note in material.notes if note.action != "forget" and _holds(note, material.forgotten)]
     usable = [lesson for lesson in noted if lesson.words and not validation.is_unfit(lesson.text)]
-    merged = merge.merge(_unchanged(learned + usable, desk.notes))
+    merged = merge.merge(_unchanged(learned + usable, material.notes))
     for entry in merged.entries:
-        entry.pinned = entry.id in desk.pinned
+        entry.pinned = entry.id in material.pinned
     return merged, learned
 
 
@@ -134,7 +140,7 @@ def _is_forgotten(lesson: SessionLesson, forgotten: Forgotten) -> bool:
 
 def _holds(note: Note, forgotten: Forgotten) -> bool:
     """Say whether a note still counts: it was not forgotten since it was written."""
-    when = forgotten.when(note.text)
+    when = forgotten.forgotten_at(note.text)
     return (when is None or when < note.seconds) and not is_injection(note.text)
 
 
@@ -150,7 +156,7 @@ def _unchanged(found: list[SessionLesson], notes: list[Note]) -> list[SessionLes
     return kept
 
 
-def _may_take(note: Note, lesson: SessionLesson, words: similarity.Words) -> bool:
+def _may_take(note: Note, lesson: SessionLesson, words: similarity.ComparedWords) -> bool:
     return _is_older(lesson, note) and _is_meant(lesson, words, note.target or note.text)
 
 
@@ -160,7 +166,7 @@ def _is_older(lesson: SessionLesson, note: Note) -> bool:
     return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
 
 
-def _is_meant(lesson: SessionLesson, words: similarity.Words, text: str) -> bool:
+def _is_meant(lesson: SessionLesson, words: similarity.ComparedWords, text: str) -> bool:
     """Say whether a note names a lesson: by its words, or by most of them."""
     return text.lower() in lesson.text.lower() or similarity.is_same(similarity.words(lesson.words), words)
 
@@ -180,17 +186,17 @@ def _lesson(note: Note) -> SessionLesson:
     return SessionLesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
 
 
-def sessions_of(desk: Desk, learned: list[SessionLesson]) -> dict[str, Known]:
+def sessions_of(material: ConsolidationInput, learned: list[SessionLesson]) -> dict[str, SessionFacts]:
     """Return the sessions that taught something."""
-    found: dict[str, Known] = {}
-    sessions = {each.thread_id: each for each in desk.inputs}
-    names = stems(desk.inputs)
+    found: dict[str, SessionFacts] = {}
+    sessions = {each.thread_id: each for each in material.inputs}
+    names = stems(material.inputs)
     for lesson in learned:
         if lesson.thread_id not in found:
             source = sessions[lesson.thread_id]
             keywords = list(lesson_parser.session_of(source).keywords)
             task = "" if is_injection(lesson.task) else validation.plain(lesson.task)
-            found[lesson.thread_id] = Known(
+            found[lesson.thread_id] = SessionFacts(
                 source,
                 f"{layout.SUMMARIES}/{names[source.thread_id]}.md",
                 lesson.project,
@@ -201,7 +207,7 @@ def sessions_of(desk: Desk, learned: list[SessionLesson]) -> dict[str, Known]:
     return found
 
 
-class Budget(msgspec.Struct, frozen=True):
+class SizeBudget(msgspec.Struct, frozen=True):
     """How large the memory may be."""
 
     most: int
@@ -210,7 +216,7 @@ class Budget(msgspec.Struct, frozen=True):
     """Beyond this, sources are told more briefly."""
 
 
-def budget(inputs: list[Input], percent: int = MemorySettings().percent_of_dialogue) -> Budget:
+def budget(inputs: list[RawMemory], percent: int = MemorySettings().percent_of_dialogue) -> SizeBudget:
     """Return how large `MEMORY.md` and the summary may be together.
 
     That is a share of the dialogue that they were learned from, but never less than a few entries need.
@@ -222,32 +228,34 @@ def budget(inputs: list[Input], percent: int = MemorySettings().percent_of_dialo
         whole += size
         spoken += session.spoken_bytes or size
     least = max(MIN_BUDGET, MIN_PER_SESSION * len(inputs))
-    return Budget(max(least, whole * percent // 100), max(MIN_BUDGET, spoken * percent // 100))
+    return SizeBudget(max(least, whole * percent // 100), max(MIN_BUDGET, spoken * percent // 100))
 
 
-def _write(desk: Desk, merged: merge.Merged, known: dict[str, Known]) -> Consolidated:
-    allowed = budget(desk.inputs, desk.memory.percent_of_dialogue)
+def _write(
+    material: ConsolidationInput, merged: merge.MergedLessons, known: dict[str, SessionFacts]
+) -> ConsolidatedMemory:
+    allowed = budget(material.inputs, material.memory.percent_of_dialogue)
     entries = sorted(merged.entries, key=handbook.rank)
-    found = _skills(desk)
+    found = _skills(material)
     share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
-    digest, unlisted = summary.write(entries, known, budget=min(desk.memory.summary_bytes, share))
-    rest = Budget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
+    digest, unlisted = summary.write(entries, known, budget=min(material.memory.summary_bytes, share))
+    rest = SizeBudget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
     text, shown = _fit(entries, known, found, rest)
-    _write_skills(desk, found)
-    put(desk.root / layout.MEMORY, clean(text))
-    put(desk.root / layout.SUMMARY, clean(digest))
+    _write_skills(material, found)
+    put(material.root / layout.MEMORY, clean(text))
+    put(material.root / layout.SUMMARY, clean(digest))
     ids = {entry.id for entry in shown}
-    return Consolidated(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
+    return ConsolidatedMemory(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
 
 
-def _add(desk: Desk, merged: merge.Merged, learned: list[SessionLesson]) -> Consolidated:
+def _add(material: ConsolidationInput, merged: merge.MergedLessons, learned: list[SessionLesson]) -> ConsolidatedMemory:
     """Keep the memory that is there, without what nothing supports or holds any more, and add what is new."""
-    root = desk.root
+    root = material.root
     memory = (root / layout.MEMORY).read_text("utf-8", "replace")
-    left, resting = _kept(desk, memory, merged)
+    left, resting = _kept_memory(material, memory, merged)
     told, covered = kept.files(left), {each.id for one in resting for each in (one.entry, *one.rests)}
     old = [one.entry for one in resting]
-    news = _fresh(desk, told)
+    news = _new_sources(material, told)
     new = [
         each
         for each in sorted(merged.entries, key=handbook.rank)
@@ -255,10 +263,10 @@ def _add(desk: Desk, merged: merge.Merged, learned: list[SessionLesson]) -> Cons
         and any((source.note or source.thread_id) in news for source in each.sources)
         and not kept.is_known(each, old)
     ]
-    known = sessions_of(desk, learned)
+    known = sessions_of(material, learned)
     for entry in (*old, *new):
-        entry.pinned = entry.id in desk.pinned
-    place, most = root / layout.SUMMARY, desk.memory.summary_bytes
+        entry.pinned = entry.id in material.pinned
+    place, most = root / layout.SUMMARY, material.memory.summary_bytes
     if place.is_file() and not list(validation.summary(place.read_text("utf-8", "replace"), most)):
         wishes, topics = [each for each in new if each.is_global], summary.topics(new, known, budget=most)
         digest = kept.summary(place.read_text("utf-8"), wishes, topics, budget=most)
@@ -267,71 +275,79 @@ def _add(desk: Desk, merged: merge.Merged, learned: list[SessionLesson]) -> Cons
     put(place, clean(digest))
     by_key = {one.bullet.key: one.entry for one in resting}
     by_key |= {(each.scope, SECTION_OF[each.kind], each.text): each for each in new}
-    allowed = budget(desk.inputs, desk.memory.percent_of_dialogue)
+    allowed = budget(material.inputs, material.memory.percent_of_dialogue)
     size = len(digest.encode())
     text = handbook_join.join(left, handbook.write(new, known, {}))
     text, left_out = handbook_budget.fit(text, by_key, wanted=allowed.wanted - size, most=allowed.most - size)
     put(root / layout.MEMORY, clean(text))
     here = {entry.id for entry in (*old, *new)}
-    untold = [each for each in merged.entries if each.id in desk.hidden and each.id not in covered | here]
+    untold = [each for each in merged.entries if each.id in material.hidden and each.id not in covered | here]
     replaced = [(was, now) for was, now in merged.replaced if now.id in here and was.id not in here]
-    return Consolidated(_once([*old, *new, *untold]), replaced, [*left_out, *untold], [])
+    return ConsolidatedMemory(_unique_entries([*old, *new, *untold]), replaced, [*left_out, *untold], [])
 
 
-def _kept(desk: Desk, memory: str, merged: merge.Merged) -> tuple[str, list[Resting]]:
+def _kept_memory(
+    material: ConsolidationInput, memory: str, merged: merge.MergedLessons
+) -> tuple[str, list[SourcedBullet]]:
     """Return what of a memory stays, and what its bullets rest on."""
-    gone = [similarity.words(note.target or note.text) for note in desk.notes if note.action != "remember"]
+    gone = [similarity.words(note.target or note.text) for note in material.notes if note.action != "remember"]
 
     def is_gone(said: str) -> bool:
-        return said in desk.forgotten or any(similarity.is_same(similarity.words(said), words) for words in gone)
+        return said in material.forgotten or any(similarity.is_same(similarity.words(said), words) for words in gone)
 
-    left = kept.supported(memory, lambda path: (desk.root / path).is_file(), is_gone)
-    known = Learned(merged)
+    left = kept.without_unsupported(memory, lambda path: (material.root / path).is_file(), is_gone)
+    known = LearnedEntries(merged)
     over = {each.line for each in bullet_sources.bullets(left) if known.is_over(each)}
     left = "\n".join(line for number, line in enumerate(left.split("\n"), 1) if number not in over)
-    return left, bullet_sources.trace(bullet_sources.bullets(left), known, kept.by_key(left, by_file(desk)))
+    return left, bullet_sources.trace(bullet_sources.bullets(left), known, kept.by_key(left, by_file(material)))
 
 
-def _fresh(desk: Desk, told: dict[str, str]) -> set[str]:
+def _new_sources(material: ConsolidationInput, told: dict[str, str]) -> set[str]:
     """Return the sessions and notes that a memory does not name, or that taught something since it named them."""
     sessions = {
         each.thread_id
-        for file, each in by_file(desk).items()
-        if each.thread_id not in desk.settled and told.get(file, "")[:19] < wire_second(each.updated_s)[:19]
+        for file, each in by_file(material).items()
+        if each.thread_id not in material.settled and told.get(file, "")[:19] < wire_second(each.updated_s)[:19]
     }
-    return sessions | {note.path for note in desk.notes if note.path not in told}
+    return sessions | {note.path for note in material.notes if note.path not in told}
 
 
-def _once(found: list[Entry]) -> list[Entry]:
+def _unique_entries(found: list[Entry]) -> list[Entry]:
     """Return entries, each id once."""
     return list({entry.id: entry for entry in reversed(found)}.values())[::-1]
 
 
-def by_file(desk: Desk) -> dict[str, Input]:
+def by_file(material: ConsolidationInput) -> dict[str, RawMemory]:
     """Return the sessions by the files of their summaries."""
-    sessions = {each.thread_id: each for each in desk.inputs}
-    return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(desk.inputs).items()}
+    sessions = {each.thread_id: each for each in material.inputs}
+    return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(material.inputs).items()}
 
 
-def _skills(desk: Desk) -> list[Skill]:
+def _skills(material: ConsolidationInput) -> list[LearnedSkill]:
     """Return what worked again and again, and nobody asked to forget or removed by hand."""
     found = [
         each
-        for each in repeated_steps.procedures(desk.inputs, desk.projects)
-        if not any(_told(run) in desk.forgotten for run in each.runs)
+        for each in repeated_steps.procedures(material.inputs, material.projects)
+        if not any(_steps_text(run) in material.forgotten for run in each.runs)
         and not any(is_injection(step) for run in each.runs for step in run.steps)
     ]
-    made = skills.of_procedures(found, short_names(sorted(set(desk.projects.values()))))
+    made = skills.of_procedures(found, short_names(sorted(set(material.projects.values()))))
     files = {skill.name: f"{layout.SKILLS}/{skill.name}/SKILL.md" for skill in made}
-    return [skill for skill in made if files[skill.name] not in desk.owned or (desk.root / files[skill.name]).is_file()]
+    return [
+        skill
+        for skill in made
+        if files[skill.name] not in material.owned or (material.root / files[skill.name]).is_file()
+    ]
 
 
-def _told(run: repeated_steps.Run) -> str:
+def _steps_text(run: repeated_steps.SuccessfulCommands) -> str:
     """Return steps as a lesson tells them."""
     return f"steps to {run.task}: " + " -> ".join(f"`{step}`" for step in run.steps)
 
 
-def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allowed: Budget) -> tuple[str, list[Entry]]:
+def _fit(
+    entries: list[Entry], known: dict[str, SessionFacts], found: list[LearnedSkill], allowed: SizeBudget
+) -> tuple[str, list[Entry]]:
     """Return MEMORY.md within its budget: told more briefly first, then without the least useful entries."""
     pointers: dict[str, list[str]] = defaultdict(list)
     for skill in found:
@@ -351,18 +367,18 @@ def _fit(entries: list[Entry], known: dict[str, Known], found: list[Skill], allo
     return handbook.write(entries[:low], known, pointers, handbook.LEVELS[-1]), entries[:low]
 
 
-def _write_skills(desk: Desk, found: list[Skill]) -> None:
+def _write_skills(material: ConsolidationInput, found: list[LearnedSkill]) -> None:
     """Write the skills, and remove those of ours that nothing supports; a person's own stay."""
-    folder = desk.root / layout.SKILLS
+    folder = material.root / layout.SKILLS
     wanted = {skill.name for skill in found}
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-        is_theirs = validation.is_owned(place.name, desk.owned)
+        is_theirs = validation.is_owned(place.name, material.owned)
         if place.name not in wanted and not is_theirs and place.is_dir():
             shutil.rmtree(place)
     for skill in found:
         path = f"{layout.SKILLS}/{skill.name}/SKILL.md"
-        if path not in desk.owned:
-            put(desk.root / path, clean(skill.text))
+        if path not in material.owned:
+            put(material.root / path, clean(skill.text))
 
 
 def clean(text: str) -> str:

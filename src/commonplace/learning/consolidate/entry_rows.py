@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from commonplace.learning.consolidate.consolidator import Consolidated
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory
 from commonplace.memory.entries import Entry
 from commonplace.state import entries, outputs
 from commonplace.state.database import Transaction
 
 
-def write(tx: Transaction, home: str, consolidated: Consolidated, fingerprint: str) -> None:
+def write(tx: Transaction, home: str, consolidated: ConsolidatedMemory, fingerprint: str) -> None:
     """Make the rows of a home say what its memory holds."""
     hidden = {entry.id for entry in consolidated.left_out}
     entries.replace(tx, home, [_row(entry, entry.id not in hidden) for entry in consolidated.entries], fingerprint)

@@ -1,4 +1,4 @@
-"""`MEMORY.md`: entries by project, each with the sessions it rests on (spec §5.5).
+"""`MEMORY.md`: entries by project, each with the sessions it rests on.
 
 One block per project, and one for what holds everywhere; in it the sessions that taught something as tasks, then what
 they taught. The file has a budget. What does not fit is left out from the least useful end, and said; before that,
@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from commonplace.memory.entries import GLOBAL, SECTION_OF, SECTIONS, Entry
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 
@@ -22,10 +22,10 @@ _KIND_ORDER: Final = {
 }  # fmt: skip
 
 
-class Known(msgspec.Struct):
+class SessionFacts(msgspec.Struct):
     """What is known of a session that taught something."""
 
-    input: Input
+    input: RawMemory
     file: str
     """Its summary's file, below the workspace."""
     project: str
@@ -62,7 +62,7 @@ def rank(entry: Entry) -> tuple[bool, bool, int, int, int, str]:
 
 
 def write(
-    entries: list[Entry], known: dict[str, Known], skills: dict[str, list[str]], brevity: Brevity = LEVELS[0]
+    entries: list[Entry], known: dict[str, SessionFacts], skills: dict[str, list[str]], brevity: Brevity = LEVELS[0]
 ) -> str:
     """Return the file; `skills` names those of each project."""
     blocks: dict[str, list[Entry]] = defaultdict(list)
@@ -80,12 +80,12 @@ def write(
 class _Tasks:
     """The tasks of a block: the sessions and notes that its entries rest on, numbered as they are named."""
 
-    def __init__(self, known: dict[str, Known], brevity: Brevity) -> None:
+    def __init__(self, known: dict[str, SessionFacts], brevity: Brevity) -> None:
         self._known = known
         self._brevity = brevity
         self._numbers: dict[str, int] = {}
 
-    def of(self, entry: Entry) -> str:
+    def marks_of(self, entry: Entry) -> str:
         """Return the marks that name an entry's tasks."""
         named: dict[str, int] = {}
         for source in sorted(entry.sources, key=lambda each: (-each.updated_s, each.thread_id or "", each.note or "")):
@@ -125,7 +125,7 @@ class _Tasks:
         words = list(dict.fromkeys(word for each in sessions for word in each.keywords))[: self._brevity.keywords]
         return [*lines, "", "### keywords", f"- {', '.join(words) or title}", ""]
 
-    def _file(self, known: Known) -> str:
+    def _file(self, known: SessionFacts) -> str:
         source = known.input
         thread = f", thread_id={source.thread_id}" if self._brevity.with_thread else ""
         path = source.rollout_path
@@ -136,7 +136,7 @@ class _Tasks:
 
 
 def _block(
-    scope: str, title: str, entries: list[Entry], known: dict[str, Known], skills: list[str], brevity: Brevity
+    scope: str, title: str, entries: list[Entry], known: dict[str, SessionFacts], skills: list[str], brevity: Brevity
 ) -> str:
     tasks = _Tasks(known, brevity)
     parts: list[str] = []
@@ -156,12 +156,12 @@ def _block(
     return "\n".join([f"# Task Group: {title}", *head, "", *tasks.lines(title), *parts])
 
 
-def _freshness(known: Known) -> tuple[int, str]:
+def _freshness(known: SessionFacts) -> tuple[int, str]:
     return (known.input.updated_s, known.input.thread_id)
 
 
 def _bullet(entry: Entry, tasks: _Tasks) -> str:
-    marks = tasks.of(entry)
+    marks = tasks.marks_of(entry)
     note = " [ad-hoc note]" if any(source.note for source in entry.sources) else ""
     support = f" ({entry.support} sessions)" if entry.support > 1 else ""
     return f"- {entry.text}{support}{note}{' ' + marks if marks else ''}"

@@ -12,16 +12,16 @@ from typing import Final
 import msgspec
 
 from commonplace.memory.files import handbook as reader
-from commonplace.memory.files.handbook import Block
+from commonplace.memory.files.handbook import HandbookBlock
 
 _MARK: Final = re.compile(r"\[Task (\d+)\]")
 _FILE: Final = re.compile(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
 
 
-class _Part(msgspec.Struct):
+class _BlockLines(msgspec.Struct):
     """A block, and its lines."""
 
-    block: Block
+    block: HandbookBlock
     lines: list[str]
     """Without empty ones at the end."""
 
@@ -43,18 +43,18 @@ def join(text: str, added: str) -> str:
     return "\n".join([*head, "\n\n".join("\n".join(each.lines) for each in parts)]) + "\n"
 
 
-def _parts(text: str) -> list[_Part]:
+def _parts(text: str) -> list[_BlockLines]:
     lines = text.split("\n")
     blocks, _ = reader.parse(text)
     ends = [*(block.first - 1 for block in blocks[1:]), len(lines)]
-    return [_Part(block, _trimmed(lines[block.first - 1 : end])) for block, end in zip(blocks, ends, strict=True)]
+    return [_BlockLines(block, _trimmed(lines[block.first - 1 : end])) for block, end in zip(blocks, ends, strict=True)]
 
 
-def _part(text: str) -> _Part:
+def _part(text: str) -> _BlockLines:
     return _parts(text)[0]
 
 
-def _joined(old: _Part, new: _Part) -> list[str]:
+def _joined(old: _BlockLines, new: _BlockLines) -> list[str]:
     """Return the lines of a block with those of another in their places."""
     known = {file: task.number for task in old.block.tasks for file in _files(task.parts)}
     numbers: dict[int, int] = {}
@@ -78,7 +78,7 @@ def _joined(old: _Part, new: _Part) -> list[str]:
     return lines
 
 
-def _files(parts: dict[str, list[reader.Line]]) -> dict[str, str]:
+def _files(parts: dict[str, list[reader.NumberedLine]]) -> dict[str, str]:
     """Return the sources of a task: their files, and the lines that name them."""
     lines = [line for name in (reader.FILES, reader.RESOURCES) for line in parts.get(name, ())]
     return {found[1]: line.text for line in lines if (found := _FILE.match(line.text))}
@@ -89,7 +89,7 @@ def _renewed(line: str, named: dict[str, str]) -> str:
     return named[found[1]] if found and found[1] in named else line
 
 
-def _task_lines(part: _Part, first: int) -> list[str]:
+def _task_lines(part: _BlockLines, first: int) -> list[str]:
     start = first - part.block.first
     after = (at for at in range(start + 1, len(part.lines)) if part.lines[at].startswith("## "))
     return _trimmed(part.lines[start : next(after, len(part.lines))])

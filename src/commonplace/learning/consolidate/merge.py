@@ -18,7 +18,7 @@ from commonplace.learning.consolidate import command_similarity
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, Entry, Source, entry_id
 from commonplace.memory.lessons import SessionLesson
-from commonplace.memory.similarity import Words
+from commonplace.memory.similarity import ComparedWords
 
 _ANYWHERE: Final = "*"
 _MAX_LOOKED: Final = 400
@@ -30,7 +30,7 @@ class Cluster(msgspec.Struct):
 
     number: int
     lessons: list[SessionLesson]
-    wordings: list[Words]
+    wordings: list[ComparedWords]
     is_said: bool
     """Somebody said it; else commands showed it. What people say may contradict what they said before."""
     replaced_by: Cluster | None = None
@@ -45,7 +45,7 @@ class Cluster(msgspec.Struct):
         return {lesson.project for lesson in self.lessons}
 
 
-class Merged(msgspec.Struct):
+class MergedLessons(msgspec.Struct):
     """What many sessions taught."""
 
     entries: list[Entry]
@@ -53,7 +53,7 @@ class Merged(msgspec.Struct):
     """What no longer holds, each with what took its place."""
 
 
-def merge(lessons: Iterable[SessionLesson], is_global: dict[str, str] | None = None) -> Merged:
+def merge(lessons: Iterable[SessionLesson], is_global: dict[str, str] | None = None) -> MergedLessons:
     """Return the entries that lessons make; `is_global` decides the scope of entries that a person decided about."""
     clusters = _Clusters()
     for lesson in sorted(lessons, key=lambda each: each.order):
@@ -64,7 +64,7 @@ def merge(lessons: Iterable[SessionLesson], is_global: dict[str, str] | None = N
     replaced = [
         (found[each.number], found[each.replaced_by.number]) for each in clusters.all if each.replaced_by is not None
     ]
-    return Merged([found[each.number] for each in live], replaced)
+    return MergedLessons([found[each.number] for each in live], replaced)
 
 
 def clusters(lessons: Iterable[SessionLesson]) -> list[list[SessionLesson]]:
@@ -99,7 +99,7 @@ class _Clusters:
                 if same.number not in listed[-1:]:
                     listed.append(same.number)
 
-    def near(self, lesson: SessionLesson, words: Words, least: int = 1) -> list[Cluster]:
+    def near(self, lesson: SessionLesson, words: ComparedWords, least: int = 1) -> list[Cluster]:
         """Return the clusters that share the most words with a lesson, the nearest first.
 
         A person's wishes are looked for in all their projects; all else in its own.
@@ -119,7 +119,7 @@ class _Clusters:
         return [self.all[number] for number, _ in ranked]
 
 
-def _is_same(cluster: Cluster, lesson: SessionLesson, words: Words) -> bool:
+def _is_same(cluster: Cluster, lesson: SessionLesson, words: ComparedWords) -> bool:
     """Say whether a lesson teaches what a cluster does: by the words that were said, or by the commands that ran."""
     if lesson.lead:
         return any(similarity.is_same(known, words) for known in cluster.wordings)

@@ -6,8 +6,8 @@
 Until the staged state takes its place, nothing that anybody reads has changed; a failure or a crash before that leaves
 the old state. After it, whoever comes next finishes what is missing: history and rows follow from the files.
 
-A consolidator makes the memory without asking anybody; one that `Curates` lets a model go over it then, in the same
-staged workspace. A claim that was lost ends the work at once, and one that may have been is asked for again right
+A consolidator makes the memory without asking anybody; a `CuratingConsolidator` lets a model go over it then, in the
+same staged workspace. A claim that was lost ends the work at once, and one that may have been is asked for again right
 before the new state takes its place. A spent budget is no failure: the claim is given back. After two failures in a row
 the embedded consolidator does it, and says so.
 """
@@ -28,7 +28,7 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
 from commonplace.learning.consolidate import consolidation_input, entry_rows, provenance
-from commonplace.learning.consolidate.consolidator import Consolidated, Desk, Embedded
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, MergeConsolidator
 from commonplace.memory.edits import history, manual_edits, removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
@@ -37,7 +37,7 @@ from commonplace.memory.workspace import baseline, difference, layout, staging
 from commonplace.protocol.ids import wire_time
 from commonplace.state import consolidation_jobs, entries, jobs, outputs
 from commonplace.state.database import Database, Row, Transaction
-from commonplace.state.jobs import Claim, Outcome, Worker
+from commonplace.state.jobs import Claim, ClaimRefusal, Worker
 from commonplace.state.outputs import Output
 
 MAX_FAILURES: Final = 2
@@ -56,17 +56,17 @@ class Consolidator(Protocol):
 
     name: str
 
-    def consolidate(self, desk: Desk) -> Consolidated:
+    def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files; return what they hold."""
         ...
 
 
 @runtime_checkable
-class Curates(Protocol):
+class CuratingConsolidator(Protocol):
     """A consolidator with somebody who goes over what it made."""
 
-    async def curate(self, desk: Desk, made: Consolidated, check: Check) -> Consolidated:
-        """Better the memory's files; return what they hold.
+    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
+        """Improve the memory's files; return what they hold.
 
         Raises:
             BudgetSpent: nothing more may be spent; the files are not to be used.
@@ -75,7 +75,7 @@ class Curates(Protocol):
         ...
 
 
-class Phase(msgspec.Struct):
+class ConsolidationPhase(msgspec.Struct):
     """What phase 2 works with."""
 
     settings: Settings
@@ -87,7 +87,7 @@ class Phase(msgspec.Struct):
     """What lies between two heartbeats."""
 
 
-class Result(msgspec.Struct):
+class ConsolidationResult(msgspec.Struct):
     """What phase 2 did."""
 
     status: str
@@ -97,31 +97,31 @@ class Result(msgspec.Struct):
     warnings: list[str] = []
 
 
-class _Done(msgspec.Struct):
-    result: Result
+class _FinishedPhase(msgspec.Struct):
+    result: ConsolidationResult
     fingerprint: str
-    consolidated: Consolidated | None = None
+    consolidated: ConsolidatedMemory | None = None
     """None if rows mirror it already."""
 
 
-class _Lost(Exception):
+class _ClaimLost(Exception):
     """The claim is somebody else's."""
 
 
-async def run(phase: Phase) -> Result:
+async def run(phase: ConsolidationPhase) -> ConsolidationResult:
     """Consolidate if anything changed; say why not otherwise."""
     home = str(phase.settings.home.resolve())
     claim = await phase.database.write(lambda tx: _claim(tx, phase, home))
-    if isinstance(claim, Outcome):
-        return Result(f"skipped_{claim.value}")
-    done = Result("lost", warnings=[_LOST])
+    if isinstance(claim, ClaimRefusal):
+        return ConsolidationResult(f"skipped_{claim.value}")
+    done = ConsolidationResult("lost", warnings=[_LOST])
     try:
         async with anyio.create_task_group() as heart:
             with anyio.CancelScope() as work:
                 heart.start_soon(_beat, phase, claim, work)
                 try:
                     done = await _hold(phase, claim, home)
-                except _Lost:
+                except _ClaimLost:
                     pass
                 except BudgetSpent as error:
                     done = await _stopped(phase, claim, error)
@@ -135,20 +135,20 @@ async def run(phase: Phase) -> Result:
     return done
 
 
-async def _stopped(phase: Phase, claim: Claim, error: BudgetSpent) -> Result:
+async def _stopped(phase: ConsolidationPhase, claim: Claim, error: BudgetSpent) -> ConsolidationResult:
     """Give a claim back whose work costs more than may be spent now: it waits, and did not fail."""
     await phase.database.write(lambda tx: jobs.release(tx, [claim]))
-    return Result("stopped_budget", warnings=[f"The memory was not changed: {error.sentence()}"])
+    return ConsolidationResult("stopped_budget", warnings=[f"The memory was not changed: {error.sentence()}"])
 
 
-async def _failed(phase: Phase, claim: Claim, error: Exception) -> Result:
+async def _failed(phase: ConsolidationPhase, claim: Claim, error: Exception) -> ConsolidationResult:
     reason = error.sentence() if isinstance(error, CommonplaceError) else f"{type(error).__name__}: {error}."
     now = _now(phase)
     await phase.database.write(lambda tx: consolidation_jobs.fail(tx, claim, reason, now=now))
-    return Result("failed", warnings=[f"The memory was not changed: {reason}"])
+    return ConsolidationResult("failed", warnings=[f"The memory was not changed: {reason}"])
 
 
-def _claim(tx: Transaction, phase: Phase, home: str) -> Claim | Outcome:
+def _claim(tx: Transaction, phase: ConsolidationPhase, home: str) -> Claim | ClaimRefusal:
     outputs.prune(tx, max_unused_days=phase.settings.memory.max_unused_days, now=_now(phase))
     return consolidation_jobs.claim(
         tx,
@@ -161,7 +161,7 @@ def _claim(tx: Transaction, phase: Phase, home: str) -> Claim | Outcome:
     )
 
 
-async def _beat(phase: Phase, claim: Claim, work: anyio.CancelScope) -> None:
+async def _beat(phase: ConsolidationPhase, claim: Claim, work: anyio.CancelScope) -> None:
     """Keep the claim; end the work if that cannot be done because somebody else has it."""
     while True:
         await phase.sleep(phase.settings.memory.consolidate_heartbeat_seconds)
@@ -171,24 +171,26 @@ async def _beat(phase: Phase, claim: Claim, work: anyio.CancelScope) -> None:
                 return
 
 
-async def _confirm(phase: Phase, claim: Claim) -> None:
+async def _confirm(phase: ConsolidationPhase, claim: Claim) -> None:
     if not await _is_ours(phase, claim):
-        raise _Lost
+        raise _ClaimLost
 
 
-async def _is_ours(phase: Phase, claim: Claim) -> bool:
+async def _is_ours(phase: ConsolidationPhase, claim: Claim) -> bool:
     """Say whether a claim holds, and keep it for longer."""
     lease, now = phase.settings.memory.consolidate_lease_seconds, _now(phase)
     return await phase.database.write(lambda tx: jobs.heartbeat(tx, claim, lease=lease, now=now))
 
 
-async def _hold(phase: Phase, claim: Claim, home: str) -> Result:
+async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> ConsolidationResult:
     """Do the work of a claim, again from the start if a person changed the workspace meanwhile."""
     for attempt in range(_ATTEMPTS):
         rows = await phase.database.read(lambda tx: _select(tx, phase, home))
-        forgotten = Forgotten.of(phase.settings.home)
+        forgotten = Forgotten.load(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
-        mirror = await phase.database.read(lambda tx: _Mirror(entries.mirrored(tx, home), entries.hidden(tx, home)))
+        mirror = await phase.database.read(
+            lambda tx: _StoredMemory(entries.mirrored(tx, home), entries.hidden(tx, home))
+        )
         try:
             done = await _work(phase, claim, rows, mirror)
         except WorkspaceChanged:
@@ -200,7 +202,7 @@ async def _hold(phase: Phase, claim: Claim, home: str) -> Result:
     raise AssertionError  # the last attempt returns or raises
 
 
-def _select(tx: Transaction, phase: Phase, home: str) -> list[Row]:
+def _select(tx: Transaction, phase: ConsolidationPhase, home: str) -> list[Row]:
     return outputs.select(
         tx,
         home,
@@ -210,7 +212,7 @@ def _select(tx: Transaction, phase: Phase, home: str) -> list[Row]:
     )
 
 
-class _Mirror(msgspec.Struct):
+class _StoredMemory(msgspec.Struct):
     """What the database knows of the memory as it is."""
 
     fingerprint: str | None
@@ -221,7 +223,7 @@ class _Mirror(msgspec.Struct):
 class _Job(msgspec.Struct):
     """One attempt: a staged workspace, and what is to become of it."""
 
-    desk: Desk
+    material: ConsolidationInput
     root: Path
     staged: Path
     maker: Consolidator
@@ -236,17 +238,17 @@ class _Job(msgspec.Struct):
 
     def check(self, found: list[Entry]) -> list[str]:
         """Return what is wrong with what the consolidator wrote."""
-        most = self.desk.memory.summary_bytes
+        most = self.material.memory.summary_bytes
         wrong = validation.problems(
-            self.staged, against=self.root, given=self.given, owned=self.desk.owned, summary_bytes=most
+            self.staged, against=self.root, given=self.given, owned=self.material.owned, summary_bytes=most
         )
         return wrong + list(validation.entries(found))
 
 
-async def _work(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _Done:
+async def _work(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory) -> _FinishedPhase:
     """Bring the workspace up to date with the rows."""
     job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirror)
-    if isinstance(job, _Done):
+    if isinstance(job, _FinishedPhase):
         return job
     changes: list[history.EntryChange] = []
     try:
@@ -260,7 +262,7 @@ async def _work(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) ->
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(staging.discard, job.root)
         raise
-    done = _Done(_result(changes, consolidated), job.fingerprint, consolidated)
+    done = _FinishedPhase(_result(changes, consolidated), job.fingerprint, consolidated)
     if job.maker is not phase.consolidator:
         done.result.warnings.append(
             f"{phase.consolidator.name} failed {claim.failures} times in a row; this time {job.maker.name} put the "
@@ -269,7 +271,7 @@ async def _work(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) ->
     return done
 
 
-def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _Job | _Done:
+def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory) -> _Job | _FinishedPhase:
     """Stage a workspace; nothing if there is nothing to do."""
     home, moment = phase.settings.home, phase.settings.now()
     root = home / layout.FOLDER
@@ -279,31 +281,31 @@ def _prepare(phase: Phase, claim: Claim, rows: list[Row], mirror: _Mirror) -> _J
     difference.remove(root)
     baseline.ensure(root, moment)
     manual_edits.adopt(home, root, moment)
-    removal.workspace(root, Forgotten.of(home))
-    desk = consolidation_input.of_rows(home, root, rows, phase.settings.memory)
-    desk.accepted, desk.hidden = root, mirror.hidden
-    desk.is_kept = provenance.is_others(root, mirror.fingerprint)
+    removal.workspace(root, Forgotten.load(home))
+    material = consolidation_input.from_rows(home, root, rows, phase.settings.memory)
+    material.accepted, material.hidden = root, mirror.hidden
+    material.is_kept = provenance.is_others(root, mirror.fingerprint)
     if not provenance.is_ours(root):  # whoever wrote it did not know what we read
-        desk.settled = set()
-    fingerprint, name = consolidation_input.fingerprint(home, desk), phase.consolidator.name
-    made = provenance.message(name, fingerprint, is_kept=desk.is_kept)
-    instead = provenance.message(provenance.PLAIN, fingerprint, is_kept=desk.is_kept, instead_of=name)
-    is_sound = not validation.problems(root, owned=desk.owned, summary_bytes=desk.memory.summary_bytes)
+        material.settled = set()
+    fingerprint, name = consolidation_input.fingerprint(home, material), phase.consolidator.name
+    made = provenance.message(name, fingerprint, is_kept=material.is_kept)
+    instead = provenance.message(provenance.PLAIN, fingerprint, is_kept=material.is_kept, instead_of=name)
+    is_sound = not validation.problems(root, owned=material.owned, summary_bytes=material.memory.summary_bytes)
     is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
     if is_current and mirror.fingerprint == fingerprint:
-        return _Done(Result("unchanged"), fingerprint)
-    gives_up = claim.failures >= MAX_FAILURES and isinstance(phase.consolidator, Curates)
-    maker = Embedded() if gives_up else phase.consolidator
+        return _FinishedPhase(ConsolidationResult("unchanged"), fingerprint)
+    gives_up = claim.failures >= MAX_FAILURES and isinstance(phase.consolidator, CuratingConsolidator)
+    maker = MergeConsolidator() if gives_up else phase.consolidator
     told = history.read(home)
     staged = staging.stage(root)
-    return _Job(desk, root, staged, maker, instead if gives_up else made, fingerprint, is_current, moment, told)
+    return _Job(material, root, staged, maker, instead if gives_up else made, fingerprint, is_current, moment, told)
 
 
-async def _consolidated(job: _Job) -> Consolidated:
+async def _consolidated(job: _Job) -> ConsolidatedMemory:
     """Let the consolidator write into the staged workspace, and check what it wrote."""
     consolidated = await anyio.to_thread.run_sync(_written, job)
-    if isinstance(job.maker, Curates) and not job.is_current:
-        consolidated = await job.maker.curate(job.desk, consolidated, job.check)
+    if isinstance(job.maker, CuratingConsolidator) and not job.is_current:
+        consolidated = await job.maker.curate(job.material, consolidated, job.check)
     await anyio.to_thread.run_sync(difference.remove, job.staged)
     wrong = await anyio.to_thread.run_sync(job.check, consolidated.entries)
     if wrong:
@@ -311,13 +313,13 @@ async def _consolidated(job: _Job) -> Consolidated:
     return consolidated
 
 
-def _written(job: _Job) -> Consolidated:
-    synced = raw_memories.sync(job.staged, job.desk.inputs)
+def _written(job: _Job) -> ConsolidatedMemory:
+    synced = raw_memories.sync(job.staged, job.material.inputs)
     pruned = extensions.prune(job.staged, job.moment)
     given = {change.path for change in difference.write(job.staged, against=job.root)}
     job.given = frozenset({*given, *synced.written, *synced.removed, *pruned})
-    job.desk.root = job.staged
-    return job.maker.consolidate(job.desk)
+    job.material.root = job.staged
+    return job.maker.consolidate(job.material)
 
 
 def invalid(name: str, wrong: list[str]) -> MemoryInvalid:
@@ -329,7 +331,7 @@ def invalid(name: str, wrong: list[str]) -> MemoryInvalid:
     )
 
 
-def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history.EntryChange]:
+def _finish(phase: ConsolidationPhase, job: _Job, consolidated: ConsolidatedMemory) -> list[history.EntryChange]:
     """Put the staged workspace in the place of the old one, and tell how the memory changed."""
     if job.is_current:  # a run was cut short after its state took its place: only history and rows are missing
         staging.discard(job.root)
@@ -340,7 +342,7 @@ def _finish(phase: Phase, job: _Job, consolidated: Consolidated) -> list[history
     return changes
 
 
-def _result(changes: list[history.EntryChange], consolidated: Consolidated) -> Result:
+def _result(changes: list[history.EntryChange], consolidated: ConsolidatedMemory) -> ConsolidationResult:
     counts = {"added": 0, "changed": 0, "removed": 0}
     for change in changes:
         kind = "added" if change.before is None else "removed" if change.after is None else "changed"
@@ -350,10 +352,12 @@ def _result(changes: list[history.EntryChange], consolidated: Consolidated) -> R
         warnings.append(f"{len(consolidated.left_out)} entries did not fit into MEMORY.md; `memory list` shows them.")
     if consolidated.unlisted:
         warnings.append(f"{len(consolidated.unlisted)} entries are not in memory_summary.md; MEMORY.md has them.")
-    return Result("succeeded", **counts, warnings=warnings)
+    return ConsolidationResult("succeeded", **counts, warnings=warnings)
 
 
-async def _record(phase: Phase, claim: Claim, rows: list[Row], done: _Done, cleaned: dict[str, Output]) -> None:
+async def _record(
+    phase: ConsolidationPhase, claim: Claim, rows: list[Row], done: _FinishedPhase, cleaned: dict[str, Output]
+) -> None:
     watermark = max([claim.watermark, *(row["source_updated_at"] for row in rows)])
     selected = [(row["thread_id"], row["source_updated_at"]) for row in rows]
     now, home = _now(phase), claim.job_key
@@ -367,5 +371,5 @@ async def _record(phase: Phase, claim: Claim, rows: list[Row], done: _Done, clea
     await phase.database.write(body)
 
 
-def _now(phase: Phase) -> int:
+def _now(phase: ConsolidationPhase) -> int:
     return int(phase.settings.now().timestamp())

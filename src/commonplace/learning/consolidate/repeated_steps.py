@@ -16,7 +16,7 @@ import msgspec
 
 from commonplace.learning.reading import commands
 from commonplace.memory.files import lesson_parser
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 
 _FEWEST: Final = 3
 _OWN: Final = 2
@@ -28,7 +28,7 @@ _VALUE: Final = re.compile(r"\d|=")
 _USUAL: Final = frozenset({"git", "cd", "ls", "cat", "echo", "pip", "npm install", "mkdir", "rm", "mv", "gh"})
 
 
-class Run(msgspec.Struct, frozen=True):
+class SuccessfulCommands(msgspec.Struct, frozen=True):
     """The commands of a session that worked, in order."""
 
     thread_id: str
@@ -41,12 +41,12 @@ class Procedure(msgspec.Struct, frozen=True):
     """Steps that several sessions share, oldest session first; each run has the shared steps only."""
 
     project: str
-    runs: tuple[Run, ...]
+    runs: tuple[SuccessfulCommands, ...]
 
 
-def procedures(inputs: list[Input], projects: dict[str, str]) -> list[Procedure]:
+def procedures(inputs: list[RawMemory], projects: dict[str, str]) -> list[Procedure]:
     """Return the steps that sessions of a project share."""
-    by_project: dict[str, list[Run]] = defaultdict(list)
+    by_project: dict[str, list[SuccessfulCommands]] = defaultdict(list)
     for each in sorted(inputs, key=lambda one: (one.updated_s, one.thread_id)):
         run = _run(each)
         if len(run.steps) >= _FEWEST:
@@ -54,16 +54,16 @@ def procedures(inputs: list[Input], projects: dict[str, str]) -> list[Procedure]
     return [found for project in sorted(by_project) for found in _shared(project, by_project[project])]
 
 
-def _run(source: Input) -> Run:
+def _run(source: RawMemory) -> SuccessfulCommands:
     tasks = [(task.name, task.steps) for task in lesson_parser.session_of(source).tasks]
     steps = tuple(step for _, own in tasks for step in dict.fromkeys(own))
     longest = max(tasks, key=lambda task: len(task[1]), default=("", ()))
-    return Run(source.thread_id, source.updated_s, longest[0], steps)
+    return SuccessfulCommands(source.thread_id, source.updated_s, longest[0], steps)
 
 
-def _shared(project: str, runs: list[Run]) -> list[Procedure]:
+def _shared(project: str, runs: list[SuccessfulCommands]) -> list[Procedure]:
     """Put runs together, each with the first procedure it shares enough with."""
-    found: list[list[Run]] = []
+    found: list[list[SuccessfulCommands]] = []
     for run in runs:
         for known in found[-_MAX_COMPARED:]:
             common = _common(known[-1], run)
@@ -76,12 +76,12 @@ def _shared(project: str, runs: list[Run]) -> list[Procedure]:
     return [Procedure(project, tuple(each)) for each in found if len(each) > 1]
 
 
-def _common_or_whole(run: Run, like: Run) -> Run:
+def _common_or_whole(run: SuccessfulCommands, like: SuccessfulCommands) -> SuccessfulCommands:
     common = _common(run, like)
     return common[0] if common is not None else run
 
 
-def _common(one: Run, two: Run) -> tuple[Run, Run] | None:
+def _common(one: SuccessfulCommands, two: SuccessfulCommands) -> tuple[SuccessfulCommands, SuccessfulCommands] | None:
     """Return two runs with only the steps that they share in the same order; None if that is no procedure."""
     first, second = one.steps, two.steps
     if sum((Counter(map(_program, first)) & Counter(map(_program, second))).values()) < _FEWEST:

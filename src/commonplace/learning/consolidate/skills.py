@@ -1,4 +1,4 @@
-"""Skills: steps that worked in two sessions or more, written down so that they can be followed (spec §5.7).
+"""Skills: steps that worked in two sessions or more, written down so that they can be followed.
 
 What was the same each time is a step; what differed is something to ask for. A skill rests on exit codes alone:
 nobody's words about how things should be done make one.
@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.consolidate.repeated_steps import Procedure, Run
+from commonplace.learning.consolidate.repeated_steps import Procedure, SuccessfulCommands
 from commonplace.learning.reading import commands
 
 MAX_NAME: Final = 64
@@ -24,7 +24,7 @@ _PITFALL: Final = (
 )
 
 
-class Skill(msgspec.Struct, frozen=True):
+class LearnedSkill(msgspec.Struct, frozen=True):
     """A way of doing something that worked again."""
 
     name: str
@@ -32,18 +32,18 @@ class Skill(msgspec.Struct, frozen=True):
     project: str
 
 
-def of_procedures(found: list[Procedure], titles: dict[str, str]) -> list[Skill]:
+def of_procedures(found: list[Procedure], titles: dict[str, str]) -> list[LearnedSkill]:
     """Return the skills that repeated steps make, each with a name of its own."""
-    made: list[Skill] = []
+    made: list[LearnedSkill] = []
     taken: set[str] = set()
     for procedure in found:
         name = _name(procedure.runs, titles.get(procedure.project, ""), taken)
         taken.add(name)
-        made.append(Skill(name, _text(name, procedure), procedure.project))
+        made.append(LearnedSkill(name, _text(name, procedure), procedure.project))
     return sorted(made, key=lambda skill: skill.name)
 
 
-def _name(runs: tuple[Run, ...], project: str, taken: set[str]) -> str:
+def _name(runs: tuple[SuccessfulCommands, ...], project: str, taken: set[str]) -> str:
     """Return a name: what was asked for each time, else what is run last."""
     shared = [word for word in _words(runs[0].task) if all(word in _words(run.task) for run in runs)]
     telling = [word for word in shared if not word.isdigit()]
@@ -80,7 +80,7 @@ class _Values:
         return f"$ARGUMENTS[{self.seen.index(known)}]"
 
 
-def _generic(runs: tuple[Run, ...]) -> tuple[list[str], list[list[str]]]:
+def _generic(runs: tuple[SuccessfulCommands, ...]) -> tuple[list[str], list[list[str]]]:
     """Return the steps of the newest run with what differed before replaced, and the values that were seen."""
     newest = runs[-1].steps
     alike = [run.steps for run in runs if len(run.steps) == len(newest)]

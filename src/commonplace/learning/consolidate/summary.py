@@ -1,4 +1,4 @@
-"""`memory_summary.md`: the short index that later prompts carry (spec §5.6), packed under its budget.
+"""`memory_summary.md`: the short index that later prompts carry, packed under its budget.
 
 Only what holds in every project stands in the preferences and tips, because whoever reads the file may be working on
 anything; what holds in one project stands under its name. The most useful goes in first; what does not fit is counted
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from commonplace.learning.consolidate.handbook import Known, rank
+from commonplace.learning.consolidate.handbook import SessionFacts, rank
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
@@ -25,7 +25,7 @@ _ROOM: Final = 120
 """Kept free for the line that says what was left out."""
 
 
-class _Page:
+class _BudgetedPage:
     """Lines under a budget."""
 
     def __init__(self, budget: int) -> None:
@@ -42,10 +42,10 @@ class _Page:
         return True
 
 
-def write(entries: list[Entry], known: dict[str, Known], *, budget: int) -> tuple[str, list[Entry]]:
+def write(entries: list[Entry], known: dict[str, SessionFacts], *, budget: int) -> tuple[str, list[Entry]]:
     """Return the file, and the entries that are not in it."""
     fixed = sum(len(heading) + 3 for heading in _HEADINGS) + len(VERSION) + 2 + _ROOM
-    page = _Page(max(0, budget - fixed))
+    page = _BudgetedPage(max(0, budget - fixed))
     everywhere = sorted((entry for entry in entries if entry.is_global), key=rank)
     wishes = [entry for entry in everywhere if entry.kind not in _TIPS]
     tips = [entry for entry in everywhere if entry.kind in _TIPS]
@@ -62,14 +62,14 @@ def write(entries: list[Entry], known: dict[str, Known], *, budget: int) -> tupl
     return "\n".join([*text, _HEADINGS[3], *index, *more]) + "\n", left_out
 
 
-def _fits(page: _Page, entry: Entry, line: str, left_out: list[Entry]) -> bool:
+def _fits(page: _BudgetedPage, entry: Entry, line: str, left_out: list[Entry]) -> bool:
     fits = page.take(line)
     if not fits:
         left_out.append(entry)
     return fits
 
 
-def _profile(entries: list[Entry], known: dict[str, Known]) -> str:
+def _profile(entries: list[Entry], known: dict[str, SessionFacts]) -> str:
     """Return what is known of the person: where they work."""
     scopes = sorted({each.project for each in known.values()})
     if not entries or not scopes:
@@ -84,14 +84,14 @@ def _profile(entries: list[Entry], known: dict[str, Known]) -> str:
     return f"Works on {shown}{more}."
 
 
-def topics(entries: list[Entry], known: dict[str, Known], *, budget: int) -> list[str]:
+def topics(entries: list[Entry], known: dict[str, SessionFacts], *, budget: int) -> list[str]:
     """Return the lines that lead to entries, by project and day."""
-    page = _Page(budget)
+    page = _BudgetedPage(budget)
     lines, _ = _index(entries, known, page)
     return [line for line in lines if line != "### Older Memory Topics"]
 
 
-def _index(entries: list[Entry], known: dict[str, Known], page: _Page) -> tuple[list[str], list[Entry]]:
+def _index(entries: list[Entry], known: dict[str, SessionFacts], page: _BudgetedPage) -> tuple[list[str], list[Entry]]:
     """Return the topics: those of the last days by project and day, then the older ones."""
     by_scope: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -124,7 +124,7 @@ def _index(entries: list[Entry], known: dict[str, Known], page: _Page) -> tuple[
     return [*recent, *heading, *older], missed
 
 
-def _topic(scope: str, name: str, entries: list[Entry], known: dict[str, Known]) -> list[str]:
+def _topic(scope: str, name: str, entries: list[Entry], known: dict[str, SessionFacts]) -> list[str]:
     words = _keywords(scope, entries, known)
     counted = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
     where = "holds everywhere" if scope == GLOBAL else f"only in {scope}"
@@ -133,7 +133,7 @@ def _topic(scope: str, name: str, entries: list[Entry], known: dict[str, Known])
     return [*lines, *([f"  - learnings: {'; '.join(told)}"] if told else [])]
 
 
-def _keywords(scope: str, entries: list[Entry], known: dict[str, Known]) -> list[str]:
+def _keywords(scope: str, entries: list[Entry], known: dict[str, SessionFacts]) -> list[str]:
     threads = {source.thread_id for entry in entries for source in entry.sources if source.thread_id}
     found = [known[thread].keywords for thread in sorted(threads) if thread in known]
     if scope == GLOBAL:  # what those sessions were about besides is their project's

@@ -20,7 +20,7 @@ _SECRET: Final = re.compile(r"\{\{secret:(\w+)\}\}")
 _ALNUM: Final = string.ascii_letters + string.digits
 
 
-class Wanted(msgspec.Struct):
+class WantedLesson(msgspec.Struct):
     """Something to be learned, or that may be."""
 
     kind: str
@@ -34,11 +34,11 @@ class Wanted(msgspec.Struct):
     """How many sessions teach it, in words of their own."""
 
 
-class Expected(msgspec.Struct):
+class ExpectedLessons(msgspec.Struct):
     """What a reader must make of a case."""
 
-    learn: list[Wanted] = []
-    allow: list[Wanted] = []
+    learn: list[WantedLesson] = []
+    allow: list[WantedLesson] = []
     never: list[str] = []
     outcomes: list[str] = []
     processed: bool = True
@@ -46,7 +46,7 @@ class Expected(msgspec.Struct):
     """For each skill, the texts that it must hold."""
 
 
-class Session(msgspec.Struct):
+class CaseSession(msgspec.Struct):
     """One session, event by event."""
 
     agent: str
@@ -62,8 +62,8 @@ class Case(msgspec.Struct):
 
     id: str
     about: str
-    sessions: list[Session]
-    expect: Expected
+    sessions: list[CaseSession]
+    expect: ExpectedLessons
     language: str = "en"
 
 
@@ -98,12 +98,12 @@ def sample(name: str, text: str) -> tuple[str, Case]:
     made: dict[str, str] = {}
     filled = _SECRET.sub(lambda found: made.setdefault(found[0], _secret(found[1], source)), text)
     told = msgspec.json.decode(filled, type=_Sample)
-    return told.person, Case(name, told.person, told.sessions, Expected())
+    return told.person, Case(name, told.person, told.sessions, ExpectedLessons())
 
 
 class _Sample(msgspec.Struct):
     person: str
-    sessions: list[Session]
+    sessions: list[CaseSession]
 
 
 def _case(line: str) -> Case:

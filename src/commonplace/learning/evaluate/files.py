@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from commonplace.learning.evaluate.cases import Case, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession
 from commonplace.protocol.ids import uuid7
 
 _STEP: Final = timedelta(seconds=20)
@@ -22,9 +22,9 @@ _FENCES: Final = {
 }
 
 
-def write(case: Case, folder: Path, now: datetime) -> list[tuple[Session, str, Path]]:
+def write(case: Case, folder: Path, now: datetime) -> list[tuple[CaseSession, str, Path]]:
     """Write a case's sessions below a folder; return each with its thread id and its file."""
-    found: list[tuple[Session, str, Path]] = []
+    found: list[tuple[CaseSession, str, Path]] = []
     for number, session in enumerate(case.sessions):
         started = now - timedelta(days=session.days_ago)
         if session.agent == "codex":
@@ -40,7 +40,7 @@ def _seed(name: str, number: int) -> bytes:
 
 
 class _Codex:
-    def __init__(self, name: str, number: int, session: Session, started: datetime) -> None:
+    def __init__(self, name: str, number: int, session: CaseSession, started: datetime) -> None:
         self.session = session
         self.started = self.time = started
         self.thread = uuid7(int(started.timestamp() * 1000), _seed(name, number)[:10])
@@ -152,7 +152,7 @@ class _Codex:
 
 
 class _Claude:
-    def __init__(self, name: str, number: int, session: Session, started: datetime) -> None:
+    def __init__(self, name: str, number: int, session: CaseSession, started: datetime) -> None:
         self.session = session
         self.started = self.time = started
         self.seed = _seed(name, number)

@@ -14,10 +14,10 @@ from commonplace.importers import claude_code, ledger_writer
 from commonplace.learning import providers
 from commonplace.learning.estimate import Forecast
 from commonplace.learning.evaluate import cases, scoring
-from commonplace.learning.evaluate.cases import Case, Session
-from commonplace.learning.extract.model import ByModel, evaluate, prompts
+from commonplace.learning.evaluate.cases import Case, CaseSession
+from commonplace.learning.extract.model import ModelExtractor, evaluate, prompts
 from commonplace.learning.extract.phase1 import Extractor
-from commonplace.learning.extract.rules import Embedded
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.learning.learn import Consent
 from commonplace.models.providers import choose
 from commonplace.state.home import Home
@@ -46,7 +46,7 @@ async def run(
     """
     known = [case for name in sets for case in _set(name)][:limit]
     if model == providers.EMBEDDED:
-        return {**await _scores(Embedded(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
+        return {**await _scores(RuleExtractor(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
     choice = choose(home.settings, model)
     told = Forecast(f"{choice.name}:{choice.slug}", sum(len(case.sessions) for case in known), _tokens(known))
     if consent is not None and told.tokens > home.settings.memory.ask_tokens and not await consent(told):
@@ -54,10 +54,10 @@ async def run(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, or read fewer with --limit or --set near.",
         )
-    connected = providers.connected(home, choice)
+    connected = providers.connect_model(home, choice)
     try:
         budget = await providers.budget(home, EXTRACTION)
-        scores = await _scores(ByModel(connected, choice, spending=budget), known)
+        scores = await _scores(ModelExtractor(connected, choice, spending=budget), known)
     finally:
         await connected.aclose()
     cost = {"requests": budget.total.requests, "tokens": budget.total.tokens}
@@ -76,9 +76,9 @@ async def _scores(extractor: Extractor, known: Sequence[Case]) -> dict[str, Any]
     return (await evaluate(extractor, known, ledger_of)).document()
 
 
-def ledger_of(session: Session, path: Path, folder: Path) -> Path:
+def ledger_of(session: CaseSession, path: Path, folder: Path) -> Path:
     """Return a session of the gold set as a ledger: Codex's own file, or Claude Code's taken in."""
     if session.agent == "codex":
         return path
-    place = ledger_writer.Place(folder / "home", lambda: scoring.NOW, _BLOB_BYTES)
+    place = ledger_writer.LedgerDestination(folder / "home", lambda: scoring.NOW, _BLOB_BYTES)
     return ledger_writer.write(path, claude_code.convert, place)[0][0].path

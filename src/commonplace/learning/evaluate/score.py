@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.evaluate.cases import Case, Wanted
+from commonplace.learning.evaluate.cases import Case, WantedLesson
 from commonplace.state.outputs import Output
 
 _SECTION_OF: Final = {
@@ -28,7 +28,7 @@ _SECTION_OF: Final = {
 _OUTCOME: Final = re.compile(r"^Outcome: (\w+)$", re.MULTILINE)
 
 
-class Bullet(msgspec.Struct, frozen=True):
+class ExtractedBullet(msgspec.Struct, frozen=True):
     """One line that a reader wrote."""
 
     session: int
@@ -81,15 +81,15 @@ class Score(msgspec.Struct):
         return sum(case.outcomes_right for case in self.cases) / total if total else 1.0
 
 
-def bullets(session: int, raw_memory: str) -> list[Bullet]:
+def bullets(session: int, raw_memory: str) -> list[ExtractedBullet]:
     """Return the bullets of the three sections."""
-    found: list[Bullet] = []
+    found: list[ExtractedBullet] = []
     section = ""
     for line in raw_memory.split("\n"):
         if line in _SECTION_OF.values():
             section = line
         elif line.startswith("- ") and section:
-            found.append(Bullet(session, section, line))
+            found.append(ExtractedBullet(session, section, line))
         elif line.strip():
             section = ""
     return found
@@ -123,7 +123,7 @@ def score(case: Case, outputs: list[Output]) -> CaseScore:
     return result
 
 
-def _matches(bullet: Bullet, wanted: Wanted) -> bool:
+def _matches(bullet: ExtractedBullet, wanted: WantedLesson) -> bool:
     if bullet.section != _SECTION_OF[wanted.kind] or (wanted.session is not None and bullet.session != wanted.session):
         return False
     text = bullet.text.lower()

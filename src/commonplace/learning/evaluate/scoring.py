@@ -18,7 +18,7 @@ import msgspec
 
 from commonplace.errors import CommonplaceError
 from commonplace.learning.evaluate import files, score
-from commonplace.learning.evaluate.cases import Case, Session
+from commonplace.learning.evaluate.cases import Case, CaseSession
 from commonplace.learning.evaluate.score import CaseScore, Score
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.phase1 import Extractor, FailedExtraction
@@ -29,7 +29,7 @@ NOW: Final = datetime(2026, 11, 15, 12, tzinfo=UTC)
 """When the sessions of the gold set are read; what is in them does not depend on it."""
 CONCURRENCY: Final = 4
 _UNREAD: Final = ("subagent", "ephemeral")
-Ledger = Callable[[Session, Path, Path], Path]
+Ledger = Callable[[CaseSession, Path, Path], Path]
 """From a session, the file that its agent wrote and a folder to work in to a ledger: what importing does."""
 
 
@@ -107,7 +107,7 @@ async def _outputs(
         if session.source not in _UNREAD:
             try:
                 place = await anyio.to_thread.run_sync(ledger, session, path, folder)
-                found = await phase1.one(extractor, place, session.cwd, Forgotten(()))
+                found = await phase1.extract_session(extractor, place, session.cwd, Forgotten(()))
             except phase1.NOBODYS_FAULT:
                 raise
             except CommonplaceError as error:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.evaluate.cases import Case, Wanted
+from commonplace.learning.evaluate.cases import Case, WantedLesson
 from commonplace.memory.workspace import layout
 
 _SCOPE: Final = re.compile(r"^scope: (?:project )?(.+)$")
@@ -22,7 +22,7 @@ _SECTIONS: Final = ("## User preferences", "## Reusable knowledge", "## Failures
 _COUNT: Final = re.compile(r"\((\d+) sessions\)")
 
 
-class Line(msgspec.Struct, frozen=True):
+class HandbookLine(msgspec.Struct, frozen=True):
     """One entry, as MEMORY.md has it."""
 
     scope: str
@@ -55,9 +55,9 @@ class WholeScore(msgspec.Struct):
             self.failed = [*self.failed, f"{kind}: {about}"]
 
 
-def lines(memory: str) -> list[Line]:
+def lines(memory: str) -> list[HandbookLine]:
     """Return the entries of MEMORY.md."""
-    found: list[Line] = []
+    found: list[HandbookLine] = []
     scope = ""
     inside = False
     for line in memory.split("\n"):
@@ -67,7 +67,7 @@ def lines(memory: str) -> list[Line]:
         if line.startswith("#"):
             inside = line in _SECTIONS
         elif inside and line.startswith("- ") and not line.startswith("- Related skill: "):
-            found.append(Line(scope, line))
+            found.append(HandbookLine(scope, line))
     return found
 
 
@@ -96,7 +96,7 @@ def score(case: Case, home: Path, projects: list[str], dialogue: int) -> WholeSc
     return result
 
 
-def _expectation(result: WholeScore, wanted: Wanted, hits: list[Line], projects: list[str]) -> None:
+def _expectation(result: WholeScore, wanted: WantedLesson, hits: list[HandbookLine], projects: list[str]) -> None:
     about = f"{wanted.kind} {wanted.all} {wanted.any}"
     if wanted.superseded:
         result.note("superseded", about, is_met=not hits)
@@ -110,7 +110,7 @@ def _expectation(result: WholeScore, wanted: Wanted, hits: list[Line], projects:
         result.note("merged", about, is_met=len(hits) == 1 and hits[0].support > 1)
 
 
-def _matches(text: str, wanted: Wanted) -> bool:
+def _matches(text: str, wanted: WantedLesson) -> bool:
     lower = text.lower()
     return all(part.lower() in lower for part in wanted.all) and (
         not wanted.any or any(part.lower() in lower for part in wanted.any)

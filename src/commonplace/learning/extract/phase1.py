@@ -7,8 +7,8 @@ and once more out of what an extractor says; so are secrets. What does not have 
 failure, not a memory.
 
 What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
-account with nothing left. So does a server that fails again and again (`Breaker`); the sessions that it failed on count
-as failed.
+account with nothing left. So does a server that fails again and again (`CircuitBreaker`); the sessions that it failed
+on count as failed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
 from commonplace.learning import select
-from commonplace.learning.reading.session_view import Answered, Said, View, read
+from commonplace.learning.reading.session_view import ModelText, SessionView, UserText, read
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import lesson_text, output_shape
 from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Transaction
-from commonplace.state.extraction_jobs import Extraction
+from commonplace.state.extraction_jobs import ExtractionClaim
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 
@@ -48,16 +48,16 @@ class Extractor(Protocol):
 
     name: str
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         """Return what a session taught; empty texts if nothing."""
         ...
 
 
 @runtime_checkable
-class LastResort(Protocol):
+class LastTryExtractor(Protocol):
     """An extractor that does something else in the last of its tries."""
 
-    async def extract_last(self, view: View) -> Output:
+    async def extract_last(self, view: SessionView) -> Output:
         """Return what a session taught, knowing that there will be no other try."""
         ...
 
@@ -69,7 +69,7 @@ class FailedExtraction(msgspec.Struct):
     reason: str
 
 
-class Extracted(msgspec.Struct):
+class ExtractionResult(msgspec.Struct):
     """What phase 1 did."""
 
     extracted: int = 0
@@ -79,7 +79,7 @@ class Extracted(msgspec.Struct):
     """Why nothing more was read although something may be left."""
 
 
-class Breaker(msgspec.Struct):
+class CircuitBreaker(msgspec.Struct):
     """Stops a run that makes no progress."""
 
     why: str | None = None
@@ -88,11 +88,11 @@ class Breaker(msgspec.Struct):
     """How often in a row a server failed."""
 
     def succeeded(self) -> None:
-        """A session was read."""
+        """Note that a session was read."""
         self.failures = 0
 
     def failed(self, error: CommonplaceError) -> None:
-        """A session was not read."""
+        """Note that a session could not be read."""
         if isinstance(error, NOBODYS_FAULT):
             self.why = self.why or error.sentence()
         elif isinstance(error, ModelError):
@@ -101,15 +101,15 @@ class Breaker(msgspec.Struct):
                 self.why = self.why or f"The model failed {self.failures} times in a row: {error.sentence()}"
 
 
-class _Waits(msgspec.Struct, frozen=True):
+class _SessionDeferred(msgspec.Struct, frozen=True):
     """A session that is not read in this run, and loses nothing by it."""
 
 
-_Results = dict[str, Output | str | _Waits]
+_Results = dict[str, Output | str | _SessionDeferred]
 """What came of each session: what it taught, or why it could not be read."""
 
 
-class Phase(msgspec.Struct):
+class ExtractionPhase(msgspec.Struct):
     """What phase 1 works with."""
 
     settings: Settings
@@ -124,12 +124,12 @@ class Phase(msgspec.Struct):
     """Only sessions that went on after this are read, however old others may be."""
 
 
-async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
+async def run(phase: ExtractionPhase, progress: Progress | None = None) -> ExtractionResult:
     """Extract until nothing is eligible; a background start stops at its limit."""
-    done = Extracted()
+    done = ExtractionResult()
     limit = phase.settings.memory.max_rollouts_per_start if phase.background else phase.limit
     tried: set[str] = set()
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     while (limit is None or limit > 0) and breaker.why is None:
         batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
         if not batch:
@@ -144,15 +144,15 @@ async def run(phase: Phase, progress: Progress | None = None) -> Extracted:
     return done
 
 
-async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
+async def _claim(phase: ExtractionPhase, count: int, tried: set[str]) -> list[ExtractionClaim]:
     """Claim some sessions; one that failed in this run is left for the next."""
     now = _now(phase)
-    terms = select.terms(
+    terms = select.claim_terms(
         phase.settings, background=phase.background, max_claims=count, current=phase.current, since_s=phase.since_s
     )
-    is_wanted = select.wanted(phase.settings)
+    is_wanted = select.thread_filter(phase.settings)
 
-    def body(tx: Transaction) -> list[Extraction]:
+    def body(tx: Transaction) -> list[ExtractionClaim]:
         return extraction_jobs.claim_next(
             tx,
             terms,
@@ -165,18 +165,20 @@ async def _claim(phase: Phase, count: int, tried: set[str]) -> list[Extraction]:
     return await phase.database.write(body)
 
 
-async def _work(phase: Phase, batch: list[Extraction], done: Extracted, breaker: Breaker) -> None:
+async def _work(
+    phase: ExtractionPhase, batch: list[ExtractionClaim], done: ExtractionResult, breaker: CircuitBreaker
+) -> None:
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
     results: _Results = {}
     claims = [each.claim for each in batch]
     limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
-    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)
+    forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)
     try:
         async with anyio.create_task_group() as heart:
             heart.start_soon(_beat, phase, claims, results)
             async with anyio.create_task_group() as group:
                 for each in batch:
-                    group.start_soon(_one, phase, each, forgotten, results, limiter, breaker)
+                    group.start_soon(_extract_claimed, phase, each, forgotten, results, limiter, breaker)
             heart.cancel_scope.cancel()
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -185,27 +187,27 @@ async def _work(phase: Phase, batch: list[Extraction], done: Extracted, breaker:
     await _store(phase, batch, results, done)
 
 
-async def _one(
-    phase: Phase,
-    each: Extraction,
+async def _extract_claimed(
+    phase: ExtractionPhase,
+    each: ExtractionClaim,
     forgotten: Forgotten,
     results: _Results,
     limiter: anyio.CapacityLimiter,
-    breaker: Breaker,
+    breaker: CircuitBreaker,
 ) -> None:
     key = each.claim.job_key
     async with limiter:
         if breaker.why is not None:
-            results[key] = _Waits()
+            results[key] = _SessionDeferred()
             return
         try:
             is_last = each.claim.tries_left <= 1
-            found = await one(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
+            found = await extract_session(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
             results[key] = output_shape.problem(found) or found
             breaker.succeeded()
         except NOBODYS_FAULT as error:
             breaker.failed(error)
-            results[key] = _Waits()
+            results[key] = _SessionDeferred()
         except CommonplaceError as error:
             breaker.failed(error)
             results[key] = error.sentence()
@@ -215,36 +217,38 @@ async def _one(
             results[key] = f"The extractor failed: {type(error).__name__}: {error}."
 
 
-async def one(extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False) -> Output:
+async def extract_session(
+    extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False
+) -> Output:
     """Return what a session taught, without secrets and without what a person asked to forget."""
     view = await anyio.to_thread.run_sync(_read, path, forgotten)
     view.project = project
-    last = extractor.extract_last if is_last and isinstance(extractor, LastResort) else None
+    last = extractor.extract_last if is_last and isinstance(extractor, LastTryExtractor) else None
     return removal.output(lesson_text.redacted(await (last or extractor.extract)(view)), forgotten)
 
 
-def _read(path: Path, forgotten: Forgotten) -> View:
+def _read(path: Path, forgotten: Forgotten) -> SessionView:
     view = read(path)
     _mask(view, forgotten)
     return view
 
 
-def _mask(view: View, forgotten: Forgotten) -> None:
+def _mask(view: SessionView, forgotten: Forgotten) -> None:
     """Take forgotten sentences out of a session before an extractor reads it."""
     if not forgotten:
         return
     for turn in view.turns:
         for event in turn.events:
-            if isinstance(event, Said | Answered):
-                event.text = forgotten.without(event.text)
-        words = [event for event in turn.events if isinstance(event, Said | Answered)]
+            if isinstance(event, UserText | ModelText):
+                event.text = forgotten.without_forgotten(event.text)
+        words = [event for event in turn.events if isinstance(event, UserText | ModelText)]
         is_only_talk = len(words) == len(turn.events)
-        if is_only_talk and not any(isinstance(event, Said) and event.text for event in words):
+        if is_only_talk and not any(isinstance(event, UserText) and event.text for event in words):
             turn.events = []  # an answer to nothing would be taken for the beginning of something
-        turn.events = [event for event in turn.events if not isinstance(event, Said | Answered) or event.text]
+        turn.events = [event for event in turn.events if not isinstance(event, UserText | ModelText) or event.text]
 
 
-async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:
+async def _beat(phase: ExtractionPhase, claims: list[Claim], results: _Results) -> None:
     """Keep the claims that are still worked on."""
     lease = phase.settings.memory.extract_lease_seconds
     while True:
@@ -259,17 +263,19 @@ async def _beat(phase: Phase, claims: list[Claim], results: _Results) -> None:
         await phase.database.write(body)
 
 
-async def _store(phase: Phase, batch: list[Extraction], results: _Results, done: Extracted) -> None:
-    now, root = _now(phase), select.terms(phase.settings, background=False, max_claims=0).home
-    forgotten = await anyio.to_thread.run_sync(Forgotten.of, phase.settings.home)  # it may have grown meanwhile
+async def _store(
+    phase: ExtractionPhase, batch: list[ExtractionClaim], results: _Results, done: ExtractionResult
+) -> None:
+    now, root = _now(phase), select.claim_terms(phase.settings, background=False, max_claims=0).home
+    forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)  # it may have grown meanwhile
     for key, found in results.items():
         results[key] = removal.output(found, forgotten) if isinstance(found, Output) else found
 
-    def body(tx: Transaction) -> Extracted:
-        stored = Extracted()
+    def body(tx: Transaction) -> ExtractionResult:
+        stored = ExtractionResult()
         for each in batch:
             found, claim = results[each.claim.job_key], each.claim
-            if isinstance(found, _Waits):
+            if isinstance(found, _SessionDeferred):
                 jobs.release(tx, [claim])
             elif isinstance(found, str):
                 if jobs.fail(tx, claim, found, now=now):
@@ -286,5 +292,5 @@ async def _store(phase: Phase, batch: list[Extraction], results: _Results, done:
     done.failed = [*done.failed, *stored.failed]
 
 
-def _now(phase: Phase) -> int:
+def _now(phase: ExtractionPhase) -> int:
     return int(phase.settings.now().timestamp())

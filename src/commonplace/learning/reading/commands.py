@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-import shlex
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from commonplace.learning.reading import tables
+from commonplace.protocol import shell
 
-_SPLIT: Final = re.compile(r"&&|\|\||;|\n")
 _SPACE: Final = re.compile(r"\s+")
 _ASSIGN: Final = re.compile(r"[A-Za-z_]\w*=\S*")
 _WAIT: Final = re.compile(r"^(?:sleep \S+\s*(?:;|&&)\s*)+")
 _SHOWN: Final = re.compile(r"(?:(?<!\s)\s+)?(?:(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|2>&1$)")
 _LOOKING: Final = tables.words("looking")
 _LOOKS: Final = tables.pattern("looking_commands")
-_WRAPPERS: Final = frozenset({"sudo", "time", "env", "nohup", "exec", "command", "nice", "xargs", "timeout"})
 _RUNNERS: Final = frozenset(
     {"python", "python3", "uv", "poetry", "pdm", "npx", "bunx", "pipx", "hatch", "rye", "bundle"}
 )
@@ -57,11 +56,11 @@ def parse(line: str) -> Command:
     """Take a command line apart."""
     bare = _SHOWN.sub("", _WAIT.sub("", _tidy(line)))
     program, looks = "", True
-    for part in _SPLIT.split(bare):
-        found = _program(part)
+    for part in _parts(bare):
+        found = _program(part.words)
         if not found:
             continue
-        if found.split()[0] not in _LOOKING and not _LOOKS.search(_stripped(part)):
+        if found.split()[0] not in _LOOKING and not _LOOKS.search(part.text):
             program, looks = found, False
             break
         program = program or found
@@ -109,25 +108,27 @@ def _tidy(line: str) -> str:
     return _SPACE.sub(lambda found: "\n" if "\n" in found[0] else " ", line.strip())
 
 
-def _stripped(part: str) -> str:
-    """Return a part of a line without assignments and wrappers before its program."""
-    words = part.split()
-    while words and (_ASSIGN.fullmatch(words[0]) or words[0] in _WRAPPERS):
-        words = words[2:] if words[0] == "timeout" else words[1:]
-    return " ".join(words)
+class _Part(msgspec.Struct, frozen=True):
+    """A pipeline of a line, without assignments and wrappers before its program."""
+
+    text: str
+    words: list[str]
+    """The words of the first command, at least one."""
 
 
-def _program(part: str) -> str:
-    try:
-        words = shlex.split(part, comments=False)
-    except ValueError:
-        words = part.split()
-    while words and (_ASSIGN.fullmatch(words[0]) or words[0] in _WRAPPERS):
-        words = words[2:] if words[0] == "timeout" else words[1:]
-    if not words:
-        return ""
+def _parts(line: str) -> Iterator[_Part]:
+    for first, *rest in shell.pipelines(line):
+        before = shell.prefix_length(first.texts)
+        if before < len(first.words) and first.words[before].text.strip():
+            end = rest[-1].end if rest else first.end
+            yield _Part(" ".join(line[first.words[before].start : end].split()), first.texts[before:])
+
+
+def _program(words: list[str]) -> str:
     name = words[0].rsplit("/", 1)[-1]
     if name in _RUNNERS and len(words) > 1:
+        if words[1] == "-c":  # what follows is code
+            return f"{name} -c"
         rest = [word for word in words[1:] if not word.startswith("-")]
         if "-m" in words and words.index("-m") + 1 < len(words):
             return f"{name} -m {words[words.index('-m') + 1]}"
@@ -146,14 +147,13 @@ def is_looking(command: Command) -> bool:
 @lru_cache(maxsize=2048)
 def is_verifying(line: str) -> bool:
     """Say whether a command checks a project (tests, types, style) and tells by its end how that went."""
-    return not _HIDES.search(line) and any(_checks(part) for part in _SPLIT.split(_SHOWN.sub("", _tidy(line))))
+    return not _HIDES.search(line) and any(map(_checks, _parts(_SHOWN.sub("", _tidy(line)))))
 
 
-def _checks(part: str) -> bool:
+def _checks(part: _Part) -> bool:
     """Say whether one command of a line is a check: known by its name, or called so by the project."""
-    bare = _stripped(part)
-    words = bare.split()
-    if not words or words[0].rsplit("/", 1)[-1] in _LOOKING or _LOOKS.search(bare) or _INSTALLS.search(bare):
+    bare, words = part.text, part.text.split()
+    if words[0].rsplit("/", 1)[-1] in _LOOKING or _LOOKS.search(bare) or _INSTALLS.search(bare):
         return False
     if _VERIFY.search(bare):
         return True
@@ -180,7 +180,7 @@ def takes_back(line: str) -> bool:
 
 def completeness(line: str) -> tuple[int, int]:
     """Return how much of a project a check checks: how many checks it has, and how little it is narrowed."""
-    checks = sum(_checks(part) for part in _SPLIT.split(line))
+    checks = sum(map(_checks, _parts(line)))
     return checks, -len(_NARROWS.findall(line))
 
 

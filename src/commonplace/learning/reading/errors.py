@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import Evidence, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, quote
 from commonplace.learning.reading import tables
-from commonplace.learning.reading.session_view import Called
+from commonplace.learning.reading.session_view import ToolUse
 from commonplace.memory.injection import is_injection
 
 _ERROR: Final = tables.pattern("error")
@@ -34,39 +34,39 @@ def lines(output: str, count: int = 2) -> str:
     return " | ".join(quote(line, 160) for line in dict.fromkeys(better[-count:]))
 
 
-def told(output: str, count: int = 2) -> str:
+def error_summary(output: str, count: int = 2) -> str:
     """Return the lines that tell what went wrong, or else the last one."""
     last = output.strip().rpartition("\n")[2].strip()
     fit = len(last) < _MAX_LINE and not is_injection(last)
     return lines(output, count) or (quote(last, 160) if fit else "")
 
 
-def worked(call: Called) -> bool:
+def worked(call: ToolUse) -> bool:
     """Say whether a command worked: by its exit status, unless a pipe hid that and the output tells an error."""
     return bool(call.ok) and not (_PIPED.search(call.command) and _HIDDEN.search(call.output))
 
 
-def checked_nothing(call: Called) -> bool:
+def checked_nothing(call: ToolUse) -> bool:
     """Say whether a check ended well because it found nothing to check."""
     return bool(_NOTHING.search(call.output[:2000]))
 
 
-def is_verdict(call: Called) -> bool:
+def is_verdict(call: ToolUse) -> bool:
     """Say whether a failure is a test's verdict on the code, and not on how it was run."""
     return bool(_VERDICT.search(call.output)) and not is_not_the_code(call)
 
 
-def is_in_code(call: Called) -> bool:
+def is_in_code(call: ToolUse) -> bool:
     """Say whether an error names a place in the code: what changes there puts it right, not how it is run."""
     return bool(_IN_CODE.search(call.output))
 
 
-def is_not_the_code(call: Called) -> bool:
+def is_not_the_code(call: ToolUse) -> bool:
     """Say whether a failure is of what is installed, started, configured or allowed."""
     return bool(_NOT_THE_CODE.search(call.output))
 
 
-def is_nothing(call: Called) -> bool:
+def is_nothing(call: ToolUse) -> bool:
     """Say whether a failure says nothing: a vain search, a stopped run, a lock of others, a folder spelt wrong."""
     if call.code == _STOPPED or call.command.startswith(_SEARCHES):
         return True
@@ -75,11 +75,11 @@ def is_nothing(call: Called) -> bool:
     return call.code == 1 and (not call.output.strip() or "nothing to commit" in call.output)
 
 
-def is_passing(call: Called) -> bool:
+def is_passing(call: ToolUse) -> bool:
     """Say whether a failure comes and goes by itself: a network, a registry, a runner."""
     return bool(_PASSING.search(call.output))
 
 
-def evidence(failed: Called, line: str) -> Evidence:
+def evidence(failed: ToolUse, line: str) -> FindingEvidence:
     """Return a failed command as evidence."""
-    return Evidence(failed.at, f"{quote(failed.command, 200)} -> {line or 'failed'}", "verified by exit status")
+    return FindingEvidence(failed.at, f"{quote(failed.command, 200)} -> {line or 'failed'}", "verified by exit status")

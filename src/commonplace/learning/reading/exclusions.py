@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from commonplace.learning.reading import sentences, tables
-from commonplace.learning.reading.cues import Heard
+from commonplace.learning.reading.cues import SentenceCues
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.memory.injection import is_injection
 from commonplace.redact import MARK
@@ -44,17 +44,17 @@ def is_meant_to_last(sentence: Sentence) -> bool:
     return not heard.says("unreal") or insists(heard)
 
 
-def is_state(heard: Heard) -> bool:
+def is_state(heard: SentenceCues) -> bool:
     """Say whether always and never only tell what a thing does."""
     return bool(_STATE.search(heard.lower))
 
 
-def insists(heard: Heard) -> bool:
+def insists(heard: SentenceCues) -> bool:
     """Say whether a question is none (why do you keep doing this?), or a condition only says when a wish applies."""
     return bool(_INSISTS.search(heard.lower))
 
 
-def is_dictated(heard: Heard) -> bool:
+def is_dictated(heard: SentenceCues) -> bool:
     """Say whether a sentence asks for something to be written, and then says what."""
     return heard.says("request") and bool(_DICTATED.match(heard.bare)) and not heard.any("lasting", "mine")
 
@@ -65,11 +65,11 @@ def is_text_work(message: str) -> bool:
     return any(_asks_for_text(each.heard) for each in sentences.of_text(message)[:3])
 
 
-def _asks_for_text(heard: Heard) -> bool:
+def _asks_for_text(heard: SentenceCues) -> bool:
     """Say whether a sentence asks for it: the words must open a clause, where a language puts its verbs first."""
     if not heard.says("text_work"):
         return False
     if heard.languages[0] in ("de", "zh"):
         return True
     clauses = re.split(r"[,;:.] ", heard.lower)
-    return any(Heard(_POLITELY.sub("", clause), heard.languages).opens("text_work") for clause in clauses)
+    return any(SentenceCues(_POLITELY.sub("", clause), heard.languages).opens("text_work") for clause in clauses)

@@ -1,7 +1,7 @@
-"""How each task ended: by what happened, not by what the model claims (the triage table, spec §5.1).
+"""The outcome of each task, judged by what happened and not by what the model claims.
 
-What the person said about it comes first, then how the last telling command ended after the last change. A task that
-they moved on from without an open error is a success; one that nobody confirmed and nothing verified is uncertain.
+What the person said about the task counts first, then the exit of the last check or build after the last change. A task
+that the person left without an open error is a success; one that nobody confirmed and nothing verified is uncertain.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from typing import Final, Literal
 
 from commonplace.learning.extract.rules import judge as judging
-from commonplace.learning.extract.rules.findings import Outcome, Task, quote
+from commonplace.learning.extract.rules.findings import Outcome, SessionTask, quote
 from commonplace.learning.reading import commands, errors, patches, sentences, tables
 from commonplace.learning.reading.sentences import Sentence
-from commonplace.learning.reading.session_view import Answered, Called, Said, Stopped
+from commonplace.learning.reading.session_view import Interruption, ModelText, ToolUse, UserText
 from commonplace.learning.reading.tasks import words_of
 
 Verdict = Literal["", "praise", "rejection", "mixed", "redone"]
@@ -24,14 +24,14 @@ _PASSED: Final = re.compile(r"\b[1-9]\d* passed\b")
 _REDONE: Final[dict[Verdict, Verdict]] = {"rejection": "redone"}
 
 
-def judge(tasks: list[Task]) -> None:
+def judge(tasks: list[SessionTask]) -> None:
     """Set the outcome of every task."""
     for place, task in enumerate(tasks):
         following = tasks[place + 1] if place + 1 < len(tasks) else None
         task.outcome, task.why = _outcome(task, following)
 
 
-def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
+def _outcome(task: SessionTask, following: SessionTask | None) -> tuple[Outcome, str]:
     verdict = _verdict(task, following)
     last = _last_telling(task)
     open_part = verdict != "rejection" and _is_half_done(task, following)
@@ -45,7 +45,7 @@ def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
         return "partial", "the user took a part of it"
     if last is not None and not errors.worked(last):
         return _with_error(task, last, following)
-    if isinstance(task.events[-1] if task.events else None, Stopped):
+    if isinstance(task.events[-1] if task.events else None, Interruption):
         return "partial", "the user stopped it"
     if following is not None:
         return "success", "the user moved on"
@@ -59,21 +59,21 @@ def _outcome(task: Task, following: Task | None) -> tuple[Outcome, str]:
     return "uncertain", "nobody confirmed it and nothing verified it"
 
 
-def _is_half_done(task: Task, following: Task | None) -> bool:
+def _is_half_done(task: SessionTask, following: SessionTask | None) -> bool:
     """Say whether the person's last words about a task leave a part of it open."""
-    said = [event for event in task.events if isinstance(event, Said)]
+    said = [event for event in task.events if isinstance(event, UserText)]
     last = said[-1].text if len(said) > 1 else ""
     opening = following.request if following is not None else ""
     return bool(_HALF_DONE.search(last.lower()) or _HALF_DONE.search(opening.lower()))
 
 
-def _passed_something(task: Task) -> bool:
+def _passed_something(task: SessionTask) -> bool:
     return any(call.ok and commands.is_telling(call.command) for call in task.calls()) or any(
         _PASSED.search(call.output) for call in task.calls() if commands.is_verifying(call.command)
     )
 
 
-def _with_error(task: Task, last: Called, following: Task | None) -> tuple[Outcome, str]:
+def _with_error(task: SessionTask, last: ToolUse, following: SessionTask | None) -> tuple[Outcome, str]:
     """Judge a task whose last telling command failed."""
     why = f"`{quote(commands.shown(last.command) or last.name, 120)}` failed"
     if commands.is_telling(last.command):
@@ -81,9 +81,9 @@ def _with_error(task: Task, last: Called, following: Task | None) -> tuple[Outco
     return ("partial", "the user moved on with an error open") if following is not None else ("fail", why)
 
 
-def _last_telling(task: Task) -> Called | None:
+def _last_telling(task: SessionTask) -> ToolUse | None:
     """Return the last command that tells how things stand: after the last change, and rather a check than others."""
-    found: Called | None = None
+    found: ToolUse | None = None
     for call in task.calls():
         if patches.is_edit(call):
             found = None if call.ok else found
@@ -95,26 +95,26 @@ def _last_telling(task: Task) -> Called | None:
     return found
 
 
-def _is_slip(call: Called) -> bool:
+def _is_slip(call: ToolUse) -> bool:
     """Say whether a failure tells nothing about the work: a word spelt wrong, a lock, a network that was away."""
     if errors.worked(call):
         return False
     return call.code == _NOT_FOUND or errors.is_nothing(call) or errors.is_passing(call)
 
 
-def _is_the_point(task: Task, call: Called) -> bool:
+def _is_the_point(task: SessionTask, call: ToolUse) -> bool:
     """Say whether a command is what was asked for: its words stand in the request."""
     return bool(words_of(call.command) & words_of(task.request))
 
 
-def _is_taken(task: Task) -> bool:
+def _is_taken(task: SessionTask) -> bool:
     """Say whether the person's last words came after the work, and ask for nothing and complain about nothing."""
     done = False
-    last: Said | None = None
+    last: UserText | None = None
     for event in task.events:
-        if isinstance(event, Called) and (patches.is_edit(event) or _redoes(event)):
+        if isinstance(event, ToolUse) and (patches.is_edit(event) or _redoes(event)):
             done, last = True, None
-        elif isinstance(event, Said) and done:
+        elif isinstance(event, UserText) and done:
             last = event
     if last is None:
         return False
@@ -126,26 +126,26 @@ def _is_taken(task: Task) -> bool:
     ].heard.says("transient")
 
 
-def _verdict(task: Task, following: Task | None) -> Verdict:
+def _verdict(task: SessionTask, following: SessionTask | None) -> Verdict:
     """Return what the person said last about a task: inside it, or in the first words of the next."""
     done = False
     verdict: Verdict = ""
     asked = False
     taken_back = False
     for event in task.events:
-        if isinstance(event, Called | Answered):
+        if isinstance(event, ToolUse | ModelText):
             done = True
-            if isinstance(event, Called) and _redoes(event) and not (taken_back and not patches.is_edit(event)):
+            if isinstance(event, ToolUse) and _redoes(event) and not (taken_back and not patches.is_edit(event)):
                 verdict = _REDONE.get(verdict, verdict)
-            taken_back = taken_back or (isinstance(event, Called) and commands.takes_back(event.command))
-        elif isinstance(event, Said) and event.voice in ("user", "reply"):
+            taken_back = taken_back or (isinstance(event, ToolUse) and commands.takes_back(event.command))
+        elif isinstance(event, UserText) and event.voice in ("user", "reply"):
             if asked and done:
                 found = _feedback(event.text) or verdict
                 verdict = verdict if taken_back and _is_over(verdict, found) else found
                 taken_back = False if found == "rejection" else taken_back
             asked = True
     if following is not None:
-        opening = next((event for event in following.events if isinstance(event, Said)), None)
+        opening = next((event for event in following.events if isinstance(event, UserText)), None)
         if opening is not None:
             verdict = _feedback(opening.text, first_only=True) or verdict
     return verdict
@@ -156,7 +156,7 @@ def _is_over(verdict: Verdict, found: Verdict) -> bool:
     return verdict == "rejection" and found in ("praise", "mixed")
 
 
-def _redoes(call: Called) -> bool:
+def _redoes(call: ToolUse) -> bool:
     """Say whether a call does something about what was rejected, other than taking it back."""
     if call.is_memory or call.refused:
         return False
@@ -182,5 +182,5 @@ def _feedback(text: str, *, first_only: bool = False) -> Verdict:
 
 
 def _is_dead_end(own: tuple[Sentence, ...], number: int) -> bool:
-    told = judging.told(own, number)
+    told = judging.judge_sentence(own, number)
     return told is not None and told.kind == "failure"

@@ -9,33 +9,33 @@ import msgspec
 
 from commonplace.learning.extract.rules.findings import quote
 from commonplace.learning.reading import tables
-from commonplace.learning.reading.session_view import Called
+from commonplace.learning.reading.session_view import ToolUse
 
 _FILE: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)
 _EDITS: Final = tables.words("edit_tools")
 _CONFIGURATION: Final = tables.pattern("configuration", "(?:^|/)", "$", re.NOFLAG)
 
 
-class _Edit(msgspec.Struct):
+class _EditInput(msgspec.Struct):
     file_path: str = ""
     patch: str = ""
     new_string: str = ""
     content: str = ""
 
 
-def is_edit(call: Called) -> bool:
+def is_edit(call: ToolUse) -> bool:
     """Say whether a call changed files."""
     return call.name.lower().rpartition("__")[2] in _EDITS or "*** Begin Patch" in call.command
 
 
-def files(call: Called) -> list[str]:
+def files(call: ToolUse) -> list[str]:
     """Return the files that a call changed."""
     edit = _edit(call)
     named = [one or two for one, two in _FILE.findall(edit.patch)]
     return [name.strip() for name in named] or ([edit.file_path] if edit.file_path else [])
 
 
-def added(call: Called) -> list[str]:
+def added_lines(call: ToolUse) -> list[str]:
     """Return the lines that a call put in."""
     edit = _edit(call)
     if edit.patch:
@@ -47,27 +47,27 @@ def added(call: Called) -> list[str]:
     return [line.strip() for line in (edit.new_string or edit.content).split("\n") if line.strip()]
 
 
-def is_configuration(call: Called) -> bool:
+def is_configuration(call: ToolUse) -> bool:
     """Say whether a call changed how a project is built or run, not what it does."""
     return any(_CONFIGURATION.search(name) for name in files(call))
 
 
-def names(call: Called) -> tuple[str, ...]:
+def names(call: ToolUse) -> tuple[str, ...]:
     """Return the first few files that a call changed."""
     return tuple(quote(name, 60) for name in files(call)[:3])
 
 
-def told(call: Called) -> str:
+def describe_change(call: ToolUse) -> str:
     """Return a change in a few words."""
     changed = ", ".join(f"`{name}`" for name in names(call)) or "a file"
-    lines = "; ".join(quote(line, 100) for line in added(call)[:3])
+    lines = "; ".join(quote(line, 100) for line in added_lines(call)[:3])
     return f"{changed} ({lines})" if lines else changed
 
 
-def _edit(call: Called) -> _Edit:
+def _edit(call: ToolUse) -> _EditInput:
     if "*** Begin Patch" in call.arguments and not call.arguments.lstrip().startswith("{"):
-        return _Edit(patch=call.arguments)
+        return _EditInput(patch=call.arguments)
     try:
-        return msgspec.json.decode(call.arguments, type=_Edit)
+        return msgspec.json.decode(call.arguments, type=_EditInput)
     except (msgspec.DecodeError, RecursionError):
-        return _Edit(patch=call.arguments)
+        return _EditInput(patch=call.arguments)

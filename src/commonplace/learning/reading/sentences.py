@@ -16,7 +16,7 @@ import msgspec
 
 from commonplace.learning.reading import cues as languages
 from commonplace.learning.reading import tables
-from commonplace.learning.reading.cues import Heard
+from commonplace.learning.reading.cues import SentenceCues
 from commonplace.memory.sentence_split import split
 
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
@@ -48,7 +48,7 @@ class Sentence(msgspec.Struct, frozen=True):
     """One thought of a person."""
 
     text: str
-    heard: Heard
+    heard: SentenceCues
     first: bool
     """It opens its message."""
     is_question: bool
@@ -64,12 +64,12 @@ def of_text(text: str) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     listing = False
     lines = own_lines(text)
-    around = languages.likely("\n".join(lines))
+    around = languages.likely_languages("\n".join(lines))
     for line in lines:
         bullet = _BULLET.match(line) if len(lines) > 1 else None
         listing = listing and bullet is not None
         for part in split(line[bullet.end() :] if bullet else line):
-            heard = Heard(part, _languages(part, around))
+            heard = SentenceCues(part, _languages(part, around))
             is_question = part.rstrip("\"')] ").endswith(("?", "？"))
             found.append(Sentence(part, heard, not found, is_question, listing))
         listing = listing or bool(_RULES.search(line))
@@ -80,7 +80,7 @@ def of_text(text: str) -> tuple[Sentence, ...]:
 
 def _languages(part: str, around: tuple[str, ...]) -> tuple[str, ...]:
     """Return the languages to hear a sentence in: its own and those around it; all, if little tells."""
-    own = languages.likely(part) or around
+    own = languages.likely_languages(part) or around
     if own == ("zh",):
         return own
     few = len(part.split()) <= _FEW_WORDS

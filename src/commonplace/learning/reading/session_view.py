@@ -30,7 +30,7 @@ _KEPT_OUTPUT: Final = 4_000
 Voice = Literal["user", "reply", "command", "shell"]
 
 
-class Span(msgspec.Struct, frozen=True):
+class EventSpan(msgspec.Struct, frozen=True):
     """Where an event stands."""
 
     turn: int
@@ -39,25 +39,25 @@ class Span(msgspec.Struct, frozen=True):
     time: str | None = None
 
 
-class Said(msgspec.Struct):
+class UserText(msgspec.Struct):
     """Something the person said: typed, answered to a tool, given to a command, or run in their own shell."""
 
-    at: Span
+    at: EventSpan
     text: str
     voice: Voice = "user"
 
 
-class Answered(msgspec.Struct):
+class ModelText(msgspec.Struct):
     """Something the model said."""
 
-    at: Span
+    at: EventSpan
     text: str
 
 
-class Called(msgspec.Struct):
+class ToolUse(msgspec.Struct):
     """A tool call and what became of it."""
 
-    at: Span
+    at: EventSpan
     name: str
     arguments: str
     command: str = ""
@@ -67,37 +67,37 @@ class Called(msgspec.Struct):
     """None while no output is known."""
     code: int | None = None
     output: str = ""
-    output_at: Span | None = None
+    output_at: EventSpan | None = None
     is_memory: bool = False
     """It was answered out of a memory."""
     refused: bool = False
     """The person did not let it run."""
 
 
-class Stopped(msgspec.Struct):
+class Interruption(msgspec.Struct):
     """The person stopped the turn."""
 
-    at: Span
+    at: EventSpan
 
 
-class Compacted(msgspec.Struct):
+class HistoryCut(msgspec.Struct):
     """The history was cut here."""
 
-    at: Span
+    at: EventSpan
 
 
-Event = Said | Answered | Called | Stopped | Compacted
+ViewEvent = UserText | ModelText | ToolUse | Interruption | HistoryCut
 
 
 class Turn(msgspec.Struct):
     """From one prompt to the next."""
 
     number: int
-    events: list[Event] = []
+    events: list[ViewEvent] = []
     taken_back: bool = False
 
 
-class View(msgspec.Struct):
+class SessionView(msgspec.Struct):
     """One session."""
 
     thread_id: str
@@ -110,18 +110,18 @@ class View(msgspec.Struct):
     updated: str
     turns: list[Turn] = []
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[ViewEvent]:
         """Return everything that happened and was not taken back, in order."""
         return [event for turn in self.turns if not turn.taken_back for event in turn.events]
 
     def dialogue_bytes(self) -> int:
         """Return how much was said, run and printed, as far as it is in the view."""
-        ran = [event for event in self.events() if isinstance(event, Called)]
+        ran = [event for event in self.events() if isinstance(event, ToolUse)]
         return self.spoken_bytes() + sum(_size(each.command or each.arguments) + _size(each.output) for each in ran)
 
     def spoken_bytes(self) -> int:
         """Return how much the person and the model said to each other."""
-        return sum(_size(event.text) for event in self.events() if isinstance(event, Said | Answered))
+        return sum(_size(event.text) for event in self.events() if isinstance(event, UserText | ModelText))
 
 
 def _size(text: str) -> int:
@@ -132,7 +132,7 @@ _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want t
 _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")
 
 
-def read(path: Path) -> View:
+def read(path: Path) -> SessionView:
     """Read a session (raises NotASession, LedgerError)."""
     return _SessionFold(chain.open_ledger(path)).view_of_ledger()
 
@@ -142,7 +142,7 @@ class _SessionFold(LedgerFold):
         super().__init__()
         meta = ledger.meta
         self.ledger = ledger
-        self.view = View(
+        self.view = SessionView(
             meta.id,
             str(ledger.path),
             rollout.source_name(meta.source),
@@ -155,10 +155,10 @@ class _SessionFold(LedgerFold):
         self.inherited = _inherited_turns(ledger)
         self.current = Turn(self.inherited)
         self.view.turns.append(self.current)
-        self.calls: dict[str, Called] = {}
+        self.calls: dict[str, ToolUse] = {}
         self.count = 0
 
-    def view_of_ledger(self) -> View:
+    def view_of_ledger(self) -> SessionView:
         for record in reader.forward(self.ledger.path):
             if isinstance(record, Line) and self.count < MAX_EVENTS:
                 self.view.updated = record.timestamp or self.view.updated
@@ -167,7 +167,7 @@ class _SessionFold(LedgerFold):
         return self.view
 
     def compacted(self, line: Line) -> None:
-        self._add(Compacted(self._at(line)))
+        self._add(HistoryCut(self._at(line)))
 
     def turn_ended(self, line: Line, *, aborted: bool) -> None:
         if aborted:
@@ -191,7 +191,7 @@ class _SessionFold(LedgerFold):
             case items.Message(role="user"):
                 self._user(view, line)
             case items.Message(role="assistant"):
-                self._add(Answered(self._at(line), _cut(view.text(), _MAX_ANSWER)))
+                self._add(ModelText(self._at(line), _cut(view.text(), _MAX_ANSWER)))
             case items.FunctionCall():
                 self._call(line, view.name, view.arguments, view.call_id, view.namespace)
             case items.CustomToolCall():
@@ -210,27 +210,27 @@ class _SessionFold(LedgerFold):
         noted = message.internal_chat_message_metadata_passthrough
         kinds = (noted.content_item_kinds if noted else None) or []
         if words := fragments.own_words(message):
-            self._add(Said(at, _cut(words, _MAX_WORDS)))
+            self._add(UserText(at, _cut(words, _MAX_WORDS)))
         for kind, part in zip(kinds, message.content, strict=False):
             text = part.text or ""
             if kind == "imported.reply":
-                self._add(Said(at, _cut(text, _MAX_WORDS), "reply"))
+                self._add(UserText(at, _cut(text, _MAX_WORDS), "reply"))
             elif kind == "imported.slash_command" and (given := fragments.inside(text, "command-args")):
-                self._add(Said(at, _cut(given, _MAX_WORDS), "command"))
+                self._add(UserText(at, _cut(given, _MAX_WORDS), "command"))
             elif kind == "imported.user_memory" and (given := fragments.inside(text, "user-memory-input")):
-                self._add(Said(at, _cut(given, _MAX_WORDS), "user"))
+                self._add(UserText(at, _cut(given, _MAX_WORDS), "user"))
             elif kind == "imported.user_shell" and (given := fragments.inside(text, "bash-input")):
-                self._add(Said(at, _cut(given, _MAX_WORDS), "shell"))
+                self._add(UserText(at, _cut(given, _MAX_WORDS), "shell"))
             elif kind == "imported.interrupt":
                 self._stopped(line)
 
     def _stopped(self, line: Line) -> None:
-        if not self.current.events or not isinstance(self.current.events[-1], Stopped):
-            self._add(Stopped(self._at(line)))
+        if not self.current.events or not isinstance(self.current.events[-1], Interruption):
+            self._add(Interruption(self._at(line)))
 
     def _call(self, line: Line, name: str, arguments: str, call_id: str, namespace: str | None) -> None:
         command, folder = commands.of_call(name, arguments)
-        called = Called(self._at(line), name, _cut(arguments, _MAX_ANSWER), _cut(command, _MAX_ANSWER), folder)
+        called = ToolUse(self._at(line), name, _cut(arguments, _MAX_ANSWER), _cut(command, _MAX_ANSWER), folder)
         called.is_memory = memory_traces.is_memory_tool(name, namespace) or memory_traces.reads_memory(arguments)
         self.calls[call_id] = called
         self._add(called)
@@ -249,12 +249,12 @@ class _SessionFold(LedgerFold):
         called.is_memory = called.is_memory or (origin is not None and origin.memory)
         called.refused = text.startswith(_REFUSALS) or text.strip().lower().startswith(_REFUSED)
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: ViewEvent) -> None:
         self.current.events.append(event)
         self.count += 1
 
-    def _at(self, line: Line) -> Span:
-        return Span(self.current.number, line.offset, line.offset + line.size, line.timestamp)
+    def _at(self, line: Line) -> EventSpan:
+        return EventSpan(self.current.number, line.offset, line.offset + line.size, line.timestamp)
 
 
 def _inherited_turns(ledger: chain.Ledger) -> int:
@@ -265,13 +265,13 @@ def _inherited_turns(ledger: chain.Ledger) -> int:
     return fold.turn
 
 
-class _Action(msgspec.Struct):
+class _ShellAction(msgspec.Struct):
     command: list[str] = []
 
 
 def _action(call: items.LocalShellCall) -> str:
     try:
-        return msgspec.json.encode(msgspec.json.decode(call.action, type=_Action)).decode() if call.action else ""
+        return msgspec.json.encode(msgspec.json.decode(call.action, type=_ShellAction)).decode() if call.action else ""
     except msgspec.DecodeError:
         return ""
 
@@ -286,7 +286,7 @@ def _ends(text: str) -> str:
     return f"{text[:_KEPT_OUTPUT]}\n…\n{text[-_KEPT_OUTPUT:]}"
 
 
-def _take_out(view: View) -> None:
+def _take_out(view: SessionView) -> None:
     """Take secrets out of every text of a view: all in one go, which costs far less than one by one."""
     places = [
         (event, field)
@@ -304,8 +304,8 @@ def _take_out(view: View) -> None:
 
 
 _FIELDS: Final[dict[type, tuple[str, ...]]] = {
-    Said: ("text",),
-    Answered: ("text",),
-    Called: ("arguments", "command", "output"),
+    UserText: ("text",),
+    ModelText: ("text",),
+    ToolUse: ("arguments", "command", "output"),
 }
 _BETWEEN: Final = "\n\n\u241e\n\n"

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import Task, quote
+from commonplace.learning.extract.rules.findings import SessionTask, quote
 from commonplace.learning.reading import commands, exclusions, patches, sentences, tables
-from commonplace.learning.reading.cues import Cue, Heard
+from commonplace.learning.reading.cues import Cue, SentenceCues
 from commonplace.learning.reading.sentences import Sentence
-from commonplace.learning.reading.session_view import Called, Said
+from commonplace.learning.reading.session_view import ToolUse, UserText
 
 _CLAUSE: Final = re.compile(
     r"[,;(—–!?]\s|[:.] |\s-{1,2}\s|[，；：。！？（]|\s(?:because|since|weil|denn|porque|parce que|car)\s"
@@ -37,9 +37,9 @@ _FILES: Final = 3
 _NO_NAME: Final = tables.words("no_name")
 
 
-def of(task: Task) -> str:
+def task_name(task: SessionTask) -> str:
     """Return the name of a task; empty if nothing tells what it was about."""
-    said = next((event for event in task.events if isinstance(event, Said)), None)
+    said = next((event for event in task.events if isinstance(event, UserText)), None)
     own = sentences.of_text(said.text) if said is not None and not exclusions.is_text_work(said.text) else ()
     return next(filter(None, _clauses(own)), "") or _by_work(task)
 
@@ -56,9 +56,9 @@ def _clauses(own: tuple[Sentence, ...]) -> Iterator[str]:
             yield _tidy(_CLAUSE.split(sentence.heard.bare)[0])
 
 
-def _asking(heard: Heard, cue: Cue) -> Iterator[str]:
+def _asking(heard: SentenceCues, cue: Cue) -> Iterator[str]:
     for part in _CLAUSE.split(heard.bare):
-        said = Heard(part.strip(), heard.languages)
+        said = SentenceCues(part.strip(), heard.languages)
         if said.says(cue) and not said.any("rejection", "praise"):
             yield said.bare
 
@@ -71,7 +71,7 @@ def _tidy(clause: str) -> str:
     return quote(bare, _LONGEST)
 
 
-def _by_work(task: Task) -> str:
+def _by_work(task: SessionTask) -> str:
     """Return a name that tells what was done: which files were changed, or else what was run last and worked."""
     calls = [call for call in task.calls() if not call.is_memory and not call.refused and call.ok]
     edits = [name for call in calls if patches.is_edit(call) for name in patches.files(call)]
@@ -84,5 +84,5 @@ def _by_work(task: Task) -> str:
     return f"run {program}" if program and program.split()[0] not in _NO_NAME else ""
 
 
-def _does(call: Called) -> bool:
+def _does(call: ToolUse) -> bool:
     return bool(call.command) and not commands.is_looking(commands.parse(call.command))

@@ -10,11 +10,11 @@ import re
 from typing import Final
 
 from commonplace.learning.extract.rules import judge
-from commonplace.learning.extract.rules.findings import Task, quote
+from commonplace.learning.extract.rules.findings import SessionTask, quote
 from commonplace.learning.reading import errors, patches, sentences, tables, task_names
-from commonplace.learning.reading.cues import Heard
+from commonplace.learning.reading.cues import SentenceCues
 from commonplace.learning.reading.sentences import Sentence
-from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Stopped, View
+from commonplace.learning.reading.session_view import Interruption, ModelText, SessionView, ToolUse, UserText, ViewEvent
 
 _WORD: Final = re.compile(r"[A-Za-zÀ-ÿ_][\wÀ-ÿ./-]{2,}|[\u3400-\u9fff]{2}")
 _STOP: Final = tables.words("dull_in_tasks")
@@ -27,36 +27,36 @@ _FEW: Final = 3
 _SHORT: Final = 4
 
 
-def cut(view: View) -> list[Task]:
+def cut(view: SessionView) -> list[SessionTask]:
     """Return the tasks of a session, in order."""
     events = [event for turn in view.turns if not turn.taken_back for event in turn.events]
-    found: list[Task] = []
+    found: list[SessionTask] = []
     for number, event in enumerate(events):
-        if isinstance(event, Said) and event.voice in ("user", "command"):
+        if isinstance(event, UserText) and event.voice in ("user", "command"):
             if not found or _begins(event, found[-1], _acts_after(events, number)):
-                found.append(Task("", quote(event.text), event.at))
+                found.append(SessionTask("", quote(event.text), event.at))
         elif not found:
-            found.append(Task("", "", event.at))
+            found.append(SessionTask("", "", event.at))
         found[-1].events.append(event)
     kept = _joined([task for task in found if task.request or task.calls()])
     for task in kept:
-        task.name = task_names.of(task)
+        task.name = task_names.task_name(task)
     return kept
 
 
-def _acts_after(events: list[Event], number: int) -> bool:
+def _acts_after(events: list[ViewEvent], number: int) -> bool:
     """Say whether files were changed or commands run before the person spoke again."""
     for event in events[number + 1 :]:
-        if isinstance(event, Said) and event.voice == "user":
+        if isinstance(event, UserText) and event.voice == "user":
             return False
-        if isinstance(event, Called) and (patches.is_edit(event) or event.command):
+        if isinstance(event, ToolUse) and (patches.is_edit(event) or event.command):
             return True
     return False
 
 
-def _joined(tasks: list[Task]) -> list[Task]:
+def _joined(tasks: list[SessionTask]) -> list[SessionTask]:
     """Let what led to nothing belong to the task before it: questions, remarks, small talk."""
-    kept: list[Task] = []
+    kept: list[SessionTask] = []
     for task in tasks:
         if kept and not task.calls():
             kept[-1].events.extend(task.events)
@@ -68,21 +68,21 @@ def _joined(tasks: list[Task]) -> list[Task]:
     return kept
 
 
-def _asks(task: Task) -> bool:
+def _asks(task: SessionTask) -> bool:
     return any(each.heard.any("request", "problem") or each.is_question for each in sentences.of_text(task.request))
 
 
-def _begins(said: Said, current: Task, acts: bool) -> bool:
+def _begins(said: UserText, current: SessionTask, acts: bool) -> bool:
     """Say whether a prompt begins something new."""
     own = sentences.of_text(said.text)
-    if not own or not any(isinstance(event, Answered | Called) for event in current.events):
+    if not own or not any(isinstance(event, ModelText | ToolUse) for event in current.events):
         return False  # nothing was done yet: it goes on with what was asked
     rejected = any(each.heard.says("rejection") for each in own)
     praised = any(each.heard.says("praise") for each in own[:2])
     moves_on = any(each.heard.says("moving_on") for each in own[:3])
     if all(map(_is_feedback, own)) or (rejected and not praised and not moves_on):
         return False
-    taught = [judge.told(own, number) is not None for number in range(len(own))]
+    taught = [judge.judge_sentence(own, number) is not None for number in range(len(own))]
     asking = [each for each, known in zip(own, taught, strict=True) if _may_ask(each, known)]
     if not asking:
         return False
@@ -109,19 +109,19 @@ def _may_ask(sentence: Sentence, taught: bool) -> bool:
     return not _is_feedback(sentence) and (not taught or sentence.heard.any("request", "moving_on"))
 
 
-def _is_asked(task: Task) -> bool:
+def _is_asked(task: SessionTask) -> bool:
     """Say whether the last thing in a task is a question to the person: what they say next answers it."""
     last = task.events[-1]
-    return isinstance(last, Answered) and last.text.rstrip().endswith(("?", "？"))
+    return isinstance(last, ModelText) and last.text.rstrip().endswith(("?", "？"))
 
 
-def _is_closed(task: Task) -> bool:
+def _is_closed(task: SessionTask) -> bool:
     """Say whether the person was content with a task, and nothing was done for it since."""
     closed = False
     for event in task.events[1:]:
-        if isinstance(event, Called) and (patches.is_edit(event) or event.command):
+        if isinstance(event, ToolUse) and (patches.is_edit(event) or event.command):
             closed = False
-        elif isinstance(event, Said):
+        elif isinstance(event, UserText):
             heard = [each.heard for each in sentences.of_text(event.text)]
             closed = (closed or any(each.says("praise") for each in heard)) and not any(
                 each.says("rejection") for each in heard
@@ -133,7 +133,7 @@ def _has_request(asking: list[Sentence]) -> bool:
     return any(each.heard.says("request") for each in asking)
 
 
-def _is_broken(task: Task) -> bool:
+def _is_broken(task: SessionTask) -> bool:
     """Say whether the last command of a task failed: what is said next is about that."""
     calls = [call for call in task.calls() if call.command or patches.is_edit(call)]
     last = calls[-1] if calls else None
@@ -149,7 +149,7 @@ def _is_feedback(sentence: Sentence) -> bool:
     return False
 
 
-def _is_elsewhere(asking: list[Sentence], current: Task, *, praised: bool) -> bool:
+def _is_elsewhere(asking: list[Sentence], current: SessionTask, *, praised: bool) -> bool:
     """Say whether what is asked for is something else than the task at hand."""
     wanted = [each for each in asking if _wants(each.heard, praised=praised) or each.is_question]
     if not wanted:
@@ -160,7 +160,7 @@ def _is_elsewhere(asking: list[Sentence], current: Task, *, praised: bool) -> bo
     return len(words & _task_words(current)) / len(words) < _SHARED
 
 
-def _wants(heard: Heard, *, praised: bool) -> bool:
+def _wants(heard: SentenceCues, *, praised: bool) -> bool:
     """Say whether a sentence may ask for something new; what a thing should be like only refines it."""
     if heard.any("request", "problem"):
         return True
@@ -169,9 +169,9 @@ def _wants(heard: Heard, *, praised: bool) -> bool:
     return praised and len(heard.text.split()) > _SHORT and not heard.any("mine", "blame", "we", "scope", "forbid")
 
 
-def _is_interrupted(task: Task) -> bool:
+def _is_interrupted(task: SessionTask) -> bool:
     last = task.events[-1] if task.events else None
-    return isinstance(last, Stopped) or (isinstance(last, Called) and last.refused)
+    return isinstance(last, Interruption) or (isinstance(last, ToolUse) and last.refused)
 
 
 def words_of(text: str) -> set[str]:
@@ -179,11 +179,11 @@ def words_of(text: str) -> set[str]:
     return {word.lower().strip("./-") for word in _WORD.findall(text)} - _STOP
 
 
-def _task_words(task: Task) -> set[str]:
+def _task_words(task: SessionTask) -> set[str]:
     found: set[str] = set()
     for event in task.events:
-        if isinstance(event, Said | Answered):
+        if isinstance(event, UserText | ModelText):
             found |= words_of(event.text[:1000])
-        elif isinstance(event, Called):
+        elif isinstance(event, ToolUse):
             found |= words_of((event.command or event.arguments)[:500])
     return found

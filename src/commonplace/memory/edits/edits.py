@@ -65,8 +65,8 @@ async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
 
 def _meant(text: str, found: list[KnownEntry]) -> KnownEntry | None:
     """Return the entry that is to be changed; a text that none says is taken for itself."""
-    matches = listing.named(text, found)
-    return listing.one(text, found)[0] if matches else None
+    matches = listing.matching_entries(text, found)
+    return listing.single_entry(text, found)[0] if matches else None
 
 
 def _words(known: KnownEntry) -> str:
@@ -92,7 +92,7 @@ def _write(store: MemoryStore, written: str, text: str) -> Path:
     root = store.root
     _refuse_link(root)
     staging.recover(root)
-    after = Forgotten.of(store.home.path).within(text) or 0
+    after = Forgotten.load(store.home.path).forgotten_within(text) or 0
     moment = notes.moment(root, store.home.now(), after=after)
     return root / notes.write(root, notes.name_for(root, moment, text), written)
 
@@ -113,7 +113,7 @@ async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str
         BadInput: nothing in memory is meant.
     """
     found = await store.known()
-    chosen, _ = listing.one(text, found)
+    chosen, _ = listing.single_entry(text, found)
     chosen.entry.pinned = pinned
     moment = wire_time(store.home.now())
     await anyio.to_thread.run_sync(

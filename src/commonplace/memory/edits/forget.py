@@ -27,7 +27,7 @@ from commonplace.memory.edits import edits, history, manual_edits, notes, remova
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import lesson_parser
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.restore import restore_outputs
 from commonplace.memory.store import KnownEntry, MemoryStore
@@ -127,7 +127,7 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
     new = await anyio.to_thread.run_sync(_stamps, store.home.path)
     files = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return Forgot(
-        removed, [str(store.home.path / path) for path in files], [listing.listed(each) for each in plan.others]
+        removed, [str(store.home.path / path) for path in files], [listing.listed_entry(each) for each in plan.others]
     )
 
 
@@ -146,7 +146,7 @@ def _adopt(store: MemoryStore) -> None:
         manual_edits.adopt(store.home.path, root, store.home.now())
         for change in baseline.status(root):  # what was said there is in notes now, and must not be noted again
             text = baseline.content(root, change.path)
-            if change.letter == "M" and text is not None and manual_edits.is_told(change.path):
+            if change.letter == "M" and text is not None and manual_edits.is_rewritten(change.path):
                 staging.put(root / change.path, text)
 
 
@@ -169,9 +169,9 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
     found = await store.known()
     told = await anyio.to_thread.run_sync(notes.read, root)
     past = await anyio.to_thread.run_sync(history.read, store.home.path)
-    matches = listing.named(wanted, found) if wanted else []
+    matches = listing.matching_entries(wanted, found) if wanted else []
     if len(matches) > 1 and all(each.entry.id.startswith(wanted.lower()) for each in matches):
-        listing.one(wanted, found)  # it says why not
+        listing.single_entry(wanted, found)  # it says why not
     held = [each for each in matches if wanted.lower() in _all_of(each)]
     chosen = matches[:1] if held or (matches and matches[0].entry.id.startswith(wanted.lower())) else []
     texts = set(_of_entry(chosen[0], taught, past, told)) if chosen else set(_holding(wanted, taught, told, past))
@@ -249,7 +249,7 @@ def _wordings(text: str) -> Iterator[str]:
 
 
 def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
-    source = Input(
+    source = RawMemory(
         thread_id, 0, "", "", None, found.raw_memory, found.rollout_summary, found.rollout_slug, found.lessons
     )
     return lesson_parser.of_input(source, "")
@@ -367,16 +367,16 @@ def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: lis
     if removed and history.FILE not in files:
         files.append(history.FILE)
     return Forgot(
-        removed, [str(store.home.path / path) for path in files], [listing.listed(each) for each in plan.others]
+        removed, [str(store.home.path / path) for path in files], [listing.listed_entry(each) for each in plan.others]
     )
 
 
 def _rewrite_history(home: Path, forgotten: Forgotten | None = None) -> None:
     """Take what was forgotten out of the history; what a note brought back since stays."""
-    known = forgotten or Forgotten.of(home)
+    known = forgotten or Forgotten.load(home)
 
     def is_forgotten(text: str, change: history.EntryChange) -> bool:
-        when, moment = known.within(text), parse_time(change.time)
+        when, moment = known.forgotten_within(text), parse_time(change.time)
         return when is not None and (moment is None or int(moment.timestamp()) <= when)
 
     history.rewrite(home, is_forgotten)

@@ -101,7 +101,7 @@ class Forgotten:
             )
 
     @classmethod
-    def of(cls, home: Path) -> Forgotten:
+    def load(cls, home: Path) -> Forgotten:
         """Return what was forgotten in a home."""
         return cls(decisions.forgotten(home))
 
@@ -109,16 +109,16 @@ class Forgotten:
         return bool(self._rules)
 
     def __contains__(self, text: str) -> bool:
-        return self.when(text) is not None
+        return self.forgotten_at(text) is not None
 
-    def when(self, text: str) -> int | None:
+    def forgotten_at(self, text: str) -> int | None:
         """Return when a text was forgotten; None if it was not."""
         if not self._rules or not text.strip():
             return None
         plain, about = _plain(text), similarity.words(text).about
         return max((rule.at for rule in self._rules if rule.is_this(plain, about)), default=None)
 
-    def within(self, text: str) -> int | None:
+    def forgotten_within(self, text: str) -> int | None:
         """Return when something was forgotten that a text holds: as a whole, as a sentence, or word by word."""
         return max((at for at, _, _ in self._found(text)), default=None)
 
@@ -126,7 +126,7 @@ class Forgotten:
         """Say whether it is worth looking whether a text holds something that was forgotten."""
         return bool(self._near(text))
 
-    def without(self, text: str, instead: str = "") -> str:
+    def without_forgotten(self, text: str, instead: str = "") -> str:
         """Return a text without what was forgotten; `instead` if nothing else was in it."""
         spans = sorted({(start, end) for _, start, end in self._found(text)})
         if not spans:

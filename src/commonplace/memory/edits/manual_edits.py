@@ -54,14 +54,14 @@ _UNTOLD: Final = (
 _ALIKE: Final = 0.4
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _StatedBullet(msgspec.Struct, frozen=True):
     """One thing that a file says, and for whom."""
 
     scope: str
     text: str
 
 
-class _Edit(msgspec.Struct, frozen=True):
+class _ChangedBullet(msgspec.Struct, frozen=True):
     was: str
     now: str
     scope: str
@@ -72,23 +72,23 @@ def adopt(home: Path, root: Path, moment: datetime) -> list[str]:
     changes = {change.path: change.letter for change in baseline.status(root)}
     if not changes:
         return []
-    _own(home, root, changes.keys(), moment)
+    _note_owned_skills(home, root, changes.keys(), moment)
     raw = baseline.content(root, layout.RAW) or ""
-    found: list[_Edit] = []
+    found: list[_ChangedBullet] = []
     for path, letter in sorted(changes.items()):
-        if is_told(path) and letter == "M":
+        if is_rewritten(path) and letter == "M":
             old = baseline.content(root, path) or ""
             new = (root / path).read_bytes().decode("utf-8", "replace")
-            found += _edits(list(_told(path, old, raw)), list(_told(path, new, raw))) if new.strip() else []
+            found += _edits(list(_statements(path, old, raw)), list(_statements(path, new, raw))) if new.strip() else []
     return _write(home, root, list(dict.fromkeys(found)), moment)
 
 
-def is_told(path: str) -> bool:
+def is_rewritten(path: str) -> bool:
     """Say whether a file is one whose lines become notes: one that is written anew."""
     return path in (layout.MEMORY, layout.SUMMARY, layout.RAW) or path.startswith(f"{layout.SUMMARIES}/")
 
 
-def _own(home: Path, root: Path, changed: Iterable[str], moment: datetime) -> None:
+def _note_owned_skills(home: Path, root: Path, changed: Iterable[str], moment: datetime) -> None:
     """Note the skills that are a person's now; a folder that they emptied goes."""
     known = decisions.owned(home)
     for path in sorted(changed):
@@ -99,12 +99,12 @@ def _own(home: Path, root: Path, changed: Iterable[str], moment: datetime) -> No
                 (root / path).parent.rmdir()
 
 
-def _write(home: Path, root: Path, found: list[_Edit], moment: datetime) -> list[str]:
+def _write(home: Path, root: Path, found: list[_ChangedBullet], moment: datetime) -> list[str]:
     """Write the notes: first what is to go, so that what is to stay is newer."""
     if not found:
         return []
-    forgotten = Forgotten.of(home)
-    after = max((when for edit in found if (when := forgotten.within(edit.now)) is not None), default=0)
+    forgotten = Forgotten.load(home)
+    after = max((when for edit in found if (when := forgotten.forgotten_within(edit.now)) is not None), default=0)
     first = notes.moment(root, moment, after=after)
     made: list[str] = []
     known = notes.read(root)
@@ -119,13 +119,13 @@ def _write(home: Path, root: Path, found: list[_Edit], moment: datetime) -> list
     return made
 
 
-def _told_safely(edit: _Edit, forgotten: Forgotten) -> _Edit:
+def _told_safely(edit: _ChangedBullet, forgotten: Forgotten) -> _ChangedBullet:
     """Return an edit without what was forgotten before: that needs no note to stay away, and none may name it."""
-    is_gone = bool(edit.was) and forgotten.within(edit.was) is not None
-    return _Edit("", edit.now, edit.scope) if is_gone else edit
+    is_gone = bool(edit.was) and forgotten.forgotten_within(edit.was) is not None
+    return _ChangedBullet("", edit.now, edit.scope) if is_gone else edit
 
 
-def _is_noted(edit: _Edit, known: list[notes.Note]) -> bool:
+def _is_noted(edit: _ChangedBullet, known: list[notes.Note]) -> bool:
     """Say whether a run that was cut short made a note of an edit, and nothing was said about it since."""
     about = [note for note in known if {note.text, note.target} & {edit.was, edit.now} - {""}]
     last = max(about, key=lambda note: (note.seconds, note.path), default=None)
@@ -138,7 +138,7 @@ def _forgets(note: notes.Note) -> bool:
     return note.action == "forget"
 
 
-def _edits(old: list[_Told], new: list[_Told]) -> Iterator[_Edit]:
+def _edits(old: list[_StatedBullet], new: list[_StatedBullet]) -> Iterator[_ChangedBullet]:
     """Yield what was taken away and what was added, in pairs where one stands for the other."""
     was, now = Counter(old), Counter(new)
     gone = [each for each in dict.fromkeys(old) if each not in now]
@@ -147,9 +147,9 @@ def _edits(old: list[_Told], new: list[_Told]) -> Iterator[_Edit]:
         best = max(near, key=lambda each: _nearness(each.text, added.text), default=None)
         if best is not None:
             gone.remove(best)
-        yield _Edit(best.text if best is not None else "", added.text, added.scope)
+        yield _ChangedBullet(best.text if best is not None else "", added.text, added.scope)
     for removed in gone:
-        yield _Edit(removed.text, "", removed.scope)
+        yield _ChangedBullet(removed.text, "", removed.scope)
 
 
 def _nearness(old: str, new: str) -> float:
@@ -157,7 +157,7 @@ def _nearness(old: str, new: str) -> float:
     return len(one & two) / min(len(one), len(two)) if one and two else float(old == new)
 
 
-def _told(path: str, text: str, raw: str) -> Iterator[_Told]:
+def _statements(path: str, text: str, raw: str) -> Iterator[_StatedBullet]:
     """Yield what a file says."""
     if path == layout.SUMMARY:
         yield from _of_summary(text)
@@ -178,7 +178,7 @@ def _group(block: str) -> str:
     return found[1].strip() if found else GLOBAL
 
 
-def _of_lines(text: str, scope: str) -> Iterator[_Told]:
+def _of_lines(text: str, scope: str) -> Iterator[_StatedBullet]:
     is_told = True
     for line in text.split("\n"):
         found = _SCOPE.match(line)
@@ -188,11 +188,11 @@ def _of_lines(text: str, scope: str) -> Iterator[_Told]:
             is_told = False
         elif line.startswith("#") or (line and not line.startswith("-")):
             is_told = True
-        if is_told and (said := said_by(line)):
-            yield _Told(scope, said)
+        if is_told and (said := statement_of(line)):
+            yield _StatedBullet(scope, said)
 
 
-def _of_summary(text: str) -> Iterator[_Told]:
+def _of_summary(text: str) -> Iterator[_StatedBullet]:
     scope, in_index = GLOBAL, False
     for line in text.split("\n"):
         if line.startswith("## "):
@@ -202,9 +202,9 @@ def _of_summary(text: str) -> Iterator[_Told]:
             scope = GLOBAL if title in ("every project", "Older Memory Topics") else title
         elif in_index and _LEARNINGS.match(line):
             parts = _LEARNINGS.sub("", line).split("; ")
-            yield from (_Told(scope, said) for part in parts if (said := said_by(part.rstrip("…"))))
-        elif not (in_index and _is_topic(line, scope)) and (said := said_by(line)):
-            yield _Told(scope, said)
+            yield from (_StatedBullet(scope, said) for part in parts if (said := statement_of(part.rstrip("…"))))
+        elif not (in_index and _is_topic(line, scope)) and (said := statement_of(line)):
+            yield _StatedBullet(scope, said)
 
 
 def _is_topic(line: str, scope: str) -> bool:
@@ -212,7 +212,7 @@ def _is_topic(line: str, scope: str) -> bool:
     return name in (scope, scope.rstrip("/").rpartition("/")[2], "every project")
 
 
-def said_by(line: str) -> str:
+def statement_of(line: str) -> str:
     """Return what a line of the memory says; nothing for headings and the like."""
     if _FRAME.match(line) or _FRAME.match(line.strip()):
         return ""

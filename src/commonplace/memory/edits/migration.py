@@ -21,10 +21,10 @@ import msgspec
 from commonplace.errors import BadInput
 from commonplace.memory.edits import notes, removal
 from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.edits.manual_edits import said_by
+from commonplace.memory.edits.manual_edits import statement_of
 from commonplace.memory.entries import GLOBAL, normal
 from commonplace.memory.files import output_shape, raw_memories, validation
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout, staging
 from commonplace.projects.identity import look
@@ -60,7 +60,7 @@ class Migrated(msgspec.Struct):
     skipped: int = 0
 
 
-class _Wish(msgspec.Struct, frozen=True):
+class _MigratedText(msgspec.Struct, frozen=True):
     """Something that the other memory says."""
 
     text: str
@@ -109,14 +109,14 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-async def _take_inputs(store: MemoryStore, taught: list[Input], report: Migrated) -> None:
+async def _take_inputs(store: MemoryStore, taught: list[RawMemory], report: Migrated) -> None:
     """Take over what single sessions taught: as rows where we know the session, else as resources."""
-    forgotten = await anyio.to_thread.run_sync(Forgotten.of, store.home.path)
+    forgotten = await anyio.to_thread.run_sync(Forgotten.load, store.home.path)
     root, now = store.home.key, store.home.now_s()
-    unknown: list[Input] = []
+    unknown: list[RawMemory] = []
 
-    def body(tx: Transaction) -> tuple[int, int, list[Input]]:
-        taken, left, others = 0, 0, list[Input]()
+    def body(tx: Transaction) -> tuple[int, int, list[RawMemory]]:
+        taken, left, others = 0, 0, list[RawMemory]()
         for one in taught:
             found = Output(redact(one.raw_memory), redact(one.rollout_summary), one.rollout_slug)
             cleaned = removal.output(found, forgotten)
@@ -136,7 +136,7 @@ async def _take_inputs(store: MemoryStore, taught: list[Input], report: Migrated
     await anyio.to_thread.run_sync(_keep_aside, store.root, unknown, forgotten, report)
 
 
-def _keep_aside(root: Path, unknown: list[Input], forgotten: Forgotten, report: Migrated) -> None:
+def _keep_aside(root: Path, unknown: list[RawMemory], forgotten: Forgotten, report: Migrated) -> None:
     """Write what sessions taught that we do not know beside the memory, one folder for each place they ran in."""
     names = raw_memories.stems(unknown)
     for one in unknown:
@@ -144,7 +144,7 @@ def _keep_aside(root: Path, unknown: list[Input], forgotten: Forgotten, report: 
         folder = root / RESOURCES / key
         text = redact(f"{raw_memories.summary_text(one)}\n{one.raw_memory}\n")
         text = "\n".join(line for line in text.split("\n") if not validation.is_unfit(line))
-        if _put(folder / f"{names[one.thread_id]}.md", forgotten.without(text)):
+        if _put(folder / f"{names[one.thread_id]}.md", forgotten.without_forgotten(text)):
             report.inputs += 1
         else:
             report.skipped += 1
@@ -170,13 +170,13 @@ def _take_wishes(store: MemoryStore, source: Path, learned: str, report: Migrate
     """Write a note for each thing that the other memory says and ours does not."""
     root = store.root
     staging.recover(root)
-    forgotten = Forgotten.of(store.home.path)
+    forgotten = Forgotten.load(store.home.path)
     known = {(note.action, normal(note.text), note.scope) for note in notes.read(root)}
     for wish in _wishes(source):
         text = " ".join(redact(wish.text).split())
         key = (wish.action, normal(text), wish.scope)
         is_covered = bool(normal(text)) and normal(text) in learned
-        is_unwanted = validation.is_unfit(text) or forgotten.within(text) is not None
+        is_unwanted = validation.is_unfit(text) or forgotten.forgotten_within(text) is not None
         if not normal(text) or key in known or is_covered or is_unwanted:
             report.skipped += 1
             continue
@@ -186,11 +186,11 @@ def _take_wishes(store: MemoryStore, source: Path, learned: str, report: Migrate
         report.notes += 1
 
 
-def _wishes(source: Path) -> Iterator[_Wish]:
+def _wishes(source: Path) -> Iterator[_MigratedText]:
     """Yield what a memory says: its notes, its handbook, or the lines of a plain folder of notes."""
     for note in notes.read(source):
         moment = datetime.fromtimestamp(note.seconds, UTC)
-        yield _Wish(note.text, note.scope, moment, note.action, note.target)
+        yield _MigratedText(note.text, note.scope, moment, note.action, note.target)
     if any((source / name).exists() for name in _MARKS):
         if _is_own_file(source / layout.MEMORY):
             yield from _handbook(source / layout.MEMORY)
@@ -200,7 +200,7 @@ def _wishes(source: Path) -> Iterator[_Wish]:
             yield from _plain(path)
 
 
-def _handbook(path: Path) -> Iterator[_Wish]:
+def _handbook(path: Path) -> Iterator[_MigratedText]:
     """Yield the bullets of a `MEMORY.md`, each with the scope of its block."""
     moment = _modified(path)
     scope, section = GLOBAL, ""
@@ -214,7 +214,7 @@ def _handbook(path: Path) -> Iterator[_Wish]:
         elif line.startswith("#"):
             section = line.strip()
         elif line.startswith("- ") and section in _CLOSING:
-            yield _Wish(said_by(line), scope, moment)
+            yield _MigratedText(statement_of(line), scope, moment)
 
 
 def _project(cwd: str) -> str:
@@ -224,14 +224,14 @@ def _project(cwd: str) -> str:
     return look(cwd).identity or cwd
 
 
-def _plain(path: Path) -> Iterator[_Wish]:
+def _plain(path: Path) -> Iterator[_MigratedText]:
     """Yield what a note in a plain folder says: its bullets, or all of it."""
     text = _FRONT.sub("", _text(path))
     moment = _modified(path)
     bullets = [line.strip()[2:] for line in text.split("\n") if re.match(r"\s*[-*] \S", line)]
     lines = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
     for said in bullets or ([" ".join(lines)[:_MAX_NOTE]] if lines else []):
-        yield _Wish(said, GLOBAL, moment)
+        yield _MigratedText(said, GLOBAL, moment)
 
 
 def _modified(path: Path) -> datetime:

@@ -1,4 +1,4 @@
-"""Notes: small files by which a person asks to remember, change or forget something (spec §7.2).
+"""Notes: small files by which a person asks to remember, change or forget something.
 
     extensions/ad_hoc/notes/2026-11-15T10-20-30-use-tabs.md
 

@@ -49,7 +49,7 @@ def output(found: Output, forgotten: Forgotten) -> Output:
         return found
     if found.lessons is not None and (left := _lessons(found.lessons, forgotten)) is not None:
         return left
-    cut = _Cut(forgotten)
+    cut = _BulletRemover(forgotten)
     raw, summary = cut.text(found.raw_memory), cut.text(found.rollout_summary)
     raw, summary = cut.names(raw), cut.names(summary)
     if not any(line.startswith("- ") and not _REFERENCE.match(line) for line in raw.split("\n")):
@@ -62,7 +62,7 @@ def output(found: Output, forgotten: Forgotten) -> Output:
 def _lessons(stored: str, forgotten: Forgotten) -> Output | None:
     """Return lessons without what was forgotten, rendered anew; None if their text still holds some of it."""
     session = lessons.decode(stored)
-    cut = _Cut(forgotten)
+    cut = _BulletRemover(forgotten)
     tasks = [
         msgspec.structs.replace(
             task,
@@ -79,8 +79,8 @@ def _lessons(stored: str, forgotten: Forgotten) -> Output | None:
         session,
         tasks=tuple(msgspec.structs.replace(task, name=cut.name(task.name)) for task in tasks),
         keywords=tuple(word for word in session.keywords if not cut.is_only_theirs(word)),
-        title=forgotten.without(session.title),
-        context=forgotten.without(session.context),
+        title=forgotten.without_forgotten(session.title),
+        context=forgotten.without_forgotten(session.context),
         description="",
         slug=None if session.slug and cut.is_told_by(session.slug) else session.slug,
     )
@@ -105,7 +105,7 @@ def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, O
     return kept, cleaned
 
 
-class _Cut:
+class _BulletRemover:
     """Takes bullets out of texts, and then what their words left elsewhere."""
 
     def __init__(self, forgotten: Forgotten) -> None:
@@ -127,7 +127,7 @@ class _Cut:
 
     def _is_gone(self, bullet: str) -> bool:
         told = _NUMBERS.sub("", bullet)
-        if self._forgotten.within(told) is not None:
+        if self._forgotten.forgotten_within(told) is not None:
             return True
         return any(said in self._forgotten for said in _QUOTED.findall(told))
 
@@ -144,7 +144,7 @@ class _Cut:
 
     def name(self, name: str) -> str:
         """Return a task's name without what is gone."""
-        return _UNNAMED if self._is_part(name) else self._forgotten.without(name, _UNNAMED) or _UNNAMED
+        return _UNNAMED if self._is_part(name) else self._forgotten.without_forgotten(name, _UNNAMED) or _UNNAMED
 
     def names(self, text: str) -> str:
         return "\n".join(self._name(line) for line in text.split("\n"))
@@ -157,14 +157,14 @@ class _Cut:
             return _KEYWORDS + ", ".join(word for word in words if not self.is_only_theirs(word))
         named = _NAMED.match(line)
         if not named:
-            return self._forgotten.without(line)
+            return self._forgotten.without_forgotten(line)
         lead, told = named[1], named[2]
         done, between, best = told.partition(_TAKEAWAY)
         if between and (self._is_gone(best) or self._is_part(best)):
             between = best = ""
         if self._is_part(re.sub(r"[:(] ?\w+\)?\.?$", "", done)):
             done = _UNNAMED
-        return lead + (self._forgotten.without(done, _UNNAMED) or _UNNAMED) + between + best
+        return lead + (self._forgotten.without_forgotten(done, _UNNAMED) or _UNNAMED) + between + best
 
     def is_only_theirs(self, keyword: str) -> bool:
         """Say whether a keyword stands only in what is gone."""
@@ -181,7 +181,7 @@ class _Cut:
         words = [word for word in re.split(r"[_-]+", slug) if word]
         gone = {part for text in self._gone for word in text.split() for part in re.split(r"[\W_]+", word)}
         theirs = [word for word in words if word in gone]
-        return self._forgotten.within(" ".join(words)) is not None or len(theirs) * 2 > len(words)
+        return self._forgotten.forgotten_within(" ".join(words)) is not None or len(theirs) * 2 > len(words)
 
 
 def _tidy(lines: list[str]) -> list[str]:
@@ -229,10 +229,12 @@ def workspace(root: Path, forgotten: Forgotten) -> list[str]:
 
 def _note(note: Note, text: str, forgotten: Forgotten) -> str | None:
     """Return what is left of a note: all of it if it is newer, nothing if it says what was forgotten."""
-    said = max((at for each in _wordings(note.text) if (at := forgotten.within(each)) is not None), default=None)
+    said = max(
+        (at for each in _wordings(note.text) if (at := forgotten.forgotten_within(each)) is not None), default=None
+    )
     if said is not None and (said >= note.seconds or note.action == "forget"):
         return None
-    if note.target and forgotten.within(note.target) is not None:
+    if note.target and forgotten.forgotten_within(note.target) is not None:
         return notes.text_of("remember", note.text, scope=note.scope)
     return text
 
@@ -244,8 +246,12 @@ def _wordings(text: str) -> list[str]:
 def _lines(text: str, forgotten: Forgotten) -> str:
     if not forgotten.may_hold(text):
         return text
-    kept = [line for line in text.split("\n") if forgotten.within(line) is None or line.startswith(("---", "name:"))]
-    return forgotten.without("\n".join(kept))
+    kept = [
+        line
+        for line in text.split("\n")
+        if forgotten.forgotten_within(line) is None or line.startswith(("---", "name:"))
+    ]
+    return forgotten.without_forgotten("\n".join(kept))
 
 
 def _texts(root: Path) -> list[str]:

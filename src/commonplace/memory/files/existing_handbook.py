@@ -14,8 +14,8 @@ from typing import Final
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, Entry, Kind, Source, entry_id
 from commonplace.memory.files import handbook as reader
-from commonplace.memory.files.handbook import Block
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.handbook import HandbookBlock
+from commonplace.memory.files.raw_memories import RawMemory
 
 _FILE: Final = re.compile(r"^- ((?:rollout_summaries|extensions)/[^ ()]+)")
 _UPDATED: Final = re.compile(r"updated_at=([^,)]+)")
@@ -31,7 +31,7 @@ _TRIM: Final = re.compile(r"(?:(?<!\s)\s+)?(?:\[Task \d+\]|\(\d+ sessions\)|\[ad
 Gone = Callable[[str], bool]
 
 
-def supported(text: str, is_there: Gone, is_forgotten: Gone) -> str:
+def without_unsupported(text: str, is_there: Gone, is_forgotten: Gone) -> str:
     """Return MEMORY.md without what rests only on files that are gone, and without what was forgotten."""
     blocks, _ = reader.parse(text)
     lines = text.split("\n")
@@ -46,7 +46,7 @@ def supported(text: str, is_there: Gone, is_forgotten: Gone) -> str:
 
 
 def _block(
-    block: Block, lines: list[str], end: int, drop: set[int], is_there: Gone, is_forgotten: Gone
+    block: HandbookBlock, lines: list[str], end: int, drop: set[int], is_there: Gone, is_forgotten: Gone
 ) -> dict[int, int]:
     """Mark the lines of a block that go; return the numbers that its tasks have then."""
     left: dict[int, int] = {}
@@ -64,7 +64,7 @@ def _block(
         drop.update(range(block.first, end))
     for line in (line for section in block.lessons.values() for line in section):
         named = {int(number) for number in _MARK.findall(line.text)}
-        if (named and named <= gone) or is_forgotten(said(line.text)):
+        if (named and named <= gone) or is_forgotten(bullet_words(line.text)):
             drop.add(line.number)
     return left
 
@@ -84,12 +84,12 @@ def _renumbered(line: str, numbers: dict[int, int]) -> str:
     return _MARK.sub(lambda found: f"[Task {numbers[int(found[1])]}]" if int(found[1]) in numbers else "", line)
 
 
-def said(line: str) -> str:
+def bullet_words(line: str) -> str:
     """Return what a bullet says."""
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip().strip('"')
 
 
-def told(line: str) -> str:
+def bullet_text(line: str) -> str:
     """Return what a bullet says, as an entry has it: with its quotes."""
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip()
 
@@ -116,8 +116,8 @@ def files(text: str) -> dict[str, str]:
 def summary(text: str, wishes: list[Entry], topics: list[str], *, budget: int) -> str:
     """Return a summary with what is new put where it belongs, as far as it fits; all else keeps its words."""
     lines = text.rstrip("\n").split("\n")
-    known = {said(line) for line in lines}
-    added = [f"- {wish.text}" for wish in wishes if said(wish.text) not in known]
+    known = {bullet_words(line) for line in lines}
+    added = [f"- {wish.text}" for wish in wishes if bullet_words(wish.text) not in known]
     for heading, new in (("## General Tips", added), ("### Older Memory Topics", topics)):
         place = lines.index(heading) if heading in lines else len(lines)
         while heading.startswith("## ") and place and not lines[place - 1].strip():
@@ -128,7 +128,7 @@ def summary(text: str, wishes: list[Entry], topics: list[str], *, budget: int) -
     return "\n".join(lines) + "\n"
 
 
-def entries(text: str, by_file: dict[str, Input]) -> list[Entry]:
+def entries(text: str, by_file: dict[str, RawMemory]) -> list[Entry]:
     """Return what a memory holds, each with the sessions of the tasks that it names."""
     found: dict[str, Entry] = {}
     for entry in by_key(text, by_file).values():
@@ -136,7 +136,7 @@ def entries(text: str, by_file: dict[str, Input]) -> list[Entry]:
     return list(found.values())
 
 
-def by_key(text: str, by_file: dict[str, Input]) -> dict[tuple[str, str, str], Entry]:
+def by_key(text: str, by_file: dict[str, RawMemory]) -> dict[tuple[str, str, str], Entry]:
     """Return what a memory holds by scope, section and words."""
     found: dict[tuple[str, str, str], Entry] = {}
     for block in reader.parse(text)[0]:
@@ -154,21 +154,23 @@ def by_key(text: str, by_file: dict[str, Input]) -> dict[tuple[str, str, str], E
     return found
 
 
-def _entry(block: Block, section: str, text: str, sources: dict[int, list[str]], by_file: dict[str, Input]) -> Entry:
+def _entry(
+    block: HandbookBlock, section: str, text: str, sources: dict[int, list[str]], by_file: dict[str, RawMemory]
+) -> Entry:
     numbers = [int(number) for number in _MARK.findall(text)] or list(sources)
     named = list(dict.fromkeys(file for number in numbers for file in sources.get(number, ())))
-    words = told(text)
+    words = bullet_text(text)
     evidence = [
         Source(
-            said(text),
+            bullet_words(text),
             "told by the memory, said by the user",
             by_file[file].thread_id,
             updated_s=by_file[file].updated_s,
         )
         if file in by_file
-        else Source(said(text), "told by the memory, said by the user", None, note=file)
+        else Source(bullet_words(text), "told by the memory, said by the user", None, note=file)
         for file in named
-    ] or [Source(said(text), "told by the memory, said by the user")]
+    ] or [Source(bullet_words(text), "told by the memory, said by the user")]
     scope, times = block.scope or GLOBAL, [source.updated_s for source in evidence]
     kind = _KIND[section]
     return Entry(entry_id(scope, kind, words), scope, kind, words, len(evidence), evidence, min(times), max(times))

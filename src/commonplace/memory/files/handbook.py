@@ -20,36 +20,36 @@ _TASK: Final = re.compile(r"^## Task (\d{1,9}): (.*)$")
 _SCOPE: Final = re.compile(r"^scope: (.*)$")
 
 
-class Line(msgspec.Struct, frozen=True):
+class NumberedLine(msgspec.Struct, frozen=True):
     """One line, and its number in the file."""
 
     number: int
     text: str
 
 
-class Task(msgspec.Struct):
+class HandbookTask(msgspec.Struct):
     """What a block's lessons rest on."""
 
     number: int
     name: str
     first: int = 0
     """The number of its heading's line."""
-    parts: dict[str, list[Line]] = {}
+    parts: dict[str, list[NumberedLine]] = {}
     """By the names of its headings, in their order."""
 
 
-class Block(msgspec.Struct):
+class HandbookBlock(msgspec.Struct):
     """What was learned in one project, or everywhere."""
 
     title: str
     first: int
     """The number of its first line."""
-    head: list[Line] = []
+    head: list[NumberedLine] = []
     """What stands between its heading and its first task: scope and what it applies to."""
-    tasks: list[Task] = []
-    lessons: dict[str, list[Line]] = {}
+    tasks: list[HandbookTask] = []
+    lessons: dict[str, list[NumberedLine]] = {}
     """By the names of the closing sections, in their order."""
-    strays: list[Line] = []
+    strays: list[NumberedLine] = []
     """Headings and lines that belong nowhere."""
 
     @property
@@ -59,16 +59,16 @@ class Block(msgspec.Struct):
         return found[1].strip().removeprefix("project ").strip() if found else ""
 
 
-def parse(text: str) -> tuple[list[Block], list[Line]]:
+def parse(text: str) -> tuple[list[HandbookBlock], list[NumberedLine]]:
     """Return the blocks of a file, and the lines that stand outside of any."""
-    blocks: list[Block] = []
-    outside: list[Line] = []
-    reader: _Reader | None = None
+    blocks: list[HandbookBlock] = []
+    outside: list[NumberedLine] = []
+    reader: _BlockReader | None = None
     for number, content in enumerate(text.split("\n"), 1):
-        line = Line(number, content)
+        line = NumberedLine(number, content)
         if content.startswith(_GROUP):
-            blocks.append(Block(content.removeprefix(_GROUP).strip(), number))
-            reader = _Reader(blocks[-1])
+            blocks.append(HandbookBlock(content.removeprefix(_GROUP).strip(), number))
+            reader = _BlockReader(blocks[-1])
         elif content.startswith("# ") or reader is None:
             if content.strip():
                 (outside if reader is None else blocks[-1].strays).append(line)
@@ -77,21 +77,21 @@ def parse(text: str) -> tuple[list[Block], list[Line]]:
     return blocks, outside
 
 
-class _Reader:
+class _BlockReader:
     """Puts the lines of a block in their places."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: HandbookBlock) -> None:
         self._block = block
-        self._into: list[Line] = block.head
+        self._into: list[NumberedLine] = block.head
         self._in_task = False
 
-    def take(self, line: Line) -> None:
+    def take(self, line: NumberedLine) -> None:
         text = line.text
         task = _TASK.match(text)
         if task:
             if self._block.lessons:
                 self._block.strays.append(line)
-            self._block.tasks.append(Task(int(task[1]), task[2].strip(), line.number))
+            self._block.tasks.append(HandbookTask(int(task[1]), task[2].strip(), line.number))
             self._in_task, self._into = True, self._block.strays
         elif text.startswith("## "):
             self._in_task = False
@@ -102,7 +102,9 @@ class _Reader:
         elif text.strip():
             self._into.append(line)
 
-    def _open(self, line: Line, name: str, parts: dict[str, list[Line]], known: tuple[str, ...]) -> None:
+    def _open(
+        self, line: NumberedLine, name: str, parts: dict[str, list[NumberedLine]], known: tuple[str, ...]
+    ) -> None:
         if name not in known or name in parts:
             self._block.strays.append(line)
             self._into = self._block.strays

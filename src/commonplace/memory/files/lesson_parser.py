@@ -14,7 +14,7 @@ import msgspec
 
 from commonplace.memory import lessons
 from commonplace.memory.entries import Kind
-from commonplace.memory.files.raw_memories import Input
+from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, TaskLessons
 
 _TASK: Final = re.compile(r"^### Task \d+: (.*)$")
@@ -48,14 +48,14 @@ _SUMMARY_TASK: Final = re.compile(r"^## Task \d+: (.*)$")
 _STEP: Final = re.compile(r"^- `(.+)` \(exit 0\)$")
 
 
-def of_input(source: Input, project: str) -> list[SessionLesson]:
+def of_input(source: RawMemory, project: str) -> list[SessionLesson]:
     """Return what a session taught: the lessons that its row stores, else those that its raw memory tells."""
     return lessons.session_lessons(
         session_of(source), project=project, thread_id=source.thread_id, updated_s=source.updated_s
     )
 
 
-def session_of(source: Input) -> SessionLessons:
+def session_of(source: RawMemory) -> SessionLessons:
     """Return what is stored of a session, as values."""
     if source.lessons is not None:
         try:

@@ -1,4 +1,4 @@
-"""Rendering what a session taught: `raw_memory` and `rollout_summary` (spec §5.2, §5.3).
+"""Rendering what a session taught: `raw_memory` and `rollout_summary`.
 
 Every bullet names its evidence by number; References tell turn, bytes and words of each. The raw memory keeps only what
 changes what somebody does next; the summary also tells every task, how it ended and the steps that were taken. The same

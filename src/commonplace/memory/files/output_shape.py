@@ -1,4 +1,4 @@
-"""The shape of what an extractor says: what consolidation reads, and people too (spec §5.2, §5.3)."""
+"""The shape of what an extractor says: what consolidation reads, and people too."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _LAST_SECOND: Final = 253_402_300_799
 """The end of the year 9999, beyond which times have no usual spelling."""
 
 
-class Input(msgspec.Struct, frozen=True):
+class RawMemory(msgspec.Struct, frozen=True):
     """What one session taught."""
 
     thread_id: str
@@ -69,7 +69,7 @@ class Input(msgspec.Struct, frozen=True):
     """What the texts are rendered from, as JSON; files do not hold it."""
 
 
-class Synced(msgspec.Struct, frozen=True):
+class SyncResult(msgspec.Struct, frozen=True):
     """What `sync` did to the files, by their paths from the root."""
 
     written: list[str]
@@ -78,7 +78,7 @@ class Synced(msgspec.Struct, frozen=True):
     """Summaries of sessions that are no longer wanted and could not be removed."""
 
 
-def sync(root: Path, inputs: Iterable[Input]) -> Synced:
+def sync(root: Path, inputs: Iterable[RawMemory]) -> SyncResult:
     """Make the files hold these inputs and no others; a file that holds what it should is left alone."""
     layout.ensure(root)
     ordered = _ordered(inputs)
@@ -88,10 +88,10 @@ def sync(root: Path, inputs: Iterable[Input]) -> Synced:
     texts = {f"{SUMMARIES}/{name}": text for name, text in wanted.items()}
     texts[RAW] = raw_memories(ordered)  # last: it refers to the others
     written = [path for path, text in texts.items() if _replace(root / path, text)]
-    return Synced(written, removed, failed)
+    return SyncResult(written, removed, failed)
 
 
-def raw_memories(inputs: Iterable[Input]) -> str:
+def raw_memories(inputs: Iterable[RawMemory]) -> str:
     """Return the text of `raw_memories.md`."""
     ordered = _ordered(inputs)
     if not ordered:
@@ -100,7 +100,7 @@ def raw_memories(inputs: Iterable[Input]) -> str:
     return _TITLE + _INTRO + "".join(_block(one, names[one.thread_id]) for one in ordered)
 
 
-def summary_text(one: Input) -> str:
+def summary_text(one: RawMemory) -> str:
     """Return the text of a session's file in `rollout_summaries/`."""
     lines = [
         f"thread_id: {_value(one.thread_id)}",
@@ -113,12 +113,12 @@ def summary_text(one: Input) -> str:
     return "\n".join(lines) + f"\n\n{one.rollout_summary}\n"
 
 
-def stem(one: Input) -> str:
+def stem(one: RawMemory) -> str:
     """Return the name of a session's summary, without `.md`: when it began, a short hash, its slug."""
     return _stem(one, 0)
 
 
-def stems(inputs: Iterable[Input]) -> dict[str, str]:
+def stems(inputs: Iterable[RawMemory]) -> dict[str, str]:
     """Return the names of summaries by thread id; where two would be one, the later thread takes the next hash.
 
     Names that differ only in case are one, since they are one file on some systems.
@@ -134,16 +134,16 @@ def stems(inputs: Iterable[Input]) -> dict[str, str]:
     return names
 
 
-def read(home: Path) -> list[Input]:
+def read(home: Path) -> list[RawMemory]:
     """Return what the workspace's files hold, by thread id; parts that cannot be read are left out."""
     return read_folder(home / FOLDER)
 
 
-def read_folder(root: Path) -> list[Input]:
+def read_folder(root: Path) -> list[RawMemory]:
     """Return what the files of any workspace hold, as `read` does."""
     text = _text(root / RAW)
     blocks = list(_BLOCK.finditer(text))
-    found: list[Input] = []
+    found: list[RawMemory] = []
     for place, block in enumerate(blocks):
         end = blocks[place + 1].start() if place + 1 < len(blocks) else len(text)
         moment = parse_time(block["updated"])
@@ -153,7 +153,7 @@ def read_folder(root: Path) -> list[Input]:
         branch = _BRANCH.search(header)
         slug = _SLUG.fullmatch(block["file"])
         found.append(
-            Input(
+            RawMemory(
                 thread_id=_meaning(block["thread"]),
                 updated_s=int(moment.timestamp()),
                 cwd=_meaning(block["cwd"]),
@@ -167,13 +167,13 @@ def read_folder(root: Path) -> list[Input]:
     return found
 
 
-def _ordered(inputs: Iterable[Input]) -> list[Input]:
+def _ordered(inputs: Iterable[RawMemory]) -> list[RawMemory]:
     """Sort by thread id, so that a change of ranking changes no file; of one thread the last counts."""
     by_thread = {one.thread_id: one for one in inputs}
     return [by_thread[thread_id] for thread_id in sorted(by_thread)]
 
 
-def _block(one: Input, name: str) -> str:
+def _block(one: RawMemory, name: str) -> str:
     raw = _HEADING.sub(r"\\", one.raw_memory.strip())
     return (
         f"## Thread `{_value(one.thread_id, unfit='`')}`\n"
@@ -205,7 +205,7 @@ def _moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, 0), _LAST_SECOND), UTC)
 
 
-def _stem(one: Input, shift: int) -> str:
+def _stem(one: RawMemory, shift: int) -> str:
     number = int(one.thread_id.replace("-", ""), 16) if _UUID.fullmatch(one.thread_id) else None
     if number is None:
         seed = 0

@@ -17,7 +17,7 @@ import msgspec
 
 from commonplace.memory.entries import GLOBAL
 from commonplace.memory.files import handbook
-from commonplace.memory.files.handbook import Block
+from commonplace.memory.files.handbook import HandbookBlock
 from commonplace.memory.recall import receipts
 from commonplace.memory.workspace import layout
 
@@ -43,17 +43,17 @@ class Skill(msgspec.Struct, frozen=True):
         return self.scope in (None, GLOBAL, scope)
 
 
-ScopeOf = Callable[[Block], str | None]
+ScopeOf = Callable[[HandbookBlock], str | None]
 
 
-def declared(block: Block) -> str | None:
+def declared_scope(block: HandbookBlock) -> str | None:
     """Return the scope that a block says itself, in our words; others describe it in prose."""
     lines = [line.text.strip() for line in block.head]
     is_ours = any(line.startswith("scope: project ") or line == f"scope: {GLOBAL}" for line in lines)
     return block.scope if is_ours else None
 
 
-def read(root: Path, scope_of: ScopeOf = declared) -> list[Skill]:
+def read(root: Path, scope_of: ScopeOf = declared_scope) -> list[Skill]:
     """Return the skills of a workspace by their names; what cannot be read is not offered."""
     folder = root / layout.SKILLS
     try:
@@ -80,7 +80,7 @@ def of_text(path: str, text: str, pointed: str | None = None) -> Skill:
     return Skill(_flat(name), _flat(fields.get("description") or first), path, scope)
 
 
-def pointers(memory: str, scope_of: ScopeOf = declared) -> dict[str, str]:
+def pointers(memory: str, scope_of: ScopeOf = declared_scope) -> dict[str, str]:
     """Return the skills that blocks of a `MEMORY.md` point to, with the scopes of the blocks that say theirs."""
     found: dict[str, str] = {}
     for block in handbook.parse(memory)[0]:

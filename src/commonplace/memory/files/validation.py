@@ -1,4 +1,4 @@
-"""What a consolidator wrote, checked before anybody reads it (spec §4.7, §5.5 to §5.7, and what we promise beyond it).
+"""What a consolidator wrote, checked before anybody reads it.
 
 Schema, budgets, references, scope and sources, no secret, no link, no file where none belongs, and no instruction that
 rests on nothing but what a tool or a page said. Whoever wrote it, a memory with a problem never takes the old one's
@@ -16,7 +16,7 @@ from typing import Final
 from commonplace.config import MemorySettings
 from commonplace.memory.entries import Entry, Source
 from commonplace.memory.files import handbook as reader
-from commonplace.memory.files.handbook import Block, Task
+from commonplace.memory.files.handbook import HandbookBlock, HandbookTask
 from commonplace.memory.injection import is_injection
 from commonplace.memory.workspace import baseline, layout
 from commonplace.redact import find
@@ -116,7 +116,7 @@ def handbook(text: str, root: Path) -> Iterator[str]:
             yield f"block {block.title!r} {problem}"
 
 
-def _block(block: Block, root: Path) -> Iterator[str]:
+def _block(block: HandbookBlock, root: Path) -> Iterator[str]:
     if not block.title or _PLACEHOLDER.match(block.title):
         yield "has no name."
     if not block.head or not _SCOPE.match(block.head[0].text):
@@ -137,7 +137,7 @@ def _block(block: Block, root: Path) -> Iterator[str]:
         yield from _lesson(line.text, numbers, root)
 
 
-def _task(task: Task, root: Path, seen: set[str]) -> Iterator[str]:
+def _task(task: HandbookTask, root: Path, seen: set[str]) -> Iterator[str]:
     if not task.name or _PLACEHOLDER.match(task.name.partition(",")[0].strip()):
         yield f"has a task {task.number} without a name."
     parts = list(task.parts)

@@ -28,12 +28,12 @@ from commonplace.search.query import LIMIT, Query
 from commonplace.search.rank import analysis
 from commonplace.search.rank.recipe import Recipe
 from commonplace.search.rank.segment import Document
-from commonplace.search.rank.segments import Index
+from commonplace.search.rank.segments import SegmentIndex
 from commonplace.search.search import Search, documents_where
 from commonplace.search.within import NamedThread, search_thread
 from commonplace.state import postings
 from commonplace.state.database import Row
-from commonplace.state.postings import Stamp
+from commonplace.state.postings import DocumentStamp
 
 _PATIENCE_SECONDS: Final = 10.0
 """How long an agent waits for sessions that are not indexed yet; after that it is answered from those that are."""
@@ -78,7 +78,7 @@ class Finder:
         said = await self._search.sessions(query)
         for _, hit in said:
             hit.kind = "session"
-        return hits.merged(remembered, said)[: query.limit]
+        return hits.merge_hits(remembered, said)[: query.limit]
 
     async def sessions(self, query: Query) -> list[Hit]:
         """Return what was said in sessions that answers a question, the best first (raises BadInput)."""
@@ -171,30 +171,30 @@ async def _refresh(store: MemoryStore, known: list[KnownEntry]) -> None:
         await database.write(lambda tx: postings.drop(tx, root, "memory", gone))
     fresh = [item for name, item in wanted.items() if before.get(name) != item.stamp]
     if fresh:
-        await index.take_in(database, root, "memory", fresh)
+        await index.add_documents(database, root, "memory", fresh)
     elif gone:
-        await index.tidy(database, root, "memory")
+        await index.merge_segments(database, root, "memory")
 
 
-def _wanted(root: Path, known: list[KnownEntry], before: dict[str, Stamp]) -> dict[str, NewDocument]:
+def _wanted(root: Path, known: list[KnownEntry], before: dict[str, DocumentStamp]) -> dict[str, NewDocument]:
     """Return every document of the memory, by name."""
     found: dict[str, NewDocument] = {}
     for each in known:
         entry = each.entry
         text = search_documents.digest(entry.text, *(source.quote for source in entry.sources))
-        stamp = Stamp(f"{search_documents.ENTRY}:{entry.id}", entry.last_seen_s, text)
+        stamp = DocumentStamp(f"{search_documents.ENTRY}:{entry.id}", entry.last_seen_s, text)
         found[stamp.document] = NewDocument(
             stamp, partial(search_documents.of_entry, entry), entry.id, search_documents.ENTRY
         )
     for name, place, size, mtime_ns in search_documents.summaries(root):
-        stamp = Stamp(name, size, mtime_ns)
+        stamp = DocumentStamp(name, size, mtime_ns)
         thread = "" if before.get(name) == stamp else search_documents.thread_of(place)
         found[name] = NewDocument(stamp, partial(search_documents.of_summary, place), thread, search_documents.SUMMARY)
     return found
 
 
 def _hits(
-    index: Index,
+    index: SegmentIndex,
     found: list[RankedPassage],
     rows: Mapping[str, Row],
     known: Mapping[str, KnownEntry],

@@ -13,7 +13,7 @@ import msgspec
 from commonplace.errors import StateError
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.memory.files import existing_handbook, handbook, raw_memories, skills, validation
-from commonplace.memory.files.handbook import Block
+from commonplace.memory.files.handbook import HandbookBlock
 from commonplace.memory.recall import receipts
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout
@@ -22,7 +22,7 @@ from commonplace.projects.identity import Repositories
 _CWD: Final = re.compile(r"^applies_to:.*?\bcwd=([^;,]+)")
 
 
-async def known(store: MemoryStore) -> list[KnownEntry]:
+async def known_entries(store: MemoryStore) -> list[KnownEntry]:
     """Return what the memory holds, from the files if the database fails; also what another program wrote there."""
     try:
         found = await store.known()
@@ -39,7 +39,10 @@ def _told_by_others(home: Path, found: list[KnownEntry]) -> list[KnownEntry]:
     root = home / layout.FOLDER
     text = receipts.read(root, layout.MEMORY) or ""
     blocks = handbook.parse(text)[0]
-    if not any(block.lessons for block in blocks) or receipts.Shelf(root, [each.entry for each in found]).lessons():
+    if (
+        not any(block.lessons for block in blocks)
+        or receipts.WorkspaceFiles(root, [each.entry for each in found]).lessons()
+    ):
         return found
     taught = {each.thread_id: each for each in raw_memories.read(home)}
     by_file = {
@@ -57,16 +60,16 @@ def _told_by_others(home: Path, found: list[KnownEntry]) -> list[KnownEntry]:
     return [KnownEntry(entry) for entry in told.values()] or found
 
 
-def block_scope(block: Block, project_of: Callable[[str], str]) -> str | None:
+def block_scope(block: HandbookBlock, project_of: Callable[[str], str]) -> str | None:
     """Return whom a block is for: as it says, else by the folder that it applies to; None if neither tells."""
-    own = skills.declared(block)
+    own = skills.declared_scope(block)
     if own is not None:
         return own
     cwd = cwd_of(block)
     return project_of(cwd) if cwd is not None else None
 
 
-def cwd_of(block: Block) -> str | None:
+def cwd_of(block: HandbookBlock) -> str | None:
     """Return the folder that a block applies to, if it names one."""
     cwd = next((found[1].strip() for line in block.head if (found := _CWD.match(line.text))), "")
     return cwd if cwd.startswith("/") else None

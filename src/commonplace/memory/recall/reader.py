@@ -7,8 +7,8 @@ from typing import cast
 import anyio.to_thread
 
 from commonplace.memory.recall import tools
-from commonplace.memory.recall.tools import Folder, Found, Reading
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools import MatchPage, MemoryFolder, Reading
+from commonplace.memory.recall.visibility import Visibility
 from commonplace.memory.store import MemoryStore
 from commonplace.projects import lookup
 from commonplace.search.hits import Clean, Hit
@@ -23,14 +23,14 @@ async def read(
     """Return some lines of a file (raises BadInput: ToolError, or there is no such project)."""
     scope = await lookup.named_scope(store.home, project, ()) if project is not None else None
     asked = {"path": path, "line_offset": first, "max_lines": lines}
-    return cast("Reading", await anyio.to_thread.run_sync(tools.call, _folder(store), "read", asked, View(scope)))
+    return cast("Reading", await anyio.to_thread.run_sync(tools.call, _folder(store), "read", asked, Visibility(scope)))
 
 
 async def search(store: MemoryStore, query: Query, clean: Clean, *, ignore_case: bool = False) -> list[Hit]:
     """Return the lines that hold a text, word for word, in the order of files and lines (raises BadInput)."""
     asked = {"queries": [query.query], "case_sensitive": not ignore_case, "max_results": min(query.limit, _MOST)}
-    view = View(query.scope)
-    found = cast("Found", await anyio.to_thread.run_sync(tools.call, _folder(store), "search", asked, view))
+    view = Visibility(query.scope)
+    found = cast("MatchPage", await anyio.to_thread.run_sync(tools.call, _folder(store), "search", asked, view))
     return [
         Hit(
             thread_id=None,
@@ -51,5 +51,5 @@ async def search(store: MemoryStore, query: Query, clean: Clean, *, ignore_case:
     ]
 
 
-def _folder(store: MemoryStore) -> Folder:
-    return Folder(store.root)
+def _folder(store: MemoryStore) -> MemoryFolder:
+    return MemoryFolder(store.root)

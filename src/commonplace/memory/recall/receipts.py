@@ -43,7 +43,7 @@ _SHORTENED: Final = 139
 """How much of an entry a summary's line tells at least."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class LineRange(msgspec.Struct, frozen=True):
     """Some lines of a file below the workspace, counted from 1, the last one included."""
 
     path: str
@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
     last: int
 
 
-class Found(msgspec.Struct):
+class ResolvedCitation(msgspec.Struct):
     """What stands at a place."""
 
     entries: list[str] = []
@@ -59,7 +59,7 @@ class Found(msgspec.Struct):
     problem: Problem | None = None
 
 
-class Shelf:
+class WorkspaceFiles:
     """The workspace's files, and the entries that they tell of; each file is read once."""
 
     def __init__(self, root: Path, entries: Iterable[Entry]) -> None:
@@ -71,19 +71,19 @@ class Shelf:
         self._texts: dict[str, str | None] = {}
         self._lessons: dict[int, list[str]] | None = None
 
-    def at(self, place: Place) -> Found:
+    def resolve(self, place: LineRange) -> ResolvedCitation:
         """Return what stands at a place."""
         path = self._below(place.path)
         text = self.text(path)
         if text is None:
-            return Found(problem="no_such_file")
+            return ResolvedCitation(problem="no_such_file")
         lines = text.removesuffix("\n").split("\n")
         if not 1 <= place.first <= place.last <= len(lines) or not text:
-            return Found(problem="no_such_lines")
+            return ResolvedCitation(problem="no_such_lines")
         if not any(line.strip() for line in lines[place.first - 1 : place.last]):
-            return Found(problem="blank_lines")
+            return ResolvedCitation(problem="blank_lines")
         entries, threads = self._tell(path, lines, range(place.first, place.last + 1))
-        return Found(list(dict.fromkeys(entries)), list(dict.fromkeys(threads)))
+        return ResolvedCitation(list(dict.fromkeys(entries)), list(dict.fromkeys(threads)))
 
     def text(self, path: str) -> str | None:
         """Return a file's text; None if there is no such file, or none that may be read."""
@@ -127,7 +127,7 @@ class Shelf:
                 found: list[str] = []
                 for line in section:
                     if line.text.startswith("- "):
-                        found = [entry.id for entry in self._saying(said(line.text), block.scope)]
+                        found = [entry.id for entry in self._saying(lesson_words(line.text), block.scope)]
                     if found:
                         yield line.number, found
 
@@ -182,7 +182,7 @@ class Shelf:
         ]
 
 
-def said(line: str) -> str:
+def lesson_words(line: str) -> str:
     """Return what a lesson's line says, without what it rests on."""
     return _TAIL.sub("", line.strip().removeprefix("- ").rstrip()).strip()
 

@@ -19,7 +19,7 @@ from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.memory.files import skills, validation
 from commonplace.memory.recall import known_entries, receipts, section, usage_counts, visibility
-from commonplace.memory.recall.section import Material, Prompt
+from commonplace.memory.recall.section import Prompt, SectionInput
 from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout, staging
 from commonplace.projects import lookup
@@ -57,7 +57,7 @@ async def prompt(
         raise BadInput("A budget cannot be below zero.", hint="Give a number of tokens.")
     if not store.home.settings.memory.use:
         return Prompt("", 0, None, [], [])
-    found = [each.entry for each in await known_entries.known(store)]
+    found = [each.entry for each in await known_entries.known_entries(store)]
     place = await lookup.folder_scope(store.home, folder or Path.cwd(), scope, {entry.scope for entry in found})
     material = await anyio.to_thread.run_sync(_material, store.home.path, place, found, tools)
     made = section.build(material, min(limit, _MOST))
@@ -67,11 +67,11 @@ async def prompt(
     return made
 
 
-def _material(home: Path, scope: str, found: list[Entry], tools: Collection[str]) -> Material:
+def _material(home: Path, scope: str, found: list[Entry], tools: Collection[str]) -> SectionInput:
     root = home / layout.FOLDER
     with contextlib.suppress(CommonplaceError, OSError):  # whoever writes next puts it right
         staging.recover(root)
-    shelf = receipts.Shelf(root, found)
+    shelf = receipts.WorkspaceFiles(root, found)
     lines: dict[str, int] = {}
     for number, ids in shelf.lessons().items():
         for name in ids:
@@ -83,7 +83,7 @@ def _material(home: Path, scope: str, found: list[Entry], tools: Collection[str]
     offered = skills.read(root, lambda block: known_entries.block_scope(block, lambda cwd: look(cwd).identity or cwd))
     others = sorted({entry.scope for entry in found} - {GLOBAL, scope})
     names = short_names([*others, scope])
-    return Material(
+    return SectionInput(
         root=str(root),
         scope=scope,
         entries=found,
@@ -108,15 +108,15 @@ def cleaner(home: Path) -> Callable[[str], str]:
     if not lines:
         return redact
     forgotten = Forgotten(lines)
-    return lambda text: forgotten.without(redact(text))
+    return lambda text: forgotten.without_forgotten(redact(text))
 
 
-def _visible(scope: str, shelf: receipts.Shelf, look: Repositories) -> list[str]:
+def _visible(scope: str, shelf: receipts.WorkspaceFiles, look: Repositories) -> list[str]:
     """Return what a summary that somebody else wrote says to a project; what it says of others stays out."""
     summary = shelf.text(layout.SUMMARY) or ""
     if not summary:
         return []
-    view = visibility.View(scope, lambda cwd: look(cwd).identity)
-    blanked = visibility.blanked(view, layout.SUMMARY, summary, visibility.Beside(shelf.text))
+    view = visibility.Visibility(scope, lambda cwd: look(cwd).identity)
+    blanked = visibility.visible_text(view, layout.SUMMARY, summary, visibility.OwnershipFiles(shelf.text))
     told = [line.strip() for line in _PROFILE.sub("", blanked).split("\n") if not validation.is_unfit(line)]
     return told if any(line not in _NOTHING and not line.startswith("#") for line in told) else []

@@ -70,7 +70,7 @@ class Prompt(msgspec.Struct):
     left_out: list[LeftOutEntry]
 
 
-class Material(msgspec.Struct, kw_only=True):
+class SectionInput(msgspec.Struct, kw_only=True):
     """What a section is made of."""
 
     root: str
@@ -92,7 +92,7 @@ class Material(msgspec.Struct, kw_only=True):
     """Takes secrets and forgotten words out of a text."""
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _SectionLine(msgspec.Struct, frozen=True):
     """A line that may go in."""
 
     id: str
@@ -104,7 +104,7 @@ class _Line(msgspec.Struct, frozen=True):
         return len(self.text.encode()) + 1
 
 
-def build(material: Material, budget: int) -> Prompt:
+def build(material: SectionInput, budget: int) -> Prompt:
     """Return the section for a project within a budget of tokens; an empty one if there is nothing to say."""
     page = _page(material, budget * BYTES_PER_TOKEN)
     if not (page.lines or page.beyond or material.profile or material.skills or material.others):
@@ -124,10 +124,10 @@ def harmless(text: str, most: int = _MAX_ENTRY_BYTES) -> str:
     return flat if len(data) <= most else data[: most - 3].decode(errors="ignore").rstrip() + "…"
 
 
-class _Page(msgspec.Struct):
+class _SectionLines(msgspec.Struct):
     """What may go in, the most useful first; what may not; and what is too far down to be looked at."""
 
-    lines: list[_Line] = []
+    lines: list[_SectionLine] = []
     left: list[LeftOutEntry] = []
     beyond: list[str] = []
 
@@ -137,12 +137,12 @@ def _unmarked(line: str) -> str:
     return f"{line.lstrip('#').lstrip(' ').rstrip(':')}:" if line.startswith("#") else line
 
 
-def _page(material: Material, size: int) -> _Page:
-    page = _Page()
+def _page(material: SectionInput, size: int) -> _SectionLines:
+    page = _SectionLines()
     for line in material.summary:
         told = _unmarked(harmless(material.clean(line)))
         if told:
-            page.lines.append(_Line("", _SUMMARY, told))
+            page.lines.append(_SectionLine("", _SUMMARY, told))
     enough = max(_LOOKED_BYTES, _LOOKED * size)
     for entry in material.entries:
         if not entry.is_global and entry.scope != material.scope:
@@ -156,7 +156,7 @@ def _page(material: Material, size: int) -> _Page:
             page.left.append(LeftOutEntry(entry.id, "forgotten"))
             continue
         place = f"L{material.lines[entry.id]} " if entry.id in material.lines else ""
-        page.lines.append(_Line(entry.id, _heading(entry), f"- {place}{told}"))
+        page.lines.append(_SectionLine(entry.id, _heading(entry), f"- {place}{told}"))
         enough -= page.lines[-1].size
     return page
 
@@ -173,13 +173,13 @@ _ORDER: Final = (
 )
 
 
-def _packed(material: Material, page: _Page, guide: str, budget: int) -> Prompt | None:
+def _packed(material: SectionInput, page: _SectionLines, guide: str, budget: int) -> Prompt | None:
     """Return the section with some guidance and as many lines as fit; None if other guidance would serve better."""
-    fixed = _Fixed(_opening(material), *_around(material, guide, budget * BYTES_PER_TOKEN))
+    fixed = _SectionFrame(_opening(material), *_around(material, guide, budget * BYTES_PER_TOKEN))
     total = len(page.lines) + len(page.beyond)
     reserve = _missing(material, total)  # for the line that says what was left out
     room = budget * BYTES_PER_TOKEN - len(fixed.with_lines([], reserve).encode())
-    chosen: list[_Line] = []
+    chosen: list[_SectionLine] = []
     headings: set[str] = set()
     for place, line in enumerate(page.lines):
         cost = line.size + (0 if line.heading in headings else len(line.heading.encode()) + 2)
@@ -204,7 +204,7 @@ def _packed(material: Material, page: _Page, guide: str, budget: int) -> Prompt 
     return Prompt(text, tokens, material.scope, included, _left_out(material, page, chosen))
 
 
-def _left_out(material: Material, page: _Page, chosen: list[_Line]) -> list[LeftOutEntry]:
+def _left_out(material: SectionInput, page: _SectionLines, chosen: list[_SectionLine]) -> list[LeftOutEntry]:
     """Return what is not in the section and why, in the order of its usefulness."""
     inside = {line.id for line in chosen}
     left = [*page.left, *(LeftOutEntry(line.id, "budget") for line in page.lines if line.id and line.id not in inside)]
@@ -215,7 +215,7 @@ def _left_out(material: Material, page: _Page, chosen: list[_Line]) -> list[Left
     return sorted(left, key=lambda each: places.get(each.id, len(places)))
 
 
-class _Fixed(msgspec.Struct, frozen=True):
+class _SectionFrame(msgspec.Struct, frozen=True):
     """What stands around the lines."""
 
     opening: str
@@ -223,7 +223,7 @@ class _Fixed(msgspec.Struct, frozen=True):
     after: list[str]
     guide: str
 
-    def with_lines(self, chosen: list[_Line], missing: list[str] | None = None) -> str:
+    def with_lines(self, chosen: list[_SectionLine], missing: list[str] | None = None) -> str:
         """Return the whole section."""
         parts = [self.opening, *self.before]
         for heading in _ORDER:
@@ -233,13 +233,13 @@ class _Fixed(msgspec.Struct, frozen=True):
         return "\n".join([*parts, self.guide, CLOSING] if self.guide else [*filter(None, parts), CLOSING])
 
 
-def _opening(material: Material) -> str:
+def _opening(material: SectionInput) -> str:
     named = harmless(material.clean(material.scope or ""), _MAX_NAME_BYTES)
     named = named.replace('"', "'").replace("<", "‹").replace(">", "›")
     return f'{SECTION_OPENING} project="{named}">' if named else f"{SECTION_OPENING}>"
 
 
-def _around(material: Material, guide: str, size: int) -> tuple[list[str], list[str], str]:
+def _around(material: SectionInput, guide: str, size: int) -> tuple[list[str], list[str], str]:
     """Return what stands before the lines, what stands after them, and the guidance."""
     if not guide:
         return [], [], ""
@@ -249,12 +249,12 @@ def _around(material: Material, guide: str, size: int) -> tuple[list[str], list[
     return before, after, _guide(material, guide).strip("\n")
 
 
-def _missing(material: Material, count: int) -> list[str]:
+def _missing(material: SectionInput, count: int) -> list[str]:
     more = "1 more line" if count == 1 else f"{count} more lines"
     return [f"Left out for lack of room: {more}; {_say(material, 'more')}.", ""] if count else []
 
 
-def _skills(material: Material, size: int) -> list[str]:
+def _skills(material: SectionInput, size: int) -> list[str]:
     own = [skill for skill in material.skills if skill.is_for(material.scope)]
     lines = [
         f"- {harmless(material.clean(skill.name), _MAX_NAME_BYTES)}: "
@@ -267,7 +267,7 @@ def _skills(material: Material, size: int) -> list[str]:
     return ["## Skills (open the file when one fits)", *shown, *more, ""] if own else []
 
 
-def _others(material: Material, size: int) -> list[str]:
+def _others(material: SectionInput, size: int) -> list[str]:
     names = [name for each in material.others if (name := harmless(material.clean(each), _MAX_NAME_BYTES))]
     shown = _fitting(names, size)
     if not shown:
@@ -292,11 +292,11 @@ def _has_tools(tools: Iterable[str]) -> bool:
     return set(tools) >= TOOLS
 
 
-def _say(material: Material, what: str) -> str:
+def _say(material: SectionInput, what: str) -> str:
     return _texts()[f"{what}_with_{'tools' if _has_tools(material.tools) else 'files'}"]
 
 
-def _guide(material: Material, name: str) -> str:
+def _guide(material: SectionInput, name: str) -> str:
     """Return how to use the memory, in many words, few or none; what is filled in is not looked at again."""
     if not name:
         return ""

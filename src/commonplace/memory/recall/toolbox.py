@@ -25,10 +25,10 @@ from commonplace.memory.recall import known_entries, scoped_prompt, tools, usage
 from commonplace.memory.recall.find import Finder
 from commonplace.memory.recall.scoped_prompt import cleaner
 from commonplace.memory.recall.section import Prompt
-from commonplace.memory.recall.tools import Definition, Folder
+from commonplace.memory.recall.tools import Definition, MemoryFolder
 from commonplace.memory.recall.tools.arguments import decode
-from commonplace.memory.recall.tools.results import Found, Reading
-from commonplace.memory.recall.visibility import View
+from commonplace.memory.recall.tools.results import MatchPage, Reading
+from commonplace.memory.recall.visibility import Visibility
 from commonplace.memory.store import MemoryStore
 from commonplace.projects import lookup
 from commonplace.projects.identity import Repositories
@@ -55,7 +55,7 @@ class OpenMemory(msgspec.Struct, frozen=True):
 
     store: MemoryStore
     finder: Finder
-    folder: Folder
+    folder: MemoryFolder
     searching: anyio.Lock
     """Held while one searches: an open index is for one question at a time."""
 
@@ -75,7 +75,7 @@ class FindArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: int | None = None
 
 
-class Ranked(msgspec.Struct, frozen=True):
+class RankedHits(msgspec.Struct, frozen=True):
     """What `find` answers: the best matches first."""
 
     query: str
@@ -83,7 +83,7 @@ class Ranked(msgspec.Struct, frozen=True):
     hits: list[Hit]
 
 
-class _Surroundings(msgspec.Struct, frozen=True):
+class _ClientProjects(msgspec.Struct, frozen=True):
     """What is known about the projects around a client: whom it is for, and whose folders are whose."""
 
     folder: Path
@@ -102,7 +102,7 @@ class Toolbox:
         self._later = later
         self._project = project
         self._notes = notes
-        self._surroundings: _Surroundings | None = None
+        self._surroundings: _ClientProjects | None = None
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return the tools that the client may call."""
@@ -139,10 +139,10 @@ class Toolbox:
         return made.text
 
     async def _call(
-        self, memory: OpenMemory, name: str, arguments: dict[str, Any], view: View | None
+        self, memory: OpenMemory, name: str, arguments: dict[str, Any], view: Visibility | None
     ) -> msgspec.Struct:
         def work() -> msgspec.Struct:
-            return _cleaned(tools.call(memory.folder, name, arguments, view or View()), memory.store.home.path)
+            return _cleaned(tools.call(memory.folder, name, arguments, view or Visibility()), memory.store.home.path)
 
         return await anyio.to_thread.run_sync(work)
 
@@ -154,30 +154,30 @@ class Toolbox:
         limit = min(max(asked.limit if asked.limit is not None else 10, 1), _MAX_HITS)
         async with memory.searching:
             hits = await memory.finder.find_now(Query(query, limit, scope, learned=True))
-        return Ranked(query, scope, hits)
+        return RankedHits(query, scope, hits)
 
-    async def _looked_around(self, store: MemoryStore) -> _Surroundings:
+    async def _looked_around(self, store: MemoryStore) -> _ClientProjects:
         """Return the scope of the client's folder, and whose folders are whose."""
         folder = self.folder or _here()
         known = self._surroundings
         if known is not None and known.folder == folder and known.until > anyio.current_time():
             return known
-        found = {each.entry.scope for each in await known_entries.known(store)}
+        found = {each.entry.scope for each in await known_entries.known_entries(store)}
         scope = await lookup.folder_scope(store.home, folder, self._project, found)
         projects = await lookup.folder_projects(store.home)
-        self._surroundings = _Surroundings(folder, scope, projects, anyio.current_time() + _FRESH_SECONDS)
+        self._surroundings = _ClientProjects(folder, scope, projects, anyio.current_time() + _FRESH_SECONDS)
         return self._surroundings
 
     async def _count(self, result: msgspec.Struct, scope: str | None) -> None:
         """Note which memories were given out; a memory that cannot be counted is given out all the same."""
-        places, names = given_out(result), entries_of(result)
+        places, names = lines_given_out(result), entries_of(result)
         if not places and not names:
             return
         try:
             async with self._lender.borrow() as memory:
-                await usage_counts.retrieved(memory.store, places, scope=scope)
+                await usage_counts.count_retrieved(memory.store, places, scope=scope)
                 if names:
-                    known = [each.entry for each in await known_entries.known(memory.store)]
+                    known = [each.entry for each in await known_entries.known_entries(memory.store)]
                     await usage_counts.count(memory.store, "retrieved", [entry for entry in known if entry.id in names])
         except (CommonplaceError, OSError):
             return
@@ -187,7 +187,7 @@ def _cleaned(result: msgspec.Struct, home: Path) -> msgspec.Struct:
     """Take secrets and forgotten words out of what a tool gives out: a file may hold what a person put there since."""
     if isinstance(result, Reading):
         return msgspec.structs.replace(result, content=cleaner(home)(result.content))
-    if isinstance(result, Found) and result.matches:
+    if isinstance(result, MatchPage) and result.matches:
         clean = cleaner(home)
         found = [msgspec.structs.replace(each, content=clean(each.content)) for each in result.matches]
         return msgspec.structs.replace(result, matches=found)
@@ -213,39 +213,39 @@ async def _named(store: MemoryStore, text: Any) -> str | None:
         raise BadInput("`project` does not name one.", hint=hint)
     if text.strip() == ALL:
         return None
-    found = {each.entry.scope for each in await known_entries.known(store)}
+    found = {each.entry.scope for each in await known_entries.known_entries(store)}
     try:
         return await lookup.named_scope(store.home, text, found)
     except (OSError, RuntimeError, ValueError):  # a path that nobody can have
         raise BadInput(f"No project is called {text!r}.", hint=hint) from None
 
 
-def _view(scope: str | None, projects: Mapping[str, str]) -> View:
+def _view(scope: str | None, projects: Mapping[str, str]) -> Visibility:
     look = Repositories()
-    return View(scope, lambda cwd: projects.get(cwd) or look(cwd).identity)
+    return Visibility(scope, lambda cwd: projects.get(cwd) or look(cwd).identity)
 
 
-def given_out(result: msgspec.Struct) -> list[Place]:
+def lines_given_out(result: msgspec.Struct) -> list[Place]:
     """Return which lines of the memory a result holds."""
     if isinstance(result, Reading):
         return [_place(result.path, result.start_line_number, result.content)] if result.content.strip() else []
-    if isinstance(result, Found):
+    if isinstance(result, MatchPage):
         return [_place(each.path, each.content_start_line_number, each.content) for each in result.matches]
-    if isinstance(result, Ranked):
+    if isinstance(result, RankedHits):
         return [(str(each.path), int(each.line), int(each.line)) for each in result.hits if each.path and each.line]
     return []
 
 
 def entries_of(result: msgspec.Struct) -> set[str]:
     """Return the entries that were found by their rank."""
-    return {str(each.entry_id) for each in result.hits if each.entry_id} if isinstance(result, Ranked) else set()
+    return {str(each.entry_id) for each in result.hits if each.entry_id} if isinstance(result, RankedHits) else set()
 
 
 def _place(path: str, first: int, content: str) -> Place:
     return path, first, first + content.removesuffix("\n").count("\n")
 
 
-def offered() -> tuple[Definition, ...]:
+def agent_definitions() -> tuple[Definition, ...]:
     """Return the tools as an agent of ours has them, notes included."""
     return _definitions(True)
 

@@ -13,10 +13,10 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.errors import StateError
-from commonplace.importers.session_citations import Answer
+from commonplace.importers.session_citations import CitingAnswer
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.memory.recall import known_entries
-from commonplace.memory.recall.receipts import Found, Place, Shelf
+from commonplace.memory.recall.receipts import LineRange, ResolvedCitation, WorkspaceFiles
 from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout
 from commonplace.protocol import citations
@@ -44,15 +44,15 @@ class CitationReceipt(msgspec.Struct):
     unknown: list[UnknownCitation] = []
 
 
-async def cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
+async def count_cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
     """Count what an answer cites, and return what that was."""
     citation = citations.finished(said).citation if isinstance(said, str) else said
     if citation is None:
         return CitationReceipt()
-    known = [each.entry for each in await known_entries.known(store)]
-    shelf = Shelf(store.root, known)
-    places = [Place(each.path, each.line_start, each.line_end) for each in citation.entries]
-    found = await anyio.to_thread.run_sync(lambda: [shelf.at(place) for place in places])
+    known = [each.entry for each in await known_entries.known_entries(store)]
+    shelf = WorkspaceFiles(store.root, known)
+    places = [LineRange(each.path, each.line_start, each.line_end) for each in citation.entries]
+    found = await anyio.to_thread.run_sync(lambda: [shelf.resolve(place) for place in places])
     missing = [
         UnknownCitation(reason=each.problem, path=place.path, lines=f"{place.first}-{place.last}")
         for place, each in zip(places, found, strict=True)
@@ -65,18 +65,18 @@ async def cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
     return receipt
 
 
-async def retrieved(
+async def count_retrieved(
     store: MemoryStore, places: Iterable[tuple[str, int, int]], *, scope: str | None = None
 ) -> CitationReceipt:
     """Count what a tool gave out: what stands at places (path, first and last line), as far as a scope may see it."""
-    asked = [Place(*place) for place in dict.fromkeys(places)]
+    asked = [LineRange(*place) for place in dict.fromkeys(places)]
     if not asked:
         return CitationReceipt()
-    known = [each.entry for each in await known_entries.known(store)]
+    known = [each.entry for each in await known_entries.known_entries(store)]
     if scope is not None:
         known = [entry for entry in known if entry.scope in (GLOBAL, scope)]
-    shelf = Shelf(store.root, known)
-    found = await anyio.to_thread.run_sync(lambda: [shelf.at(place) for place in asked])
+    shelf = WorkspaceFiles(store.root, known)
+    found = await anyio.to_thread.run_sync(lambda: [shelf.resolve(place) for place in asked])
     if scope is not None:  # of other projects' tasks, a reader saw nothing
         ours = {source.thread_id for entry in known for source in entry.sources}
         for place, each in zip(asked, found, strict=True):
@@ -126,29 +126,29 @@ class ImportedCitations:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def __call__(self, answers: Iterable[Answer], oldest_ns: int) -> None:
+    async def __call__(self, answers: Iterable[CitingAnswer], oldest_ns: int) -> None:
         """Count what answers cite; `oldest_ns` is when the oldest of their files was written."""
         store = self._store
         memory = store.root / layout.MEMORY
         if not memory.is_file() or memory.stat().st_mtime_ns > oldest_ns:
             return
-        known = {each.entry.id: each.entry for each in await known_entries.known(store)}
-        shelf = Shelf(store.root, known.values())
+        known = {each.entry.id: each.entry for each in await known_entries.known_entries(store)}
+        shelf = WorkspaceFiles(store.root, known.values())
         for answer in answers:
-            places = [Place(*place) for place in answer.places]
-            found = await anyio.to_thread.run_sync(lambda places=places: [shelf.at(place) for place in places])
+            places = [LineRange(*place) for place in answer.places]
+            found = await anyio.to_thread.run_sync(lambda places=places: [shelf.resolve(place) for place in places])
             used = [known[name] for name in _receipt(found, [], []).entries]
             await count(store, "cited", used, besides=answer.threads)
 
 
-def _receipt(found: list[Found], threads: list[str], unknown: list[UnknownCitation]) -> CitationReceipt:
+def _receipt(found: list[ResolvedCitation], threads: list[str], unknown: list[UnknownCitation]) -> CitationReceipt:
     entries = dict.fromkeys(name for each in found for name in each.entries)
     named = dict.fromkeys([*threads, *(thread for each in found for thread in each.threads)])
     return CitationReceipt(list(entries), list(named), unknown)
 
 
 async def _threads(
-    store: MemoryStore, names: list[str], known: list[Entry], shelf: Shelf
+    store: MemoryStore, names: list[str], known: list[Entry], shelf: WorkspaceFiles
 ) -> tuple[list[str], list[UnknownCitation]]:
     """Return the threads that ids name, and those ids that name none."""
     spelt = {name: citations.thread_of(name) for name in names}

@@ -1,4 +1,4 @@
-"""What one project may see of the memory (interfaces §5): its own, what is for all, and what says nothing of that.
+"""Which parts of the memory one project may see: its own, those for all projects, and those that name no project.
 
     MEMORY.md               blocks that say `scope: project X`
     memory_summary.md       sections under a project's name, with everything below them
@@ -8,8 +8,8 @@
     extensions/ad_hoc/notes/    notes that say `scope: project X`
 
 Lines of other projects become blank, so that numbers of lines hold. Who owns a session is what its raw memory says in
-`task_group`, if that is a project's name, else what its working directory belongs to. Whatever cannot be understood
-has no scope. Codex writes free text after `scope:`; only `project` and a name that looks like one count. The list of
+`task_group`, if that is a project's name, else what its working directory belongs to. Whatever cannot be understood has
+no scope. Codex writes free text after `scope:`; only `project` and a name that looks like one count. The list of
 changes for a consolidation holds everybody's lines mixed, so no project sees any of it.
 """
 
@@ -44,7 +44,7 @@ def _unknown(cwd: str) -> str | None:
     return None
 
 
-class View(msgspec.Struct, frozen=True):
+class Visibility(msgspec.Struct, frozen=True):
     """What a reader may see."""
 
     scope: str | None = None
@@ -57,7 +57,7 @@ class View(msgspec.Struct, frozen=True):
         return self.scope is None or owner in (None, "", GLOBAL, self.scope)
 
 
-class Sessions(msgspec.Struct, frozen=True):
+class SessionOwners(msgspec.Struct, frozen=True):
     """Whose sessions are whose, as `raw_memories.md` tells it."""
 
     by_thread: dict[str, str] = {}
@@ -65,16 +65,16 @@ class Sessions(msgspec.Struct, frozen=True):
     """By the name of the summary's file."""
 
 
-class Beside:
+class OwnershipFiles:
     """The other files that a file's owner is told by; each is read when it is first needed."""
 
-    def __init__(self, read: Callable[[str], str | None], sessions: Sessions | None = None) -> None:
+    def __init__(self, read: Callable[[str], str | None], sessions: SessionOwners | None = None) -> None:
         self._read = read
         self._skills: dict[str, str | None] = {}
         self._given = sessions
 
     @cached_property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> SessionOwners:
         """Whose sessions are whose."""
         return self._given if self._given is not None else sessions(self._read(RAW) or "")
 
@@ -118,9 +118,9 @@ def is_identity(name: str) -> bool:
     return "/" in first or bool(_DRIVE.match(first)) or bool(_COMMIT.fullmatch(name.strip()))
 
 
-def sessions(raw: str) -> Sessions:
+def sessions(raw: str) -> SessionOwners:
     """Return whose sessions are whose by a text of `raw_memories.md`; those that do not say are left out."""
-    found = Sessions({}, {})
+    found = SessionOwners({}, {})
     marks = [*_THREAD.finditer(raw)]
     for place, mark in enumerate(marks):
         end = marks[place + 1].start() if place + 1 < len(marks) else len(raw)
@@ -132,7 +132,7 @@ def sessions(raw: str) -> Sessions:
     return found
 
 
-def owner(view: View, path: str, text: str | None, beside: Beside) -> str | None:
+def owner(view: Visibility, path: str, text: str | None, beside: OwnershipFiles) -> str | None:
     """Return the project that a whole file or folder is for; None if it is for all, for several, or does not say.
 
     Without its text, a file is looked up, and read only if nothing else tells.
@@ -153,7 +153,7 @@ def owner(view: View, path: str, text: str | None, beside: Beside) -> str | None
     return None
 
 
-def visible(view: View, path: str, text: str, beside: Beside) -> list[bool] | None:
+def visible_lines(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> list[bool] | None:
     """Say of each line of a file whether it may be seen; None if all may. Lines end with `\\n` alone."""
     if view.scope is None:
         return None
@@ -172,9 +172,9 @@ def visible(view: View, path: str, text: str, beside: Beside) -> list[bool] | No
     return None if all(shown) else shown
 
 
-def blanked(view: View, path: str, text: str, beside: Beside) -> str:
+def visible_text(view: Visibility, path: str, text: str, beside: OwnershipFiles) -> str:
     """Return a file's text with the lines of other projects blank."""
-    shown = visible(view, path, text, beside)
+    shown = visible_lines(view, path, text, beside)
     if shown is None:
         return text
     return "\n".join(line if shows else "" for line, shows in zip(text.split("\n"), shown, strict=True))
@@ -188,7 +188,7 @@ def _of_memory(text: str) -> Iterator[str | None]:
         yield current
 
 
-def _of_handbook(view: View, text: str, beside: Beside) -> Iterator[str | None]:
+def _of_handbook(view: Visibility, text: str, beside: OwnershipFiles) -> Iterator[str | None]:
     """Yield the owner of each line of `MEMORY.md`.
 
     What holds everywhere may rest on sessions of several projects. Its lessons are for all; the lines that name a
@@ -209,7 +209,7 @@ def _of_handbook(view: View, text: str, beside: Beside) -> Iterator[str | None]:
         yield mixed.get(number, owner)
 
 
-def _of_source(view: View, line: str, beside: Beside) -> str | None:
+def _of_source(view: Visibility, line: str, beside: OwnershipFiles) -> str | None:
     """Return the project of the session that a line of sources names."""
     named = _SOURCE.match(line)
     if named is None:
@@ -218,14 +218,14 @@ def _of_source(view: View, line: str, beside: Beside) -> str | None:
     return known or (view.project_of(named[2]) or named[2] if named[2] else None)
 
 
-def _of_block(block: handbook.Block) -> str | None:
+def _of_block(block: handbook.HandbookBlock) -> str | None:
     """Return a block's project; None if it is for all or does not say."""
     said = next((found for line in block.head if (found := _SCOPE.match(line.text))), None)
     named = said[1].strip() if said else ""
     return named if is_identity(named) else None
 
 
-def _of_digest(view: View, text: str, beside: Beside) -> Iterator[str | None]:
+def _of_digest(view: Visibility, text: str, beside: OwnershipFiles) -> Iterator[str | None]:
     """Yield the owner of each line of `memory_summary.md`: a heading's, until one that stands as high or higher."""
     current: str | None = None
     level = 0
@@ -236,7 +236,7 @@ def _of_digest(view: View, text: str, beside: Beside) -> Iterator[str | None]:
         yield current
 
 
-def _of_heading(view: View, title: str, beside: Beside) -> str | None:
+def _of_heading(view: Visibility, title: str, beside: OwnershipFiles) -> str | None:
     named = title.removeprefix("project ").removeprefix("cwd=").strip("` ")
     if named.lower() == _EVERYBODY:
         return None
@@ -247,7 +247,7 @@ def _of_heading(view: View, title: str, beside: Beside) -> str | None:
     return named if " " not in named and ("/" in named or _COMMIT.fullmatch(named)) else None
 
 
-def _of_raw(view: View, text: str, beside: Beside) -> Iterator[str | None]:
+def _of_raw(view: Visibility, text: str, beside: OwnershipFiles) -> Iterator[str | None]:
     marks = [*_THREAD.finditer(text)]
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     starts = {mark.start(): (mark, end) for mark, end in zip(marks, ends, strict=True)}
@@ -261,13 +261,13 @@ def _of_raw(view: View, text: str, beside: Beside) -> Iterator[str | None]:
         place += len(line) + 1
 
 
-def _of_summary(view: View, text: str, beside: Beside) -> str | None:
+def _of_summary(view: Visibility, text: str, beside: OwnershipFiles) -> str | None:
     head = text.replace("\r\n", "\n").partition("\n\n")[0]
     fields = _fields(head, 0, len(head))
     return _of_session(view, _meaning(fields.get("thread_id", "")), fields, beside)
 
 
-def _of_session(view: View, thread_id: str, fields: Mapping[str, str], beside: Beside) -> str | None:
+def _of_session(view: Visibility, thread_id: str, fields: Mapping[str, str], beside: OwnershipFiles) -> str | None:
     known = beside.sessions.by_thread.get(thread_id) or _task_group(fields)
     cwd = _meaning(fields.get("cwd", ""))
     return known or (view.project_of(cwd) or cwd if cwd else None)

@@ -49,7 +49,7 @@ _REFERENCE: Final = re.compile(r"refs(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)+")
 _HUNK: Final = re.compile(rb"^(@@ -[0-9,]+ \+[0-9,]+ @@)[^\n]*", re.MULTILINE)
 
 
-class Change(msgspec.Struct, frozen=True):
+class BaselineChange(msgspec.Struct, frozen=True):
     """A file that is not as the baseline has it."""
 
     letter: Literal["A", "M", "D"]
@@ -114,7 +114,7 @@ def message(root: Path) -> str | None:
         return None
 
 
-def status(root: Path, *, against: Path | None = None) -> list[Change]:
+def status(root: Path, *, against: Path | None = None) -> list[BaselineChange]:
     """Return what is not as in the baseline, by path; `against` names the workspace whose baseline it is, if another.
 
     Raises:
@@ -144,7 +144,7 @@ def diff(root: Path, *, against: Path | None = None) -> str:
     return "".join(_section(pair, root, objects) for pair in pairs)
 
 
-def restore(root: Path, *, against: Path | None = None) -> list[Change]:
+def restore(root: Path, *, against: Path | None = None) -> list[BaselineChange]:
     """Bring every file back to the baseline and remove what it does not have; return what was undone.
 
     This takes back what a person changed since, too. The baseline itself stays.
@@ -169,9 +169,9 @@ def restore(root: Path, *, against: Path | None = None) -> list[Change]:
     return [_change(pair) for pair in pairs]
 
 
-def _change(pair: _Pair) -> Change:
+def _change(pair: _Pair) -> BaselineChange:
     path, before, after = pair
-    return Change("A" if before is None else "D" if after is None else "M", path.decode("utf-8", "replace"))
+    return BaselineChange("A" if before is None else "D" if after is None else "M", path.decode("utf-8", "replace"))
 
 
 def _compare(root: Path, place: Path) -> tuple[list[_Pair], Odb]:

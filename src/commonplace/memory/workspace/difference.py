@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.memory.workspace import baseline
-from commonplace.memory.workspace.baseline import Change
+from commonplace.memory.workspace.baseline import BaselineChange
 from commonplace.memory.workspace.layout import DIFF
 from commonplace.memory.workspace.staging import put
 
@@ -22,7 +22,7 @@ _NOTICE: Final = "Made before phase 2 from what changed since the last baseline:
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
 
 
-def render(changes: Sequence[Change], diff: str) -> str:
+def render(changes: Sequence[BaselineChange], diff: str) -> str:
     """Return the text of the file."""
     head = f"# Memory Workspace Diff\n\n{_NOTICE}\n\n## Status\n"
     if not changes:
@@ -34,7 +34,7 @@ def render(changes: Sequence[Change], diff: str) -> str:
     return f"{head}{listed}\n## Diff\n{fence}diff\n{shown}{fence}\n"
 
 
-def write(root: Path, *, against: Path | None = None) -> list[Change]:
+def write(root: Path, *, against: Path | None = None) -> list[BaselineChange]:
     """Write the file anew; return the changes that it tells of."""
     remove(root)
     changes = baseline.status(root, against=against)

@@ -43,7 +43,7 @@ _SHOWN: Final = 5
 """How many of the changed paths an error names."""
 
 
-class _Seen(msgspec.Struct, frozen=True):
+class _StagingOrigin(msgspec.Struct, frozen=True):
     """What a state was staged from, and by whom."""
 
     worker: jobs.Worker
@@ -87,7 +87,7 @@ def stage(root: Path) -> Path:
         )
     discard(root)
     staged, entries = _beside(root, _NEXT), _survey(root)
-    _write_seen(root, _Seen(here, entries))
+    _write_seen(root, _StagingOrigin(here, entries))
     staged.mkdir(mode=0o700)
     try:
         for name in sorted(entries):
@@ -123,7 +123,7 @@ def commit(staged: Path, root: Path) -> None:
     discard(root)
 
 
-def _replace_in_two_steps(staged: Path, root: Path, seen: _Seen) -> None:
+def _replace_in_two_steps(staged: Path, root: Path, seen: _StagingOrigin) -> None:
     old = _beside(root, _OLD)
     os.rename(root, old)  # noqa: PTH104
     private_folders.sync(root.parent)
@@ -181,14 +181,14 @@ def _beside(root: Path, ending: str) -> Path:
     return root.with_name(root.name + ending)
 
 
-def _read_seen(root: Path) -> _Seen | None:
+def _read_seen(root: Path) -> _StagingOrigin | None:
     try:
-        return msgspec.convert(json.loads(_beside(root, _SEEN).read_bytes()), _Seen)
+        return msgspec.convert(json.loads(_beside(root, _SEEN).read_bytes()), _StagingOrigin)
     except (FileNotFoundError, ValueError):
         return None
 
 
-def _write_seen(root: Path, seen: _Seen) -> None:
+def _write_seen(root: Path, seen: _StagingOrigin) -> None:
     # Only the standard library's JSON keeps names that are not text. Half of it is as good as none: nothing was staged.
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(_beside(root, _SEEN), flags, 0o600), "w", encoding="ascii") as file:

@@ -156,7 +156,7 @@ def _of_part(part: str, *, single: bool) -> Iterator[str]:
 
 
 def _of_foreign(part: str, *, single: bool) -> Iterator[str]:
-    """Terms of a part that is not plain ASCII: pairs of characters, or a word without its accents."""
+    """Yield the terms of a part that is not plain ASCII: pairs of characters, or a word without its accents."""
     text = unicodedata.normalize("NFKC", part).lower().replace("’", "'")
     begin = 0
     for found in _PAIRED.finditer(text):

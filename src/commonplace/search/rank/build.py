@@ -16,7 +16,7 @@ import numpy as np
 
 from commonplace.search.rank import segment, signals
 from commonplace.search.rank.analysis import Analyser
-from commonplace.search.rank.segment import Document, Facts, Segment
+from commonplace.search.rank.segment import Document, PassageFacts, Segment
 
 ENOUGH_BYTES: Final = 8 * 2**20
 ENOUGH_PASSAGES: Final = 2**16 - 1
@@ -114,7 +114,7 @@ class Builder:
         flags[passage[dated]] |= segment.DATED
         keys, owner, often = _counted(keys, owner)
         length = np.bincount(passage, weights=sizes, minlength=len(ends)) if len(ends) else ends
-        facts = Facts(
+        facts = PassageFacts(
             offset=np.array(self._offset, np.uint64),
             text=np.array(self._text, np.uint64),
             seconds=np.array(self._seconds, np.uint32),

@@ -12,8 +12,8 @@ import numpy as np
 
 from commonplace.search.rank import segment as segments
 from commonplace.search.rank.build import ENOUGH_PASSAGES
-from commonplace.search.rank.segment import Facts, Numbers, Segment
-from commonplace.search.rank.segments import Opened
+from commonplace.search.rank.segment import Numbers, PassageFacts, Segment
+from commonplace.search.rank.segments import OpenSegment
 
 Read = Callable[[str, int, int], dict[int, bytes]]
 """The buckets of a segment from one number to before another."""
@@ -50,7 +50,7 @@ def plan(sizes: Sequence[tuple[str, int, float]]) -> list[str]:
     return []
 
 
-def merge(opened: Sequence[Opened], read: Read) -> tuple[Segment, dict[tuple[str, int], int]]:
+def merge(opened: Sequence[OpenSegment], read: Read) -> tuple[Segment, dict[tuple[str, int], int]]:
     """Return one segment with all that is left of several, and where each document went."""
     facts, moved, renumbered = _facts(opened)
     bits = segments.bits_for(sum(2**each.bits * segments.BUCKET_POSTINGS for each in opened))
@@ -66,7 +66,7 @@ def merge(opened: Sequence[Opened], read: Read) -> tuple[Segment, dict[tuple[str
     return Segment(facts.size, bits, segments.pack_facts(facts), buckets), moved
 
 
-def _facts(opened: Sequence[Opened]) -> tuple[Facts, dict[tuple[str, int], int], list[Numbers]]:
+def _facts(opened: Sequence[OpenSegment]) -> tuple[PassageFacts, dict[tuple[str, int], int], list[Numbers]]:
     """Join what is known of passages that are left; return that, where documents went, and the new numbers."""
     kept: list[Numbers] = []
     renumbered: list[Numbers] = []
@@ -94,7 +94,7 @@ def _facts(opened: Sequence[Opened]) -> tuple[Facts, dict[tuple[str, int], int],
     def joined(name: str) -> Numbers:
         return np.concatenate([getattr(each.facts, name)[keep] for each, keep in zip(opened, kept, strict=True)])
 
-    facts = Facts(
+    facts = PassageFacts(
         offset=joined("offset"),
         text=joined("text"),
         seconds=joined("seconds"),
@@ -109,7 +109,7 @@ def _facts(opened: Sequence[Opened]) -> tuple[Facts, dict[tuple[str, int], int],
 
 
 def _share(
-    opened: Sequence[Opened], renumbered: Sequence[Numbers], read: Read, share: int, shares: int
+    opened: Sequence[OpenSegment], renumbered: Sequence[Numbers], read: Read, share: int, shares: int
 ) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
     """Yield the postings of one share of all terms, segment by segment."""
     low = share * (2**64 // shares)

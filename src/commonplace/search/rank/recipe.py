@@ -44,7 +44,7 @@ class Recipe(msgspec.Struct, frozen=True):
     used: float = 0.04
 
 
-class Weights(msgspec.Struct, frozen=True):
+class RerankWeights(msgspec.Struct, frozen=True):
     """Of the second ordering: linear in what is known of a candidate."""
 
     first: float = 1.00
@@ -61,4 +61,4 @@ class Weights(msgspec.Struct, frozen=True):
 RECIPE = Recipe()
 LINES = Recipe(previous=0, next=0, previous_but_one=0, next_but_one=0, question=0)
 """For entries and lines of summaries: each stands for itself, so that nothing is handed to the next."""
-WEIGHTS = Weights()
+WEIGHTS = RerankWeights()

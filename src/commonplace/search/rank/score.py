@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from commonplace.search.rank import analysis, signals
-from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, Weights
+from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, RerankWeights
 from commonplace.search.rank.segment import Numbers
-from commonplace.search.rank.segments import Found, Index
+from commonplace.search.rank.segments import SegmentIndex, TermPostings
 
 _BEST_TURNS: Final = 400
 _TURNS_OF_SESSION: Final = 3
@@ -24,7 +24,7 @@ _MOST_TERMS: Final = 64
 """A question is a few words; of a whole page, the rarest terms decide anyway."""
 
 
-class Ranked(msgspec.Struct):
+class RankedPassages(msgspec.Struct):
     """The best passages, best first, with their scores; and the best documents with theirs."""
 
     passages: list[int]
@@ -35,10 +35,10 @@ class Ranked(msgspec.Struct):
     document_scores: list[float]
 
 
-class _Question(msgspec.Struct):
+class _WeightedQuery(msgspec.Struct):
     """A question against an index: its terms' weights, and what it asks for."""
 
-    found: Found
+    found: TermPostings
     idf: Numbers
     total: float
     """The weight of all terms that the index knows."""
@@ -55,26 +55,26 @@ class _Evidence(msgspec.Struct):
     covered: Numbers
 
 
-_NOTHING: Final = Ranked([], [], [], [], [])
+_NOTHING: Final = RankedPassages([], [], [], [], [])
 
 
 def rank(
-    index: Index,
+    index: SegmentIndex,
     question: str,
     *,
     limit: int = 10,
     mask: Numbers | None = None,
     recipe: Recipe = RECIPE,
-    weights: Weights = WEIGHTS,
+    weights: RerankWeights = WEIGHTS,
     prior: Numbers | None = None,
-) -> Ranked:
+) -> RankedPassages:
     """Return the passages that answer a question best; `mask` says which of them count, `prior` what each is worth."""
     if not index.size or limit < 1:
         return _NOTHING
     live = index.live()
     counts = live if mask is None else mask if live is None else mask & live
     size = index.size if counts is None else int(np.count_nonzero(counts))
-    asked = _ask(index, question, counts, size)
+    asked = _weighted_query(index, question, counts, size)
     if asked is None:
         return _NOTHING
     average = float(index.length.mean() if counts is None else index.length[counts].mean())
@@ -91,11 +91,11 @@ def rank(
     window = _window(index, asked, best)
     final = first[best] / max(float(first[best].max()), 1e-9) if len(best) else first[best]
     if recipe.rerank and len(best):
-        final = _again(index, asked, best, final, turn, of_session[0], window, weights)
+        final = _rerank(index, asked, best, final, turn, of_session[0], window, weights)
     order = np.argsort(-final, kind="stable")[:limit]
     chosen = best[order]
     documents = _best(of_session[1], limit)
-    return Ranked(
+    return RankedPassages(
         chosen.tolist(),
         final[order].tolist(),
         (window[order] / asked.weight).tolist(),
@@ -104,7 +104,7 @@ def rank(
     )
 
 
-def _ask(index: Index, question: str, counts: Numbers | None, size: int) -> _Question | None:
+def _weighted_query(index: SegmentIndex, question: str, counts: Numbers | None, size: int) -> _WeightedQuery | None:
     keys = list(analysis.query_terms(question).values())
     if not keys or not size:
         return None
@@ -120,10 +120,10 @@ def _ask(index: Index, question: str, counts: Numbers | None, size: int) -> _Que
     named = _named(index, question)
     unknown = len(idf) - int(np.count_nonzero(idf))
     weight = total + unknown * float(np.log1p((size + 0.5) / 0.5))
-    return _Question(found, idf, total, weight, len(idf) - unknown, signals.asks_time(question), named)
+    return _WeightedQuery(found, idf, total, weight, len(idf) - unknown, signals.asks_time(question), named)
 
 
-def _named(index: Index, question: str) -> Numbers | None:
+def _named(index: SegmentIndex, question: str) -> Numbers | None:
     if len(index.speakers) < 2:
         return None
     names = signals.named_in(question)
@@ -131,7 +131,7 @@ def _named(index: Index, question: str) -> Numbers | None:
     return chosen[index.speaker] if chosen.any() else None
 
 
-def _turns(index: Index, asked: _Question, recipe: Recipe, average: float) -> _Evidence:
+def _turns(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, average: float) -> _Evidence:
     """Score each passage by its own words (BM25), and weigh which of the question's terms it holds."""
     found = asked.found
     idf = asked.idf[found.term]
@@ -142,7 +142,7 @@ def _turns(index: Index, asked: _Question, recipe: Recipe, average: float) -> _E
     return _Evidence(own, np.bincount(found.passage, idf, index.size).astype(np.float32))
 
 
-def _spoken(index: Index, asked: _Question, own: Numbers, recipe: Recipe) -> Numbers:
+def _spoken(index: SegmentIndex, asked: _WeightedQuery, own: Numbers, recipe: Recipe) -> Numbers:
     """Weigh who speaks and how: a person before an assistant, a statement before a question, whoever is named."""
     weighed = own * index.speech(recipe.assistant, recipe.question)
     if asked.named is not None:
@@ -152,7 +152,7 @@ def _spoken(index: Index, asked: _Question, own: Numbers, recipe: Recipe) -> Num
     return weighed
 
 
-def _spread(index: Index, evidence: Numbers, recipe: Recipe) -> Numbers:
+def _spread(index: SegmentIndex, evidence: Numbers, recipe: Recipe) -> Numbers:
     """Let each passage take from those beside it; a question hands its evidence to what follows."""
     total = evidence.copy()
     handed = evidence * index.flow(recipe.question_flow)
@@ -165,7 +165,7 @@ def _spread(index: Index, evidence: Numbers, recipe: Recipe) -> Numbers:
 
 
 def _sessions(
-    index: Index, asked: _Question, own: Numbers, recipe: Recipe, counts: Numbers | None
+    index: SegmentIndex, asked: _WeightedQuery, own: Numbers, recipe: Recipe, counts: Numbers | None
 ) -> tuple[Numbers, Numbers]:
     """Score each document: as one text, and that plus its best turns."""
     whole = _whole(index, asked, recipe, counts)
@@ -183,7 +183,7 @@ def _sessions(
     return whole, whole + recipe.best_turns * turns
 
 
-def _whole(index: Index, asked: _Question, recipe: Recipe, counts: Numbers | None) -> Numbers:
+def _whole(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, counts: Numbers | None) -> Numbers:
     """Score each document as if it were one text (BM25 with documents as what is counted)."""
     found, terms, documents = asked.found, len(asked.idf), len(index.documents)
     lengths = index.lengths if counts is None or counts is index.live() else index.document_lengths(counts)
@@ -205,7 +205,7 @@ def _whole(index: Index, asked: _Question, recipe: Recipe, counts: Numbers | Non
     return score
 
 
-def recency(index: Index, now: int, recipe: Recipe = RECIPE) -> Numbers:
+def recency(index: SegmentIndex, now: int, recipe: Recipe = RECIPE) -> Numbers:
     """Return what each passage is worth by its age: what is newer comes first among what is about equally good."""
     age = np.maximum(now - index.seconds, 0) / (_DAY * recipe.recent_days)
     return (1 + recipe.recency * np.exp(-age)).astype(np.float32)
@@ -223,7 +223,7 @@ def _best(scores: Numbers, count: int) -> Numbers:
     return chosen[np.argsort(-scores[chosen], kind="stable")][:count]
 
 
-def _present(index: Index, asked: _Question, best: Numbers, shift: int) -> Numbers:
+def _present(index: SegmentIndex, asked: _WeightedQuery, best: Numbers, shift: int) -> Numbers:
     """Return, for each term and candidate, whether the passage that stands so far from it holds the term."""
     beside = best + shift
     inside = (beside >= 0) & (beside < index.size)
@@ -238,22 +238,22 @@ def _present(index: Index, asked: _Question, best: Numbers, shift: int) -> Numbe
     return held
 
 
-def _window(index: Index, asked: _Question, best: Numbers) -> Numbers:
+def _window(index: SegmentIndex, asked: _WeightedQuery, best: Numbers) -> Numbers:
     """Weigh the terms that stand in a passage, and half of those that stand only beside it."""
     here = _present(index, asked, best, 0)
     beside = _present(index, asked, best, -1) | _present(index, asked, best, 1)
     return asked.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
 
 
-def _again(
-    index: Index,
-    asked: _Question,
+def _rerank(
+    index: SegmentIndex,
+    asked: _WeightedQuery,
     best: Numbers,
     first: Numbers,
     turn: _Evidence,
     whole: Numbers,
     window: Numbers,
-    weights: Weights,
+    weights: RerankWeights,
 ) -> Numbers:
     """Order the candidates once more, by what is known of each."""
     matched = np.count_nonzero(_present(index, asked, best, 0) & (asked.idf > 0)[:, None], axis=0)

@@ -39,7 +39,7 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     kind: str = ""
 
 
-class Facts(msgspec.Struct):
+class PassageFacts(msgspec.Struct):
     """What is known of a segment's passages, one array each, and its documents in order."""
 
     offset: Numbers
@@ -81,14 +81,14 @@ _FIELDS: Final = (
 )
 
 
-def pack_facts(facts: Facts) -> bytes:
+def pack_facts(facts: PassageFacts) -> bytes:
     """Return facts as bytes."""
     arrays = b"".join(getattr(facts, name).astype(kind).tobytes() for name, kind in _FIELDS)
     tail = msgspec.msgpack.encode((facts.size, facts.documents, facts.speakers))
     return len(tail).to_bytes(4, "little") + tail + arrays
 
 
-def unpack_facts(data: bytes) -> Facts:
+def unpack_facts(data: bytes) -> PassageFacts:
     """Return what `pack_facts` packed."""
     end = 4 + int.from_bytes(data[:4], "little")
     size, documents, speakers = msgspec.msgpack.decode(data[4:end], type=tuple[int, list[Document], list[int]])
@@ -96,7 +96,7 @@ def unpack_facts(data: bytes) -> Facts:
     for name, kind in _FIELDS:
         arrays[name] = np.frombuffer(data, kind, size, end)
         end += arrays[name].nbytes
-    return Facts(**arrays, documents=documents, speakers=speakers)
+    return PassageFacts(**arrays, documents=documents, speakers=speakers)
 
 
 def bits_for(postings: int) -> int:
@@ -148,7 +148,7 @@ def unpack_bucket(data: bytes, passages: int) -> Postings:
     return Postings(keys, ends, passage, often)
 
 
-def pack(facts: Facts, keys: Numbers, passage: Numbers, often: Numbers) -> Segment:
+def pack(facts: PassageFacts, keys: Numbers, passage: Numbers, often: Numbers) -> Segment:
     """Make a segment of postings that are sorted by key, then by passage."""
     bits = bits_for(len(keys))
     buckets = pack_buckets(keys, passage, often, facts.size, bits, range(2**bits))

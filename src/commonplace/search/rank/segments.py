@@ -15,24 +15,24 @@ import msgspec
 import numpy as np
 
 from commonplace.search.rank import segment as segments
-from commonplace.search.rank.segment import Document, Facts, Numbers, Postings
+from commonplace.search.rank.segment import Document, Numbers, PassageFacts, Postings
 
 Place = tuple[str, int]
 """A bucket: its segment and its number there."""
 KEPT_BYTES: Final = 64 * 2**20
 
 
-class Opened(msgspec.Struct):
+class OpenSegment(msgspec.Struct):
     """A segment whose facts are loaded."""
 
     id: str
     bits: int
-    facts: Facts
+    facts: PassageFacts
     dropped: frozenset[int] = frozenset()
     """Which of its documents are gone."""
 
 
-class Found(msgspec.Struct):
+class TermPostings(msgspec.Struct):
     """The postings of a question's terms: for each which term, which passage, how often; and where terms begin."""
 
     term: Numbers
@@ -42,10 +42,12 @@ class Found(msgspec.Struct):
     counts: list[int]
 
 
-class Index:
+class SegmentIndex:
     """Some segments as one."""
 
-    def __init__(self, opened: Sequence[Opened], before: Index | None = None, *, keep: int = KEPT_BYTES) -> None:
+    def __init__(
+        self, opened: Sequence[OpenSegment], before: SegmentIndex | None = None, *, keep: int = KEPT_BYTES
+    ) -> None:
         """Open segments; of those that stood here `before`, buckets that are still good are kept."""
         self.segments = list(opened)
         self._keep = keep
@@ -53,7 +55,7 @@ class Index:
         self._kept_bytes = 0
         if before is not None:
             ids = {each.id for each in opened}
-            self._kept.update((place, held) for place, held in before.kept() if place[0] in ids)
+            self._kept.update((place, held) for place, held in before.cached_buckets() if place[0] in ids)
             self._kept_bytes = sum(held.nbytes for held in self._kept.values())
         self._weights: dict[tuple[str | float, ...], Numbers] = {}
         self.documents: list[Document] = [document for each in opened for document in each.facts.documents]
@@ -142,7 +144,7 @@ class Index:
         """Return which passages are still there; None if all are."""
         return None if self._is_whole else self.is_live
 
-    def find(self, keys: Sequence[int], mask: Numbers | None) -> Found:
+    def find(self, keys: Sequence[int], mask: Numbers | None) -> TermPostings:
         """Return the postings of some terms, in passages that count."""
         passages: list[list[Numbers]] = [[] for _ in keys]
         often: list[list[Numbers]] = [[] for _ in keys]
@@ -160,7 +162,7 @@ class Index:
             times = [found[keep] for found, keep in zip(times, chosen, strict=True)]
         counts = [len(found) for found in where]
         starts = [sum(counts[:place]) for place in range(len(counts))]
-        return Found(
+        return TermPostings(
             np.repeat(np.arange(len(keys)), counts),
             np.concatenate(where) if where else np.zeros(0, np.int32),
             (np.concatenate(times) if times else np.zeros(0, np.uint8)).astype(np.float32),
@@ -168,16 +170,16 @@ class Index:
             counts,
         )
 
-    def kept(self) -> Iterable[tuple[Place, Postings]]:
+    def cached_buckets(self) -> Iterable[tuple[Place, Postings]]:
         """Return the buckets that are here."""
         return self._kept.items()
 
-    def wants(self, keys: Sequence[int]) -> list[Place]:
+    def missing_buckets(self, keys: Sequence[int]) -> list[Place]:
         """Return the buckets that some terms need and that are not here."""
         places = {(each.id, segments.bucket_of(key, each.bits)) for each in self.segments for key in keys}
         return sorted(place for place in places if place not in self._kept)
 
-    def hold(self, buckets: Mapping[Place, bytes]) -> None:
+    def cache_buckets(self, buckets: Mapping[Place, bytes]) -> None:
         """Keep buckets; those that were not used for longest make room."""
         sizes = {each.id: each.facts.size for each in self.segments}
         room = self._keep - sum(len(data) for data in buckets.values())
@@ -187,7 +189,7 @@ class Index:
             held = self._kept[segment_id, number] = segments.unpack_bucket(data, sizes[segment_id])
             self._kept_bytes += held.nbytes
 
-    def _in_segment(self, each: Opened, keys: Sequence[int]) -> dict[int, tuple[Numbers, Numbers]]:
+    def _in_segment(self, each: OpenSegment, keys: Sequence[int]) -> dict[int, tuple[Numbers, Numbers]]:
         """Return where terms occur in a segment, by the place of each in the question."""
         wanted: dict[int, list[int]] = {}
         for place, key in enumerate(keys):

@@ -1,4 +1,4 @@
-"""What the commands about memory share: opening the book for one call, and the option that asks for JSON."""
+"""What the commands about memory share: opening the book for one call."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
-import click
 
 from commonplace.app import book as books
 from commonplace.app.memory import Memory
 from commonplace.surfaces.cli import output
 
 T = TypeVar("T")
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 def call(action: Callable[[Memory], Awaitable[T]]) -> T:

@@ -10,7 +10,6 @@ import click
 
 from commonplace.app import book as books
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import json_option
 
 if TYPE_CHECKING:
     from commonplace.sessions.compact import CompactionReport
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--target", metavar="PCT", type=click.IntRange(1, 90), help="Of the window. [default: a setting]")
 @click.option("--digest-tokens", type=click.IntRange(0, 64_000), help="For the digest. [default: a setting]")
 @click.option("--model", metavar="M", help="Who summarises. [default: nobody, the digest stands alone]")
-@json_option
+@output.json_option
 def command(
     thread: str,
     home: Path | None,

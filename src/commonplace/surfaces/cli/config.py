@@ -18,7 +18,7 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@output.json_option
 def show(as_json: bool) -> None:
     """Print every setting, its value and where that came from."""
     settings = config.load()
@@ -48,7 +48,7 @@ def _shown(value: Any) -> str:
 
 
 @command.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@output.json_option
 def path(as_json: bool) -> None:
     """Print where the settings file is (whether or not it exists)."""
     file = config.load().home / config.FILE

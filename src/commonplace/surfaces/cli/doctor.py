@@ -12,7 +12,7 @@ from commonplace.surfaces.cli import output
 
 @click.command("doctor")
 @click.option("--repair", is_flag=True, help="Rebuild what is derived from files, free what dead processes hold.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@output.json_option
 def command(repair: bool, as_json: bool) -> int:
     """Check that everything fits together, and put it right.
 

@@ -1,7 +1,7 @@
-"""`commonplace exec`: one turn without a terminal. Parse, call `runtime.thread`, print.
+"""`commonplace exec` runs one turn without a terminal: it parses arguments, calls the library and prints.
 
-With `--json` stdout carries the events of spec §C.1 and nothing else; without it, progress goes to stderr and the
-answer to stdout. The command line is Codex's, so that what drives `codex exec` can drive this.
+With `--json` stdout carries the JSON lines of `exec_lines` and nothing else; without it, progress goes to stderr and
+the answer to stdout. The options are those of `codex exec`, so that a program which drives Codex can drive this.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CLIENT = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE"
 """The variable in which Codex's SDKs say who they are."""
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class ExecRequest(msgspec.Struct, kw_only=True):
     """What was asked for."""
 
     action: str = "start"
@@ -94,10 +94,10 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None,
     return anyio.run(inside)
 
 
-def _asked(words: tuple[str, ...], options: dict[str, Any]) -> Asked:
+def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ExecRequest:
     """Return what the words and options mean (raises click.UsageError)."""
     sandbox = options["sandbox"] or ("workspace-write" if options["full_auto"] else None)
-    asked = Asked(
+    asked = ExecRequest(
         json=options["as_json"],
         output=options["file"],
         schema=options["schema"],
@@ -149,14 +149,14 @@ def _prompt(given: str | None) -> str:
     return f"{written}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if piped.strip() else written
 
 
-async def _run(book: Book, asked: Asked) -> int:
+async def _run(book: Book, asked: ExecRequest) -> int:
     from commonplace.agent import events
     from commonplace.agent import user_input as inputs
 
     given = inputs.text(asked.prompt or "", asked.images, _schema(asked.schema))
     _check_output(asked.output)
     thread = await _thread(book, asked)
-    shown = _Shown(_JsonOut() if asked.json else _TextOut())
+    shown = _OutputGuard(_JsonOut() if asked.json else _TextOut())
     shown.opening(thread)
     thread.listen(shown.take)
     book.tasks.start_soon(_signals, thread)
@@ -176,7 +176,7 @@ def _check_output(path: Path | None) -> None:
         raise BadInput(f"{path} cannot be written.", hint="Give a file in a folder that exists.")
 
 
-async def _thread(book: Book, asked: Asked) -> Thread:
+async def _thread(book: Book, asked: ExecRequest) -> Thread:
     if asked.action == "start":
         return await book.start(**asked.wishes)
     if asked.wishes["ephemeral"]:
@@ -188,7 +188,7 @@ async def _thread(book: Book, asked: Asked) -> Thread:
     return await book.resume(name, **asked.wishes)
 
 
-async def _newest(book: Book, asked: Asked) -> str:
+async def _newest(book: Book, asked: ExecRequest) -> str:
     """Return the newest session of ours, in this folder or in any."""
     from commonplace.sessions import index
 
@@ -214,7 +214,7 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
         raise BadInput(f"{path} is no JSON object: {error}.", hint="Give a file with a JSON schema.") from None
 
 
-class _Shown:
+class _OutputGuard:
     """Passes on what is to be shown until that fails; then nobody listens any more, and the turn is interrupted."""
 
     def __init__(self, out: _JsonOut | _TextOut) -> None:
@@ -249,9 +249,9 @@ class _JsonOut:
     """Writes events as lines, each at once."""
 
     def __init__(self) -> None:
-        from commonplace.surfaces.cli.exec_lines import Lines
+        from commonplace.surfaces.cli.exec_lines import EventLines
 
-        self._lines = Lines()
+        self._lines = EventLines()
 
     def opening(self, thread: Thread) -> None:
         output.print_json(self._lines.opening(thread.id))
@@ -261,7 +261,7 @@ class _JsonOut:
             output.print_json(line)
 
     def closing(self, end: events.End) -> None:
-        """Everything is said."""
+        """Do nothing: every event was written as it came."""
 
 
 class _TextOut:
@@ -273,10 +273,10 @@ class _TextOut:
 
     def take(self, event: events.Event) -> None:
         from commonplace.agent import events as kinds
-        from commonplace.surfaces.cli.exec_text import told
+        from commonplace.surfaces.cli.exec_text import event_lines
 
         if isinstance(event, kinds.ItemCompleted | kinds.ItemStarted | kinds.Warned | kinds.Retrying):
-            for line in told(event):
+            for line in event_lines(event):
                 self._say(line)
 
     def closing(self, end: events.End) -> None:

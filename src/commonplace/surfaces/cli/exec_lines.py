@@ -1,4 +1,4 @@
-"""The events of a turn as the JSON lines of `exec --json` (spec §C.1). Pure: events in, lines out.
+"""The events of a turn as the JSON lines of `exec --json`. Pure: events in, lines out.
 
 Items get ids of their own, `item_0`, `item_1`, …, when they are first seen. Deltas, user messages and pictures are not
 told; a plan is told as a to-do list that is completed with its turn; tools of our own are told as those of a server
@@ -21,7 +21,7 @@ OWN_SERVER: Final = "commonplace"
 _SILENT: Final = frozenset({"view_image", "update_plan"})
 
 
-class Lines:
+class EventLines:
     """Turns the events of one run into lines."""
 
     def __init__(self) -> None:

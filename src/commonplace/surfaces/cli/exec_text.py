@@ -11,7 +11,7 @@ _WIDTH = 100
 _TAIL = 3
 
 
-def told(event: events.Event) -> Iterator[str]:
+def event_lines(event: events.Event) -> Iterator[str]:
     """Yield what is told of an event."""
     match event:
         case events.ItemStarted(item=events.CommandExecution() as run):

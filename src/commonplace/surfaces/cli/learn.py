@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BAR = 24
 
 
-class _Line:
+class _ProgressLine:
     """One line on stderr for whatever step learning is at."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def _bar(done: int, total: int) -> str:
 )
 @click.option("--yes", is_flag=True, help="Do not ask before a model reads much.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@output.json_option
 def command(
     source: str | None,
     paths: tuple[Path, ...],
@@ -82,7 +82,7 @@ def command(
     again at any time: it goes on where it stopped.
     """
     flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
-    line = _Line()
+    line = _ProgressLine()
 
     from commonplace.learning.learn import LearningPlan
 

@@ -16,14 +16,13 @@ from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
 
 if TYPE_CHECKING:
-    from commonplace.clients.registration import Change, Client
+    from commonplace.clients.registration import Client, PlannedChange
 
 _CLIENTS = ("codex", "claude-code")
 _MAX_INPUT = 1024 * 1024
 
 client_argument = click.argument("client", type=click.Choice(_CLIENTS))
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group(invoke_without_command=True)
@@ -45,9 +44,9 @@ def command(context: click.Context, port: int | None, allow_notes: bool, project
     """
     if context.invoked_subcommand is not None:
         return
-    from commonplace.surfaces.mcp.server import Options
+    from commonplace.surfaces.mcp.server import ServerOptions
 
-    options = Options(project=project, notes=allow_notes)
+    options = ServerOptions(project=project, notes=allow_notes)
     if port is None:
         from commonplace.surfaces.mcp import stdio
 
@@ -66,7 +65,7 @@ def command(context: click.Context, port: int | None, allow_notes: bool, project
 @client_argument
 @click.option("--allow-notes", is_flag=True, help="Let this agent write down notes.")
 @yes_option
-@json_option
+@output.json_option
 def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
     """Tell an agent about the memory server.
 
@@ -82,7 +81,7 @@ def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
 @command.command()
 @client_argument
 @yes_option
-@json_option
+@output.json_option
 def uninstall(client: str, yes: bool, as_json: bool) -> None:
     """Take out of an agent's configuration what `install` put there."""
     from commonplace.clients import registration
@@ -91,7 +90,7 @@ def uninstall(client: str, yes: bool, as_json: bool) -> None:
     _change(name, registration.uninstall(name, os.environ), yes=yes, as_json=as_json)
 
 
-def _change(client: Client, changes: list[Change], *, yes: bool, as_json: bool) -> None:
+def _change(client: Client, changes: list[PlannedChange], *, yes: bool, as_json: bool) -> None:
     from commonplace import config
     from commonplace.clients import registration
 
@@ -130,9 +129,9 @@ def hook(event: str, allow_notes: bool) -> None:
         import anyio
 
         if event == "session-end":
-            anyio.run(client_hooks.ended, told)
+            anyio.run(client_hooks.import_ended, told)
             return
-        if text := anyio.run(client_hooks.started, told, allow_notes):
+        if text := anyio.run(client_hooks.start_section, told, allow_notes):
             said = {"hookEventName": "SessionStart", "additionalContext": text}
             output.print_json({"suppressOutput": True, "hookSpecificOutput": said})
     except CommonplaceError as failed:

@@ -8,7 +8,7 @@ from commonplace.app.memory import PHASES
 from commonplace.learning.status import Cost, Status
 from commonplace.memory.edits.mode import MODES
 from commonplace.surfaces.cli import memory_edits, memory_entries, memory_eval, memory_prompt, output, search
-from commonplace.surfaces.cli.command import call, json_option
+from commonplace.surfaces.cli.command import call
 
 
 @click.group("memory")
@@ -28,7 +28,7 @@ for each in (
 
 
 @command.command()
-@json_option
+@output.json_option
 def status(as_json: bool) -> None:
     """Count threads, work, results and cost."""
     found = call(lambda memory: memory.status())
@@ -70,7 +70,7 @@ def _cost(cost: Cost) -> str:
     type=click.Choice(["1", "2"]),
     help="Only this phase: 1 reads sessions one by one, 2 makes the memory of what they taught.",
 )
-@json_option
+@output.json_option
 def run(phase: str | None, as_json: bool) -> None:
     """Learn from every session that is eligible, wait, and say what came of it."""
     progress = output.Count("reading sessions")
@@ -88,7 +88,7 @@ def run(phase: str | None, as_json: bool) -> None:
 @command.command()
 @click.argument("thread")
 @click.argument("mode", type=click.Choice(MODES))
-@json_option
+@output.json_option
 def mode(thread: str, mode: str, as_json: bool) -> None:
     """Decide whether memory may learn from a thread."""
     result = call(lambda memory: memory.set_mode(thread, mode))

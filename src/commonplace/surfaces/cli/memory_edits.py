@@ -9,7 +9,7 @@ import click
 
 from commonplace.errors import BadInput
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import call, json_option
+from commonplace.surfaces.cli.command import call
 
 _SHOWN = 20
 
@@ -20,7 +20,7 @@ _SHOWN = 20
 @click.option("--global", "everywhere", is_flag=True, help="For every project.")
 @click.option("--change", metavar="ID|TEXT", help="It takes the place of this entry.")
 @click.option("--forget", is_flag=True, help="Leave this out from now on; `memory forget` also removes it everywhere.")
-@json_option
+@output.json_option
 def note(text: str, project: str | None, everywhere: bool, change: str | None, forget: bool, as_json: bool) -> None:
     """Write down something to remember, to change or to leave out.
 
@@ -39,7 +39,7 @@ def note(text: str, project: str | None, everywhere: bool, change: str | None, f
 @click.command()
 @click.argument("text", metavar="ID|TEXT")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
-@json_option
+@output.json_option
 def forget(text: str, dry_run: bool, as_json: bool) -> None:
     """Remove something from memory for good; it is not learned again.
 
@@ -64,7 +64,7 @@ def forget(text: str, dry_run: bool, as_json: bool) -> None:
 @click.command()
 @click.argument("entry", metavar="ID")
 @click.option("--unpin", is_flag=True, help="Let it age again.")
-@json_option
+@output.json_option
 def pin(entry: str, unpin: bool, as_json: bool) -> None:
     """Keep an entry: it never ages out."""
     done = call(lambda memory: memory.pin(entry, pinned=not unpin))
@@ -76,7 +76,7 @@ def pin(entry: str, unpin: bool, as_json: bool) -> None:
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@json_option
+@output.json_option
 def reset(yes: bool, as_json: bool) -> None:
     """Forget everything that was learned, and begin anew.
 
@@ -97,7 +97,7 @@ def reset(yes: bool, as_json: bool) -> None:
 
 @click.command()
 @click.argument("folder", metavar="P", type=click.Path(path_type=Path))
-@json_option
+@output.json_option
 def migrate(folder: Path, as_json: bool) -> None:
     """Take over a Codex `memories` folder, or a folder of notes; it stays as it is."""
     done = call(lambda memory: memory.migrate(folder))

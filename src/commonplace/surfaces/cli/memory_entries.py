@@ -10,7 +10,7 @@ import click
 from commonplace.memory.entries import KINDS
 from commonplace.memory.listing import LIMIT
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import call, json_option
+from commonplace.surfaces.cli.command import call
 
 if TYPE_CHECKING:
     from commonplace.memory.listing import Listed
@@ -24,7 +24,7 @@ _WIDTH = 140
 @click.option("--kind", type=click.Choice(KINDS), help="Only this kind.")
 @click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="How many at most.")
 @click.option("--cursor", metavar="C", help="Go on where an earlier list ended.")
-@json_option
+@output.json_option
 def list_(project: str | None, kind: str | None, limit: int, cursor: str | None, as_json: bool) -> None:
     """Show what was learned, the most useful first."""
     page = call(lambda memory: memory.list(project=project, kind=kind, limit=limit, cursor=cursor))
@@ -55,7 +55,7 @@ def _line(entry: Listed) -> str:
 
 @click.command()
 @click.argument("entry", metavar="ID|TEXT")
-@json_option
+@output.json_option
 def why(entry: str, as_json: bool) -> None:
     """Show what an entry rests on: sessions, turns and the words."""
     found = call(lambda memory: memory.why(entry))
@@ -88,7 +88,7 @@ def _show(found: Why) -> None:
 
 @click.command()
 @click.argument("entry", metavar="[ID]", required=False)
-@json_option
+@output.json_option
 def history(entry: str | None, as_json: bool) -> None:
     """Show how the memory changed, or one entry of it."""
     changes = call(lambda memory: memory.history(entry))

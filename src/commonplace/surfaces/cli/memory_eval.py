@@ -9,7 +9,7 @@ import anyio.to_thread
 import click
 
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import call, json_option
+from commonplace.surfaces.cli.command import call
 
 if TYPE_CHECKING:
     from commonplace.learning.estimate import Forecast
@@ -30,7 +30,7 @@ async def ask(told: Forecast) -> bool:
 @click.option("--set", "sets", multiple=True, help="Which cases: `near`, or a file of cases. [default: near]")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many cases.")
 @click.option("--yes", is_flag=True, help="Do not ask before a model reads much.")
-@json_option
+@output.json_option
 def command(model: str, sets: tuple[str, ...], limit: int | None, yes: bool, as_json: bool) -> None:
     """Let a model read labelled sessions, and score what it makes of them.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import call, json_option
+from commonplace.surfaces.cli.command import call
 
 if TYPE_CHECKING:
     from commonplace.memory.audit import Audit, Finding
@@ -33,7 +33,7 @@ _KINDS: Final = {
 @click.option("--project", metavar="P", help="This project instead: an identity, its last part, or a folder.")
 @click.option("--budget", metavar="TOKENS", type=click.IntRange(0), help="How long it may be. [default: a setting]")
 @click.option("--tools", "has_tools", is_flag=True, help="Speak of the memory tools, because the agent has them.")
-@json_option
+@output.json_option
 def prompt(folder: Path | None, project: str | None, budget: int | None, has_tools: bool, as_json: bool) -> None:
     """Print what an agent is told about what is remembered here.
 
@@ -48,7 +48,7 @@ def prompt(folder: Path | None, project: str | None, budget: int | None, has_too
 
 
 @click.command()
-@json_option
+@output.json_option
 def audit(as_json: bool) -> None:
     """Look for what is wrong with the memory; nothing is changed."""
     found = call(lambda memory: memory.audit())

@@ -9,7 +9,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+import click
 import msgspec
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+"""The option of each command that can print its result as JSON."""
 
 
 def print_json(document: Any) -> None:

@@ -35,7 +35,7 @@ COMMANDS = {
 """Name → module (with a click command called `command`) and one line of help, so that --help loads none of them."""
 
 
-class Root(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -54,7 +54,7 @@ class Root(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="commonplace", message="commonplace %(version)s")
 def root() -> None:
     """Give coding agents a durable past."""
@@ -99,6 +99,6 @@ def fail(code: str, message: str, hint: str, *, as_json: bool) -> int:
 
 
 def _closed_pipe() -> int:
-    """The reader of our output went away (`| head`): end quietly, as other tools do."""
+    """End quietly, as other tools do: the reader of our output went away (`| head`)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE

@@ -13,7 +13,6 @@ import msgspec
 from commonplace.app import book as books
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import json_option
 from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
@@ -29,7 +28,7 @@ project_option = click.option("--project", metavar="P", help="Only this project:
 since_option = click.option("--since", help=f"Only what was said after this: {TIMES}.")
 
 
-class _Asked(msgspec.Struct):
+class _BatchQuery(msgspec.Struct):
     """One line of `--batch`."""
 
     query: str
@@ -37,7 +36,7 @@ class _Asked(msgspec.Struct):
     project: str | None = None
 
 
-_asked = msgspec.json.Decoder(_Asked)
+_asked = msgspec.json.Decoder(_BatchQuery)
 
 
 @click.command("search")
@@ -54,7 +53,7 @@ _asked = msgspec.json.Decoder(_Asked)
     help="What the model's messages count for beside the person's.  [default: 0.3]",
 )
 @click.option("--batch", is_flag=True, help='Read queries from stdin, one JSON object {"query", …} per line.')
-@json_option
+@output.json_option
 def sessions(
     query: str | None,
     limit: int,
@@ -163,7 +162,7 @@ def _error(error: CommonplaceError) -> dict[str, Any]:
 @since_option
 @click.option("--exact", is_flag=True, help="Word for word, in every file of the memory.")
 @click.option("--ignore-case", is_flag=True, help="With --exact: upper and lower case are the same.")
-@json_option
+@output.json_option
 def memory(
     query: str, limit: int, project: str | None, since: str | None, exact: bool, ignore_case: bool, as_json: bool
 ) -> None:
@@ -196,7 +195,7 @@ def memory(
 @click.option("--from", "first", type=click.IntRange(1), default=1, show_default=True, help="The first line.")
 @click.option("--lines", type=click.IntRange(1), help="How many lines.")
 @project_option
-@json_option
+@output.json_option
 def read(path: str, first: int, lines: int | None, project: str | None, as_json: bool) -> None:
     """Print a file of the memory, by its path below the memory folder, such as MEMORY.md.
 

@@ -16,7 +16,6 @@ from commonplace.surfaces.cli import compact, output, search, views
 
 T = TypeVar("T")
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 home_option = click.option(
     "--home",
     type=click.Path(path_type=Path),
@@ -65,7 +64,7 @@ command.add_command(compact.command)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=25, show_default=True, help="How many.")
 @click.option("--cursor", help="Where an earlier page ended (its next_cursor).")
 @click.option("--archived", is_flag=True, help="The archived threads instead.")
-@json_option
+@output.json_option
 def list_(
     home: Path | None,
     cwd: str | None,
@@ -98,7 +97,7 @@ def list_(
     multiple=True,
     help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
 )
-@json_option
+@output.json_option
 def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
     """Bring in the sessions of other agents; their files are only read.
 
@@ -118,7 +117,7 @@ def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
 @thread_argument
 @home_option
 @click.option("--items", "with_items", is_flag=True, help="Also every item of the record.")
-@json_option
+@output.json_option
 def show(thread: str, home: Path | None, with_items: bool, as_json: bool) -> None:
     """Tell a thread: what was said, what was called, where it was compacted."""
     shown = call(lambda sessions: sessions.show(thread, home, with_items=with_items))
@@ -131,7 +130,7 @@ def show(thread: str, home: Path | None, with_items: bool, as_json: bool) -> Non
 @command.command()
 @thread_argument
 @home_option
-@json_option
+@output.json_option
 def context(thread: str, home: Path | None, as_json: bool) -> None:
     """Print exactly the items that the next request would carry."""
     found = call(lambda sessions: sessions.context(thread, home))
@@ -146,7 +145,7 @@ def context(thread: str, home: Path | None, as_json: bool) -> None:
 @home_option
 @click.option("--copy", is_flag=True, help="Copy everything into the new file, so that it stands alone (for Codex).")
 @click.option("--at", metavar="TURN", help="Fork after this turn: a number (1 is the first) or a turn id.")
-@json_option
+@output.json_option
 def fork(thread: str, home: Path | None, copy: bool, at: str | None, as_json: bool) -> None:
     """Start a thread of your own from another's past; the other is not changed."""
     made = call(lambda sessions: sessions.fork(thread, home, copy=copy, at=at))
@@ -158,7 +157,7 @@ def fork(thread: str, home: Path | None, copy: bool, at: str | None, as_json: bo
 @thread_argument
 @home_option
 @click.option("--turns", type=click.IntRange(1), required=True, help="How many turns to take back.")
-@json_option
+@output.json_option
 def rollback(thread: str, home: Path | None, turns: int, as_json: bool) -> None:
     """Take back the last turns of a thread; the record keeps them."""
     result = call(lambda sessions: sessions.rollback(thread, turns, home))
@@ -169,7 +168,7 @@ def rollback(thread: str, home: Path | None, turns: int, as_json: bool) -> None:
 @thread_argument
 @click.option("--redo", is_flag=True, help="Take the last undo back.")
 @click.option("--dry-run", is_flag=True, help="Show what would change and change nothing.")
-@json_option
+@output.json_option
 def undo(thread: str, redo: bool, dry_run: bool, as_json: bool) -> None:
     """Put the files back as they were before the last turn of a thread."""
     result = call(lambda sessions: sessions.undo(thread, redo=redo, dry_run=dry_run))
@@ -182,7 +181,7 @@ def undo(thread: str, redo: bool, dry_run: bool, as_json: bool) -> None:
 @command.command()
 @thread_argument
 @home_option
-@json_option
+@output.json_option
 def archive(thread: str, home: Path | None, as_json: bool) -> None:
     """Move a thread to the archive."""
     result = call(lambda sessions: sessions.archive(thread, home))
@@ -192,7 +191,7 @@ def archive(thread: str, home: Path | None, as_json: bool) -> None:
 @command.command()
 @thread_argument
 @home_option
-@json_option
+@output.json_option
 def unarchive(thread: str, home: Path | None, as_json: bool) -> None:
     """Move a thread back out of the archive."""
     result = call(lambda sessions: sessions.unarchive(thread, home))
@@ -203,7 +202,7 @@ def unarchive(thread: str, home: Path | None, as_json: bool) -> None:
 @thread_argument
 @click.argument("name")
 @home_option
-@json_option
+@output.json_option
 def rename(thread: str, name: str, home: Path | None, as_json: bool) -> None:
     """Give a thread a name (an empty one takes it away)."""
     result = call(lambda sessions: sessions.rename(thread, name, home))
@@ -217,7 +216,7 @@ def rename(thread: str, name: str, home: Path | None, as_json: bool) -> None:
 @command.command()
 @thread_argument
 @home_option
-@json_option
+@output.json_option
 def delete(thread: str, home: Path | None, as_json: bool) -> None:
     """Remove a thread, its name, and payloads that nothing else refers to.
 
@@ -231,7 +230,7 @@ def delete(thread: str, home: Path | None, as_json: bool) -> None:
 @command.command()
 @thread_argument
 @home_option
-@json_option
+@output.json_option
 def verify(thread: str, home: Path | None, as_json: bool) -> int:
     """Check every line and every spilled payload; exit 1 when something is wrong."""
     found = call(lambda sessions: sessions.verify(thread, home))
@@ -244,7 +243,7 @@ def verify(thread: str, home: Path | None, as_json: bool) -> int:
 
 @command.command()
 @home_option
-@json_option
+@output.json_option
 def reindex(home: Path | None, as_json: bool) -> None:
     """Build the index again, from the files alone."""
     progress = output.Progress("indexing sessions")

@@ -27,7 +27,7 @@ _ENDED = 128 + signal.SIGTERM
     help="As sessions start it (with --once): nothing is imported, limits and pauses hold, at a low priority.",
 )
 @click.option("--current", metavar="ID", help="A session that goes on and is left alone (with --background).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (with --once).")
+@output.json_option
 def command(once: bool, background: bool, current: str | None, as_json: bool) -> int:
     """Import and learn again and again, alone or with others.
 

@@ -23,9 +23,9 @@ import uvicorn
 
 from commonplace.errors import BadInput
 from commonplace.surfaces.mcp import http_auth, protocol
-from commonplace.surfaces.mcp.protocol import Fault, Json, Parcel, Refusal, Request
-from commonplace.surfaces.mcp.server import Options, SharedState, shared_state, warn
-from commonplace.surfaces.mcp.session import Session
+from commonplace.surfaces.mcp.protocol import Batch, Fault, Json, Refusal, RpcRequest
+from commonplace.surfaces.mcp.server import ServerOptions, SharedState, shared_state, warn
+from commonplace.surfaces.mcp.session import McpSession
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -50,7 +50,7 @@ _STATUS: Final = {
 """How a refusal of the modern era is also said by HTTP."""
 
 
-class Turned(Exception):
+class RejectedRequest(Exception):
     """A request that is not served, and what HTTP says about it."""
 
     def __init__(
@@ -66,82 +66,82 @@ class Turned(Exception):
         self.headers = headers
 
 
-class Endpoint:
+class McpEndpoint:
     """The one address that messages are sent to (an ASGI application)."""
 
     def __init__(self, shared: SharedState, port: int, token: str) -> None:
         self._shared = shared
         self._port = port
         self._token = token
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, McpSession] = {}
         self._limit = anyio.Semaphore(_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         try:
             await self._route(scope, receive, send)
-        except Turned as refused:
+        except RejectedRequest as refused:
             await _respond(send, refused.status, refused.body, **refused.headers)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = http_auth.Headers(scope["headers"])
         refused = http_auth.refusal(headers, self._port, self._token)
         if refused is not None:
-            raise Turned(*refused, headers={"www-authenticate": "Bearer"} if refused[0] == 401 else {})
+            raise RejectedRequest(*refused, headers={"www-authenticate": "Bearer"} if refused[0] == 401 else {})
         if scope["path"] != PATH:
-            raise Turned(404, f"The server is at {PATH}.")
+            raise RejectedRequest(404, f"The server is at {PATH}.")
         if scope["method"] == "DELETE":
             self._session(headers, end=True)
             await _respond(send, 204, None)
         elif scope["method"] == "POST":
             await self._post(headers, receive, send)
         else:
-            raise Turned(405, "Messages are sent with POST.", headers={"allow": "POST, DELETE"})
+            raise RejectedRequest(405, "Messages are sent with POST.", headers={"allow": "POST, DELETE"})
 
     async def _post(self, headers: http_auth.Headers, receive: Receive, send: Send) -> None:
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise Turned(415, "A message is application/json.")
+            raise RejectedRequest(415, "A message is application/json.")
         accepted = headers.get("accept", "*/*").lower()
         if not any(kind in accepted for kind in ("application/json", "application/*", "*/*")):
-            raise Turned(406, "The answer is application/json.")
-        parcel = protocol.unpack(await _body(headers, receive))
-        first = parcel.messages[0]
-        if isinstance(first, Request) and not parcel.batch and _is_modern(first):
+            raise RejectedRequest(406, "The answer is application/json.")
+        batch = protocol.unpack(await _body(headers, receive))
+        first = batch.messages[0]
+        if isinstance(first, RpcRequest) and not batch.is_batch and _is_modern(first):
             _check_headers(first, headers)
-            await self._exchange(self._shared.session(), parcel, receive, send, _status_of)
+            await self._exchange(self._shared.session(), batch, receive, send, _status_of)
             return
-        if isinstance(first, Refusal) and not parcel.batch:
-            raise Turned(400, first.message, first.code)
-        if isinstance(first, Request) and first.method == "initialize" and not parcel.batch:
-            await self._begin(parcel, send)
+        if isinstance(first, Refusal) and not batch.is_batch:
+            raise RejectedRequest(400, first.message, first.code)
+        if isinstance(first, RpcRequest) and first.method == "initialize" and not batch.is_batch:
+            await self._begin(batch, send)
             return
         self._check_version(headers)
-        if headers.get(_VERSION) in protocol.MODERN_VERSIONS and not isinstance(first, Request):
+        if headers.get(_VERSION) in protocol.MODERN_VERSIONS and not isinstance(first, RpcRequest):
             await _respond(send, 202, None)  # nothing that a modern client tells matters here
             return
-        await self._exchange(self._session(headers), parcel, receive, send, _always_fine)
+        await self._exchange(self._session(headers), batch, receive, send, _always_fine)
 
     def _check_version(self, headers: http_auth.Headers) -> None:
         said = headers.get(_VERSION)
         if said is not None and said not in (*protocol.HANDSHAKE_VERSIONS, *protocol.MODERN_VERSIONS):
-            raise Turned(400, "This version of the protocol is not spoken here.", protocol.UNSUPPORTED_VERSION)
+            raise RejectedRequest(400, "This version of the protocol is not spoken here.", protocol.UNSUPPORTED_VERSION)
 
-    def _session(self, headers: http_auth.Headers, *, end: bool = False) -> Session:
+    def _session(self, headers: http_auth.Headers, *, end: bool = False) -> McpSession:
         name = headers.get(_SESSION)
         if name is None:
-            raise Turned(400, f"The session is named in the header {_SESSION}.")
+            raise RejectedRequest(400, f"The session is named in the header {_SESSION}.")
         session = self._sessions.pop(name, None)
         if session is None:
-            raise Turned(404, "There is no such session (any more).")
+            raise RejectedRequest(404, "There is no such session (any more).")
         if end:
             session.close()
         else:
             self._sessions[name] = session  # the newest last
         return session
 
-    async def _begin(self, parcel: Parcel, send: Send) -> None:
+    async def _begin(self, batch: Batch, send: Send) -> None:
         session = self._shared.session()
-        answer = await session.answer(parcel, _unheard)
+        answer = await session.answer(batch, _unheard)
         if session.version is None:
             await _respond(send, 200, answer)
             return
@@ -152,14 +152,14 @@ class Endpoint:
         await _respond(send, 200, answer, **{_SESSION: name})
 
     async def _exchange(
-        self, session: Session, parcel: Parcel, receive: Receive, send: Send, status: Callable[[Any], int]
+        self, session: McpSession, batch: Batch, receive: Receive, send: Send, status: Callable[[Any], int]
     ) -> None:
         """Answer a message; a client that goes away meanwhile wants no answer."""
         outgoing, incoming = anyio.create_memory_object_stream[tuple[Json | list[Json] | None, bool]](16)
 
         async def work() -> None:
             async with self._limit:
-                answer = await session.answer(parcel, lambda asked: outgoing.send_nowait((asked, False)))
+                answer = await session.answer(batch, lambda asked: outgoing.send_nowait((asked, False)))
             outgoing.send_nowait((answer, True))
 
         async def watch(everything: anyio.CancelScope) -> None:
@@ -183,12 +183,12 @@ def _unheard(_: Json) -> None:
     """Take a message that cannot be sent: before a session has begun, nothing is asked."""
 
 
-def _is_modern(request: Request) -> bool:
+def _is_modern(request: RpcRequest) -> bool:
     meta = request.params.get("_meta")
     return request.method != "initialize" and isinstance(meta, dict) and protocol.META_VERSION in meta
 
 
-def _check_headers(request: Request, headers: http_auth.Headers) -> None:
+def _check_headers(request: RpcRequest, headers: http_auth.Headers) -> None:
     """Compare what a request says with what its headers say, by which others may have let it pass.
 
     Raises:
@@ -203,13 +203,13 @@ def _check_headers(request: Request, headers: http_auth.Headers) -> None:
         said = headers.get(name)
         told = _plain(said) if name == "mcp-name" and said is not None else said
         if told != value or name in headers.twice:
-            turned = Turned(400, f"The header {name} and the message differ.", protocol.HEADER_MISMATCH)
+            turned = RejectedRequest(400, f"The header {name} and the message differ.", protocol.HEADER_MISMATCH)
             turned.body["id"] = request.id
             raise turned
     try:
         protocol.envelope(request.params)
     except Fault as fault:
-        turned = Turned(400, fault.message, fault.code)
+        turned = RejectedRequest(400, fault.message, fault.code)
         turned.body = protocol.error(request.id, fault.code, fault.message, fault.data)
         raise turned from None
 
@@ -240,7 +240,7 @@ async def _body(headers: http_auth.Headers, receive: Receive) -> bytes:
         Turned: it is too large.
     """
     length = headers.get("content-length", "")
-    too_large = Turned(413, f"A message has at most {MAX_BODY // (1024 * 1024)} MB.")
+    too_large = RejectedRequest(413, f"A message has at most {MAX_BODY // (1024 * 1024)} MB.")
     if length.isdecimal() and int(length[:20]) > MAX_BODY:
         raise too_large
     parts: list[bytes] = []
@@ -257,7 +257,7 @@ async def _body(headers: http_auth.Headers, receive: Receive) -> bytes:
 
 
 async def _respond(send: Send, status: int, answer: Json | list[Json] | None, **extra: str) -> None:
-    body = b"" if answer is None else protocol.packed(answer)
+    body = b"" if answer is None else protocol.encode(answer)
     headers = {"cache-control": "no-store", "content-length": str(len(body)), **extra}
     if answer is not None:
         headers["content-type"] = "application/json"
@@ -275,7 +275,7 @@ async def _stream(send: Send, first: Any, receive: Callable[[], Awaitable[tuple[
     message, is_last = first, False
     while True:
         if message is not None:
-            event = b"event: message\ndata: " + protocol.packed(message) + b"\n\n"
+            event = b"event: message\ndata: " + protocol.encode(message) + b"\n\n"
             await send({"type": "http.response.body", "body": event, "more_body": True})
         if is_last:
             break
@@ -291,7 +291,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def run(options: Options, port: int) -> None:
+def run(options: ServerOptions, port: int) -> None:
     """Serve clients on a port of this machine until a signal says to end.
 
     Raises:
@@ -308,7 +308,7 @@ def run(options: Options, port: int) -> None:
 
     async def inside() -> None:
         async with shared_state(options) as shared:
-            await _serve(Endpoint(shared, port, token), listening, ready)
+            await _serve(McpEndpoint(shared, port, token), listening, ready)
 
     with listening:
         anyio.run(inside)
@@ -327,7 +327,7 @@ def _listen(port: int) -> socket.socket:
     return listening
 
 
-async def _serve(endpoint: Endpoint, listening: socket.socket, ready: Callable[[], None]) -> None:
+async def _serve(endpoint: McpEndpoint, listening: socket.socket, ready: Callable[[], None]) -> None:
     config = uvicorn.Config(
         cast("Any", endpoint),
         lifespan="off",

@@ -53,7 +53,7 @@ class Fault(Exception):
         self.data = data
 
 
-class Request(msgspec.Struct, frozen=True):
+class RpcRequest(msgspec.Struct, frozen=True):
     """Something that wants an answer."""
 
     id: Id
@@ -84,30 +84,30 @@ class Refusal(msgspec.Struct, frozen=True):
     message: str
 
 
-Message: TypeAlias = Request | Notice | Reply | Refusal
+Message: TypeAlias = RpcRequest | Notice | Reply | Refusal
 
 
-class Parcel(msgspec.Struct, frozen=True):
+class Batch(msgspec.Struct, frozen=True):
     """What came in at once: one message, or a batch of them."""
 
     messages: tuple[Message, ...]
-    batch: bool = False
+    is_batch: bool = False
 
 
-def unpack(data: bytes) -> Parcel:
+def unpack(data: bytes) -> Batch:
     """Return the messages in some bytes; what is wrong with them comes back as a refusal."""
     try:
         value = _decoded(data)
     except (ValueError, RecursionError, msgspec.MsgspecError):
-        return Parcel((Refusal(None, PARSE_ERROR, "This is not JSON."),))
+        return Batch((Refusal(None, PARSE_ERROR, "This is not JSON."),))
     if not isinstance(value, list):
-        return Parcel((_message(value),))
+        return Batch((_message(value),))
     batch = cast("list[Any]", value)
     if not batch:
-        return Parcel((Refusal(None, INVALID_REQUEST, "A batch holds at least one message."),))
+        return Batch((Refusal(None, INVALID_REQUEST, "A batch holds at least one message."),))
     if len(batch) > _MAX_BATCH:
-        return Parcel((Refusal(None, INVALID_REQUEST, f"A batch holds at most {_MAX_BATCH} messages."),))
-    return Parcel(tuple(_message(each) for each in batch), batch=True)
+        return Batch((Refusal(None, INVALID_REQUEST, f"A batch holds at most {_MAX_BATCH} messages."),))
+    return Batch(tuple(_message(each) for each in batch), is_batch=True)
 
 
 def _decoded(data: bytes) -> Any:
@@ -171,7 +171,7 @@ def _call(fields: Json, known: Id) -> Message:
             return Notice(method, {})
         return Refusal(known, INVALID_PARAMS, "The params are an object.")
     given = cast("Json", params or {})
-    return Request(known, method, given) if wants_answer else Notice(method, given)
+    return RpcRequest(known, method, given) if wants_answer else Notice(method, given)
 
 
 def _id(value: Any) -> Id:
@@ -230,7 +230,7 @@ def error(known: Id, code: int, message: str, data: Any = None) -> Json:
     return {"jsonrpc": "2.0", "id": known, "error": fault}
 
 
-def packed(message: Json | list[Json]) -> bytes:
+def encode(message: Json | list[Json]) -> bytes:
     """Return the bytes of a message or a batch, on one line; what cannot be said becomes a refusal."""
     try:
         return msgspec.json.encode(message)

@@ -62,7 +62,7 @@ def tool(definition: Definition) -> Json:
     }
 
 
-def given(value: msgspec.Struct) -> Json:
+def tool_result(value: msgspec.Struct) -> Json:
     """Return a tool's result: the same value as text and as structure."""
     text = msgspec.json.encode(value)
     return {
@@ -72,7 +72,7 @@ def given(value: msgspec.Struct) -> Json:
     }
 
 
-def refused(sentence: str) -> Json:
+def tool_error(sentence: str) -> Json:
     """Return what a tool says when it cannot do what was asked."""
     return {"content": [{"type": "text", "text": sentence}], "isError": True}
 
@@ -93,7 +93,7 @@ def contents(text: str) -> Json:
     return {"contents": [{"uri": SUMMARY_URI, "mimeType": "text/markdown", "text": text}]}
 
 
-def discovered() -> Json:
+def discovery() -> Json:
     """Return what a client of the modern era learns about the server."""
     return {
         "supportedVersions": list(MODERN_VERSIONS),
@@ -102,7 +102,7 @@ def discovered() -> Json:
     }
 
 
-def modern(method: str, value: Json) -> Json:
+def modern_result(method: str, value: Json) -> Json:
     """Return a result with what the modern era adds to it."""
     stamped: Json = {**value, "resultType": "complete", "_meta": {META_SERVER: about()}}
     if method in _CACHEABLE:

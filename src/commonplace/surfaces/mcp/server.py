@@ -15,15 +15,15 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.app.memory_lender import MemoryLender
+from commonplace.app.memory_lender import LazyMemoryLender
 from commonplace.app.memory_tools import MemoryTools, Work
-from commonplace.surfaces.mcp.session import Session
+from commonplace.surfaces.mcp.session import McpSession
 
 _LAST_SECONDS: Final = 5.0
 """How long work that nobody waits for may take at the end."""
 
 
-class Options(msgspec.Struct, frozen=True):
+class ServerOptions(msgspec.Struct, frozen=True):
     """How the server was started."""
 
     project: str | None = None
@@ -33,15 +33,15 @@ class Options(msgspec.Struct, frozen=True):
 class SharedState:
     """What all clients share."""
 
-    def __init__(self, options: Options, lender: MemoryLender, tasks: TaskGroup) -> None:
+    def __init__(self, options: ServerOptions, lender: LazyMemoryLender, tasks: TaskGroup) -> None:
         self._options = options
         self._lender = lender
         self._tasks = tasks
 
-    def session(self) -> Session:
+    def session(self) -> McpSession:
         """Return the talk with a new client."""
         options = self._options
-        return Session(MemoryTools(self._lender, self._later, project=options.project, notes=options.notes), warn)
+        return McpSession(MemoryTools(self._lender, self._later, project=options.project, notes=options.notes), warn)
 
     def _later(self, work: Work) -> None:
         self._tasks.start_soon(_harmless, work)
@@ -56,9 +56,9 @@ async def _harmless(work: Work) -> None:
 
 
 @asynccontextmanager
-async def shared_state(options: Options) -> AsyncGenerator[SharedState]:
+async def shared_state(options: ServerOptions) -> AsyncGenerator[SharedState]:
     """Open what clients share; at the end, what was begun is finished as far as time allows."""
-    lender = MemoryLender(warn)
+    lender = LazyMemoryLender(warn)
     try:
         async with anyio.create_task_group() as tasks:
             yield SharedState(options, lender, tasks)

@@ -19,11 +19,11 @@ import anyio
 from commonplace.app.memory_tools import MemoryTools
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.mcp import protocol, rendering
-from commonplace.surfaces.mcp.protocol import Fault, Id, Json, Notice, Parcel, Refusal, Reply, Request
+from commonplace.surfaces.mcp.protocol import Batch, Fault, Id, Json, Notice, Refusal, Reply, RpcRequest
 
 Send: TypeAlias = Callable[[Json], None]
 """Takes a message to the client that is no answer: something that we ask."""
-Handler: TypeAlias = "Callable[[Session, Json, Send], Awaitable[Json]]"
+Handler: TypeAlias = "Callable[[McpSession, Json, Send], Awaitable[Json]]"
 
 _ANSWER_SECONDS: Final = 2.0
 """How long a client may think about what it is asked."""
@@ -31,7 +31,7 @@ SLOW: Final = frozenset({"tools/call", "resources/read", "tools/list"})
 """Methods that load or read something; the others are answered at once."""
 
 
-class Session:
+class McpSession:
     """What is known about one client, and the answers to it."""
 
     def __init__(self, tools: MemoryTools, warn: Callable[[str], None]) -> None:
@@ -46,17 +46,17 @@ class Session:
         self._running: dict[Id, list[anyio.CancelScope]] = {}
         self._closed = False
 
-    async def answer(self, parcel: Parcel, send: Send) -> Json | list[Json] | None:
+    async def answer(self, batch: Batch, send: Send) -> Json | list[Json] | None:
         """Return what to send back for what came in at once; None for silence."""
-        if not parcel.batch:
-            return await self._one(parcel.messages[0], send)
+        if not batch.is_batch:
+            return await self._one(batch.messages[0], send)
         if self.version is not None and self.version not in protocol.BATCH_VERSIONS:
             return protocol.error(None, protocol.INVALID_REQUEST, f"Version {self.version} has no batches.")
-        answers = [await self._one(message, send) for message in parcel.messages]
+        answers = [await self._one(message, send) for message in batch.messages]
         return [each for each in answers if each is not None] or None
 
     def close(self) -> None:
-        """The client is gone: whoever waits for its answer goes on without."""
+        """End the session of a client that is gone: requests that wait for its answer go on without it."""
         self._closed = True
         for arrived, _ in self._asked.values():
             arrived.set()
@@ -69,7 +69,7 @@ class Session:
                 self._hear(message)
             case Notice():
                 self._note(message)
-            case Request():
+            case RpcRequest():
                 return await self._cancellable(message, send)
         return None
 
@@ -89,7 +89,7 @@ class Session:
                 for scope in self._running.get(meant, ()):
                     scope.cancel()
 
-    async def _cancellable(self, request: Request, send: Send) -> Json | None:
+    async def _cancellable(self, request: RpcRequest, send: Send) -> Json | None:
         """Answer a request, unless the client says meanwhile that it does not want the answer any more."""
         with anyio.CancelScope() as scope:
             running = self._running.setdefault(request.id, [])
@@ -102,7 +102,7 @@ class Session:
                     self._running.pop(request.id, None)
         return None
 
-    async def _answered(self, request: Request, send: Send) -> Json:
+    async def _answered(self, request: RpcRequest, send: Send) -> Json:
         try:
             return protocol.result(request.id, await self._result(request, send))
         except Fault as fault:
@@ -114,7 +114,7 @@ class Session:
             sentence = f"The server failed ({type(unexpected).__name__}); what happened is in its log."
             return protocol.error(request.id, protocol.INTERNAL_ERROR, sentence)
 
-    async def _result(self, request: Request, send: Send) -> Json:
+    async def _result(self, request: RpcRequest, send: Send) -> Json:
         method, params = request.method, request.params
         if method == "initialize":
             return self._initialize(params)
@@ -122,7 +122,7 @@ class Session:
             handler = _MODERN.get(method)
             if handler is None:
                 raise _unknown(method)
-            return rendering.modern(method, await handler(self, params, _nowhere))
+            return rendering.modern_result(method, await handler(self, params, _nowhere))
         if method == "ping":
             return {}
         handler = _METHODS.get(method)
@@ -168,11 +168,11 @@ class Session:
             raise Fault(protocol.INVALID_PARAMS, f"There is no tool called {rendering.any_text(name)}.")
         await self._look_around(send)
         try:
-            return rendering.given(await self.tools.call(name, cast("Json", arguments or {})))
+            return rendering.tool_result(await self.tools.call(name, cast("Json", arguments or {})))
         except CommonplaceError as failed:
-            return rendering.refused(failed.sentence())
+            return rendering.tool_error(failed.sentence())
         except OSError as failed:
-            return rendering.refused(f"The memory cannot be read: {failed.strerror or failed}.")
+            return rendering.tool_error(f"The memory cannot be read: {failed.strerror or failed}.")
 
     async def list_resources(self, params: Json, _: Send) -> Json:
         """List the one resource."""
@@ -230,7 +230,7 @@ def _unknown(method: str) -> Fault:
 
 
 def _one_page(params: Json) -> None:
-    """Everything fits on the first page, and no page gave a cursor: whoever has one made it up."""
+    """Refuse a cursor: everything fits on the first page, so no page ever gave one."""
     if params.get("cursor") is not None:
         raise Fault(protocol.INVALID_PARAMS, "There is no page with this cursor.")
 
@@ -253,31 +253,31 @@ def _folders(result: Any) -> list[Path]:
     return found
 
 
-async def _discover(_: Session, __: Json, ___: Send) -> Json:
-    return rendering.discovered()
+async def _discover(_: McpSession, __: Json, ___: Send) -> Json:
+    return rendering.discovery()
 
 
-async def _no_templates(_: Session, params: Json, __: Send) -> Json:
+async def _no_templates(_: McpSession, params: Json, __: Send) -> Json:
     _one_page(params)
     return {"resourceTemplates": []}
 
 
-async def _no_prompts(_: Session, params: Json, __: Send) -> Json:
+async def _no_prompts(_: McpSession, params: Json, __: Send) -> Json:
     _one_page(params)
     return {"prompts": []}
 
 
-async def _set_level(_: Session, params: Json, __: Send) -> Json:
+async def _set_level(_: McpSession, params: Json, __: Send) -> Json:
     if not isinstance(params.get("level"), str):
         raise Fault(protocol.INVALID_PARAMS, "The level is a text.")
     return {}
 
 
 _SHARED: Final[dict[str, Handler]] = {
-    "tools/list": Session.list_tools,
-    "tools/call": Session.call_tool,
-    "resources/list": Session.list_resources,
-    "resources/read": Session.read_resource,
+    "tools/list": McpSession.list_tools,
+    "tools/call": McpSession.call_tool,
+    "resources/list": McpSession.list_resources,
+    "resources/read": McpSession.read_resource,
     "resources/templates/list": _no_templates,
     "prompts/list": _no_prompts,
 }

@@ -24,8 +24,8 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from commonplace.surfaces.mcp import protocol, session
-from commonplace.surfaces.mcp.protocol import Json, Parcel, Refusal, Request
-from commonplace.surfaces.mcp.server import Options, shared_state
+from commonplace.surfaces.mcp.protocol import Batch, Json, Refusal, RpcRequest
+from commonplace.surfaces.mcp.server import ServerOptions, shared_state
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """The longest message that is read, in bytes."""
@@ -74,7 +74,7 @@ class Writer:
 
     def send(self, message: Json | list[Json]) -> None:
         """Put a message on its way."""
-        self._queue.put(protocol.packed(message) + b"\n")
+        self._queue.put(protocol.encode(message) + b"\n")
 
     def end(self, seconds: float) -> None:
         """Write what is on its way, as long as the client takes it."""
@@ -92,7 +92,7 @@ class Writer:
                     return
 
 
-async def serve(talk: session.Session, incoming: int, outgoing: int) -> None:
+async def serve(client: session.McpSession, incoming: int, outgoing: int) -> None:
     """Answer a client on two descriptors until it is gone or the process is told to end."""
     stop = anyio.Event()
     token = anyio.lowlevel.current_token()
@@ -107,22 +107,22 @@ async def serve(talk: session.Session, incoming: int, outgoing: int) -> None:
             everything.start_soon(_end, everything.cancel_scope, stop.wait)
             everything.start_soon(_end, everything.cancel_scope, received.__anext__)
             async with anyio.create_task_group() as tasks:
-                hall = _Hall(talk, writer, tasks)
-                with Inlet(incoming) as inlet:
+                queue = _MessageQueue(client, writer, tasks)
+                with LineReader(incoming) as inlet:
                     async for line in inlet:
-                        await hall.take(line)
-                talk.close()
+                        await queue.take(line)
+                client.close()
                 tasks.cancel_scope.deadline = anyio.current_time() + _LAST_SECONDS
             everything.cancel_scope.cancel()
     with anyio.CancelScope(shield=True):
         await anyio.to_thread.run_sync(writer.end, 2.0)
 
 
-class _Hall:
+class _MessageQueue:
     """Where messages wait for their answers: quick ones are answered in order, slow ones a few at a time."""
 
-    def __init__(self, talk: session.Session, writer: Writer, tasks: TaskGroup) -> None:
-        self._talk = talk
+    def __init__(self, client: session.McpSession, writer: Writer, tasks: TaskGroup) -> None:
+        self._client = client
         self._writer = writer
         self._tasks = tasks
         self._limit = anyio.Semaphore(_AT_ONCE)
@@ -133,37 +133,37 @@ class _Hall:
         """Take a line; returns when there is room for another."""
         if line is not None and not line.strip():
             return
-        parcel = protocol.unpack(line) if line is not None else _too_long()
-        if not any(isinstance(each, Request) and each.method in session.SLOW for each in parcel.messages):
-            await self._answer(parcel)
+        batch = protocol.unpack(line) if line is not None else _too_long()
+        if not any(isinstance(each, RpcRequest) and each.method in session.SLOW for each in batch.messages):
+            await self._answer(batch)
             return
         size = len(line or b"")
         self._waiting += size
-        self._tasks.start_soon(self._in_turn, parcel, size)
+        self._tasks.start_soon(self._in_turn, batch, size)
         while self._waiting > _WAITING_BYTES:
             self._room = anyio.Event()
             await self._room.wait()
 
-    async def _in_turn(self, parcel: Parcel, size: int) -> None:
+    async def _in_turn(self, batch: Batch, size: int) -> None:
         try:
             async with self._limit:
-                await self._answer(parcel)
+                await self._answer(batch)
         finally:
             self._waiting -= size
             self._room.set()
 
-    async def _answer(self, parcel: Parcel) -> None:
-        answer = await self._talk.answer(parcel, self._writer.send)
+    async def _answer(self, batch: Batch) -> None:
+        answer = await self._client.answer(batch, self._writer.send)
         if answer is not None:
             self._writer.send(answer)
 
 
-def _too_long() -> Parcel:
+def _too_long() -> Batch:
     megabytes = MAX_LINE // (1024 * 1024)
-    return Parcel((Refusal(None, protocol.INVALID_REQUEST, f"A message has at most {megabytes} MB."),))
+    return Batch((Refusal(None, protocol.INVALID_REQUEST, f"A message has at most {megabytes} MB."),))
 
 
-class Inlet:
+class LineReader:
     """Carries lines from a thread into the loop, a line at a time.
 
     The thread only ever schedules calls on the loop, and waits for none of them: a task of its own there would be
@@ -226,7 +226,7 @@ def private_descriptors() -> tuple[int, int]:
     return incoming, outgoing
 
 
-def run(options: Options) -> None:
+def run(options: ServerOptions) -> None:
     """Serve the client that started this process."""
 
     async def inside() -> None:

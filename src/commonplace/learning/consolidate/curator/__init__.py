@@ -1,21 +1,23 @@
-"""Phase 2 by a model: the restricted agent that goes over the memory which the deterministic merge made.
+"""Phase 2 by a model: a restricted agent improves the memory that the deterministic merge made.
 
-    curator       the consolidator: what is made without a model, and then what a model makes of it
-    changes       what it is asked about: the bullets that changed, in parts that fit a short conversation
-    dossier       what it is told about them: the bullets, what taught them, the nearest that are there already
-    prompts       prompt.md with its version, texts.toml, and what else it is told
-    agent         one conversation on the agent's own runtime, watched: requests, tokens, bytes, time
-    bench         its tools: list, read, search, edit, write, done, and their limits
-    places        the staged workspace: nothing outside of it is ever read or written
-    rails         what it may not do, whatever it was told: every bullet rests on what its sessions taught
-    summaries     the same for memory_summary.md and skills/
+    consolidator      merges without a model, then lets a model work on what changed
+    changes           what the model is asked about: changed bullets, in parts that fit a short conversation
+    briefing          what the model is told about them: the bullets, their sources, and the nearest other bullets
+    prompts           prompt.md with its version, and the words of texts.toml
+    conversation      one conversation of the agent, with limits on requests, tokens, bytes and time
+    limits            those limits
+    tools             the model's tools (list, read, search, edit, write, done) and how often they may be called
+    staged_files      reading and writing in the staged workspace, never outside of it
+    checks            what the model may not do: every bullet must rest on what its sessions taught
+    summary_checks    the same for memory_summary.md and skills/
+    grounding         whether a text rests on what was said
 
-It has no shell, no network, no servers, no sub-agents, and no memory: it is told its instructions and a few excerpts.
-What it wrote is checked as whatever anybody writes, and by the rails; it may repair it once. Its cost follows the
-change: what did not change is not sent.
+The agent has no shell, no network, no servers, no sub-agents and no memory: it gets its instructions and a few
+excerpts. What it wrote passes the same validation as any memory, and the checks above; it may repair it once. The cost
+follows the change: what did not change is not sent.
 """
 
 from commonplace.learning.consolidate.curator.consolidator import Curator
-from commonplace.learning.consolidate.curator.limits import Settings
+from commonplace.learning.consolidate.curator.limits import CuratorLimits
 
-__all__ = ["Curator", "Settings"]
+__all__ = ["Curator", "CuratorLimits"]

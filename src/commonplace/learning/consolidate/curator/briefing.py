@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from commonplace.learning.consolidate import bullet_sources
-from commonplace.learning.consolidate.bullet_sources import Resting
+from commonplace.learning.consolidate.bullet_sources import SourcedBullet
 from commonplace.learning.consolidate.curator import prompts
-from commonplace.learning.consolidate.curator.changes import Base, Part
+from commonplace.learning.consolidate.curator.changes import ConversationPart, CurationBase
 from commonplace.memory.entries import GLOBAL, Source, normal
 from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
@@ -21,7 +21,7 @@ _GONE: Final = 6
 _INDEX_BYTES: Final = 2_000
 
 
-def message(base: Base, part: Part, number: int, total: int) -> str:
+def message(base: CurationBase, part: ConversationPart, number: int, total: int) -> str:
     """Return what a conversation about a part of the memory begins with."""
     values = {"number": str(number), "total": str(total)}
     said = [prompts.text("init" if base.is_init else "incremental", **values)]
@@ -32,7 +32,7 @@ def message(base: Base, part: Part, number: int, total: int) -> str:
         lines = [f"{each.bullet.line} ({each.bullet.scope}): {each.bullet.text}" for each in part.near]
         said.append("\n".join([prompts.text("near"), *lines]))
     if not base.is_init and number == total:
-        said += _beside(base)
+        said += _other_changes(base)
     return redact("\n\n".join([*said, prompts.text("end")]))
 
 
@@ -41,7 +41,7 @@ def first_page(summary: str, most: int) -> str:
     return redact("\n\n".join([prompts.text("summary", most=f"{most:,}"), summary.rstrip("\n"), prompts.text("end")]))
 
 
-def _bullets(found: list[Resting]) -> str:
+def _bullets(found: list[SourcedBullet]) -> str:
     lines: list[str] = []
     place: tuple[int, str] | None = None
     for each in found:
@@ -56,7 +56,7 @@ def _bullets(found: list[Resting]) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def _evidence(one: Resting) -> list[str]:
+def _evidence(one: SourcedBullet) -> list[str]:
     """Return the words that taught a bullet, where they say more than it does."""
     told, found = normal(one.bullet.told), list[Source]()
     sources = sorted((source for each in one.rests for source in each.sources), key=lambda source: -source.updated_s)
@@ -77,7 +77,7 @@ def _cut(text: str) -> str:
     return flat if len(flat) <= _QUOTE else flat[:_QUOTE] + "…"
 
 
-def _beside(base: Base) -> list[str]:
+def _other_changes(base: CurationBase) -> list[str]:
     """Return what else changed: what is gone, and the lines of the summary that are new."""
     here = {each.key for each in bullet_sources.bullets(base.memory)}
     gone = [each.text for each in bullet_sources.bullets(base.accepted) if each.key not in here][:_GONE]

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from commonplace.learning.consolidate import bullet_sources
-from commonplace.learning.consolidate.bullet_sources import Bullet, Key, Learned, Resting
-from commonplace.learning.consolidate.consolidator import Consolidated, Desk, by_file, lessons_of
+from commonplace.learning.consolidate.bullet_sources import HandbookBullet, Key, LearnedEntries, SourcedBullet
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, by_file, lessons_of
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.memory.files import existing_handbook
@@ -24,22 +24,22 @@ _NEAR = 0.25
 _MOST_NEAR = 8
 
 
-class Base(msgspec.Struct):
+class CurationBase(msgspec.Struct):
     """What a model starts from: the staged workspace as the deterministic merge left it."""
 
     root: Path
     is_init: bool
-    made: Consolidated
-    learned: Learned
+    made: ConsolidatedMemory
+    learned: LearnedEntries
     memory: str
     summary: str
     skills: dict[str, str]
     """By their paths."""
-    resting: list[Resting]
+    resting: list[SourcedBullet]
     """What each bullet of `memory` is."""
     loose: list[Entry]
     """What the memory holds and its file does not show."""
-    settled: dict[Key, Resting]
+    settled: dict[Key, SourcedBullet]
     """Bullets that need not be looked at: those of `memory`, and those of conversations that ended well."""
     accepted: str = ""
     """`MEMORY.md` as people read it now."""
@@ -47,29 +47,29 @@ class Base(msgspec.Struct):
     """`memory_summary.md` as people read it now."""
 
 
-def base(desk: Desk, made: Consolidated) -> Base:
+def base(material: ConsolidationInput, made: ConsolidatedMemory) -> CurationBase:
     """Return what a model starts from."""
-    merged, _ = lessons_of(desk)
-    memory = (desk.root / layout.MEMORY).read_text("utf-8", "replace")
-    bullets, fallback = bullet_sources.bullets(memory), existing_handbook.by_key(memory, by_file(desk))
-    known = Learned(merged)
-    untold = [fallback[each.key] for each in bullets if not known.of(each)]
-    learned = Learned(merged, untold)
+    merged, _ = lessons_of(material)
+    memory = (material.root / layout.MEMORY).read_text("utf-8", "replace")
+    bullets, fallback = bullet_sources.bullets(memory), existing_handbook.by_key(memory, by_file(material))
+    known = LearnedEntries(merged)
+    untold = [fallback[each.key] for each in bullets if not known.entries_behind(each)]
+    learned = LearnedEntries(merged, untold)
     resting = bullet_sources.trace(bullets, learned, fallback)
     covered = {each.id for one in resting for each in (one.entry, *one.rests)}
-    return Base(
-        desk.root,
-        not desk.is_kept,
+    return CurationBase(
+        material.root,
+        not material.is_kept,
         made,
         learned,
         memory,
-        (desk.root / layout.SUMMARY).read_text("utf-8", "replace"),
-        skills(desk.root),
+        (material.root / layout.SUMMARY).read_text("utf-8", "replace"),
+        skills(material.root),
         resting,
         [entry for entry in made.entries if entry.id not in covered],
         {each.bullet.key: each for each in resting},
-        _text(desk.accepted, layout.MEMORY),
-        _text(desk.accepted, layout.SUMMARY),
+        _text(material.accepted, layout.MEMORY),
+        _text(material.accepted, layout.SUMMARY),
     )
 
 
@@ -88,11 +88,11 @@ def _text(root: Path | None, name: str) -> str:
     return place.read_text("utf-8", "replace") if place is not None and place.is_file() else ""
 
 
-class Part(msgspec.Struct):
+class ConversationPart(msgspec.Struct):
     """What one conversation is about."""
 
-    bullets: list[Resting]
-    near: list[Resting]
+    bullets: list[SourcedBullet]
+    near: list[SourcedBullet]
 
     @property
     def ids(self) -> set[str]:
@@ -100,11 +100,11 @@ class Part(msgspec.Struct):
         return {each.entry.id for each in (*self.bullets, *self.near)}
 
 
-def parts(found: Base, *, room: int, beside: int) -> list[Part]:
+def parts(found: CurationBase, *, room: int, beside: int) -> list[ConversationPart]:
     """Return what is new, in parts of at most so many bytes, each with the nearest of what is not."""
     known = set[Key]() if found.is_init else {each.key for each in bullet_sources.bullets(found.accepted)}
     new = [each for each in found.resting if each.bullet.key not in known]
-    cut: list[list[Resting]] = []
+    cut: list[list[SourcedBullet]] = []
     left = 0
     for each in new:
         size = len(each.bullet.text.encode()) + 200
@@ -113,15 +113,15 @@ def parts(found: Base, *, room: int, beside: int) -> list[Part]:
             left = room
         cut[-1].append(each)
         left -= size
-    return [Part(each, _near(each, found.resting, beside)) for each in cut]
+    return [ConversationPart(each, _near(each, found.resting, beside)) for each in cut]
 
 
-def _near(chosen: list[Resting], everything: list[Resting], room: int) -> list[Resting]:
+def _near(chosen: list[SourcedBullet], everything: list[SourcedBullet], room: int) -> list[SourcedBullet]:
     """Return the bullets that share the most with some, for the same project or for all, the nearest first."""
     own = {each.bullet.line for each in chosen}
     scopes = {each.bullet.scope for each in chosen} | {GLOBAL}
     asked = [(each.bullet, similarity.words(each.bullet.told)) for each in chosen]
-    ranked: list[tuple[float, int, Resting]] = []
+    ranked: list[tuple[float, int, SourcedBullet]] = []
     for other in everything:
         if other.bullet.line in own or other.bullet.scope not in scopes:
             continue
@@ -129,7 +129,7 @@ def _near(chosen: list[Resting], everything: list[Resting], room: int) -> list[R
         score = max(_closeness(mine, words, bullet, other.bullet) for bullet, mine in asked)
         if score >= _NEAR:
             ranked.append((-score, other.bullet.line, other))
-    near: list[Resting] = []
+    near: list[SourcedBullet] = []
     for _, _, each in sorted(ranked, key=lambda one: one[:2])[:_MOST_NEAR]:
         room -= len(each.bullet.text.encode())
         if room < 0:
@@ -138,7 +138,9 @@ def _near(chosen: list[Resting], everything: list[Resting], room: int) -> list[R
     return near
 
 
-def _closeness(one: similarity.Words, two: similarity.Words, bullet: Bullet, other: Bullet) -> float:
+def _closeness(
+    one: similarity.ComparedWords, two: similarity.ComparedWords, bullet: HandbookBullet, other: HandbookBullet
+) -> float:
     """Return how much two bullets have in common; what contradicts counts as much as what agrees."""
     if GLOBAL not in (bullet.scope, other.scope) and bullet.scope != other.scope:
         return 0.0

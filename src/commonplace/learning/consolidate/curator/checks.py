@@ -15,10 +15,10 @@ from collections.abc import Iterator
 import msgspec
 
 from commonplace.learning.consolidate import bullet_sources
-from commonplace.learning.consolidate.bullet_sources import Resting
-from commonplace.learning.consolidate.consolidator import Consolidated, Desk, by_file
+from commonplace.learning.consolidate.bullet_sources import SourcedBullet
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, by_file
 from commonplace.learning.consolidate.curator import grounding, summary_checks
-from commonplace.learning.consolidate.curator.changes import Base
+from commonplace.learning.consolidate.curator.changes import CurationBase
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import existing_handbook
 from commonplace.memory.files import handbook as reader
@@ -27,52 +27,56 @@ from commonplace.memory.workspace import layout
 _SHOWN = 100
 
 
-class Reviewed(msgspec.Struct):
+class CurationReview(msgspec.Struct):
     """What a model left, and what is wrong with it."""
 
-    consolidated: Consolidated
+    consolidated: ConsolidatedMemory
     problems: list[str]
-    found: list[Resting] = []
+    found: list[SourcedBullet] = []
     """What each bullet of it is."""
 
 
-def review(desk: Desk, base: Base, shown: set[str]) -> Reviewed:
+def review(material: ConsolidationInput, base: CurationBase, shown: set[str]) -> CurationReview:
     """Read the memory back, with what each bullet rests on; `shown` are the entries that may be changed."""
-    memory = _text(desk, layout.MEMORY)
+    memory = _text(material, layout.MEMORY)
     before = base.settled
     bullets = bullet_sources.bullets(memory)
-    files = by_file(desk)
+    files = by_file(material)
     found = bullet_sources.trace(bullets, base.learned, existing_handbook.by_key(memory, files), before)
     wrong: list[str] = []
     origins = _origins(memory, {file: each.thread_id for file, each in files.items()})
     for each in found:
         if each.bullet.key not in before:
-            wrong += _bullet(desk, each, origins)
+            wrong += _bullet(material, each, origins)
     wrong += _twice(found)
-    wrong += _missing(desk, base, found, shown)
+    wrong += _missing(material, base, found, shown)
     wrong += _sources(base, memory)
     entries = [each.entry for each in found] + base.loose
-    wrong += summary_checks.problems(desk, base, entries, memory)
-    return Reviewed(_consolidated(desk, base, found), wrong, found)
+    wrong += summary_checks.problems(material, base, entries, memory)
+    return CurationReview(_consolidated(material, base, found), wrong, found)
 
 
-def _text(desk: Desk, name: str) -> str:
-    place = desk.root / name
+def _text(material: ConsolidationInput, name: str) -> str:
+    place = material.root / name
     return place.read_text("utf-8", "replace") if place.is_file() else ""
 
 
-def _bullet(desk: Desk, one: Resting, origins: dict[tuple[int, int], set[str]]) -> Iterator[str]:
+def _bullet(
+    material: ConsolidationInput, one: SourcedBullet, origins: dict[tuple[int, int], set[str]]
+) -> Iterator[str]:
     """Yield what is wrong with a bullet that a model wrote."""
     told = one.bullet.told
-    if told in desk.forgotten or desk.forgotten.within(told) is not None:  # its words are repeated nowhere
+    if (
+        told in material.forgotten or material.forgotten.forgotten_within(told) is not None
+    ):  # its words are repeated nowhere
         yield f"MEMORY.md: line {one.bullet.line} says what the person asked to forget."
         return
-    why = _ungrounded(desk, one) or _mismarked(one, origins)
+    why = _ungrounded(material, one) or _mismarked(one, origins)
     if why is not None:
         yield f"MEMORY.md: {_cut(one.bullet.text)!r} {why}."
 
 
-def _ungrounded(desk: Desk, one: Resting) -> str | None:
+def _ungrounded(material: ConsolidationInput, one: SourcedBullet) -> str | None:
     """Return why a bullet does not rest on what its sessions taught."""
     is_wish = one.bullet.section == "User preferences"
     rests = grounding.wishes(one.rests) if is_wish else one.rests
@@ -81,12 +85,12 @@ def _ungrounded(desk: Desk, one: Resting) -> str | None:
         return f"rests on nothing {who} for {one.bullet.scope}"
     words = grounding.of_entries(rests, only_persons=is_wish)
     threads = {source.thread_id for each in rests for source in each.sources}
-    material = "" if is_wish else "\n".join(each.raw_memory for each in desk.inputs if each.thread_id in threads)
-    why = grounding.problem(one.bullet.told, words, material, may_order=is_wish or bool(grounding.wishes(rests)))
-    return why or (grounding.turned(one.bullet.told, rests) if is_wish else None)
+    taught = "" if is_wish else "\n".join(each.raw_memory for each in material.inputs if each.thread_id in threads)
+    why = grounding.problem(one.bullet.told, words, taught, may_order=is_wish or bool(grounding.wishes(rests)))
+    return why or (grounding.reversal(one.bullet.told, rests) if is_wish else None)
 
 
-def _mismarked(one: Resting, origins: dict[tuple[int, int], set[str]]) -> str | None:
+def _mismarked(one: SourcedBullet, origins: dict[tuple[int, int], set[str]]) -> str | None:
     """Return why not, if a bullet names only tasks that did not teach it, though the block has one that did."""
     own = {source.note or source.thread_id or "" for each in one.rests for source in each.sources}
     block, marks = one.bullet.block, one.bullet.marks
@@ -106,7 +110,7 @@ def _origins(memory: str, threads: dict[str, str]) -> dict[tuple[int, int], set[
     return found
 
 
-def _twice(found: list[Resting]) -> Iterator[str]:
+def _twice(found: list[SourcedBullet]) -> Iterator[str]:
     seen: set[tuple[str, str, str]] = set()
     for each in found:
         if each.bullet.key in seen:
@@ -114,18 +118,20 @@ def _twice(found: list[Resting]) -> Iterator[str]:
         seen.add(each.bullet.key)
 
 
-def _missing(desk: Desk, base: Base, found: list[Resting], shown: set[str]) -> Iterator[str]:
+def _missing(
+    material: ConsolidationInput, base: CurationBase, found: list[SourcedBullet], shown: set[str]
+) -> Iterator[str]:
     """Yield what is no longer there and must be."""
     covered = {each.id for one in found for each in (one.entry, *one.rests)}
     for one in base.resting:
         entry = one.entry
         if covered & {entry.id, *(each.id for each in one.rests)}:
             continue
-        if entry.id in desk.pinned or any(source.note for source in entry.sources):
+        if entry.id in material.pinned or any(source.note for source in entry.sources):
             yield f"MEMORY.md: {_cut(one.bullet.text)!r} is what the person pinned or noted, and is gone."
         elif entry.id not in shown:
             yield f"MEMORY.md: {_cut(one.bullet.text)!r} was not yours to remove, and is gone."
-    pinned = {one.entry.id for one in base.resting if one.entry.id in desk.pinned}
+    pinned = {one.entry.id for one in base.resting if one.entry.id in material.pinned}
     for lost in sorted(pinned & covered - {each.entry.id for each in found}):
         yield f"MEMORY.md: the pinned entry {lost} was merged into another; it must stay a bullet of its own."
     scopes = {each.bullet.scope for each in found}
@@ -133,7 +139,7 @@ def _missing(desk: Desk, base: Base, found: list[Resting], shown: set[str]) -> I
         yield f"MEMORY.md: nothing is left for {scope}."
 
 
-def _sources(base: Base, memory: str) -> Iterator[str]:
+def _sources(base: CurationBase, memory: str) -> Iterator[str]:
     """Yield the sources and frames that a model touched: they are not its to change."""
     files = existing_handbook.files(memory)
     for file in existing_handbook.files(base.memory):
@@ -154,7 +160,7 @@ def _frame(memory: str) -> list[str]:
     return lines
 
 
-def _consolidated(desk: Desk, base: Base, found: list[Resting]) -> Consolidated:
+def _consolidated(material: ConsolidationInput, base: CurationBase, found: list[SourcedBullet]) -> ConsolidatedMemory:
     """Return what the memory holds now."""
     entries: dict[str, Entry] = {}
     for one in found:
@@ -164,14 +170,14 @@ def _consolidated(desk: Desk, base: Base, found: list[Resting]) -> Consolidated:
         if entry.id not in taken:
             entries.setdefault(entry.id, entry)
     for entry in entries.values():
-        entry.pinned = entry.id in desk.pinned
+        entry.pinned = entry.id in material.pinned
     made = base.made
     merged = [(each, taken[each.id]) for each in made.entries if each.id in taken and each.id not in entries]
     replaced = [(old, new) for old, new in made.replaced if new.id in entries and old.id not in entries]
     left_out, unlisted = (
         [entries[each.id] for each in listed if each.id in entries] for listed in (made.left_out, made.unlisted)
     )
-    return Consolidated(list(entries.values()), [*replaced, *merged], left_out, unlisted)
+    return ConsolidatedMemory(list(entries.values()), [*replaced, *merged], left_out, unlisted)
 
 
 def _cut(text: str) -> str:

@@ -19,14 +19,21 @@ import anyio.to_thread
 from commonplace.errors import ConsolidationFailed
 from commonplace.learning.budget import Spending, Unlimited
 from commonplace.learning.consolidate import summary
-from commonplace.learning.consolidate.consolidator import Consolidated, Desk, Embedded, clean, lessons_of, sessions_of
+from commonplace.learning.consolidate.consolidator import (
+    ConsolidatedMemory,
+    ConsolidationInput,
+    MergeConsolidator,
+    clean,
+    lessons_of,
+    sessions_of,
+)
 from commonplace.learning.consolidate.curator import briefing, changes, checks, conversation
-from commonplace.learning.consolidate.curator.changes import Base, Part
-from commonplace.learning.consolidate.curator.checks import Reviewed
-from commonplace.learning.consolidate.curator.limits import Settings
-from commonplace.learning.consolidate.curator.tools import Bench
+from commonplace.learning.consolidate.curator.changes import ConversationPart, CurationBase
+from commonplace.learning.consolidate.curator.checks import CurationReview
+from commonplace.learning.consolidate.curator.limits import CuratorLimits
+from commonplace.learning.consolidate.curator.tools import CuratorTools
 from commonplace.learning.consolidate.phase2 import Check, invalid
-from commonplace.learning.metered_model import Metered
+from commonplace.learning.metered_model import MeteredModel
 from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.staging import put
 from commonplace.models.base import Model
@@ -46,19 +53,21 @@ class Curator:
         choice: Choice,
         *,
         spending: Spending | None = None,
-        settings: Settings | None = None,
+        settings: CuratorLimits | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self.name = f"{choice.name}:{choice.slug}"
         self._spending = spending or Unlimited()
-        self._settings = settings or Settings()
-        self._talk = conversation.Talk(Metered(model, self._spending), choice, self.name, self._settings, now)
+        self._settings = settings or CuratorLimits()
+        self._setup = conversation.ConversationSetup(
+            MeteredModel(model, self._spending), choice, self.name, self._settings, now
+        )
 
-    def consolidate(self, desk: Desk) -> Consolidated:
+    def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files without asking anybody; return what they hold."""
-        return Embedded().consolidate(desk)
+        return MergeConsolidator().consolidate(material)
 
-    async def curate(self, desk: Desk, made: Consolidated, check: Check) -> Consolidated:
+    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
         """Let the model go over what is new; return what the memory's files hold then.
 
         Raises:
@@ -67,68 +76,72 @@ class Curator:
             BudgetSpent: nothing more may be spent.
             ModelError: the model's server failed.
         """
-        base = await anyio.to_thread.run_sync(changes.base, desk, made)
+        base = await anyio.to_thread.run_sync(changes.base, material, made)
         room, beside = self._settings.part_bytes, self._settings.near_bytes
         parts = await anyio.to_thread.run_sync(partial(changes.parts, base, room=room, beside=beside))
         if not parts:
             return made
-        left, seconds = await self._spending.left(), self._settings.seconds
+        left, seconds = await self._spending.seconds_left(), self._settings.seconds
         with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
-            return await self._go_over(desk, base, parts, check)
+            return await self._go_over(material, base, parts, check)
         assert scope.cancelled_caught
         if left is not None and left < seconds:
-            raise self._spending.over()
+            raise self._spending.time_refusal()
         raise ConsolidationFailed(
             f"{self.name} took longer than {seconds:g} s for the memory.", hint="It is tried again later."
         )
 
-    async def _go_over(self, desk: Desk, base: Base, parts: list[Part], check: Check) -> Consolidated:
+    async def _go_over(
+        self, material: ConsolidationInput, base: CurationBase, parts: list[ConversationPart], check: Check
+    ) -> ConsolidatedMemory:
         shown: set[str] = set()
-        reviewed = Reviewed(base.made, [])
+        reviewed = CurationReview(base.made, [])
         for number, part in enumerate(parts, 1):
             shown |= part.ids
             message = briefing.message(base, part, number, len(parts))
-            reviewed = await self._conversation(desk, base, shown, message, check)
+            reviewed = await self._conversation(material, base, shown, message, check)
         if base.is_init:
-            await anyio.to_thread.run_sync(_first_page, desk, base, reviewed.consolidated)
-            message = briefing.first_page(base.summary, desk.memory.summary_bytes)
-            reviewed = await self._conversation(desk, base, shown, message, check)
+            await anyio.to_thread.run_sync(_first_page, material, base, reviewed.consolidated)
+            message = briefing.first_page(base.summary, material.memory.summary_bytes)
+            reviewed = await self._conversation(material, base, shown, message, check)
         return reviewed.consolidated
 
-    async def _conversation(self, desk: Desk, base: Base, shown: set[str], message: str, check: Check) -> Reviewed:
+    async def _conversation(
+        self, material: ConsolidationInput, base: CurationBase, shown: set[str], message: str, check: Check
+    ) -> CurationReview:
         """Let the model do one thing; return the memory that it left.
 
         Raises:
             MemoryInvalid: it cannot be used, also after a repair.
         """
-        reviewed = Reviewed(base.made, [])
+        reviewed = CurationReview(base.made, [])
 
         async def review() -> list[str]:
             nonlocal reviewed
-            reviewed = await anyio.to_thread.run_sync(_reviewed, desk, base, shown, check)
+            reviewed = await anyio.to_thread.run_sync(_reviewed, material, base, shown, check)
             return reviewed.problems
 
-        bench = Bench(desk.root, desk.owned, self._settings)
-        wrong = await conversation.converse(self._talk, desk.root, bench, message, review)
+        tools = CuratorTools(material.root, material.owned, self._settings)
+        wrong = await conversation.converse(self._setup, material.root, tools, message, review)
         if wrong:
             raise invalid(self.name, wrong)
         base.settled = {each.bullet.key: each for each in reviewed.found}
         return reviewed
 
 
-def _reviewed(desk: Desk, base: Base, shown: set[str], check: Check) -> Reviewed:
-    found = checks.review(desk, base, shown)
+def _reviewed(material: ConsolidationInput, base: CurationBase, shown: set[str], check: Check) -> CurationReview:
+    found = checks.review(material, base, shown)
     found.problems += check(found.consolidated.entries)
     return found
 
 
-def _first_page(desk: Desk, base: Base, now: Consolidated) -> None:
+def _first_page(material: ConsolidationInput, base: CurationBase, now: ConsolidatedMemory) -> None:
     """Make the summary anew from what the memory holds after everything was gone over."""
-    _, learned = lessons_of(desk)
+    _, learned = lessons_of(material)
     hidden = {entry.id for entry in now.left_out}
     entries = [entry for entry in now.entries if entry.id not in hidden]
-    most = desk.memory.summary_bytes
+    most = material.memory.summary_bytes
     size = max(len(base.summary.encode()), most // 4)
-    text, base.made.unlisted = summary.write(entries, sessions_of(desk, learned), budget=min(size, most))
+    text, base.made.unlisted = summary.write(entries, sessions_of(material, learned), budget=min(size, most))
     base.summary = clean(text)
-    put(desk.root / layout.SUMMARY, base.summary)
+    put(material.root / layout.SUMMARY, base.summary)

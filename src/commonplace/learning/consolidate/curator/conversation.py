@@ -2,8 +2,8 @@
 
 The session is bare (`Profile.bare`): the model is told its instructions and the message, and nothing about the person,
 the machine or any project; nothing is recorded, it has no memory (`IsolatedEnvironment`), and its tools are exactly
-those of a bench. Its model is watched: requests, tokens and the size of an answer have limits, and what went wrong is
-kept as it was raised, since a turn only tells a sentence of it.
+those of `CuratorTools`. Its model is watched: requests, tokens and the size of an answer have limits, and what went
+wrong is kept as it was raised, since a turn only tells a sentence of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from commonplace.agent.session_environment import IsolatedEnvironment
 from commonplace.agent.turn import run_turn
 from commonplace.errors import CommonplaceError, ConsolidationFailed, ContextTooLong
 from commonplace.learning.consolidate.curator import prompts
-from commonplace.learning.consolidate.curator.limits import Settings
-from commonplace.learning.consolidate.curator.tools import Bench
+from commonplace.learning.consolidate.curator.limits import CuratorLimits
+from commonplace.learning.consolidate.curator.tools import CuratorTools
 from commonplace.learning.extract.model.extractor import output_of
 from commonplace.learning.metered_model import size_of
 from commonplace.models.base import Completed, Event, ItemDone, Model, ReasoningDelta, Request, Stop, TextDelta
@@ -38,10 +38,10 @@ Review = Callable[[], Awaitable[list[str]]]
 """Returns what is wrong with what was written."""
 
 
-class Watched:
+class LimitedModel:
     """A model under the limits of one conversation."""
 
-    def __init__(self, model: Model, name: str, settings: Settings, max_output: int | None) -> None:
+    def __init__(self, model: Model, name: str, settings: CuratorLimits, max_output: int | None) -> None:
         self._model = model
         self._name = name
         self._settings = settings
@@ -109,17 +109,19 @@ class Watched:
         """Leave the connection open: it is not the conversation's."""
 
 
-class Talk(msgspec.Struct):
+class ConversationSetup(msgspec.Struct):
     """What a conversation needs."""
 
     model: Model
     choice: Choice
     name: str
-    settings: Settings
+    settings: CuratorLimits
     now: Callable[[], datetime]
 
 
-async def converse(talk: Talk, root: Path, bench: Bench, message: str, review: Review) -> list[str]:
+async def converse(
+    setup: ConversationSetup, root: Path, tools: CuratorTools, message: str, review: Review
+) -> list[str]:
     """Let a model work on what a message asks for, and once more on what is wrong with it; return what still is.
 
     Raises:
@@ -127,19 +129,19 @@ async def converse(talk: Talk, root: Path, bench: Bench, message: str, review: R
         BudgetSpent: nothing more may be spent.
         ModelError: the model's server failed.
     """
-    watched = Watched(talk.model, talk.name, talk.settings, output_of(talk.choice))
+    watched = LimitedModel(setup.model, setup.name, setup.settings, output_of(setup.choice))
     failure: CommonplaceError | None = None
     wrong: list[str] = []
     async with anyio.create_task_group() as tasks:
-        alone = IsolatedEnvironment({}, talk.now)
-        session = await open_session.start(_profile(talk, root), watched, alone, tasks, None, tools=bench.tools())
-        bench.on_end = lambda why: _end(session, why)
+        alone = IsolatedEnvironment({}, setup.now)
+        session = await open_session.start(_profile(setup, root), watched, alone, tasks, None, tools=tools.tools())
+        tools.on_end = lambda why: _end(session, why)
         try:
-            await _turn(session, watched, bench, message, talk.name)
+            await _turn(session, watched, tools, message, setup.name)
             wrong = await review()
             if wrong:
-                bench.goes_on()
-                await _turn(session, watched, bench, prompts.repair(wrong), talk.name)
+                tools.begin_turn()
+                await _turn(session, watched, tools, prompts.repair(wrong), setup.name)
                 wrong = await review()
         except CommonplaceError as error:  # raised outside the group, so that it stays what it is
             failure = error
@@ -151,19 +153,19 @@ async def converse(talk: Talk, root: Path, bench: Bench, message: str, review: R
     return wrong
 
 
-def _profile(talk: Talk, root: Path) -> Profile:
+def _profile(setup: ConversationSetup, root: Path) -> Profile:
     return Profile(
         cwd=root,
         home=root,
-        choice=talk.choice,
+        choice=setup.choice,
         base=prompts.instructions(),
         bare=True,
-        effort=EFFORT if EFFORT in talk.choice.info.efforts else None,
+        effort=EFFORT if EFFORT in setup.choice.info.efforts else None,
         summary=None,
         source="memory_consolidation",
         memory_mode="disabled",
         undo=False,
-        pace=talk.settings.pace,
+        pace=setup.settings.pace,
     )
 
 
@@ -172,13 +174,13 @@ def _end(session: Session, why: str) -> None:
         session.turn.stop(why)
 
 
-async def _turn(session: Session, watched: Watched, bench: Bench, message: str, name: str) -> None:
+async def _turn(session: Session, watched: LimitedModel, tools: CuratorTools, message: str, name: str) -> None:
     end = await run_turn(session, user_input.text(message))
-    if bench.problem is not None:
-        raise ConsolidationFailed(f"{name} was stopped: {bench.problem}.", hint=_LATER)
+    if tools.problem is not None:
+        raise ConsolidationFailed(f"{name} was stopped: {tools.problem}.", hint=_LATER)
     if isinstance(end, events.TurnFailed):
         raise watched.error or ConsolidationFailed(f"{name} failed: {end.error.message}", hint=end.error.hint)
-    if bench.is_done:
+    if tools.is_done:
         return
     if watched.stop == "refused":
         raise ConsolidationFailed(f"{name} declined to go over the memory.", hint="Another model may do it.")

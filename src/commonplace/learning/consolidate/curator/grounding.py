@@ -25,7 +25,7 @@ _EDGES: Final = ".:!?*[]{}<>…"
 _MARKS: Final = re.compile(r"\[Task \d+\]|\(\d+ sessions\)")
 
 
-def by_person(source: Source) -> bool:
+def is_by_person(source: Source) -> bool:
     """Say whether a source is a person's own words."""
     return source.note is not None or "by the user" in source.how
 
@@ -35,7 +35,7 @@ def wishes(entries: Iterable[Entry]) -> list[Entry]:
     return [
         each
         for each in entries
-        if any(by_person(source) for source in each.sources)
+        if any(is_by_person(source) for source in each.sources)
         and (SECTION_OF[each.kind] == "User preferences" or each.kind == "decision")
     ]
 
@@ -44,7 +44,7 @@ def of_entries(entries: Iterable[Entry], *, only_persons: bool = False) -> str:
     """Return the words that entries are known in; of several sources, only a person's if only those count."""
     said: list[str] = []
     for each in entries:
-        sources = [source for source in each.sources if by_person(source) or not only_persons]
+        sources = [source for source in each.sources if is_by_person(source) or not only_persons]
         said += [each.text, *(source.quote for source in sources)]
     return "\n".join(dict.fromkeys(said))
 
@@ -73,9 +73,9 @@ def problem(told: str, words: str, material: str, *, may_order: bool = True) -> 
     return None
 
 
-def turned(told: str, entries: Iterable[Entry]) -> str | None:
+def reversal(told: str, entries: Iterable[Entry]) -> str | None:
     """Return why a wish may be the opposite of what a person said; None if it is not, or has their own words in it."""
-    said = [source.quote for each in entries for source in each.sources if by_person(source)]
+    said = [source.quote for each in entries for source in each.sources if is_by_person(source)]
     plain, head = normal(told), told.partition("->")[0]
     if any(normal(quote) in plain for quote in said):
         return None

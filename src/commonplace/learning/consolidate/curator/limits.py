@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from commonplace.models.retries import Pace
+from commonplace.models.retries import RetryPolicy
 
 
-class Settings(msgspec.Struct, frozen=True):
+class CuratorLimits(msgspec.Struct, frozen=True):
     """The limits; all but the first are of one conversation."""
 
     seconds: float = 1_800.0
@@ -31,5 +31,5 @@ class Settings(msgspec.Struct, frozen=True):
     """Of what a conversation is about."""
     near_bytes: int = 2_000
     """Of what is shown beside that."""
-    pace: Pace = Pace()
+    pace: RetryPolicy = RetryPolicy()
     """How long to wait before an answer that broke off is asked for again."""

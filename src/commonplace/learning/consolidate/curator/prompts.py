@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from commonplace.learning.instructions import Instructed
+from commonplace.learning.instructions import InstructionTexts
 
 _PROBLEMS: Final = 12
 """How many problems are named in a repair."""
-_TOLD: Final = Instructed("commonplace.learning.consolidate.curator")
+_TOLD: Final = InstructionTexts("commonplace.learning.consolidate.curator")
 text = _TOLD.text
 
 

@@ -32,7 +32,7 @@ def read(root: Path, path: str) -> str:
     Raises:
         ToolError: the path leads out, through a link or to no text.
     """
-    with files.Root(root) as opened, opened.find(path) as found:
+    with files.MemoryRoot(root) as opened, opened.find(path) as found:
         if found.kind == "missing":
             raise failures.not_found(path)
         if found.kind != "file":
@@ -75,7 +75,7 @@ def write(root: Path, path: str, text: str, owned: Collection[str]) -> None:
     """
     may_write(path, owned)
     *above, name = files.components(path)
-    with files.Root(root) as opened:
+    with files.MemoryRoot(root) as opened:
         for count in range(len(above)):
             _folder(opened, above[:count], above[count])
         with opened.find("/".join(above)) as folder:
@@ -87,7 +87,7 @@ def write(root: Path, path: str, text: str, owned: Collection[str]) -> None:
             _put(folder.descriptor, name, text.encode("utf-8", "replace"))
 
 
-def _folder(opened: files.Root, above: list[str], name: str) -> None:
+def _folder(opened: files.MemoryRoot, above: list[str], name: str) -> None:
     with opened.find("/".join(above)) as folder, opened.find("/".join([*above, name])) as found:
         if found.kind == "missing":
             os.mkdir(name, 0o700, dir_fd=folder.descriptor)

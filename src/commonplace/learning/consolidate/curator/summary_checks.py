@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.learning.consolidate import bullet_sources
-from commonplace.learning.consolidate.consolidator import Desk
+from commonplace.learning.consolidate.consolidator import ConsolidationInput
 from commonplace.learning.consolidate.curator import grounding
-from commonplace.learning.consolidate.curator.changes import Base, skills
+from commonplace.learning.consolidate.curator.changes import CurationBase, skills
 from commonplace.memory.entries import GLOBAL, Entry, normal
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.workspace import layout
@@ -28,19 +28,21 @@ _NEAR: Final = 0.6
 _SHOWN: Final = 100
 
 
-def problems(desk: Desk, base: Base, entries: list[Entry], memory: str) -> Iterator[str]:
+def problems(material: ConsolidationInput, base: CurationBase, entries: list[Entry], memory: str) -> Iterator[str]:
     """Yield what is wrong with what a model wrote beside `MEMORY.md`."""
-    place = desk.root / layout.SUMMARY
+    place = material.root / layout.SUMMARY
     text = place.read_text("utf-8", "replace") if place.is_file() else ""
     if text != base.summary:
-        yield from (f"memory_summary.md: {each}" for each in _summary(desk, base, entries, memory, text))
-    everything = "\n".join([memory, *(each.raw_memory for each in desk.inputs)])
-    for path, skill in skills(desk.root).items():
+        yield from (f"memory_summary.md: {each}" for each in _summary(material, base, entries, memory, text))
+    everything = "\n".join([memory, *(each.raw_memory for each in material.inputs)])
+    for path, skill in skills(material.root).items():
         if skill != base.skills.get(path):
-            yield from (f"{path}: {each}" for each in _skill(desk, skill, base.skills.get(path, ""), everything))
+            yield from (f"{path}: {each}" for each in _skill(material, skill, base.skills.get(path, ""), everything))
 
 
-def _summary(desk: Desk, base: Base, entries: list[Entry], memory: str, text: str) -> Iterator[str]:
+def _summary(
+    material: ConsolidationInput, base: CurationBase, entries: list[Entry], memory: str, text: str
+) -> Iterator[str]:
     before, known = set(base.summary.split("\n")), _by_scope(memory)
     section, scope, profile = "", GLOBAL, 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -55,7 +57,7 @@ def _summary(desk: Desk, base: Base, entries: list[Entry], memory: str, text: st
         profile += len(line.split()) if section == _PROFILE else 0
         if not line.strip() or line in before:
             continue
-        if desk.forgotten.within(line) is not None:
+        if material.forgotten.forgotten_within(line) is not None:
             yield f"line {number} says what the person asked to forget."
             continue
         names = "\n".join([_profile(base.summary), *known]) if section == _PROFILE else ""
@@ -102,12 +104,12 @@ def _by_scope(memory: str) -> dict[str, str]:
     return found
 
 
-def _skill(desk: Desk, text: str, before: str, everything: str) -> Iterator[str]:
+def _skill(material: ConsolidationInput, text: str, before: str, everything: str) -> Iterator[str]:
     known = set(before.split("\n"))
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line in known or line == "---" or line.startswith(("name:", "#")):
             continue
-        if desk.forgotten.within(line) is not None:
+        if material.forgotten.forgotten_within(line) is not None:
             yield f"line {number} says what the person asked to forget."
             continue
         why = grounding.problem(line, everything, "")

@@ -21,10 +21,10 @@ from commonplace.agent.tools import arguments
 from commonplace.agent.tools.registry import Tool, ToolContext, ToolDefinition, ToolInvocation, ToolOutput
 from commonplace.errors import ToolError
 from commonplace.learning.consolidate.curator import prompts, staged_files
-from commonplace.learning.consolidate.curator.limits import Settings
+from commonplace.learning.consolidate.curator.limits import CuratorLimits
 from commonplace.memory.recall.tools import file_cache, files, list_files, search_files
 from commonplace.memory.recall.tools.arguments import ListArguments, SearchArguments
-from commonplace.memory.recall.visibility import Beside, Sessions, View
+from commonplace.memory.recall.visibility import OwnershipFiles, SessionOwners, Visibility
 from commonplace.redact import redact
 
 SAME: Final = 3
@@ -37,17 +37,17 @@ _MATCH_CHARS: Final = 400
 _ENTRIES: Final = 200
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ListCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str = ""
 
 
-class _Read(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ReadCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     line: int = 1
     lines: int = _LINES
 
 
-class _Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _SearchCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: str
     path: str = ""
 
@@ -57,24 +57,24 @@ class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     new: str
 
 
-class _Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _EditCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     changes: list[_Change]
 
 
-class _Write(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _WriteCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     text: str
 
 
-class _Done(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _FinishCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class Bench:
+class CuratorTools:
     """What one conversation works with, and how much of its limits it has used."""
 
-    def __init__(self, root: Path, owned: Collection[str], settings: Settings) -> None:
+    def __init__(self, root: Path, owned: Collection[str], settings: CuratorLimits) -> None:
         self._root = root
         self._owned = owned
         self._settings = settings
@@ -92,21 +92,21 @@ class Bench:
     def tools(self) -> list[Tool]:
         """Return the tools as they are offered."""
         kinds: dict[str, tuple[type[msgspec.Struct], Callable[[Any], str]]] = {
-            "list": (_List, self._list),
-            "read": (_Read, self._read),
-            "search": (_Search, self._search),
-            "edit": (_Edit, self._edit),
-            "write": (_Write, self._write),
-            "done": (_Done, self._done),
+            "list": (_ListCall, self._list),
+            "read": (_ReadCall, self._read),
+            "search": (_SearchCall, self._search),
+            "edit": (_EditCall, self._edit),
+            "write": (_WriteCall, self._write),
+            "done": (_FinishCall, self._done),
         }
         return [_Tool(self, name, kind, act) for name, (kind, act) in kinds.items()]
 
-    def goes_on(self) -> None:
+    def begin_turn(self) -> None:
         """Begin the next turn of the conversation."""
         self.is_done = self._is_broken = False
         self._failed_in_a_row = 0
 
-    async def called(self, call: ToolInvocation, act: Callable[[], str]) -> ToolOutput:
+    async def answer_call(self, call: ToolInvocation, act: Callable[[], str]) -> ToolOutput:
         """Answer a call, if there may be one more."""
         self._calls += 1
         if self.problem is None and self._calls > self._settings.calls:
@@ -148,29 +148,31 @@ class Bench:
             return data.decode()
         return data[:most].decode("utf-8", "ignore") + "\n" + prompts.text("cut" if most else "no_more")
 
-    def _list(self, given: _List) -> str:
-        with files.Root(self._root) as root:
-            found = list_files.listing(root, ListArguments(given.path or None, None, _ENTRIES), View(), _beside(root))
+    def _list(self, given: _ListCall) -> str:
+        with files.MemoryRoot(self._root) as root:
+            found = list_files.listing(
+                root, ListArguments(given.path or None, None, _ENTRIES), Visibility(), _ownership_files(root)
+            )
         lines = [each.path + ("/" if each.entry_type == "directory" else "") for each in found.entries]
         return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
 
-    def _read(self, given: _Read) -> str:
+    def _read(self, given: _ReadCall) -> str:
         if given.line < 1 or given.lines < 1:
             raise arguments.bad_arguments("line and lines count from 1")
         lines = staged_files.read(self._root, given.path).split("\n")
         wanted = lines[given.line - 1 : given.line - 1 + min(given.lines, _LINES)]
         return "\n".join(f"{number}: {line}" for number, line in enumerate(wanted, given.line)) or "(no such line)"
 
-    def _search(self, given: _Search) -> str:
+    def _search(self, given: _SearchCall) -> str:
         wanted = SearchArguments(
             [given.words], path=given.path or None, case_sensitive=False, normalized=True, max_results=_MATCHES
         )
-        with files.Root(self._root) as root:
-            found = search_files.search(root, file_cache.FileCache(), wanted, View(), _beside(root))
+        with files.MemoryRoot(self._root) as root:
+            found = search_files.search(root, file_cache.FileCache(), wanted, Visibility(), _ownership_files(root))
         lines = [f"{each.path}:{each.match_line_number}: {each.content[:_MATCH_CHARS]}" for each in found.matches]
         return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
 
-    def _edit(self, given: _Edit) -> str:
+    def _edit(self, given: _EditCall) -> str:
         staged_files.may_write(given.path, self._owned)
         text = staged_files.read(self._root, given.path)
         if not given.changes:
@@ -186,7 +188,7 @@ class Bench:
         staged_files.write(self._root, given.path, text, self._owned)
         return "changed"
 
-    def _write(self, given: _Write) -> str:
+    def _write(self, given: _WriteCall) -> str:
         staged_files.may_write(given.path, self._owned)
         if staged_files.skill_of(given.path) is None:
             raise ToolError("read_only", f"{given.path} is changed with edit, not written anew")
@@ -203,7 +205,7 @@ class Bench:
             raise ToolError("too_large", f"more than {self._settings.written_bytes} bytes were written")
         return redact(text)
 
-    def _done(self, given: _Done) -> str:
+    def _done(self, given: _FinishCall) -> str:
         if self._is_broken:
             self._is_broken = False
             raise ToolError("not_done", "the change before this failed; put it right, or call done once more")
@@ -211,19 +213,19 @@ class Bench:
         return "ok"
 
 
-def _beside(root: files.Root) -> Beside:
-    return Beside(root.text, Sessions())
+def _ownership_files(root: files.MemoryRoot) -> OwnershipFiles:
+    return OwnershipFiles(root.text, SessionOwners())
 
 
 class _Tool:
-    """One tool of a bench."""
+    """One of the curator's tools."""
 
     aliases: tuple[str, ...] = ()
     parallel = False
     mutates = False
 
-    def __init__(self, bench: Bench, name: str, kind: type[msgspec.Struct], act: Callable[[Any], str]) -> None:
-        self._bench = bench
+    def __init__(self, tools: CuratorTools, name: str, kind: type[msgspec.Struct], act: Callable[[Any], str]) -> None:
+        self._tools = tools
         self._kind = kind
         self._act = act
         schema = {"additionalProperties": False, **arguments.schema(kind)}
@@ -232,4 +234,4 @@ class _Tool:
 
     async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Do what was asked."""
-        return await self._bench.called(call, lambda: self._act(arguments.decode(call.arguments, self._kind)))
+        return await self._tools.answer_call(call, lambda: self._act(arguments.decode(call.arguments, self._kind)))

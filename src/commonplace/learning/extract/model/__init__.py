@@ -16,7 +16,7 @@ scoring     the gold set
 from __future__ import annotations
 
 from commonplace.learning.evaluate.scoring import Evaluation, evaluate
-from commonplace.learning.extract.model.extractor import ByModel, Settings
-from commonplace.learning.extract.model.fallback import WithFallback
+from commonplace.learning.extract.model.extractor import ExtractorSettings, ModelExtractor
+from commonplace.learning.extract.model.fallback import FallbackExtractor
 
-__all__ = ["ByModel", "Evaluation", "Settings", "WithFallback", "evaluate"]
+__all__ = ["Evaluation", "ExtractorSettings", "FallbackExtractor", "ModelExtractor", "evaluate"]

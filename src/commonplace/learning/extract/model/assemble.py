@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from commonplace.learning.extract.model.verified import Learned, Task, Told
-from commonplace.learning.extract.rules.findings import Evidence
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
+from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory import lessons
 from commonplace.memory.files.lesson_parser import lesson_of
 from commonplace.memory.lessons import Lesson, SessionLessons, SummaryLine, TaskLessons
 
 
-def session_lessons(view: View, told: Told, reader: str) -> SessionLessons:
+def session_lessons(view: SessionView, told: VerifiedSession, reader: str) -> SessionLessons:
     """Return what a session taught, as `reader` told it."""
     return SessionLessons(
         tasks=tuple(_task(task) for task in told.tasks),
@@ -30,15 +30,15 @@ def session_lessons(view: View, told: Told, reader: str) -> SessionLessons:
     )
 
 
-def _task(task: Task) -> TaskLessons:
+def _task(task: VerifiedTask) -> TaskLessons:
     summary = tuple(SummaryLine(each.section, each.text, _evidence(each.evidence)) for each in task.told)
     return TaskLessons(task.name, task.outcome, tuple(map(lesson, task.learned)), summary=summary)
 
 
-def lesson(learned: Learned) -> Lesson:
+def lesson(learned: VerifiedBullet) -> Lesson:
     """Return a bullet as a lesson."""
     return lesson_of(learned.section, learned.text, _evidence(learned.evidence))
 
 
-def _evidence(found: tuple[Evidence, ...]) -> tuple[lessons.Evidence, ...]:
+def _evidence(found: tuple[FindingEvidence, ...]) -> tuple[lessons.Evidence, ...]:
     return tuple(lessons.Evidence(each.at.turn, each.at.start, each.at.end, each.quote, each.how) for each in found)

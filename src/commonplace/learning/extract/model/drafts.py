@@ -44,7 +44,7 @@ class Reference(msgspec.Struct, frozen=True):
     quote: str
 
 
-class Bullet(msgspec.Struct, frozen=True):
+class DraftBullet(msgspec.Struct, frozen=True):
     """One line, and what it is said to rest on."""
 
     section: str
@@ -52,14 +52,14 @@ class Bullet(msgspec.Struct, frozen=True):
     references: tuple[Reference, ...]
 
 
-class Task(msgspec.Struct):
+class DraftTask(msgspec.Struct):
     """One task of one of the texts."""
 
     number: int
     name: str
     group: str = ""
     outcome: str = "uncertain"
-    bullets: list[Bullet] = []
+    bullets: list[DraftBullet] = []
 
 
 class Draft(msgspec.Struct):
@@ -69,14 +69,14 @@ class Draft(msgspec.Struct):
     """The front matter of `raw_memory`."""
     title: str
     context: str
-    memory: list[Task]
+    memory: list[DraftTask]
     """The tasks of `raw_memory`."""
-    summary: list[Task]
+    summary: list[DraftTask]
     """The tasks of `rollout_summary`."""
     slug: str | None
 
 
-def of_output(found: Output) -> Draft:
+def from_output(found: Output) -> Draft:
     """Take an answer apart that has the right shape."""
     head, _, body = found.raw_memory.removeprefix("---\n").partition("\n---\n")
     pairs = (line.partition(":") for line in head.split("\n"))
@@ -95,19 +95,19 @@ def of_output(found: Output) -> Draft:
 
 
 class _Reading(msgspec.Struct):
-    task: Task
+    task: DraftTask
     bullets: list[tuple[str, str]] = []
     references: dict[int, Reference] = {}
 
 
-def _tasks(lines: list[str]) -> list[Task]:
+def _tasks(lines: list[str]) -> list[DraftTask]:
     found: list[_Reading] = []
     section = ""
     for whole in lines:
         line = whole[:MAX_LINE]
         heading = _TASK.match(line)
         if heading:
-            found.append(_Reading(Task(int(heading[1]), heading[2].strip())))
+            found.append(_Reading(DraftTask(int(heading[1]), heading[2].strip())))
             section = ""
         elif found:
             section = _line(line, section, found[-1])
@@ -139,7 +139,7 @@ def _line(line: str, section: str, into: _Reading) -> str:
     return section
 
 
-def _field(line: str, task: Task) -> None:
+def _field(line: str, task: DraftTask) -> None:
     key, _, value = line.partition(":")
     value = value.strip()
     if key in ("task_outcome", "Outcome") and value in output_shape.OUTCOMES:
@@ -155,10 +155,12 @@ def _reference(found: re.Match[str]) -> Reference:
     return Reference(int(found["turn"]) if found["turn"] else None, words.replace('\\"', '"').strip())
 
 
-def _bullet(section: str, text: str, own: dict[int, Reference], everywhere: dict[int, Reference]) -> Bullet:
+def _bullet(section: str, text: str, own: dict[int, Reference], everywhere: dict[int, Reference]) -> DraftBullet:
     told, numbers = _tail(text)
     named = (own.get(number) or everywhere.get(number) for number in dict.fromkeys(numbers))
-    return Bullet(section, " ".join(told.split()), tuple(each for each in named if each is not None)[:MAX_REFERENCES])
+    return DraftBullet(
+        section, " ".join(told.split()), tuple(each for each in named if each is not None)[:MAX_REFERENCES]
+    )
 
 
 def _tail(text: str) -> tuple[str, list[int]]:

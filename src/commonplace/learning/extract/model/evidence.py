@@ -15,7 +15,6 @@ What came out of a memory is never looked at. Quotes of a few letters prove noth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, Literal
@@ -23,9 +22,10 @@ from typing import Final, Literal
 import msgspec
 
 from commonplace.learning.extract.model.drafts import Reference
-from commonplace.learning.extract.rules.findings import Evidence, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, quote
 from commonplace.learning.reading import exclusions, sentences
-from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Span, View
+from commonplace.learning.reading.session_view import EventSpan, ModelText, SessionView, ToolUse, UserText, ViewEvent
+from commonplace.protocol import shell
 
 LEAST: Final = 8
 """Bytes that a quote has at least, blanks not counted, unless it is the whole of what was said."""
@@ -39,7 +39,6 @@ HOW: Final[dict[Whose, str]] = {
     "pasted": "pasted into the session",
 }
 _ORDER: Final[tuple[Whose, ...]] = ("person", "command", "output", "tool", "assistant", "pasted")
-_SEPARATOR: Final = re.compile(r"&&|\|\|?|;|\n")
 _MAX_COMMANDS: Final = 32
 _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 
@@ -47,26 +46,26 @@ _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "
 class Proof(msgspec.Struct, frozen=True):
     """A quote that was found, and whose words it is."""
 
-    evidence: Evidence
+    evidence: FindingEvidence
     whose: Whose
 
 
 class _Text(msgspec.Struct, frozen=True):
-    at: Span
+    at: EventSpan
     text: str
     whose: Whose
     bare: str
 
 
-def bare(text: str) -> str:
+def comparable_text(text: str) -> str:
     """Return what of a text is compared."""
     return "".join(text.translate(_PLAIN).split())
 
 
-class Session:
+class QuoteFinder:
     """The texts of a session in which quotes are looked for; made once, used for each of its answers."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: SessionView) -> None:
         self._view = view
         self._known: dict[Reference, Proof | None] = {}
 
@@ -76,37 +75,42 @@ class Session:
         return sorted(found, key=lambda text: _ORDER.index(text.whose))  # within one speaker the order stays
 
     @cached_property
-    def said(self) -> list[str]:
+    def user_lines(self) -> list[str]:
         """What the person said in their own words, line by line."""
         return [line for text in self._texts if text.whose == "person" for line in text.text.splitlines()]
 
     @cached_property
-    def ran(self) -> list[str]:
+    def command_lines(self) -> list[str]:
         """The command lines that ran."""
         return [line for text in self._texts if text.whose == "command" for line in text.text.splitlines()]
 
     @cached_property
     def folders(self) -> frozenset[str]:
         """The folders that work was done in, as far as calls name them."""
-        calls = (event for event in self._view.events() if isinstance(event, Called))
+        calls = (event for event in self._view.events() if isinstance(event, ToolUse))
         return frozenset(call.folder for call in calls if call.folder) | {self._view.cwd}
 
     @cached_property
-    def _calls(self) -> list[tuple[Called, tuple[str, ...]]]:
+    def _calls(self) -> list[tuple[ToolUse, tuple[str, ...]]]:
         """The calls that ran a command, each with its line from the start and from each command in it."""
-        calls = (event for event in self._view.events() if isinstance(event, Called) and event.command)
+        calls = (event for event in self._view.events() if isinstance(event, ToolUse) and event.command)
         ran = [call for call in calls if not call.is_memory and not call.refused]
-        return [(call, tuple(bare(call.command[start:]) for start in _starts(call.command))) for call in ran]
+        return [(call, tuple(map(comparable_text, _from_each_command(call.command)))) for call in ran]
 
     def has_run(self, command: str, *, ok: bool | None = None) -> bool:
         """Say whether a command was run, and ended so if that matters."""
-        wanted = bare(command.rstrip("…"))
+        wanted = comparable_text(command.rstrip("…"))
         return any(_begins(lines, wanted) and (ok is None or call.ok is ok) for call, lines in self._calls)
 
     def has_failed_with(self, command: str, error: str) -> bool:
         """Say whether a command failed and said this."""
-        wanted, said = bare(command.rstrip("…")), [bare(part.strip().rstrip("…")) for part in error.split(" | ")]
-        outputs = [bare(call.output) for call, lines in self._calls if call.ok is False and _begins(lines, wanted)]
+        wanted, said = (
+            comparable_text(command.rstrip("…")),
+            [comparable_text(part.strip().rstrip("…")) for part in error.split(" | ")],
+        )
+        outputs = [
+            comparable_text(call.output) for call, lines in self._calls if call.ok is False and _begins(lines, wanted)
+        ]
         return any(all(part in output for part in said) for output in outputs)
 
     def proof(self, reference: Reference) -> Proof | None:
@@ -116,7 +120,7 @@ class Session:
         return self._known[reference]
 
     def _look_for(self, reference: Reference) -> Proof | None:
-        whole = bare(reference.quote)
+        whole = comparable_text(reference.quote)
         for wanted in dict.fromkeys((whole, whole.strip("…."), whole.partition("->")[0])):
             named = [text for text in self._texts if text.at.turn == reference.turn]
             found = (_first(named, wanted) or _first(self._texts, wanted)) if wanted else None
@@ -124,13 +128,20 @@ class Session:
                 continue  # some put an ellipsis where they stop to quote, or an arrow before what came of it
             words = quote(_original(found, wanted))
             return (
-                None if exclusions.is_unfit(words) else Proof(Evidence(found.at, words, HOW[found.whose]), found.whose)
+                None
+                if exclusions.is_unfit(words)
+                else Proof(FindingEvidence(found.at, words, HOW[found.whose]), found.whose)
             )
         return None
 
 
-def _starts(command: str) -> list[int]:
-    return [0, *(found.end() for found in _SEPARATOR.finditer(command))][:_MAX_COMMANDS]
+def _from_each_command(line: str) -> list[str]:
+    """Return a command line from its start and from each command in it, also those that it gives to a shell."""
+    found = [line]
+    for segment in shell.segments(line)[:_MAX_COMMANDS]:
+        script = shell.wrapped_script(segment.texts[shell.prefix_length(segment.texts) :]) or ""
+        found += [line[segment.start :], *(script[inner.start :] for inner in shell.segments(script)[:_MAX_COMMANDS])]
+    return found
 
 
 def _begins(lines: tuple[str, ...], wanted: str) -> bool:
@@ -149,19 +160,19 @@ def _original(found: _Text, wanted: str) -> str:
     return found.text[places[start] : places[start + len(wanted) - 1] + 1]
 
 
-def _of_event(event: Event) -> Iterator[_Text]:
+def _of_event(event: ViewEvent) -> Iterator[_Text]:
     match event:
-        case Said(voice="shell"):
+        case UserText(voice="shell"):
             yield _text(event.at, event.text, "command")
-        case Said():
+        case UserText():
             own = _text(event.at, "\n".join(sentences.own_lines(event.text)), "person")
             whole = _text(event.at, event.text, "pasted")
             yield own
             if own.bare != whole.bare:
                 yield whole
-        case Answered():
+        case ModelText():
             yield _text(event.at, event.text, "assistant")
-        case Called() if not event.is_memory:
+        case ToolUse() if not event.is_memory:
             is_shell = bool(event.command)
             has_run = is_shell and not event.refused
             yield _text(event.at, event.command or event.arguments, "command" if has_run else "tool")
@@ -171,5 +182,5 @@ def _of_event(event: Event) -> Iterator[_Text]:
             pass
 
 
-def _text(at: Span, text: str, whose: Whose) -> _Text:
-    return _Text(at, text, whose, bare(text))
+def _text(at: EventSpan, text: str, whose: Whose) -> _Text:
+    return _Text(at, text, whose, comparable_text(text))

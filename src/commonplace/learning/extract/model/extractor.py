@@ -31,12 +31,12 @@ from commonplace.learning.extract.model import (
     session_text,
     slices,
 )
-from commonplace.learning.extract.model.session_text import Piece
+from commonplace.learning.extract.model.session_text import EventText
 from commonplace.learning.extract.model.slices import Slice
 from commonplace.learning.extract.model.trust import Judge
-from commonplace.learning.extract.model.verified import Told
-from commonplace.learning.metered_model import Metered
-from commonplace.learning.reading.session_view import Said, View
+from commonplace.learning.extract.model.verified import VerifiedSession
+from commonplace.learning.metered_model import MeteredModel
+from commonplace.learning.reading.session_view import SessionView, UserText
 from commonplace.memory.files import lesson_text
 from commonplace.models.base import Completed, Event, ItemDone, Model, Request, Stop, TextDelta
 from commonplace.models.providers import Choice
@@ -54,7 +54,7 @@ MAX_OUTPUT: Final = 16_000
 """Tokens of one answer, with what is thought before it."""
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ExtractorSettings(msgspec.Struct, frozen=True):
     """How a model is asked."""
 
     seconds: float = SECONDS
@@ -62,20 +62,25 @@ class Settings(msgspec.Struct, frozen=True):
     """Tokens of one request; None: by the model's window."""
 
 
-class ByModel:
+class ModelExtractor:
     """An `Extractor` that asks a model."""
 
     def __init__(
-        self, model: Model, choice: Choice, *, spending: Spending | None = None, settings: Settings | None = None
+        self,
+        model: Model,
+        choice: Choice,
+        *,
+        spending: Spending | None = None,
+        settings: ExtractorSettings | None = None,
     ) -> None:
         self.name = f"{choice.name}:{choice.slug}"
         self._spending = spending or Unlimited()
-        self._model = Metered(model, self._spending)
+        self._model = MeteredModel(model, self._spending)
         self._choice = choice
-        self._settings = settings or Settings()
+        self._settings = settings or ExtractorSettings()
         self._limit = self._settings.limit or limit_of(choice)
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         """Return what a session taught; empty texts if nothing.
 
         Raises:
@@ -83,24 +88,24 @@ class ByModel:
             BudgetSpent: nothing more may be spent.
             ModelError: the model's server failed.
         """
-        left = await self._spending.left()
+        left = await self._spending.seconds_left()
         seconds = self._settings.seconds
         with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
             return await self._extract(view)
         assert scope.cancelled_caught
         if left is not None and left < seconds:
-            raise self._spending.over()
+            raise self._spending.time_refusal()
         raise ExtractionFailed(
             f"{self.name} took longer than {self._settings.seconds:g} s for a session.",
             hint="It is tried again later.",
         )
 
-    async def _extract(self, view: View) -> Output:
+    async def _extract(self, view: SessionView) -> Output:
         pieces = await anyio.to_thread.run_sync(session_text.pieces, view)
-        if not any(isinstance(event, Said) for event in view.events()):
+        if not any(isinstance(event, UserText) for event in view.events()):
             return Output("", "")  # nobody was there, so nobody wanted anything
-        judge = Judge(evidence.Session(view))
-        told: list[Told] = []
+        judge = Judge(evidence.QuoteFinder(view))
+        told: list[VerifiedSession] = []
         waiting = slices.cut(pieces, self._room())
         while waiting:
             part, rest = waiting[0], waiting[1:]
@@ -110,11 +115,15 @@ class ByModel:
                 left = [piece for each in waiting for piece in each.pieces]
                 waiting = self._smaller(part, left, error)
                 continue
-            told.append(await anyio.to_thread.run_sync(judge.told, drafts.of_output(found)) if found else Told())
+            told.append(
+                await anyio.to_thread.run_sync(judge.verified, drafts.from_output(found))
+                if found
+                else VerifiedSession()
+            )
             waiting = rest
         return await anyio.to_thread.run_sync(self._written, view, told)
 
-    def _written(self, view: View, told: list[Told]) -> Output:
+    def _written(self, view: SessionView, told: list[VerifiedSession]) -> Output:
         reader = f"{self.name} with prompt {prompts.version()}"
         found = assemble.session_lessons(view, merge.merge(told), reader)
         return lesson_text.redacted(lesson_text.output(found))
@@ -123,7 +132,7 @@ class ByModel:
         """Return how many tokens of a session a request has room for."""
         return max(self._limit - prompts.overhead(), LEAST_ROOM)
 
-    def _smaller(self, part: Slice, left: list[Piece], error: ContextTooLong) -> list[Slice]:
+    def _smaller(self, part: Slice, left: list[EventText], error: ContextTooLong) -> list[Slice]:
         """Cut what is left into slices of half the size of one that was too long; later sessions get none larger."""
         room = approximate_tokens(part.text()) // 2
         if room < LEAST_ROOM:
@@ -134,13 +143,13 @@ class ByModel:
         self._limit = min(self._limit, room + prompts.overhead())
         return slices.cut(left, min(room, self._room()), goes_on=part.goes_on)
 
-    async def _slice(self, view: View, part: Slice, number: int, total: int) -> Output | None:
+    async def _slice(self, view: SessionView, part: Slice, number: int, total: int) -> Output | None:
         """Return what the model says about a slice; None if it teaches nothing."""
         asked = await anyio.to_thread.run_sync(prompts.message, view, part, number, total)
         answer = await self._ask(asked)
         found = await _read(answer)
         if isinstance(found, str):
-            again = await self._ask(asked, prompts.repeated(answer.text), prompts.repair(found))
+            again = await self._ask(asked, prompts.answer_message(answer.text), prompts.repair(found))
             found = await _read(again)
         if isinstance(found, str):
             raise ExtractionFailed(
@@ -150,7 +159,7 @@ class ByModel:
             )
         return None if found.is_empty else found
 
-    async def _ask(self, *messages: bytes) -> _Heard:
+    async def _ask(self, *messages: bytes) -> _ModelReply:
         """Return what the model says to some messages."""
         wanted = Request(
             model=self._choice.slug,
@@ -160,7 +169,7 @@ class ByModel:
             output_schema=prompts.SCHEMA,
             max_output_tokens=output_of(self._choice),
         )
-        heard = _Heard()
+        heard = _ModelReply()
         async with aclosing(self._model.stream(wanted)) as stream:
             async for event in stream:
                 heard.note(event)
@@ -175,7 +184,7 @@ class ByModel:
         return EFFORT if EFFORT in efforts else efforts[0] if efforts else None
 
 
-class _Heard:
+class _ModelReply:
     """What came of one request so far."""
 
     def __init__(self) -> None:
@@ -201,7 +210,7 @@ class _Heard:
         return "\n".join(self._said) or "".join(self._pieces)
 
 
-async def _read(heard: _Heard) -> Output | str:
+async def _read(heard: _ModelReply) -> Output | str:
     """Return what an answer says, or what is wrong with it."""
     found = await anyio.to_thread.run_sync(model_answer.read, heard.text)
     if isinstance(found, str) and heard.stop in ("length", "paused"):

@@ -11,13 +11,13 @@ import msgspec
 
 from commonplace.errors import CommonplaceError
 from commonplace.learning.extract.phase1 import NOBODYS_FAULT, Extractor
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory import lessons
 from commonplace.memory.files import lesson_text
 from commonplace.state.outputs import Output
 
 
-class WithFallback:
+class FallbackExtractor:
     """Reads with the first extractor; in the last try with the second, if the first fails again."""
 
     def __init__(self, first: Extractor, last: Extractor) -> None:
@@ -25,11 +25,11 @@ class WithFallback:
         self._first = first
         self._last = last
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         """Return what the first extractor says."""
         return await self._first.extract(view)
 
-    async def extract_last(self, view: View) -> Output:
+    async def extract_last(self, view: SessionView) -> Output:
         """Return what the first extractor says; what the second does, if that fails.
 
         Raises:

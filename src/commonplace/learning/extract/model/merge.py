@@ -12,23 +12,23 @@ import msgspec
 from commonplace.learning.consolidate import command_similarity
 from commonplace.learning.extract.model import assemble
 from commonplace.learning.extract.model.drafts import STEPS
-from commonplace.learning.extract.model.verified import Learned, Task, Told
+from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
 from commonplace.memory import lessons, similarity
 from commonplace.memory.lessons import SessionLesson, SessionLessons, TaskLessons
 
 
-def merge(slices: list[Told]) -> Told:
+def merge(slices: list[VerifiedSession]) -> VerifiedSession:
     """Return what the slices of a session taught together."""
     told = [each for each in slices if not each.is_empty]
     if len(told) <= 1:
-        return told[0] if told else Told()
+        return told[0] if told else VerifiedSession()
     learned = _once([[task.learned for task in each.tasks] for each in told])
     summed = _once([[task.told for task in each.tasks] for each in told])
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, VerifiedTask] = {}
     for number, each in enumerate(told):
         for place, task in enumerate(each.tasks):
             _join(tasks, msgspec.structs.replace(task, learned=learned[number][place], told=summed[number][place]))
-    return Told(
+    return VerifiedSession(
         title="; ".join(dict.fromkeys(each.title for each in told if each.title)),
         context=" ".join(dict.fromkeys(each.context for each in told if each.context)),
         cwd=next((each.cwd for each in told if each.cwd), ""),
@@ -38,7 +38,7 @@ def merge(slices: list[Told]) -> Told:
     )
 
 
-def _join(tasks: dict[str, Task], task: Task) -> None:
+def _join(tasks: dict[str, VerifiedTask], task: VerifiedTask) -> None:
     """Add a task, or let one that was begun in an earlier slice go on: how it ended is told by the later one."""
     key = " ".join(task.name.lower().split())
     known = tasks.get(key)
@@ -50,20 +50,20 @@ def _join(tasks: dict[str, Task], task: Task) -> None:
     known.told = [*known.told, *task.told]
 
 
-class _Kept(msgspec.Struct):
+class _KeptBullet(msgspec.Struct):
     number: int
     place: int
-    learned: Learned
+    learned: VerifiedBullet
     lesson: SessionLesson | None
 
 
-def _once(slices: list[list[list[Learned]]]) -> list[list[list[Learned]]]:
+def _once(slices: list[list[list[VerifiedBullet]]]) -> list[list[list[VerifiedBullet]]]:
     """Return the bullets of each task of each slice, without those that another slice says again or otherwise."""
-    kept: list[_Kept] = []
+    kept: list[_KeptBullet] = []
     for number, tasks in enumerate(slices):
-        fresh: list[_Kept] = []
+        fresh: list[_KeptBullet] = []
         for place, bullets in enumerate(tasks):
-            fresh += [_Kept(number, place, each, _lesson(each)) for each in bullets]
+            fresh += [_KeptBullet(number, place, each, _lesson(each)) for each in bullets]
         for new in fresh:
             same = next((old for old in kept if old.number != number and _is_same(old, new)), None)
             if same is not None:
@@ -77,7 +77,7 @@ def _once(slices: list[list[list[Learned]]]) -> list[list[list[Learned]]]:
     ]
 
 
-def _lesson(learned: Learned) -> SessionLesson | None:
+def _lesson(learned: VerifiedBullet) -> SessionLesson | None:
     """Return a bullet as consolidation would read it; steps are no lessons."""
     if learned.section == STEPS:
         return None
@@ -85,7 +85,7 @@ def _lesson(learned: Learned) -> SessionLesson | None:
     return lessons.session_lessons(SessionLessons(tasks=(task,)), project="", thread_id="", updated_s=0)[0]
 
 
-def _is_same(old: _Kept, new: _Kept) -> bool:
+def _is_same(old: _KeptBullet, new: _KeptBullet) -> bool:
     if old.learned.section != new.learned.section:
         return False
     if old.learned.text == new.learned.text:
@@ -98,7 +98,7 @@ def _is_same(old: _Kept, new: _Kept) -> bool:
     return command_similarity.is_same(one, two)
 
 
-def _is_otherwise(old: _Kept, new: _Kept) -> bool:
+def _is_otherwise(old: _KeptBullet, new: _KeptBullet) -> bool:
     """Say whether the person took back what they said before."""
     one, two = old.lesson, new.lesson
     if one is None or two is None or not one.lead or not two.lead:
@@ -106,5 +106,5 @@ def _is_otherwise(old: _Kept, new: _Kept) -> bool:
     return similarity.clash(similarity.words(one.words), similarity.words(two.words))
 
 
-def _with_evidence(old: Learned, new: Learned) -> Learned:
+def _with_evidence(old: VerifiedBullet, new: VerifiedBullet) -> VerifiedBullet:
     return msgspec.structs.replace(old, evidence=tuple(dict.fromkeys((*old.evidence, *new.evidence))))

@@ -14,8 +14,8 @@ import msgspec
 from commonplace.context.tokens import approximate_tokens
 from commonplace.learning.extract.model import session_text
 from commonplace.learning.extract.model.slices import Slice
-from commonplace.learning.instructions import Instructed
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.instructions import InstructionTexts
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.models.base import OutputSchema
 from commonplace.redact import redact
 
@@ -36,7 +36,7 @@ SCHEMA: Final = OutputSchema(
 )
 
 
-_TOLD: Final = Instructed("commonplace.learning.extract.model")
+_TOLD: Final = InstructionTexts("commonplace.learning.extract.model")
 
 
 def version() -> str:
@@ -55,25 +55,25 @@ def overhead() -> int:
     return approximate_tokens(instructions()) + approximate_tokens(_TOLD.text("message")) + 256
 
 
-def message(view: View, part: Slice, number: int, total: int) -> bytes:
+def message(view: SessionView, part: Slice, number: int, total: int) -> bytes:
     """Return the one message that a request has: a slice of a session and what is known about it."""
     context = session_text.context(view)
     if total > 1:
         context += "\n" + _TOLD.text("part", number=str(number), total=str(total))
-    return said("user", _TOLD.text("message", context=context, session=part.text()))
+    return redacted_message("user", _TOLD.text("message", context=context, session=part.text()))
 
 
 def repair(problem: str) -> bytes:
     """Return the message that asks for the same answer without its problem."""
-    return said("user", _TOLD.text("repair", problem=problem))
+    return redacted_message("user", _TOLD.text("repair", problem=problem))
 
 
-def repeated(answer: str) -> bytes:
+def answer_message(answer: str) -> bytes:
     """Return an answer as a part of the dialogue in which it is repaired."""
-    return said("assistant", answer if len(answer) <= _MAX_REPEATED else _TOLD.text("again"))
+    return redacted_message("assistant", answer if len(answer) <= _MAX_REPEATED else _TOLD.text("again"))
 
 
-def said(role: str, text: str) -> bytes:
+def redacted_message(role: str, text: str) -> bytes:
     """Return a message, without secrets."""
     kind = "output_text" if role == "assistant" else "input_text"
     item: dict[str, Any] = {

@@ -11,11 +11,20 @@ from typing import Final, assert_never
 
 import msgspec
 
-from commonplace.context.truncate import Policy, truncate
-from commonplace.learning.reading.session_view import Answered, Called, Compacted, Event, Said, Stopped, View, Voice
+from commonplace.context.truncate import TruncationPolicy, truncate
+from commonplace.learning.reading.session_view import (
+    HistoryCut,
+    Interruption,
+    ModelText,
+    SessionView,
+    ToolUse,
+    UserText,
+    ViewEvent,
+    Voice,
+)
 
-_OUTPUT: Final = Policy("bytes", 3_000)
-_ARGUMENTS: Final = Policy("bytes", 1_600)
+_OUTPUT: Final = TruncationPolicy("bytes", 3_000)
+_ARGUMENTS: Final = TruncationPolicy("bytes", 1_600)
 _MAX_NAME: Final = 60
 _PERSON: Final[dict[Voice, str]] = {
     "user": "PERSON",
@@ -25,7 +34,7 @@ _PERSON: Final[dict[Voice, str]] = {
 }
 
 
-class Piece(msgspec.Struct, frozen=True):
+class EventText(msgspec.Struct, frozen=True):
     """One event as text."""
 
     turn: int
@@ -34,17 +43,17 @@ class Piece(msgspec.Struct, frozen=True):
     text: str
 
 
-def pieces(view: View) -> list[Piece]:
+def pieces(view: SessionView) -> list[EventText]:
     """Return what of a session is shown, event by event."""
-    found: list[Piece] = []
+    found: list[EventText] = []
     for place, event in enumerate(view.events()):
         text = _text(event)
         if text:
-            found.append(Piece(event.at.turn, place, text))
+            found.append(EventText(event.at.turn, place, text))
     return found
 
 
-def context(view: View) -> str:
+def context(view: SessionView) -> str:
     """Return what is known about a session besides what happened in it, as a list."""
     facts = {
         "rollout_path": view.path,
@@ -57,23 +66,23 @@ def context(view: View) -> str:
     return "\n".join(f"- {name}: {' '.join(value.split())}" for name, value in facts.items() if value.strip())
 
 
-def _text(event: Event) -> str:
+def _text(event: ViewEvent) -> str:
     match event:
-        case Said():
+        case UserText():
             return _labelled(_PERSON[event.voice], event.text)
-        case Answered():
+        case ModelText():
             return _labelled("ASSISTANT", event.text)
-        case Called():
+        case ToolUse():
             return "" if event.is_memory else _called(event)
-        case Stopped():
+        case Interruption():
             return "STOPPED by the person"
-        case Compacted():
+        case HistoryCut():
             return "(the agent's history was summed up here)"
         case _:
             assert_never(event)
 
 
-def _called(call: Called) -> str:
+def _called(call: ToolUse) -> str:
     if call.command:
         folder = f" in {' '.join(call.folder.split())}" if call.folder else ""
         head = _labelled(f"COMMAND ({_ended(call)}){folder}", call.command)
@@ -85,7 +94,7 @@ def _called(call: Called) -> str:
     return f"{head}\n{output}" if output else head
 
 
-def _ended(call: Called) -> str:
+def _ended(call: ToolUse) -> str:
     if call.refused:
         return "refused by the person"
     if call.code is not None:

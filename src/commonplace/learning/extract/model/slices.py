@@ -14,8 +14,8 @@ from typing import Final
 import msgspec
 
 from commonplace.context.tokens import BYTES_PER_TOKEN
-from commonplace.context.truncate import Policy, truncate
-from commonplace.learning.extract.model.session_text import Piece
+from commonplace.context.truncate import TruncationPolicy, truncate
+from commonplace.learning.extract.model.session_text import EventText
 
 LEAST: Final = 64
 """Tokens: a slice is never asked to be smaller."""
@@ -28,7 +28,7 @@ _MARKER: Final = 48
 class Slice(msgspec.Struct, frozen=True):
     """Events that are read together."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[EventText, ...]
     goes_on: bool = False
     """Its first turn began in the slice before."""
 
@@ -41,10 +41,10 @@ class Slice(msgspec.Struct, frozen=True):
         return "\n\n".join(parts)
 
 
-def cut(pieces: Iterable[Piece], tokens: int, *, goes_on: bool = False) -> list[Slice]:
+def cut(pieces: Iterable[EventText], tokens: int, *, goes_on: bool = False) -> list[Slice]:
     """Return slices of at most so many tokens; `goes_on` says that the first turn began before these pieces."""
     budget = max(tokens, LEAST) * BYTES_PER_TOKEN
-    groups: list[list[Piece]] = []
+    groups: list[list[EventText]] = []
     size = 0
     for _, own in groupby(pieces, key=lambda piece: piece.turn):
         turn = list(own)
@@ -60,7 +60,7 @@ def cut(pieces: Iterable[Piece], tokens: int, *, goes_on: bool = False) -> list[
     return _slices(groups, goes_on=goes_on)
 
 
-def _between_events(turn: list[Piece], budget: int, groups: list[list[Piece]]) -> int:
+def _between_events(turn: list[EventText], budget: int, groups: list[list[EventText]]) -> int:
     """Add a turn that is larger than a slice; return how full the last slice is."""
     size = budget
     for piece in turn:
@@ -73,7 +73,7 @@ def _between_events(turn: list[Piece], budget: int, groups: list[list[Piece]]) -
     return size
 
 
-def _slices(groups: list[list[Piece]], *, goes_on: bool) -> list[Slice]:
+def _slices(groups: list[list[EventText]], *, goes_on: bool) -> list[Slice]:
     found: list[Slice] = []
     before: int | None = groups[0][0].turn if groups and goes_on else None
     for group in groups:
@@ -82,11 +82,11 @@ def _slices(groups: list[list[Piece]], *, goes_on: bool) -> list[Slice]:
     return found
 
 
-def _size(piece: Piece) -> int:
+def _size(piece: EventText) -> int:
     return len(piece.text.encode()) + 1
 
 
-def _shortened(piece: Piece, budget: int) -> Piece:
+def _shortened(piece: EventText, budget: int) -> EventText:
     if _size(piece) <= budget:
         return piece
-    return Piece(piece.turn, piece.event, truncate(piece.text, Policy("bytes", budget - _MARKER - 1)))
+    return EventText(piece.turn, piece.event, truncate(piece.text, TruncationPolicy("bytes", budget - _MARKER - 1)))

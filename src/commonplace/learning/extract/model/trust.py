@@ -24,12 +24,12 @@ from functools import cached_property
 from typing import Final
 
 from commonplace.learning.extract.model import drafts, evidence
-from commonplace.learning.extract.model.drafts import FAILURES, KNOWLEDGE, PREFERENCES, STEPS, Bullet, Draft
+from commonplace.learning.extract.model.drafts import FAILURES, KNOWLEDGE, PREFERENCES, STEPS, Draft, DraftBullet
 from commonplace.learning.extract.model.evidence import Proof
-from commonplace.learning.extract.model.verified import Learned, Task, Told
+from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
 from commonplace.learning.extract.rules.findings import quote
 from commonplace.learning.reading import cues, exclusions, sentences
-from commonplace.learning.reading.cues import Cue, Heard
+from commonplace.learning.reading.cues import Cue, SentenceCues
 from commonplace.memory import similarity
 from commonplace.memory.sentence_split import MAX_SENTENCE
 
@@ -65,17 +65,17 @@ _UNNAMED: Final = "session"
 class Judge:
     """Decides what of the answers about one session is kept."""
 
-    def __init__(self, session: evidence.Session) -> None:
+    def __init__(self, session: evidence.QuoteFinder) -> None:
         self._session = session
 
-    def told(self, draft: Draft) -> Told:
+    def verified(self, draft: Draft) -> VerifiedSession:
         """Return what is left of an answer."""
         by_number = {task.number: task for task in draft.summary}
         tasks = [self._task(task, by_number.pop(task.number, None)) for task in draft.memory]
         tasks += [self._task(None, task) for task in by_number.values()]
         names = [self._name(word) for word in draft.head.get("keywords", "").split(",")]
         cwd = draft.head.get("cwd", "")
-        return Told(
+        return VerifiedSession(
             self._name(draft.title),
             self._line(draft.context),
             self._line(draft.head.get("description", "")),
@@ -85,19 +85,19 @@ class Judge:
             [task for task in tasks if task is not None],
         )
 
-    def _task(self, memory: drafts.Task | None, summary: drafts.Task | None) -> Task | None:
+    def _task(self, memory: drafts.DraftTask | None, summary: drafts.DraftTask | None) -> VerifiedTask | None:
         first = memory or summary
         if first is None:
             return None
         learned = self._bullets([each for each in memory.bullets if each.section != STEPS] if memory else [])
         told = self._bullets(summary.bullets) if summary else learned
-        return Task(self._name(first.name) or _UNNAMED, first.outcome, learned, told)
+        return VerifiedTask(self._name(first.name) or _UNNAMED, first.outcome, learned, told)
 
-    def _bullets(self, bullets: list[Bullet]) -> list[Learned]:
+    def _bullets(self, bullets: list[DraftBullet]) -> list[VerifiedBullet]:
         found = (self.bullet(bullet) for bullet in bullets)
         return list(dict.fromkeys(each for each in found if each is not None))
 
-    def bullet(self, bullet: Bullet) -> Learned | None:
+    def bullet(self, bullet: DraftBullet) -> VerifiedBullet | None:
         """Return a bullet as it may be kept; None if it may not."""
         proofs = [proof for each in bullet.references if (proof := self._session.proof(each)) is not None]
         text = quote(bullet.text, _MAX_TEXT)
@@ -114,7 +114,7 @@ class Judge:
         is_hearsay = not any(proof.whose in ("person", "command") for proof in proofs)
         if _is_telling(self._plain(text), _BY_HEARSAY if is_hearsay else _TELLS) and not self._is_grounded(text):
             return None
-        return Learned(bullet.section, text, tuple(dict.fromkeys(proof.evidence for proof in proofs)))
+        return VerifiedBullet(bullet.section, text, tuple(dict.fromkeys(proof.evidence for proof in proofs)))
 
     def _is_true(self, text: str) -> bool:
         """Say whether commands that a bullet says worked did: all of them ran, and the last with success."""
@@ -131,7 +131,7 @@ class Judge:
             text = text[: failed.start("error")] + text[failed.end("error") :]
         return _CODE.sub(lambda found: "it" if self._session.has_run(found[1]) else found[0], text)
 
-    def _of_person(self, bullet: Bullet, lead: str, person: list[Proof]) -> Learned | None:
+    def _of_person(self, bullet: DraftBullet, lead: str, person: list[Proof]) -> VerifiedBullet | None:
         """Return a bullet made of what the person said; None if they did not."""
         if not person:
             return None
@@ -140,7 +140,7 @@ class Judge:
         meaning = _ARROW.split(bullet.text)[-1] if _ARROW.search(bullet.text) else ""
         if meaning and bullet.section == PREFERENCES and self._is_persons(meaning):
             text += f" -> {quote(meaning, _MAX_DEFAULT)}"
-        return Learned(bullet.section, text, tuple(dict.fromkeys(proof.evidence for proof in person)))
+        return VerifiedBullet(bullet.section, text, tuple(dict.fromkeys(proof.evidence for proof in person)))
 
     def _is_persons(self, text: str) -> bool:
         """Say whether a meaning is made of the person's words."""
@@ -154,11 +154,11 @@ class Judge:
 
     @cached_property
     def _said(self) -> frozenset[str]:
-        return _words(self._session.said)
+        return _words(self._session.user_lines)
 
     @cached_property
     def _done(self) -> frozenset[str]:
-        return self._said | _words(self._session.ran)
+        return self._said | _words(self._session.command_lines)
 
     def _is_sayable(self, text: str) -> bool:
         return not exclusions.is_unfit(text) and (not _is_telling(text, _TELLS) or self._is_grounded(text))
@@ -177,7 +177,7 @@ class Judge:
         return flat if self._is_sayable(flat) else _UNNAMED
 
 
-def _lead(bullet: Bullet) -> str:
+def _lead(bullet: DraftBullet) -> str:
     """Return how a bullet begins that tells what the person said; empty for all others."""
     lower = bullet.text.lower()
     leads = _LEADS.get(bullet.section, ())
@@ -186,11 +186,11 @@ def _lead(bullet: Bullet) -> str:
 
 def _told_words(text: str, person: list[Proof]) -> str:
     """Return the words that a bullet is about: those of its references that it quotes itself, else of the first."""
-    quoted = [evidence.bare(each) for each in _QUOTATION.findall(text)]
+    quoted = [evidence.comparable_text(each) for each in _QUOTATION.findall(text)]
     told = [
         proof.evidence.quote
         for proof in person
-        if any(each and each in evidence.bare(proof.evidence.quote) for each in quoted)
+        if any(each and each in evidence.comparable_text(proof.evidence.quote) for each in quoted)
     ]
     return (told or [proof.evidence.quote for proof in person])[0]
 
@@ -198,7 +198,7 @@ def _told_words(text: str, person: list[Proof]) -> str:
 def _is_telling(text: str, wanted: tuple[Cue, ...]) -> bool:
     """Say whether a text tells somebody what to do."""
     parts = sentences.split(text) if len(text) <= MAX_SENTENCE else [*sentences.split(text), text]
-    return any(Heard(part, cues.likely(part) or cues.LANGUAGES).any(*wanted) for part in parts)
+    return any(SentenceCues(part, cues.likely_languages(part) or cues.LANGUAGES).any(*wanted) for part in parts)
 
 
 def _is_mostly(about: frozenset[str], known: frozenset[str]) -> bool:

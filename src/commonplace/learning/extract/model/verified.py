@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import msgspec
 
-from commonplace.learning.extract.rules.findings import Evidence
+from commonplace.learning.extract.rules.findings import FindingEvidence
 
 
-class Learned(msgspec.Struct, frozen=True):
+class VerifiedBullet(msgspec.Struct, frozen=True):
     """One bullet that may be kept."""
 
     section: str
     text: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[FindingEvidence, ...] = ()
 
 
-class Task(msgspec.Struct):
+class VerifiedTask(msgspec.Struct):
     """One task, as both texts tell it."""
 
     name: str
     outcome: str
-    learned: list[Learned] = []
+    learned: list[VerifiedBullet] = []
     """The bullets of `raw_memory`."""
-    told: list[Learned] = []
+    told: list[VerifiedBullet] = []
     """The bullets of `rollout_summary`, its steps among them."""
 
 
-class Told(msgspec.Struct):
+class VerifiedSession(msgspec.Struct):
     """What one session, or one slice of it, taught."""
 
     title: str = ""
@@ -35,7 +35,7 @@ class Told(msgspec.Struct):
     cwd: str = ""
     keywords: list[str] = []
     slug: str | None = None
-    tasks: list[Task] = []
+    tasks: list[VerifiedTask] = []
 
     @property
     def is_empty(self) -> bool:

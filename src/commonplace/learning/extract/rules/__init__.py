@@ -25,13 +25,13 @@ from commonplace.learning.extract.rules import (
     repetition,
     retractions,
 )
-from commonplace.learning.extract.rules.findings import Finding, Task
+from commonplace.learning.extract.rules.findings import RuleFinding, SessionTask
 from commonplace.learning.reading import outcomes, tasks
-from commonplace.learning.reading.session_view import View
+from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.files import lesson_text
 from commonplace.state.outputs import Output
 
-Detector = Callable[[list[Task]], Iterable[Finding]]
+Detector = Callable[[list[SessionTask]], Iterable[RuleFinding]]
 DETECTORS: Final[dict[str, Detector]] = {
     "fixes": fixes.of_tasks,
     "failures": failures.of_tasks,
@@ -43,25 +43,25 @@ DETECTORS: Final[dict[str, Detector]] = {
 """Each finds what it finds without the others, in tasks that were cut and judged."""
 
 
-class Embedded:
+class RuleExtractor:
     """The extractor that needs nothing."""
 
     name = "embedded"
 
-    async def extract(self, view: View) -> Output:
+    async def extract(self, view: SessionView) -> Output:
         """Return what a session taught; empty texts if nothing."""
         return await anyio.to_thread.run_sync(extract, view)
 
 
-def extract(view: View) -> Output:
+def extract(view: SessionView) -> Output:
     """Return what a session taught."""
     found, findings = findings_of(view)
     return lesson_text.output(assemble.session_lessons(view, found, findings))
 
 
-def findings_of(view: View) -> tuple[list[Task], list[Finding]]:
+def findings_of(view: SessionView) -> tuple[list[SessionTask], list[RuleFinding]]:
     """Return the tasks of a session and what each taught."""
     found = tasks.cut(view)
     outcomes.judge(found)
     findings = [finding for detect in DETECTORS.values() for finding in detect(found)]
-    return found, merge.once(retractions.without(findings, found))
+    return found, merge.unique_findings(retractions.without_retracted(findings, found))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from commonplace.learning.extract.rules import keywords
-from commonplace.learning.extract.rules.findings import Finding, Task, quote
+from commonplace.learning.extract.rules.findings import RuleFinding, SessionTask, quote
 from commonplace.learning.reading import commands, patches
-from commonplace.learning.reading.session_view import Called, View
+from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.memory.files.lesson_text import MAX_STEPS, UNNAMED, flat
 from commonplace.memory.lessons import SessionLessons, TaskLessons
 
 
-def session_lessons(view: View, tasks: list[Task], findings: list[Finding]) -> SessionLessons:
+def session_lessons(view: SessionView, tasks: list[SessionTask], findings: list[RuleFinding]) -> SessionLessons:
     """Return what a session taught; without a task if that is nothing."""
     if not findings:
         return SessionLessons(tasks=())
-    shown = _told(tasks, findings)
+    shown = _reported_tasks(tasks, findings)
     told = [task for task, _ in shown]
     return SessionLessons(
         tasks=tuple(_task(task, own) for task, own in shown),
@@ -30,9 +30,11 @@ def session_lessons(view: View, tasks: list[Task], findings: list[Finding]) -> S
     )
 
 
-def _told(tasks: list[Task], findings: list[Finding]) -> list[tuple[Task, list[Finding]]]:
+def _reported_tasks(
+    tasks: list[SessionTask], findings: list[RuleFinding]
+) -> list[tuple[SessionTask, list[RuleFinding]]]:
     """Return the tasks that are told, each with its findings: those that taught something or in which work was done."""
-    told: list[tuple[Task, list[Finding]]] = []
+    told: list[tuple[SessionTask, list[RuleFinding]]] = []
     for place, task in enumerate(tasks):
         own = [finding for finding in findings if finding.task == place]
         if own or any(_is_work(call) for call in task.calls()):
@@ -40,16 +42,16 @@ def _told(tasks: list[Task], findings: list[Finding]) -> list[tuple[Task, list[F
     return told
 
 
-def _is_work(call: Called) -> bool:
+def _is_work(call: ToolUse) -> bool:
     return not call.is_memory and (patches.is_edit(call) or not commands.is_looking(commands.parse(call.command)))
 
 
-def _task(task: Task, findings: list[Finding]) -> TaskLessons:
+def _task(task: SessionTask, findings: list[RuleFinding]) -> TaskLessons:
     lessons = tuple(finding.lesson() for finding in findings)
     return TaskLessons(flat(task.name) or UNNAMED, task.outcome, lessons, _steps(task), task.why)
 
 
-def _steps(task: Task) -> tuple[str, ...]:
+def _steps(task: SessionTask) -> tuple[str, ...]:
     """Return the commands that worked and changed something; a failure is told where something was learned from it."""
     steps: list[str] = []
     for call in task.calls():

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import Evidence, Finding, Task, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, RuleFinding, SessionTask, quote
 from commonplace.learning.extract.rules.fixes import runs
 from commonplace.learning.reading import commands, errors, sentences, tables
-from commonplace.learning.reading.session_view import Called, Said
+from commonplace.learning.reading.session_view import ToolUse, UserText
 
 _CHECK: Final = tables.pattern("calls_it_check")
 
 
-def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
+def of_tasks(tasks: list[SessionTask]) -> Iterator[RuleFinding]:
     """Yield the checks that succeeded when they were last run, one for each program."""
-    last: dict[str, tuple[Called, int]] = {}
-    best: dict[str, tuple[Called, int]] = {}
+    last: dict[str, tuple[ToolUse, int]] = {}
+    best: dict[str, tuple[ToolUse, int]] = {}
     for place, task in enumerate(tasks):
         for call in runs(task):
             if not (commands.is_verifying(call.command) or _is_named(call, task)) or errors.checked_nothing(call):
@@ -30,21 +30,21 @@ def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
     for name, (call, place) in kept.items():
         if any(call.command in other.command for key, (other, _) in kept.items() if key != name):
             continue
-        evidence = Evidence(call.at, quote(call.command), "verified by exit status")
+        evidence = FindingEvidence(call.at, quote(call.command), "verified by exit status")
         line = quote(call.command, 200)
-        yield Finding("verify", [evidence], place, shown=f"verify with `{line}` (exit 0 here)", commands=(line,))
+        yield RuleFinding("verify", [evidence], place, shown=f"verify with `{line}` (exit 0 here)", commands=(line,))
 
 
-def _is_named(call: Called, task: Task) -> bool:
+def _is_named(call: ToolUse, task: SessionTask) -> bool:
     """Say whether the person called this very command the check."""
     line = commands.parse(call.command).line
     return any(
         line in sentence.text and _CHECK.search(sentence.heard.lower)
         for event in task.events
-        if isinstance(event, Said)
+        if isinstance(event, UserText)
         for sentence in sentences.of_text(event.text)
     )
 
 
-def _is_as_complete(call: Called, known: Called) -> bool:
+def _is_as_complete(call: ToolUse, known: ToolUse) -> bool:
     return commands.completeness(call.command) >= commands.completeness(known.command)

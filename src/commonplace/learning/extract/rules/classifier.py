@@ -22,6 +22,7 @@ import msgspec
 from commonplace.learning.extract.rules.findings import FAILURES, KNOWLEDGE, PREFERENCES, Kind
 from commonplace.learning.reading.cues import Cue
 from commonplace.learning.reading.sentences import Sentence
+from commonplace.memory.similarity import without_ending
 
 Moment = Literal["opening", "answering", "asked", "stopped", "refused"]
 """In a first request, after work was shown, after a question, after a stop, with a refusal."""
@@ -38,10 +39,11 @@ _NUMBER: Final = re.compile(r"\d[\d.]*")
 _DIGIT: Final = re.compile(r"\d")
 _CODE: Final = re.compile(r"\w[/_]\w|\w\.\w{1,4}\b|--\w")
 _NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
-_ENDINGS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
+
+_stem = lru_cache(maxsize=8192)(without_ending)
 
 
-class Weights(msgspec.Struct):
+class ClassifierWeights(msgspec.Struct):
     """What was learned from labelled messages."""
 
     kinds: list[str]
@@ -51,7 +53,7 @@ class Weights(msgspec.Struct):
     """Hash of the labelled messages."""
 
 
-class Heard(msgspec.Struct, frozen=True):
+class KindProbabilities(msgspec.Struct, frozen=True):
     """How likely each kind is, between 0 and 1."""
 
     nothing: float
@@ -69,14 +71,14 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 @cache
-def weights() -> Weights:
+def weights() -> ClassifierWeights:
     """Return the weights, read once."""
     data = resources.files("commonplace.learning.extract.rules").joinpath("classifier.json").read_bytes()
-    return msgspec.json.decode(data, type=Weights)
+    return msgspec.json.decode(data, type=ClassifierWeights)
 
 
 @lru_cache(maxsize=1024)
-def listen(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> Heard:
+def classify(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> KindProbabilities:
     """Return what a sentence of a message is likely to be, given what cue words say it is."""
     known = weights()
     total = known.base
@@ -88,7 +90,7 @@ def listen(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind 
     powers = [math.exp((value - top) / SCALE) for value in total]
     whole = sum(powers)
     shares = dict(zip(known.kinds, (power / whole for power in powers), strict=True))
-    return Heard(shares[NOTHING], {kind: shares[kind] for kind in KINDS})
+    return KindProbabilities(shares[NOTHING], {kind: shares[kind] for kind in KINDS})
 
 
 def features(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> set[str]:
@@ -126,11 +128,3 @@ def _about(sentence: Sentence, count: int, place: int, size: int, moment: Moment
 
 def _tokens(text: str) -> list[str]:
     return ["<num>" if _NUMBER.fullmatch(token) else token for token in _TOKEN.findall(text.lower().replace("’", "'"))]
-
-
-@lru_cache(maxsize=8192)
-def _stem(token: str) -> str:
-    for ending in _ENDINGS:
-        if token.endswith(ending) and len(token) - len(ending) >= 3:
-            return token[: -len(ending)]
-    return token

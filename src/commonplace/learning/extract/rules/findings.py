@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.learning.reading.session_view import Called, Event, Span
+from commonplace.learning.reading.session_view import EventSpan, ToolUse, ViewEvent
 from commonplace.memory import lessons
 from commonplace.memory.entries import Kind
 from commonplace.memory.files.lesson_text import quote
@@ -17,11 +17,11 @@ __all__ = [
     "FAILURES",
     "KNOWLEDGE",
     "PREFERENCES",
-    "Evidence",
-    "Finding",
+    "FindingEvidence",
     "Kind",
     "Outcome",
-    "Task",
+    "RuleFinding",
+    "SessionTask",
     "quote",
     "section_of",
 ]
@@ -31,20 +31,20 @@ KNOWLEDGE: Final[frozenset[Kind]] = frozenset({"verify", "environment", "decisio
 FAILURES: Final[frozenset[Kind]] = frozenset({"fix", "failure"})
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class FindingEvidence(msgspec.Struct, frozen=True):
     """Where something was said or done, and the exact words."""
 
-    at: Span
+    at: EventSpan
     quote: str
     how: str
     """`said by the user`, `verified`, `refused by the user`, …: how far it can be trusted."""
 
 
-class Finding(msgspec.Struct):
+class RuleFinding(msgspec.Struct):
     """One thing worth keeping: what somebody said (`words`), or what commands showed (`shown`)."""
 
     kind: Kind
-    evidence: list[Evidence]
+    evidence: list[FindingEvidence]
     task: int = 0
     """The place of its task in the list of tasks."""
     words: str = ""
@@ -77,20 +77,20 @@ class Finding(msgspec.Struct):
         return self.lesson().text
 
 
-class Task(msgspec.Struct):
+class SessionTask(msgspec.Struct):
     """What a person wanted done, from asking for it to leaving it."""
 
     name: str
     request: str
-    at: Span
-    events: list[Event] = []
+    at: EventSpan
+    events: list[ViewEvent] = []
     outcome: Outcome = "uncertain"
     why: str = ""
     """What the outcome rests on."""
 
-    def calls(self) -> list[Called]:
+    def calls(self) -> list[ToolUse]:
         """Return the calls that were made for it."""
-        return [event for event in self.events if isinstance(event, Called)]
+        return [event for event in self.events if isinstance(event, ToolUse)]
 
 
 def section_of(kind: Kind) -> frozenset[Kind]:

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import Evidence, Finding, Task, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, RuleFinding, SessionTask, quote
 from commonplace.learning.reading import commands, errors, patches, tables
 from commonplace.learning.reading.commands import Command
-from commonplace.learning.reading.session_view import Called
+from commonplace.learning.reading.session_view import ToolUse
 
 _ALIKE: Final = 0.45
 _ALIKE_NOT_FOUND: Final = 0.3
@@ -29,13 +29,13 @@ _PARTS: Final = re.compile(r"[/.:=@_]")
 _PASSING: Final = tables.pattern("passing")
 
 
-def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
+def of_tasks(tasks: list[SessionTask]) -> Iterator[RuleFinding]:
     """Yield the lessons of failed commands."""
     for place, task in enumerate(tasks):
         yield from of_task(task, place)
 
 
-def of_task(task: Task, place: int) -> Iterator[Finding]:
+def of_task(task: SessionTask, place: int) -> Iterator[RuleFinding]:
     """Yield the lessons of a task's failed commands."""
     calls = runs(task)
     told: set[str] = set()
@@ -52,7 +52,7 @@ def of_task(task: Task, place: int) -> Iterator[Finding]:
             yield found
 
 
-def _is_slip(first: Command, failed: Called, later: list[Called]) -> bool:
+def _is_slip(first: Command, failed: ToolUse, later: list[ToolUse]) -> bool:
     """Say whether a command failed on a name spelt wrong: the error tells it, and a later command spells it right."""
     told = failed.output.lower()
     named = [word for word in _names(first) if word in told]
@@ -65,7 +65,7 @@ def _names(command: Command) -> set[str]:
     return {part for word in command.words for part in _PARTS.split(word) if len(part) > 3 and not part.startswith("-")}
 
 
-def runs(task: Task) -> list[Called]:
+def runs(task: SessionTask) -> list[ToolUse]:
     """Return the commands of a task that ran to an end."""
     return [
         call
@@ -74,9 +74,11 @@ def runs(task: Task) -> list[Called]:
     ]
 
 
-def _what_worked(first: Command, failed: Called, later: list[Called], task: Task, place: int) -> Finding | None:
+def _what_worked(
+    first: Command, failed: ToolUse, later: list[ToolUse], task: SessionTask, place: int
+) -> RuleFinding | None:
     """Return what put a failure right; None if nothing did, or if what did was ordinary work."""
-    steps: list[Called] = []
+    steps: list[ToolUse] = []
     for number, call in enumerate(later):
         command = commands.parse(call.command)
         worked = _has_worked(call)
@@ -105,7 +107,7 @@ def _what_worked(first: Command, failed: Called, later: list[Called], task: Task
     return _finding(failed, [named], place) if named is not None and not errors.is_verdict(failed) else None
 
 
-def _is_named_in(failed: Called, call: Called) -> bool:
+def _is_named_in(failed: ToolUse, call: ToolUse) -> bool:
     """Say whether an error names the program that was run next: it told what to use instead."""
     name = commands.parse(call.command).program.split()[0]
     told = errors.lines(failed.output, 4).lower()
@@ -114,7 +116,7 @@ def _is_named_in(failed: Called, call: Called) -> bool:
     )
 
 
-def _has_worked(call: Called) -> bool:
+def _has_worked(call: ToolUse) -> bool:
     """Say whether a command worked; one that runs until it is stopped did if it told no error.
 
     What a search found in an output tells nothing about the command before it.
@@ -126,12 +128,14 @@ def _has_worked(call: Called) -> bool:
     )
 
 
-def _works_later(command: Command, later: list[Called]) -> bool:
+def _works_later(command: Command, later: list[ToolUse]) -> bool:
     """Say whether a command that went further than the one before it worked in the end."""
     return any(call.ok and commands.parse(call.command).line == command.line for call in later)
 
 
-def _by_steps(failed: Called, steps: list[Called], worked: Called, task: Task, place: int) -> Finding | None:
+def _by_steps(
+    failed: ToolUse, steps: list[ToolUse], worked: ToolUse, task: SessionTask, place: int
+) -> RuleFinding | None:
     """Return what was done before the same command worked: a change of configuration, or commands."""
     changed = _configured(task, failed, worked)
     if changed is not None and not errors.is_verdict(failed):
@@ -141,14 +145,16 @@ def _by_steps(failed: Called, steps: list[Called], worked: Called, task: Task, p
     return _finding(failed, steps[-_MAX_STEPS:], place)
 
 
-def _kin(steps: list[Called], first: Command) -> list[Called]:
+def _kin(steps: list[ToolUse], first: Command) -> list[ToolUse]:
     """Return the steps that belong to what failed: of the same program, and the last one."""
     name = first.program.split()[:1]
     kin = [call for call in steps if commands.parse(call.command).program.split()[:1] == name or call is steps[-1]]
     return [call for call in kin if not commands.is_verifying(call.command)][-2:]
 
 
-def _unless_work(first: Command, failed: Called, worked: list[Called], task: Task, place: int) -> Finding | None:
+def _unless_work(
+    first: Command, failed: ToolUse, worked: list[ToolUse], task: SessionTask, place: int
+) -> RuleFinding | None:
     """Return a finding, unless what lies between is ordinary work on the code."""
     edits = _edits_between(task, failed, worked[-1])
     if not edits and commands.only_sets(commands.parse(worked[-1].command), first):
@@ -164,7 +170,7 @@ def _unless_work(first: Command, failed: Called, worked: list[Called], task: Tas
     return _finding(failed, worked, place)
 
 
-def _is_other_way(one: Command, two: Command, failed: Called) -> bool:
+def _is_other_way(one: Command, two: Command, failed: ToolUse) -> bool:
     """Say whether one command does what another was to do: alike, and for the same goal."""
     if not one.program or not two.program or commands.is_looking(two):
         return False
@@ -182,39 +188,41 @@ def _is_other_way(one: Command, two: Command, failed: Called) -> bool:
     return bool(shared) or (one.program == two.program and not one.operands)
 
 
-def _configured(task: Task, failed: Called, worked: Called) -> Called | None:
+def _configured(task: SessionTask, failed: ToolUse, worked: ToolUse) -> ToolUse | None:
     """Return the change of configuration between a failure and what worked."""
     return next((edit for edit in _edits_between(task, failed, worked) if patches.is_configuration(edit)), None)
 
 
-def _edits_between(task: Task, first: Called, last: Called) -> list[Called]:
+def _edits_between(task: SessionTask, first: ToolUse, last: ToolUse) -> list[ToolUse]:
     inside = False
-    found: list[Called] = []
+    found: list[ToolUse] = []
     for event in task.events:
         if event is first:
             inside = True
         elif event is last:
             break
-        elif inside and isinstance(event, Called) and patches.is_edit(event) and event.ok:
+        elif inside and isinstance(event, ToolUse) and patches.is_edit(event) and event.ok:
             found.append(event)
     return found
 
 
-def _finding(failed: Called, worked: list[Called], place: int) -> Finding:
-    line = errors.told(failed.output)
+def _finding(failed: ToolUse, worked: list[ToolUse], place: int) -> RuleFinding:
+    line = errors.error_summary(failed.output)
     how = " then ".join(f"`{quote(call.command, 200)}`" for call in worked)
     because = f" ({line})" if line else ""
     text = f"`{quote(failed.command, 200)}` failed{because}; {how} worked (exit 0)"
     evidence = [errors.evidence(failed, line)]
-    evidence += [Evidence(call.at, quote(call.command, 200), "verified by exit status") for call in worked]
+    evidence += [FindingEvidence(call.at, quote(call.command, 200), "verified by exit status") for call in worked]
     ran = tuple(quote(call.command, 200) for call in (failed, *worked))
-    return Finding("fix", evidence, place, shown=text, commands=ran)
+    return RuleFinding("fix", evidence, place, shown=text, commands=ran)
 
 
-def _by_change(failed: Called, change: Called, worked: Called, place: int) -> Finding:
-    line = errors.told(failed.output)
-    what = patches.told(change)
+def _by_change(failed: ToolUse, change: ToolUse, worked: ToolUse, place: int) -> RuleFinding:
+    line = errors.error_summary(failed.output)
+    what = patches.describe_change(change)
     text = f"`{quote(failed.command, 160)}` failed ({line}); after changing {what} it worked (exit 0)"
-    evidence = [errors.evidence(failed, line), Evidence(change.at, what, "verified by the next run")]
-    evidence.append(Evidence(worked.at, quote(worked.command, 160), "verified by exit status"))
-    return Finding("fix", evidence, place, shown=text, commands=(quote(failed.command, 160), *patches.names(change)))
+    evidence = [errors.evidence(failed, line), FindingEvidence(change.at, what, "verified by the next run")]
+    evidence.append(FindingEvidence(worked.at, quote(worked.command, 160), "verified by exit status"))
+    return RuleFinding(
+        "fix", evidence, place, shown=text, commands=(quote(failed.command, 160), *patches.names(change))
+    )

@@ -56,7 +56,7 @@ _MIN_WORDS: Final = 3
 _MIN_HAN: Final = 5
 
 
-class Scene(msgspec.Struct, frozen=True):
+class MessageContext(msgspec.Struct, frozen=True):
     """Where in a session a message stands."""
 
     moment: Moment
@@ -73,7 +73,7 @@ class Scene(msgspec.Struct, frozen=True):
         return "opening" if self.moment == "opening" else "answering"
 
 
-class Told(msgspec.Struct, frozen=True):
+class Judgement(msgspec.Struct, frozen=True):
     """What a sentence was found to be."""
 
     kind: Kind
@@ -83,17 +83,17 @@ class Told(msgspec.Struct, frozen=True):
     """Only the classifier found it."""
 
 
-ANSWERING: Final = Scene("answering")
+ANSWERING: Final = MessageContext("answering")
 
 
 @lru_cache(maxsize=1024)
-def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> Told | None:
+def judge_sentence(own: tuple[Sentence, ...], number: int, scene: MessageContext = ANSWERING) -> Judgement | None:
     """Return what a sentence teaches; None for nothing."""
     sentence = own[number]
     if exclusions.is_unfit(sentence.text) or sentence.heard.says("retraction"):
         return None
     by_cues = kind_by_cues(sentence, scene)
-    heard = classifier.listen(own, number, scene.moment, by_cues)
+    heard = classifier.classify(own, number, scene.moment, by_cues)
     if by_cues is not None:
         clear = _is_short(sentence) or sentence.heard.any(*_CLEAR)
         sure = SURE_OF_NOTHING_CLEAR if clear else SURE_OF_NOTHING
@@ -103,14 +103,14 @@ def told(own: tuple[Sentence, ...], number: int, scene: Scene = ANSWERING) -> To
             sure = SURE_OF_NOTHING_IN_TALK
         elif sentence.heard.says("request") and not sentence.heard.any("lasting", "command", "mine", "blame"):
             sure = SURE_OF_NOTHING_ASKED
-        return None if heard.nothing >= sure else _as(_better(by_cues, heard, scene), heard, by_ear=False)
+        return None if heard.nothing >= sure else _judgement(_better(by_cues, heard, scene), heard, by_ear=False)
     if _is_too_short(sentence) or sentence.is_question or sentence.heard.says("others"):
         return None
     best = _better(heard.best, heard, scene)
-    return _as(best, heard, by_ear=True) if 1 - heard.nothing > _least(sentence, best, scene) else None
+    return _judgement(best, heard, by_ear=True) if 1 - heard.nothing > _least(sentence, best, scene) else None
 
 
-def _least(sentence: Sentence, best: Kind, scene: Scene) -> float:
+def _least(sentence: Sentence, best: Kind, scene: MessageContext) -> float:
     """Return how sure the classifier must be of a sentence in which cue words find nothing."""
     if scene.is_talk:
         return SURE_THROUGHOUT
@@ -121,11 +121,11 @@ def _least(sentence: Sentence, best: Kind, scene: Scene) -> float:
     return SURE_AGAINST if _speaks_against(sentence, scene.moment) else SURE
 
 
-def _as(kind: Kind, heard: classifier.Heard, *, by_ear: bool) -> Told:
-    return Told(kind, heard.share(section_of(kind)), by_ear)
+def _judgement(kind: Kind, heard: classifier.KindProbabilities, *, by_ear: bool) -> Judgement:
+    return Judgement(kind, heard.share(section_of(kind)), by_ear)
 
 
-def kind_by_cues(sentence: Sentence, scene: Scene) -> Kind | None:
+def kind_by_cues(sentence: Sentence, scene: MessageContext) -> Kind | None:
     """Return what cue words say a sentence is."""
     found = preferences.kind_of(sentence, scene.where) or statements.kind_of(sentence, scene.where, scene.programs)
     if found == "rule" and sentence.heard.says("request") and not sentence.heard.any(*_NORMATIVE):
@@ -146,7 +146,7 @@ def _is_short(sentence: Sentence) -> bool:
     return len(sentence.text.split()) < _FEW_WORDS and len(_HAN.findall(sentence.text)) < 2 * _MIN_HAN
 
 
-def _better(kind: Kind, heard: classifier.Heard, scene: Scene) -> Kind:
+def _better(kind: Kind, heard: classifier.KindProbabilities, scene: MessageContext) -> Kind:
     """Return the kind that is told, or the classifier's, if that belongs elsewhere and is likelier."""
     best = heard.best
     if scene.failing and heard.share(FAILURES) > DEAD_END:

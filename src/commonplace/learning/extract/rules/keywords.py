@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import Finding, Task
+from commonplace.learning.extract.rules.findings import RuleFinding, SessionTask
 from commonplace.learning.reading import commands, tables
 
 _HANDLE: Final = re.compile(
@@ -18,7 +18,7 @@ MAX_KEYWORDS: Final = 12
 MAX_SLUG: Final = 28
 
 
-def keywords(tasks: list[Task], findings: list[Finding]) -> list[str]:
+def keywords(tasks: list[SessionTask], findings: list[RuleFinding]) -> list[str]:
     """Return handles to search by: programs, files, names, then the commonest words."""
     counts: Counter[str] = Counter()
     for finding in findings:
@@ -38,7 +38,7 @@ def keywords(tasks: list[Task], findings: list[Finding]) -> list[str]:
     return found[:MAX_KEYWORDS]
 
 
-def slug(tasks: list[Task]) -> str | None:
+def slug(tasks: list[SessionTask]) -> str | None:
     """Return a name for files: the first task's words, in lower case."""
     name = tasks[0].name if tasks else ""
     words = [word.lower() for word in re.findall(r"[A-Za-z0-9]+", name) if word.lower() not in _DULL]

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.extract.rules.findings import PREFERENCES, Finding
+from commonplace.learning.extract.rules.findings import PREFERENCES, RuleFinding
 from commonplace.learning.reading import tables
 
 _WORD: Final = re.compile(r"[\w./-]+|[\u3400-\u9fff]")
@@ -21,19 +21,19 @@ _SAME_WISH: Final = 0.67
 _MIN_SHARED: Final = 2
 
 
-class _Kept(msgspec.Struct):
-    finding: Finding
+class _KeptFinding(msgspec.Struct):
+    finding: RuleFinding
     words: frozenset[str]
 
 
-def once(findings: list[Finding]) -> list[Finding]:
+def unique_findings(findings: list[RuleFinding]) -> list[RuleFinding]:
     """Return findings without repetition, each where it was first found."""
-    kept: list[_Kept] = []
+    kept: list[_KeptFinding] = []
     for finding in findings:
         words = frozenset(_WORD.findall(finding.evidence[0].quote.lower())) - _COMMON or frozenset({finding.text})
         same = next((old for old in kept if _is_same(old, finding, words)), None)
         if same is None:
-            kept.append(_Kept(finding, words))
+            kept.append(_KeptFinding(finding, words))
             continue
         known = same.finding
         if finding.kind in PREFERENCES and len(words) > len(same.words):
@@ -43,7 +43,7 @@ def once(findings: list[Finding]) -> list[Finding]:
     return [each.finding for each in kept]
 
 
-def _is_same(old: _Kept, new: Finding, words: frozenset[str]) -> bool:
+def _is_same(old: _KeptFinding, new: RuleFinding, words: frozenset[str]) -> bool:
     shared = len(old.words & words)
     if old.finding.kind in PREFERENCES and new.kind in PREFERENCES:
         return shared >= _MIN_SHARED and shared / min(len(old.words), len(words)) >= _SAME_WISH

@@ -12,11 +12,19 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.extract.rules import classifier, judge, preferences, statements
-from commonplace.learning.extract.rules.findings import PREFERENCES, Evidence, Finding, Kind, Task, quote, section_of
-from commonplace.learning.extract.rules.judge import Scene, Told
+from commonplace.learning.extract.rules.findings import (
+    PREFERENCES,
+    FindingEvidence,
+    Kind,
+    RuleFinding,
+    SessionTask,
+    quote,
+    section_of,
+)
+from commonplace.learning.extract.rules.judge import Judgement, MessageContext
 from commonplace.learning.reading import commands, errors, exclusions, patches, sentences, tables
 from commonplace.learning.reading.sentences import Sentence
-from commonplace.learning.reading.session_view import Answered, Called, Event, Said, Stopped
+from commonplace.learning.reading.session_view import Interruption, ModelText, ToolUse, UserText, ViewEvent
 
 _POINTS_BACK: Final = tables.pattern("points_at_before")
 _CONSENT: Final = tables.pattern("says_yes")
@@ -43,7 +51,7 @@ class _Group(msgspec.Struct):
     parts: list[Sentence]
     by_ear: bool
 
-    def add(self, sentence: Sentence, told: Told | None) -> None:
+    def add(self, sentence: Sentence, told: Judgement | None) -> None:
         """Let a sentence go on with it; what is likelier tells the kind."""
         self.parts.append(sentence)
         if told is None:
@@ -53,52 +61,52 @@ class _Group(msgspec.Struct):
             self.kind, self.share = told.kind, told.share
 
 
-class _Before(msgspec.Struct):
+class _PrecedingEvents(msgspec.Struct):
     """What came before a message."""
 
     moment: classifier.Moment = "opening"
-    answer: Answered | None = None
-    stopped: Called | Stopped | None = None
+    answer: ModelText | None = None
+    stopped: ToolUse | Interruption | None = None
     failing: bool = False
     asked: bool = False
     """Something was said; what is done before that answers nobody."""
 
-    def note(self, event: Event) -> None:
+    def note(self, event: ViewEvent) -> None:
         """Take notice of an event."""
-        if not self.asked and not isinstance(event, Said):
+        if not self.asked and not isinstance(event, UserText):
             return
-        if isinstance(event, Stopped) or (isinstance(event, Called) and event.refused):
+        if isinstance(event, Interruption) or (isinstance(event, ToolUse) and event.refused):
             self.stopped, self.answer = event, None
-            self.moment = "stopped" if isinstance(event, Stopped) else "refused"
-        elif isinstance(event, Answered):
+            self.moment = "stopped" if isinstance(event, Interruption) else "refused"
+        elif isinstance(event, ModelText):
             self.moment, self.answer = "answering", event
-        elif isinstance(event, Called):
+        elif isinstance(event, ToolUse):
             self.moment, self.answer = "answering", None
             self.failing = _fails(event, self.failing)
-        elif isinstance(event, Said):
+        elif isinstance(event, UserText):
             self.asked = True
             self.answer = self.stopped = None
             self.moment = "answering" if self.moment != "opening" else self.moment
 
 
-def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
+def of_tasks(tasks: list[SessionTask]) -> Iterator[RuleFinding]:
     """Yield what the person's own words teach in a session."""
-    before = _Before()
+    before = _PrecedingEvents()
     is_talk = not any(call for task in tasks for call in task.calls() if not call.is_memory)
     for place, task in enumerate(tasks):
         programs = statements.programs_of(task)
         on_text = is_talk
         for event in task.events:
-            if isinstance(event, Said) and event.voice != "shell":
+            if isinstance(event, UserText) and event.voice != "shell":
                 if exclusions.is_text_work(event.text):
                     on_text = True  # what is said from here on is about the text
                 else:
-                    scene = Scene(before.moment, programs, before.failing, on_text)
+                    scene = MessageContext(before.moment, programs, before.failing, on_text)
                     yield from _of_message(event, before, place, scene)
             before.note(event)
 
 
-def _fails(call: Called, failing: bool) -> bool:
+def _fails(call: ToolUse, failing: bool) -> bool:
     """Say whether what was tried last failed; looking at things changes nothing about that."""
     if patches.is_edit(call) or not call.command or call.ok is None or call.is_memory:
         return failing
@@ -107,7 +115,7 @@ def _fails(call: Called, failing: bool) -> bool:
     return failing or not errors.is_nothing(call)
 
 
-def _of_message(said: Said, before: _Before, place: int, scene: Scene) -> Iterator[Finding]:
+def _of_message(said: UserText, before: _PrecedingEvents, place: int, scene: MessageContext) -> Iterator[RuleFinding]:
     if before.stopped is not None:
         whole = preferences.after_stop(said, before.stopped, place)
         if whole is not None:
@@ -126,14 +134,14 @@ def _of_message(said: Said, before: _Before, place: int, scene: Scene) -> Iterat
 
 
 def _is_surely_nothing(own: tuple[Sentence, ...]) -> bool:
-    return all(classifier.listen(own, number, "asked").nothing > judge.SURE_OF_NOTHING for number in range(len(own)))
+    return all(classifier.classify(own, number, "asked").nothing > judge.SURE_OF_NOTHING for number in range(len(own)))
 
 
-def _groups(own: tuple[Sentence, ...], scene: Scene) -> list[_Group]:
+def _groups(own: tuple[Sentence, ...], scene: MessageContext) -> list[_Group]:
     found: list[_Group] = []
     current: _Group | None = None
     for number, sentence in enumerate(own):
-        told = judge.told(own, number, scene)
+        told = judge.judge_sentence(own, number, scene)
         if told is not None and (current is None or not _joins(current, sentence, told)):
             parts = [*_lead(own, number, current, scene), sentence]
             current = _Group(told.kind, told.share, parts, told.by_ear)
@@ -145,7 +153,7 @@ def _groups(own: tuple[Sentence, ...], scene: Scene) -> list[_Group]:
     return found
 
 
-def _lead(own: tuple[Sentence, ...], number: int, current: _Group | None, scene: Scene) -> list[Sentence]:
+def _lead(own: tuple[Sentence, ...], number: int, current: _Group | None, scene: MessageContext) -> list[Sentence]:
     """Return the sentence before one that cannot be understood alone: what it points back at, or answers with."""
     if not number or current is not None:
         return []
@@ -170,7 +178,7 @@ def _may_stand_by(sentence: Sentence) -> bool:
     )
 
 
-def _follows(current: _Group, own: tuple[Sentence, ...], number: int, scene: Scene) -> bool:
+def _follows(current: _Group, own: tuple[Sentence, ...], number: int, scene: MessageContext) -> bool:
     """Say whether a sentence that teaches nothing alone goes on with what was just told."""
     sentence = own[number]
     if len(current.parts) >= _MAX_PARTS or sentence.is_listed:
@@ -180,12 +188,12 @@ def _follows(current: _Group, own: tuple[Sentence, ...], number: int, scene: Sce
     return _may_stand_by(sentence) and not sentence.heard.says("rejection") and _is_beside(own, number, scene)
 
 
-def _is_beside(own: tuple[Sentence, ...], number: int, scene: Scene) -> bool:
+def _is_beside(own: tuple[Sentence, ...], number: int, scene: MessageContext) -> bool:
     """Say whether the classifier finds enough in a sentence for it to stand by another one."""
-    return 1 - classifier.listen(own, number, scene.moment).nothing > judge.SURE_BESIDE
+    return 1 - classifier.classify(own, number, scene.moment).nothing > judge.SURE_BESIDE
 
 
-def _joins(group: _Group, sentence: Sentence, told: Told) -> bool:
+def _joins(group: _Group, sentence: Sentence, told: Judgement) -> bool:
     """Say whether a sentence only goes on with the ones before it."""
     if sentence.is_listed or len(group.parts) >= _MAX_PARTS:
         return False
@@ -194,9 +202,9 @@ def _joins(group: _Group, sentence: Sentence, told: Told) -> bool:
     return group.by_ear or told.by_ear or preferences.goes_on(group.parts, sentence)
 
 
-def _finding(said: Said, group: _Group, place: int) -> Finding:
+def _finding(said: UserText, group: _Group, place: int) -> RuleFinding:
     text = " ".join(part.text for part in group.parts)
     is_wish = group.kind in ("preference", "rule")
     default = quote(group.parts[0].heard.bare.rstrip(".!。！ "), 200) if is_wish else ""
-    evidence = [Evidence(said.at, quote(text), "said by the user")]
-    return Finding(group.kind, evidence, place, words=quote(text), lead=_LEADS[group.kind], default=default)
+    evidence = [FindingEvidence(said.at, quote(text), "said by the user")]
+    return RuleFinding(group.kind, evidence, place, words=quote(text), lead=_LEADS[group.kind], default=default)

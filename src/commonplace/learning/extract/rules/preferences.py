@@ -12,11 +12,11 @@ import re
 from functools import lru_cache
 from typing import Final, Literal
 
-from commonplace.learning.extract.rules.findings import Evidence, Finding, Kind, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, Kind, RuleFinding, quote
 from commonplace.learning.reading import exclusions, sentences, tables
-from commonplace.learning.reading.cues import Heard
+from commonplace.learning.reading.cues import SentenceCues
 from commonplace.learning.reading.sentences import Sentence
-from commonplace.learning.reading.session_view import Called, Said, Stopped
+from commonplace.learning.reading.session_view import Interruption, ToolUse, UserText
 
 Where = Literal["opening", "answering"]
 """In a request, or after something was shown."""
@@ -41,30 +41,30 @@ _MIN_CHARS: Final = 8
 _MIN_HAN: Final = 4
 
 
-def after_stop(said: Said, stopped: Called | Stopped, place: int) -> Finding | None:
+def after_stop(said: UserText, stopped: ToolUse | Interruption, place: int) -> RuleFinding | None:
     """Return what a person wants instead of what they stopped or refused: all they said about it."""
     own = [each for each in sentences.of_text(said.text) if not each.is_question and not exclusions.is_unfit(each.text)]
     meant = [each for each in own if not _is_aside(each)]
     text = " ".join(sentence.text for sentence in meant)
     if not meant or len(text) > _MAX_AFTER_STOP or _NO_NOTE.fullmatch(text.strip().lower()):
         return None
-    refused = isinstance(stopped, Called)
+    refused = isinstance(stopped, ToolUse)
     if not any(_says_how(each.heard) or kind_of(each, "answering") for each in meant) and not (
         refused and len(text.split()) >= 3
     ):
         return None
     if any(each.heard.any("once", "retraction") and not each.heard.any("lasting", "command") for each in meant):
         return None
-    what = f"`{quote(stopped.command or stopped.name, 120)}`" if isinstance(stopped, Called) else "the turn"
+    what = f"`{quote(stopped.command or stopped.name, 120)}`" if isinstance(stopped, ToolUse) else "the turn"
     how = f"said by the user after {'refusing' if refused else 'stopping'} {what}"
-    return Finding("preference", [Evidence(said.at, quote(text), how)], place, words=quote(text), lead=how)
+    return RuleFinding("preference", [FindingEvidence(said.at, quote(text), how)], place, words=quote(text), lead=how)
 
 
 def _is_aside(sentence: Sentence) -> bool:
     return len(sentence.text.split()) <= 2 and not sentence.heard.any("forbid", "contrast", "work", "manner")
 
 
-def _says_how(heard: Heard) -> bool:
+def _says_how(heard: SentenceCues) -> bool:
     """Say whether a sentence tells how something is to be done, or not to be done."""
     if heard.any("consent", "command", "mine", "blame", "we", "scope"):
         return True
@@ -129,7 +129,7 @@ def _is_sayable(sentence: Sentence, where: Where) -> bool:
     return True
 
 
-def _is_norm(heard: Heard, where: Where) -> bool:
+def _is_norm(heard: SentenceCues, where: Where) -> bool:
     """Say whether a sentence states what a team does or what holds in a project."""
     if not heard.any("we", "scope") or heard.any("transient", "past"):
         return False
@@ -152,7 +152,7 @@ def _is_norm(heard: Heard, where: Where) -> bool:
     return normative or is_about_work(heard) or not heard.says("praise")
 
 
-def _is_wish(heard: Heard, where: Where) -> bool:
+def _is_wish(heard: SentenceCues, where: Where) -> bool:
     """Say whether a sentence tells what this person wants by default."""
     about_work = is_about_work(heard)
     if heard.says("transient") or (exclusions.is_state(heard) and not heard.any("mine", "forbid", "blame")):
@@ -178,7 +178,7 @@ def _is_wish(heard: Heard, where: Where) -> bool:
     return about_work and _is_remark_on_manner(heard)
 
 
-def _is_remark_on_manner(heard: Heard) -> bool:
+def _is_remark_on_manner(heard: SentenceCues) -> bool:
     """Say whether a few words after shown work tell how such work is to be done, not what is wrong with this one."""
     if (
         heard.head.says("problem")
@@ -194,25 +194,25 @@ def _is_remark_on_manner(heard: Heard) -> bool:
     return heard.says("manner") and not heard.says("praise") and not _AT_HAND.search(heard.lower)
 
 
-def is_about_work(heard: Heard) -> bool:
+def is_about_work(heard: SentenceCues) -> bool:
     """Say whether a sentence is about the way of working: history, tests, names, answers, tools."""
     return heard.says("work") or bool(_TOOLS.search(heard.lower)) or bool(_CODE.search(heard.text))
 
 
-def _outlasts(heard: Heard) -> bool:
+def _outlasts(heard: SentenceCues) -> bool:
     """Say whether a sentence says that it holds later too; where a request begins, `every` and `all` are not enough."""
     if not heard.says("lasting"):
         return False
     if not heard.says("request") or not _BROAD.search(heard.lower):
         return True
-    return Heard(_BROAD.sub(" ", heard.text), heard.languages).says("lasting")
+    return SentenceCues(_BROAD.sub(" ", heard.text), heard.languages).says("lasting")
 
 
-def is_decision(heard: Heard) -> bool:
+def is_decision(heard: SentenceCues) -> bool:
     """Say whether a sentence decides something and says why."""
     if not (heard.says("decision") and heard.says("reason")) or heard.any("command", "consent", "blame"):
         return False
-    return not heard.says("lasting") or not Heard(_BROAD.sub(" ", heard.text), heard.languages).says("lasting")
+    return not heard.says("lasting") or not SentenceCues(_BROAD.sub(" ", heard.text), heard.languages).says("lasting")
 
 
 def is_fact(sentence: Sentence, where: Where) -> bool:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import Evidence, Finding, Task, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, RuleFinding, SessionTask, quote
 from commonplace.learning.extract.rules.fixes import runs
 from commonplace.learning.reading import commands, patches, tables
-from commonplace.learning.reading.session_view import Called
+from commonplace.learning.reading.session_view import ToolUse
 
 _GOALS: Final = tables.pattern("goal")
 _FEWEST: Final = 3
 _MOST: Final = 12
 
 
-def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
+def of_tasks(tasks: list[SessionTask]) -> Iterator[RuleFinding]:
     """Yield the procedures of a session."""
     told: set[tuple[str, ...]] = set()
     shapes = [_shape(task) for task in tasks]
@@ -34,9 +34,9 @@ def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
             yield _finding(task, steps, place)
 
 
-def _steps(task: Task) -> list[Called]:
+def _steps(task: SessionTask) -> list[ToolUse]:
     """Return the commands that did something and worked, each once, as it was last run."""
-    found: dict[str, Called] = {}
+    found: dict[str, ToolUse] = {}
     for call in runs(task):
         command = commands.parse(call.command)
         if call.ok and not commands.is_looking(command) and not commands.takes_back(command.line):
@@ -45,11 +45,11 @@ def _steps(task: Task) -> list[Called]:
     return list(found.values())
 
 
-def _shape(task: Task) -> tuple[str, ...]:
+def _shape(task: SessionTask) -> tuple[str, ...]:
     return tuple(commands.parse(call.command).program for call in _steps(task))
 
 
-def _is_worth_keeping(task: Task, steps: list[Called]) -> bool:
+def _is_worth_keeping(task: SessionTask, steps: list[ToolUse]) -> bool:
     """Say whether the goal comes back: asked for by name, or reached by many different programs and no edits."""
     edits = sum(patches.is_edit(call) for call in task.calls())
     programs = {commands.parse(call.command).program.split()[0] for call in steps}
@@ -59,8 +59,10 @@ def _is_worth_keeping(task: Task, steps: list[Called]) -> bool:
     return not edits and len(programs) >= _FEWEST and len(steps) - checks > _FEWEST
 
 
-def _finding(task: Task, steps: list[Called], place: int) -> Finding:
+def _finding(task: SessionTask, steps: list[ToolUse], place: int) -> RuleFinding:
     lines = [quote(call.command, 160) for call in steps]
     text = f"steps to {quote(task.name, 80)}: " + " -> ".join(f"`{line}`" for line in lines)
-    evidence = [Evidence(call.at, line, "verified by exit status") for call, line in zip(steps, lines, strict=True)]
-    return Finding("procedure", evidence, place, shown=text, commands=tuple(lines))
+    evidence = [
+        FindingEvidence(call.at, line, "verified by exit status") for call, line in zip(steps, lines, strict=True)
+    ]
+    return RuleFinding("procedure", evidence, place, shown=text, commands=tuple(lines))

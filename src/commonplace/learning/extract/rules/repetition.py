@@ -13,11 +13,11 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.extract.rules.findings import Evidence, Finding, Task, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, RuleFinding, SessionTask, quote
 from commonplace.learning.extract.rules.preferences import is_about_work, kind_of
 from commonplace.learning.reading import exclusions, sentences, tables
 from commonplace.learning.reading.sentences import Sentence
-from commonplace.learning.reading.session_view import Said
+from commonplace.learning.reading.session_view import UserText
 
 _WORD: Final = re.compile(r"[A-Za-zÀ-ÿ][\w'./-]+|[\u3400-\u9fff]")
 _COMMON: Final = tables.words("common")
@@ -27,15 +27,15 @@ _MIN_SHARED: Final = 2
 _MAX_WORDS: Final = 16
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _PersonRequest(msgspec.Struct, frozen=True):
     sentence: Sentence
-    said: Said
+    said: UserText
     words: frozenset[str]
 
 
-def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
+def of_tasks(tasks: list[SessionTask]) -> Iterator[RuleFinding]:
     """Yield requests that came back in other words or the same."""
-    seen: list[_Asked] = []
+    seen: list[_PersonRequest] = []
     told: list[frozenset[str]] = []
     for place, task in enumerate(tasks):
         for asked in _asked(task):
@@ -46,10 +46,10 @@ def of_tasks(tasks: list[Task]) -> Iterator[Finding]:
             seen.append(asked)
 
 
-def _asked(task: Task) -> Iterator[_Asked]:
+def _asked(task: SessionTask) -> Iterator[_PersonRequest]:
     """Yield the sentences of a task that ask for something about the way of working."""
     for event in task.events:
-        if not isinstance(event, Said) or event.voice != "user" or exclusions.is_text_work(event.text):
+        if not isinstance(event, UserText) or event.voice != "user" or exclusions.is_text_work(event.text):
             continue
         for sentence in sentences.of_text(event.text):
             heard = sentence.heard
@@ -59,7 +59,7 @@ def _asked(task: Task) -> Iterator[_Asked]:
             if exclusions.is_unfit(sentence.text) or heard.any("rejection", "praise", "problem", "others", "unreal"):
                 continue
             if kind_of(sentence, "answering") is None:
-                yield _Asked(sentence, event, words)
+                yield _PersonRequest(sentence, event, words)
 
 
 def _alike(one: frozenset[str], two: frozenset[str]) -> bool:
@@ -67,11 +67,11 @@ def _alike(one: frozenset[str], two: frozenset[str]) -> bool:
     return shared >= _MIN_SHARED and shared / min(len(one), len(two)) >= _ALIKE and shared / len(one | two) >= _OF_ALL
 
 
-def _finding(first: _Asked, later: _Asked, place: int) -> Finding:
+def _finding(first: _PersonRequest, later: _PersonRequest, place: int) -> RuleFinding:
     evidence = [
-        Evidence(first.said.at, quote(first.sentence.text), "said by the user"),
-        Evidence(later.said.at, quote(later.sentence.text), "said by the user again"),
+        FindingEvidence(first.said.at, quote(first.sentence.text), "said by the user"),
+        FindingEvidence(later.said.at, quote(later.sentence.text), "said by the user again"),
     ]
     default = f"do this by default ({quote(first.sentence.text, 120)})"
     words = quote(later.sentence.text)
-    return Finding("preference", evidence, place, words=words, lead="asked for again", default=default)
+    return RuleFinding("preference", evidence, place, words=words, lead="asked for again", default=default)

@@ -11,31 +11,31 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.extract.rules.findings import PREFERENCES, Finding, Kind, Task
+from commonplace.learning.extract.rules.findings import PREFERENCES, Kind, RuleFinding, SessionTask
 from commonplace.learning.reading import sentences, tables
-from commonplace.learning.reading.session_view import Said, Span
+from commonplace.learning.reading.session_view import EventSpan, UserText
 
 _NAME: Final = re.compile(r"[A-Za-z][\w./-]{3,}")
 _COMMON: Final = tables.words("common") | tables.words("dull_in_tasks")
 _SAID: Final[frozenset[Kind]] = frozenset({*PREFERENCES, "decision"})
 
 
-class _Withdrawn(msgspec.Struct):
+class _Retraction(msgspec.Struct):
     """Words that took something back."""
 
-    at: Span
-    before: Span | None
+    at: EventSpan
+    before: EventSpan | None
     """What was said just before."""
     names: set[str]
 
 
-def without(findings: list[Finding], tasks: list[Task]) -> list[Finding]:
+def without_retracted(findings: list[RuleFinding], tasks: list[SessionTask]) -> list[RuleFinding]:
     """Return findings without the wishes and decisions that were withdrawn."""
     gone = _withdrawn(tasks)
     return [each for each in findings if each.kind not in _SAID or not any(_takes(one, each) for one in gone)]
 
 
-def _takes(withdrawn: _Withdrawn, finding: Finding) -> bool:
+def _takes(withdrawn: _Retraction, finding: RuleFinding) -> bool:
     """Say whether a finding is what was taken back."""
     evidence = finding.evidence[0]
     if evidence.at == withdrawn.before:
@@ -44,13 +44,13 @@ def _takes(withdrawn: _Withdrawn, finding: Finding) -> bool:
     return is_earlier and bool(withdrawn.names & _names(evidence.quote))
 
 
-def _withdrawn(tasks: list[Task]) -> list[_Withdrawn]:
-    found: list[_Withdrawn] = []
-    before: Said | None = None
-    for event in (event for task in tasks for event in task.events if isinstance(event, Said)):
+def _withdrawn(tasks: list[SessionTask]) -> list[_Retraction]:
+    found: list[_Retraction] = []
+    before: UserText | None = None
+    for event in (event for task in tasks for event in task.events if isinstance(event, UserText)):
         taking = [each.text for each in sentences.of_text(event.text)[:2] if each.heard.says("retraction")]
         if taking:
-            found.append(_Withdrawn(event.at, before.at if before else None, _names(" ".join(taking))))
+            found.append(_Retraction(event.at, before.at if before else None, _names(" ".join(taking))))
         before = event
     return found
 

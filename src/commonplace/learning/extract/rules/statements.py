@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import Evidence, Finding, Kind, Task, quote
+from commonplace.learning.extract.rules.findings import FindingEvidence, Kind, RuleFinding, SessionTask, quote
 from commonplace.learning.extract.rules.preferences import Where, is_decision, is_fact
 from commonplace.learning.reading import commands, exclusions, sentences, tables
 from commonplace.learning.reading.cues import Cue
 from commonplace.learning.reading.sentences import Sentence
-from commonplace.learning.reading.session_view import Answered, Said
+from commonplace.learning.reading.session_view import ModelText, UserText
 
 _ORDER: Final = tables.pattern("order")
 _STEPS: Final = re.compile(r",|\bthen\b|\bdann\b|\bluego\b|\bpuis\b|\bensuite\b|、|，|再")
@@ -31,15 +31,15 @@ _MIN_REASON: Final = 4
 _MIN_DEAD_END: Final = 7
 
 
-def choice(said: Said, before: Answered, place: int) -> Finding | None:
+def choice(said: UserText, before: ModelText, place: int) -> RuleFinding | None:
     """Return the option that a person took from those that were offered, if they say why."""
     own = [each for each in sentences.of_text(said.text) if not each.is_question]
     if not own or any(each.heard.any(*_NO_CHOICE) for each in own[:2]):
         return None
     if own[0].heard.says("decision") and not own[0].heard.says("request") and _tail(own[0]) >= _MIN_REASON:
         text = quote(own[0].text)
-        evidence = [Evidence(said.at, text, "said by the user")]
-        return Finding("decision", evidence, place, words=text, lead=_DECIDED)
+        evidence = [FindingEvidence(said.at, text, "said by the user")]
+        return RuleFinding("decision", evidence, place, words=text, lead=_DECIDED)
     short = own[0] if len(own[0].text.split()) <= _SHORT else None
     head = own[0].heard.head.text if short is None else own[0].text
     rest = own[0].text[len(head) :] if short is None else own[1].text if len(own) > 1 else ""
@@ -50,11 +50,11 @@ def choice(said: Said, before: Answered, place: int) -> Finding | None:
     if own[0].heard.says("praise") or (len(own) > 1 and short is not None and own[1].heard.says("request")):
         return None
     text = quote(own[0].text if short is None else f"{own[0].text} {own[1].text}")
-    evidence = [Evidence(said.at, text, "said by the user")]
-    return Finding("decision", evidence, place, words=text, lead=_DECIDED)
+    evidence = [FindingEvidence(said.at, text, "said by the user")]
+    return RuleFinding("decision", evidence, place, words=text, lead=_DECIDED)
 
 
-def programs_of(task: Task) -> frozenset[str]:
+def programs_of(task: SessionTask) -> frozenset[str]:
     """Return the words of the commands that a task ran."""
     return frozenset(word for call in task.calls() if call.command for word in commands.parse(call.command).words)
 

@@ -1,4 +1,4 @@
-"""Words that tell what a sentence is about: one table per language, as data; `Heard` tries them on a sentence.
+"""Words that tell what a sentence is about: one table per language, as data; `SentenceCues` tries them on a sentence.
 
 Every pattern is tried on a whole sentence in lower case, and only when somebody asks; what a match means is decided by
 detectors. A sentence is heard in its own language and in that of the message around it, since people mix them.
@@ -45,7 +45,7 @@ _MARKS: Final = {
 
 
 @cache
-def of(language: str) -> Cues:
+def cues_for(language: str) -> Cues:
     """Return the cues of a language, compiled."""
     text = resources.files("commonplace.learning.reading.cues").joinpath(f"{language}.toml").read_text("utf-8")
     table: dict[str, list[str]] = tomllib.loads(text)
@@ -64,7 +64,7 @@ def _joined(lines: list[str]) -> str:
     return "|".join(parts + rest)
 
 
-def likely(text: str) -> tuple[str, ...]:
+def likely_languages(text: str) -> tuple[str, ...]:
     """Return the languages that a text is most likely in, more than one if they tie; none if nothing tells."""
     if len(_HAN.findall(text)) * 3 > len(text.split()):
         return ("zh",)
@@ -74,7 +74,7 @@ def likely(text: str) -> tuple[str, ...]:
     return tuple(name for name in LANGUAGES if most and counts.get(name) == most)
 
 
-class Heard:
+class SentenceCues:
     """A sentence, and what its words say; each question is answered once."""
 
     __slots__ = ("_answers", "_cues", "_head", "bare", "languages", "lower", "text")
@@ -82,9 +82,9 @@ class Heard:
     def __init__(self, text: str, languages: tuple[str, ...]) -> None:
         self.text = text
         self.languages = languages
-        self._cues = tuple(of(language) for language in languages)
+        self._cues = tuple(cues_for(language) for language in languages)
         self._answers: dict[str, bool] = {}
-        self._head: Heard | None = None
+        self._head: SentenceCues | None = None
         polite = self._cues[0]["polite"]
         self.bare = polite.sub("", text).strip() or text
         """The sentence without what opens it and says nothing."""
@@ -95,7 +95,7 @@ class Heard:
         known = self._answers.get(cue)
         if known is None:
             text = self.bare.lower().replace("’", "'") if cue in ("request", "unreal", "product") else self.lower
-            cues = (*self._cues, of("en")) if cue == "infra" and self.languages[0] != "en" else self._cues
+            cues = (*self._cues, cues_for("en")) if cue == "infra" and self.languages[0] != "en" else self._cues
             known = self._answers[cue] = any(each[cue].search(text) for each in cues)
         return known
 
@@ -108,13 +108,13 @@ class Heard:
         return any(self.says(cue) for cue in cues)
 
     @property
-    def head(self) -> Heard:
+    def head(self) -> SentenceCues:
         """The first clause of some length: what the sentence is about."""
         if self._head is None:
             parts = _CLAUSE.split(self.bare, maxsplit=2)
             few = len(parts) > 1 and len(parts[0].split()) < _MIN_CLAUSE and not _HAN.search(parts[0])
             first = " ".join(parts[: 2 if few else 1]).strip()
-            self._head = self if first == self.bare else Heard(first, self.languages)
+            self._head = self if first == self.bare else SentenceCues(first, self.languages)
         return self._head
 
     def without(self, cue: Cue, text: str) -> str:

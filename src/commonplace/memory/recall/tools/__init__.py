@@ -1,7 +1,7 @@
-"""The memory tools: `list`, `read` and `search` the workspace exactly, and `add_ad_hoc_note` (spec §1).
+"""The memory tools: `list`, `read` and `search` the workspace exactly, and `add_ad_hoc_note`.
 
     folder = Folder(home / "memories")
-    call(folder, "search", {"queries": ["pytest"]}, View(scope="github.com/acme/shop", project_of=…))
+    call(folder, "search", {"queries": ["pytest"]}, Visibility(scope="github.com/acme/shop", project_of=…))
 
 Every call returns a result or raises a `ToolError`, whatever it is given and whatever is in the folder. Errors of the
 system are tool errors too: a damaged file is no reason to end a turn.
@@ -31,45 +31,53 @@ from commonplace.memory.recall.tools.arguments import (
     decode,
 )
 from commonplace.memory.recall.tools.definitions import DEFINITIONS, Definition
-from commonplace.memory.recall.tools.results import Entry, Found, Listing, Match, Noted, Reading, Result
-from commonplace.memory.recall.visibility import Beside, Sessions, View, sessions
+from commonplace.memory.recall.tools.results import (
+    DirectoryEntry,
+    FileMatch,
+    Listing,
+    MatchPage,
+    NoteAdded,
+    Reading,
+    Result,
+)
+from commonplace.memory.recall.visibility import OwnershipFiles, SessionOwners, Visibility, sessions
 from commonplace.memory.workspace.layout import RAW
 
 __all__ = [
     "DEFINITIONS",
     "Definition",
-    "Entry",
-    "Folder",
-    "Found",
+    "DirectoryEntry",
+    "FileMatch",
     "Listing",
-    "Match",
-    "Noted",
+    "MatchPage",
+    "MemoryFolder",
+    "NoteAdded",
     "Reading",
     "Result",
     "call",
 ]
 
 
-class Folder:
+class MemoryFolder:
     """The memory folder, and what is kept of it between calls. Safe to use from several threads at once."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.cache = file_cache.FileCache()
-        self._sessions: tuple[files.Stamp, Sessions] | None = None
+        self._sessions: tuple[files.Stamp, SessionOwners] | None = None
 
-    def beside(self, root: files.Root) -> Beside:
+    def beside(self, root: files.MemoryRoot) -> OwnershipFiles:
         """Return the files that others are judged by, as an open root has them."""
         before = root.stamp(RAW)
         known = self._sessions
         if known is not None and known[0] == before:
-            return Beside(root.text, known[1])
+            return OwnershipFiles(root.text, known[1])
         found = sessions(root.text(RAW) or "")
         self._sessions = (before, found) if before is not None and file_cache.is_settled(before) else None
-        return Beside(root.text, found)
+        return OwnershipFiles(root.text, found)
 
 
-def call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes, view: View) -> Result:
+def call(folder: MemoryFolder, name: str, arguments: Mapping[str, Any] | str | bytes, view: Visibility) -> Result:
     """Call a tool.
 
     Raises:
@@ -81,7 +89,7 @@ def call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes, 
         raise failures.io(error) from None
 
 
-def _call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes, view: View) -> Result:
+def _call(folder: MemoryFolder, name: str, arguments: Mapping[str, Any] | str | bytes, view: Visibility) -> Result:
     match name:
         case "list":
             wanted = decode(arguments, ListArguments)
@@ -93,11 +101,11 @@ def _call(folder: Folder, name: str, arguments: Mapping[str, Any] | str | bytes,
             return add_note.add(folder.root, decode(arguments, NoteArguments))
         case _:
             raise failures.bad_arguments(f"there is no memory tool {failures.quoted(name)}")
-    with files.Root(folder.root) as root:
+    with files.MemoryRoot(folder.root) as root:
         if view.scope is None:
-            beside = Beside(root.text, Sessions())
+            beside = OwnershipFiles(root.text, SessionOwners())
         else:
-            view = View(view.scope, cache(partial(_project, view.project_of)))
+            view = Visibility(view.scope, cache(partial(_project, view.project_of)))
             beside = folder.beside(root)
         if isinstance(wanted, ListArguments):
             return list_files.listing(root, wanted, view, beside)

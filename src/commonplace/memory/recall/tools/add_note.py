@@ -1,4 +1,4 @@
-"""`add_ad_hoc_note`: one new file for one wish of a person; what is there is never touched (spec §1.6).
+"""`add_ad_hoc_note`: one new file for one wish of a person; what is there is never touched.
 
 Unlike the contract that the tool follows, secrets are taken out before anything is written, and a note larger than
 readers of notes take is refused instead of being cut later.
@@ -14,7 +14,7 @@ from commonplace.errors import ToolError
 from commonplace.memory.edits import notes
 from commonplace.memory.recall.tools import failures
 from commonplace.memory.recall.tools.arguments import NoteArguments, trim
-from commonplace.memory.recall.tools.results import Noted
+from commonplace.memory.recall.tools.results import NoteAdded
 from commonplace.redact import redact
 
 _STAMP: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-", re.ASCII)
@@ -24,7 +24,7 @@ _MAX_SLUG: Final = 80
 _PATTERN: Final = "YYYY-MM-DDTHH-MM-SS-<slug>.md"
 
 
-def add(root: Path, arguments: NoteArguments) -> Noted:
+def add(root: Path, arguments: NoteArguments) -> NoteAdded:
     """Write a note.
 
     Raises:
@@ -44,7 +44,7 @@ def add(root: Path, arguments: NoteArguments) -> Noted:
     except FileExistsError:
         message = f"ad-hoc note {failures.quoted(arguments.filename)} already exists"
         raise ToolError("ad_hoc_note_already_exists", message, filename=arguments.filename) from None
-    return Noted()
+    return NoteAdded()
 
 
 def check_name(filename: str) -> None:

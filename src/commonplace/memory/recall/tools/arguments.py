@@ -1,4 +1,4 @@
-"""Arguments of the memory tools: read from JSON or a mapping, checked, and refused with a reason (spec §1.1).
+"""Arguments of the memory tools: read from JSON or a mapping, checked, and refused with a reason.
 
 As strict as the decoder that the contract comes from: unknown and repeated fields, numbers with a fraction, truth
 values for numbers, negative ones and those beyond 64 bits are refused; null is as good as left out. What the numbers

@@ -27,36 +27,36 @@ def quoted(text: str) -> str:
 
 
 def not_found(path: str) -> ToolError:
-    """There is nothing of that name, or nothing that may be seen."""
+    """Return the error for a path that does not exist or may not be seen."""
     return ToolError("not_found", f"path {quoted(path)} was not found", path=path)
 
 
 def invalid_path(path: str, reason: str) -> ToolError:
-    """The path leads where no tool goes."""
+    """Return the error for a path that no tool may follow."""
     return ToolError("invalid_path", f"path {quoted(path)} {reason}", path=path)
 
 
 def not_file(path: str) -> ToolError:
-    """What is there cannot be read line by line."""
+    """Return the error for a path whose content cannot be read line by line."""
     return ToolError("not_file", f"path {quoted(path)} is not a file", path=path)
 
 
 def invalid_cursor(cursor: str, reason: str) -> ToolError:
-    """The cursor is none that a page ended with."""
+    """Return the error for a cursor that no page gave."""
     return ToolError("invalid_cursor", f"cursor {quoted(cursor)} {reason}", cursor=cursor)
 
 
 def invalid_filename(filename: str, reason: str) -> ToolError:
-    """The name is none of a note."""
+    """Return the error for a name that a note may not have."""
     return ToolError("invalid_filename", f"filename {quoted(filename)} {reason}", filename=filename)
 
 
 def bad_arguments(reason: str) -> ToolError:
-    """The arguments are not what the tool takes."""
+    """Return the error for arguments that the tool does not take."""
     return ToolError("bad_arguments", reason)
 
 
 def io(cause: OSError | str) -> ToolError:
-    """The system could not do it."""
+    """Return the error for a failure of the operating system."""
     reason = cause if isinstance(cause, str) else os.strerror(cause.errno) if cause.errno else str(cause)
     return ToolError("io", f"I/O error while reading memories: {reason}")

@@ -21,7 +21,7 @@ import msgspec
 
 from commonplace.errors import ToolError
 from commonplace.memory.recall.tools import files, normalization
-from commonplace.memory.recall.tools.normalization import Way
+from commonplace.memory.recall.tools.normalization import Comparison
 
 MAX_KEPT: Final = 48 * 2**20
 _MAX_FOLDERS: Final = 2
@@ -29,7 +29,7 @@ _SETTLED_NS: Final = 2_000_000_000
 """How old a change must be for the clock of any file system to have gone on since."""
 
 
-class Document(msgspec.Struct, frozen=True, gc=False):
+class CachedFile(msgspec.Struct, frozen=True, gc=False):
     """A file that was read."""
 
     path: str
@@ -39,7 +39,7 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     """Whether its stamp tells of later changes."""
 
 
-class Joined(msgspec.Struct, frozen=True):
+class JoinedText(msgspec.Struct, frozen=True):
     """Files as one text, prepared in one way."""
 
     data: bytes
@@ -63,27 +63,27 @@ class Joined(msgspec.Struct, frozen=True):
         return self.data[self.starts[number] : end - 1]
 
 
-class Kept:
+class FolderSnapshot:
     """A folder's files as they are at one time."""
 
-    def __init__(self, documents: list[Document], texts: list[bytes]) -> None:
+    def __init__(self, documents: list[CachedFile], texts: list[bytes]) -> None:
         self.documents = documents
         self.paths = [document.path for document in documents if document.is_text]
         """Of those that can be searched."""
         self._texts: list[bytes] | None = texts
-        self._plain = Joined(b"", [])
-        self._other: tuple[Way, Joined] | None = None
+        self._plain = JoinedText(b"", [])
+        self._other: tuple[Comparison, JoinedText] | None = None
         self.size = sum(map(len, texts)) + len(texts)
         """How many bytes it keeps of files."""
 
-    def holding(self, text: bytes, way: Way) -> set[int]:
+    def holding(self, text: bytes, way: Comparison) -> set[int]:
         """Return which of the files a text stands in."""
         texts = self._texts
         if texts is None or not way.is_plain:
             return self.joined(way).holding(text)
         return {number for number, each in enumerate(texts) if text in each}
 
-    def part(self, number: int, way: Way) -> bytes:
+    def part(self, number: int, way: Comparison) -> bytes:
         """Return one file's text as it is compared."""
         texts = self._texts
         return normalization.lines(texts[number], way) if texts is not None else self.joined(way).part(number)
@@ -95,7 +95,7 @@ class Kept:
             self._plain = _join(texts)  # before the texts go: another thread may be searching
             self._texts = None
 
-    def joined(self, way: Way) -> Joined:
+    def joined(self, way: Comparison) -> JoinedText:
         """Return the files' texts as they are compared; only the last of the ways that change them is kept."""
         self.join()
         if way.is_plain:
@@ -106,14 +106,14 @@ class Kept:
             self._other = other
         return other[1]
 
-    def by_path(self) -> dict[str, tuple[Document, int]]:
+    def by_path(self) -> dict[str, tuple[CachedFile, int]]:
         """Return the files, each with its number among those that can be searched."""
         numbers = {path: number for number, path in enumerate(self.paths)}
         return {document.path: (document, numbers.get(document.path, -1)) for document in self.documents}
 
 
 class _CachedFolder(msgspec.Struct):
-    kept: Kept
+    kept: FolderSnapshot
     identity: tuple[int, int]
 
 
@@ -125,7 +125,7 @@ class FileCache:
         self._folders: dict[str, _CachedFolder] = {}
         self._too_large: set[str] = set()
 
-    def documents(self, folder: int, path: str) -> Kept | None:
+    def documents(self, folder: int, path: str) -> FolderSnapshot | None:
         """Return a folder's files as they are now; None if they are too many to keep."""
         status = os.fstat(folder)
         identity = status.st_dev, status.st_ino
@@ -152,7 +152,7 @@ class FileCache:
             del self._folders[next(iter(self._folders))]
 
 
-def stream(root: files.Root, folder: int, path: str) -> Iterator[tuple[str, bytes]]:
+def stream(root: files.MemoryRoot, folder: int, path: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a folder by their paths, read one after another."""
     paths = [
         f"{place}/{entry.name}" if place else entry.name
@@ -169,10 +169,10 @@ def stream(root: files.Root, folder: int, path: str) -> Iterator[tuple[str, byte
             yield each, data
 
 
-def _load(folder: int, path: str, old: Kept | None) -> Kept | None:
+def _load(folder: int, path: str, old: FolderSnapshot | None) -> FolderSnapshot | None:
     """Return a folder's files as they are now, of which only what changed is read; None if they are too large."""
     known = old.by_path() if old is not None else {}
-    found: list[tuple[Document, int, bytes]] = []
+    found: list[tuple[CachedFile, int, bytes]] = []
     total, changed, now_ns = 0, 0, time.time_ns()
     for here, place, entries in files.walk(folder, path):
         prefix = f"{place}/" if place else ""
@@ -193,13 +193,13 @@ def _load(folder: int, path: str, old: Kept | None) -> Kept | None:
     if old is not None and not changed and len(found) == len(old.documents):
         return old
     found.sort(key=lambda each: each[0].path)
-    plain = old.joined(Way()) if old is not None else None
+    plain = old.joined(Comparison()) if old is not None else None
     texts = [
         plain.part(number) if plain is not None and number >= 0 else data
         for document, number, data in found
         if document.is_text
     ]
-    return Kept([document for document, _, _ in found], texts)
+    return FolderSnapshot([document for document, _, _ in found], texts)
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
@@ -209,7 +209,7 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
         return None
 
 
-def _read(folder: int, name: str, path: str, now_ns: int) -> tuple[Document, bytes] | None:
+def _read(folder: int, name: str, path: str, now_ns: int) -> tuple[CachedFile, bytes] | None:
     """Read a file; None if it is gone or no file."""
     loaded = files.load(folder, name)
     if loaded is None:
@@ -217,8 +217,8 @@ def _read(folder: int, name: str, path: str, now_ns: int) -> tuple[Document, byt
     status, data = loaded
     stamp = files.stamp(status)
     if data is None or not is_utf8(data):
-        return Document(path, stamp, False, is_settled(stamp, now_ns)), b""
-    return Document(path, stamp, True, is_settled(stamp, now_ns)), data
+        return CachedFile(path, stamp, False, is_settled(stamp, now_ns)), b""
+    return CachedFile(path, stamp, True, is_settled(stamp, now_ns)), data
 
 
 def is_settled(stamp: files.Stamp, now_ns: int | None = None) -> bool:
@@ -243,16 +243,16 @@ def is_utf8(data: bytes) -> bool:
         return False
 
 
-def _join(parts: list[bytes]) -> Joined:
+def _join(parts: list[bytes]) -> JoinedText:
     starts: list[int] = []
     total = 0
     for part in parts:
         starts.append(total)
         total += len(part) + 1
-    return Joined(b"\n".join([*parts, b""]), starts)
+    return JoinedText(b"\n".join([*parts, b""]), starts)
 
 
-def _prepared(plain: Joined, way: Way) -> Joined:
+def _prepared(plain: JoinedText, way: Comparison) -> JoinedText:
     if not way.normalized and plain.data.isascii():
-        return Joined(normalization.lines(plain.data, way), plain.starts)
+        return JoinedText(normalization.lines(plain.data, way), plain.starts)
     return _join([normalization.lines(plain.part(number), way) for number in range(len(plain.starts))])

@@ -1,4 +1,4 @@
-"""Files of the memory folder, opened so that nothing outside of it is ever read (spec §1.2).
+"""Files of the memory folder, opened so that nothing outside of it is ever read.
 
 The root is opened once in a call; from there each name is opened in the folder that was opened before it, never through
 a link, and what was opened says itself what it is. No path is ever checked and then used: whoever swaps a folder for a
@@ -41,7 +41,7 @@ Stamp = tuple[int, int, int, int, int]
 """What changes when a file does: device, inode, size, and the times of its content and of its inode."""
 
 
-class Target(msgspec.Struct):
+class OpenedPath(msgspec.Struct):
     """What a path leads to; the descriptor is open for folders and files that can be read."""
 
     kind: Kind
@@ -51,7 +51,7 @@ class Target(msgspec.Struct):
     error: OSError | None = None
     """Why there is no descriptor, for something that is there."""
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> OpenedPath:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -60,7 +60,7 @@ class Target(msgspec.Struct):
             self.descriptor = -1
 
 
-class Root:
+class MemoryRoot:
     """The memory folder, open for one call."""
 
     def __init__(self, place: Path) -> None:
@@ -68,7 +68,7 @@ class Root:
         self.kind: Kind = "missing"
         self._descriptor = -1
 
-    def __enter__(self) -> Root:
+    def __enter__(self) -> MemoryRoot:
         try:
             self._descriptor = os.open(self._place, _FOLDER)
             self.kind = "folder"
@@ -87,7 +87,7 @@ class Root:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def find(self, text: str | None) -> Target:
+    def find(self, text: str | None) -> OpenedPath:
         """Return what a caller's path leads to.
 
         Raises:
@@ -96,12 +96,12 @@ class Root:
         parts = components(text or "")
         if not parts:
             if self.kind != "folder":
-                return Target(self.kind, "")
-            return Target("folder", "", os.open(".", _FOLDER, dir_fd=self._descriptor))
+                return OpenedPath(self.kind, "")
+            return OpenedPath("folder", "", os.open(".", _FOLDER, dir_fd=self._descriptor))
         if self.kind in ("file", "other"):
             raise failures.io(OSError(errno.ENOTDIR, ""))
         if self._descriptor < 0:
-            return Target("missing", "/".join(parts))
+            return OpenedPath("missing", "/".join(parts))
         here = self._descriptor
         try:
             for count, part in enumerate(parts[:-1], 1):
@@ -110,7 +110,7 @@ class Root:
                     os.close(here)
                 here = below
                 if here < 0:
-                    return Target("missing", "/".join(parts))
+                    return OpenedPath("missing", "/".join(parts))
             return _open_last(here, parts)
         finally:
             if here not in (self._descriptor, -1):
@@ -285,25 +285,25 @@ def _enter_quietly(here: int, name: str) -> int:
         return -1
 
 
-def _open_last(here: int, parts: list[str]) -> Target:
+def _open_last(here: int, parts: list[str]) -> OpenedPath:
     path = "/".join(parts)
     try:
         descriptor = os.open(parts[-1], _OPEN, dir_fd=here)
     except FileNotFoundError:
-        return Target("missing", path)
+        return OpenedPath("missing", path)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise failures.invalid_path(path, failures.LINK) from None
         if error.errno not in _ODD:
             raise failures.io(error) from None
         kind = _kind_at(parts[-1], here)
-        return Target(kind, path, error=None if kind == "other" else error)
+        return OpenedPath(kind, path, error=None if kind == "other" else error)
     mode = os.fstat(descriptor).st_mode
     kind = _kind(mode)
     if kind == "other":
         os.close(descriptor)
-        return Target(kind, path)
-    return Target(kind, path, descriptor)
+        return OpenedPath(kind, path)
+    return OpenedPath(kind, path, descriptor)
 
 
 def _or_missing(place: Path) -> int:

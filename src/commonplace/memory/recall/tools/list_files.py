@@ -1,4 +1,4 @@
-"""`list`: the files and folders right below a path, a page at a time (spec §1.3).
+"""`list`: the files and folders right below a path, a page at a time.
 
 A reader who sees one project does not see the files and folders that are wholly for another.
 """
@@ -9,13 +9,13 @@ from typing import Final
 
 from commonplace.memory.recall.tools import failures, files
 from commonplace.memory.recall.tools.arguments import ListArguments, offset, page
-from commonplace.memory.recall.tools.results import Entry, Listing
-from commonplace.memory.recall.visibility import Beside, View, owner
+from commonplace.memory.recall.tools.results import DirectoryEntry, Listing
+from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, owner
 
 MAX_RESULTS: Final = 2000
 
 
-def listing(root: files.Root, arguments: ListArguments, view: View, beside: Beside) -> Listing:
+def listing(root: files.MemoryRoot, arguments: ListArguments, view: Visibility, beside: OwnershipFiles) -> Listing:
     """List what is below a path.
 
     Raises:
@@ -33,20 +33,20 @@ def listing(root: files.Root, arguments: ListArguments, view: View, beside: Besi
     return Listing(arguments.path, found[start:end], following, following is not None)
 
 
-def _entries(target: files.Target) -> list[Entry]:
+def _entries(target: files.OpenedPath) -> list[DirectoryEntry]:
     """Return what a target holds, in the order of the bytes of its names; a file holds itself."""
     if target.kind == "file":
-        return [Entry(target.path, "file")]
+        return [DirectoryEntry(target.path, "file")]
     if target.kind != "folder":
         return []
     if target.error is not None:
         raise failures.io(target.error)
     below, folders = files.entries(target.descriptor)
     prefix = f"{target.path}/" if target.path else ""
-    named = [(entry.name, Entry(prefix + entry.name, "file")) for entry in below]
-    named += [(name, Entry(prefix + name, "directory")) for name in folders]
+    named = [(entry.name, DirectoryEntry(prefix + entry.name, "file")) for entry in below]
+    named += [(name, DirectoryEntry(prefix + name, "directory")) for name in folders]
     return [entry for _, entry in sorted(named, key=lambda each: each[0])]
 
 
-def _is_shown(entry: Entry, view: View, beside: Beside) -> bool:
+def _is_shown(entry: DirectoryEntry, view: Visibility, beside: OwnershipFiles) -> bool:
     return view.scope is None or view.shows(owner(view, entry.path, None, beside))

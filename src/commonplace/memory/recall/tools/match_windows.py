@@ -1,5 +1,5 @@
 """Which lines of a file match: found by jumping from hit to hit, so that the work grows with the text and not with what
-is asked for (spec §1.5).
+is asked for.
 
 Lines are counted from 0. A file is given as it is compared; each text stands in it once for all the times it was asked.
 """

@@ -1,4 +1,4 @@
-"""What is compared in a search: texts as they are, in lower case, or with nothing but letters and numbers (spec §1.5).
+"""What is compared in a search: texts as they are, in lower case, or with nothing but letters and numbers.
 
 A whole file is prepared at once and keeps its line ends, which gives what preparing each line would: lower case looks
 at what stands around a sigma, but never across a line end. Letters and numbers are those of Unicode's properties
@@ -19,7 +19,7 @@ _ASCII_OTHERS: Final = bytes(code for code in range(128) if not chr(code).isalnu
 _ASCII_OTHERS_IN_LINES: Final = _ASCII_OTHERS.replace(b"\n", b"")
 
 
-class Way(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True):
     """How texts are compared."""
 
     lower: bool = False
@@ -31,13 +31,13 @@ class Way(msgspec.Struct, frozen=True):
         return not self.lower and not self.normalized
 
 
-def query(text: str, way: Way) -> str:
+def query(text: str, way: Comparison) -> str:
     """Return what is looked for; it may be nothing."""
     changed = text.lower() if way.lower else text
     return "".join(char for char in changed if is_alphanumeric(char)) if way.normalized else changed
 
 
-def lines(data: bytes, way: Way) -> bytes:
+def lines(data: bytes, way: Comparison) -> bytes:
     """Return what is looked through: UTF-8 text with each line prepared."""
     if way.is_plain:
         return data
@@ -55,7 +55,7 @@ def is_alphanumeric(char: str) -> bool:
     return unicodedata.category(char)[0] in "LN" or ord(char) in _marks()
 
 
-class _Kept(dict[int, int | None]):
+class _CharacterTable(dict[int, int | None]):
     """Which characters stay, found out when one is first met."""
 
     def __missing__(self, code: int) -> int | None:
@@ -64,7 +64,7 @@ class _Kept(dict[int, int | None]):
         return kept
 
 
-_KEPT: Final = _Kept()
+_KEPT: Final = _CharacterTable()
 
 
 @cache

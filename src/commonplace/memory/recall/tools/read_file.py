@@ -1,4 +1,4 @@
-"""`read`: lines of one file, in a budget (spec §1.4).
+"""`read`: lines of one file, in a budget.
 
 Only `\\n` ends a line; a `\\r` stays. Lines that this reader may not see are blank before anything is counted, so that
 numbers of lines hold and nothing of them is left in what is cut out of the middle.
@@ -13,12 +13,12 @@ from commonplace.errors import ToolError
 from commonplace.memory.recall.tools import failures, files
 from commonplace.memory.recall.tools.arguments import ReadArguments
 from commonplace.memory.recall.tools.results import Reading
-from commonplace.memory.recall.visibility import Beside, View, blanked
+from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible_text
 
 BUDGET_TOKENS: Final = 20_000
 
 
-def read(root: files.Root, arguments: ReadArguments, view: View, beside: Beside) -> Reading:
+def read(root: files.MemoryRoot, arguments: ReadArguments, view: Visibility, beside: OwnershipFiles) -> Reading:
     """Read lines of a file.
 
     Raises:
@@ -43,7 +43,7 @@ def read(root: files.Root, arguments: ReadArguments, view: View, beside: Beside)
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise failures.io("the file is not UTF-8 text") from None
-    return cut(arguments.path, blanked(view, target.path, text, beside), first, arguments.max_lines)
+    return cut(arguments.path, visible_text(view, target.path, text, beside), first, arguments.max_lines)
 
 
 def cut(path: str, text: str, first: int, count: int | None) -> Reading:

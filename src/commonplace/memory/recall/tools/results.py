@@ -1,4 +1,4 @@
-"""What the memory tools answer. As JSON, the fields stand in this order and absent ones are null (spec §1.1)."""
+"""What the memory tools answer. As JSON, the fields stand in this order and absent ones are null."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from commonplace.memory.recall.tools.arguments import MatchMode
 
 
-class Entry(msgspec.Struct, frozen=True):
+class DirectoryEntry(msgspec.Struct, frozen=True):
     """A file or folder, by its path from the root."""
 
     path: str
@@ -20,7 +20,7 @@ class Listing(msgspec.Struct, frozen=True):
     """A page of what is in a folder."""
 
     path: str | None
-    entries: list[Entry]
+    entries: list[DirectoryEntry]
     next_cursor: str | None
     truncated: bool
 
@@ -34,7 +34,7 @@ class Reading(msgspec.Struct, frozen=True):
     truncated: bool
 
 
-class Match(msgspec.Struct, frozen=True):
+class FileMatch(msgspec.Struct, frozen=True):
     """A place where what was looked for stands."""
 
     path: str
@@ -44,19 +44,19 @@ class Match(msgspec.Struct, frozen=True):
     matched_queries: list[str]
 
 
-class Found(msgspec.Struct, frozen=True):
+class MatchPage(msgspec.Struct, frozen=True):
     """A page of matches."""
 
     queries: list[str]
     match_mode: MatchMode
     path: str | None
-    matches: list[Match]
+    matches: list[FileMatch]
     next_cursor: str | None
     truncated: bool
 
 
-class Noted(msgspec.Struct, frozen=True):
+class NoteAdded(msgspec.Struct, frozen=True):
     """A note was written."""
 
 
-Result = Listing | Reading | Found | Noted
+Result = Listing | Reading | MatchPage | NoteAdded

@@ -1,4 +1,4 @@
-"""`search`: where texts stand in the files below a path, exactly and in the order of paths and lines (spec §1.5).
+"""`search`: where texts stand in the files below a path, exactly and in the order of paths and lines.
 
 Files in which nothing can match are put aside at once, by looking through all of them as one text. The others are
 looked at line by line, with the lines that this reader may not see left out; so a line of another project neither
@@ -29,20 +29,20 @@ from commonplace.memory.recall.tools.arguments import (
     trim,
 )
 from commonplace.memory.recall.tools.match_windows import Window, hits, windows
-from commonplace.memory.recall.tools.normalization import Way
-from commonplace.memory.recall.tools.results import Found, Match
-from commonplace.memory.recall.visibility import Beside, View, visible
+from commonplace.memory.recall.tools.normalization import Comparison
+from commonplace.memory.recall.tools.results import FileMatch, MatchPage
+from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible_lines
 
 MAX_RESULTS: Final = 200
 MAX_PAGE_CHARS: Final = 8 * 2**20
 
 
-class _Question(msgspec.Struct, frozen=True):
+class _FileQuery(msgspec.Struct, frozen=True):
     """What is looked for, and how."""
 
     queries: list[str]
     mode: MatchMode
-    way: Way
+    way: Comparison
     prepared: list[bytes]
     """As they are compared, for each query."""
     texts: list[bytes]
@@ -51,8 +51,12 @@ class _Question(msgspec.Struct, frozen=True):
 
 
 def search(
-    root: files.Root, cache: file_cache.FileCache, arguments: SearchArguments, view: View, beside: Beside
-) -> Found:
+    root: files.MemoryRoot,
+    cache: file_cache.FileCache,
+    arguments: SearchArguments,
+    view: Visibility,
+    beside: OwnershipFiles,
+) -> MatchPage:
     """Find texts in files.
 
     Raises:
@@ -73,7 +77,7 @@ def search(
         if target.kind == "link":
             raise failures.invalid_path(target.path, failures.LINK)
         question = _question(arguments, queries, mode)
-        page = _Page(start, clamp(arguments.max_results, MAX_RESULTS))
+        page = _MatchCollector(start, clamp(arguments.max_results, MAX_RESULTS))
         for path, data, compared in _candidates(root, cache, target, question):
             page.take(path, data, compared, question, view, beside)
             if page.is_full:
@@ -82,23 +86,23 @@ def search(
         raise failures.invalid_cursor(str(start), "exceeds result count")
     end = start + len(page.matches)
     following = str(end) if end < page.seen else None
-    return Found(queries, mode, arguments.path, page.matches, following, following is not None)
+    return MatchPage(queries, mode, arguments.path, page.matches, following, following is not None)
 
 
 def _empty() -> ToolError:
     return ToolError("empty_query", "queries must not be empty or contain empty strings")
 
 
-def _question(arguments: SearchArguments, queries: list[str], mode: MatchMode) -> _Question:
-    way = Way(arguments.case_sensitive is False, bool(arguments.normalized))
+def _question(arguments: SearchArguments, queries: list[str], mode: MatchMode) -> _FileQuery:
+    way = Comparison(arguments.case_sensitive is False, bool(arguments.normalized))
     prepared = [normalization.query(query, way).encode() for query in queries]
     if not all(prepared):
         raise _empty()
-    return _Question(queries, mode, way, prepared, list(dict.fromkeys(prepared)), arguments.context_lines or 0)
+    return _FileQuery(queries, mode, way, prepared, list(dict.fromkeys(prepared)), arguments.context_lines or 0)
 
 
 def _candidates(
-    root: files.Root, cache: file_cache.FileCache, target: files.Target, question: _Question
+    root: files.MemoryRoot, cache: file_cache.FileCache, target: files.OpenedPath, question: _FileQuery
 ) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield files that may match, by their paths: as they are, and as they are compared."""
     if target.error is not None:
@@ -109,7 +113,7 @@ def _candidates(
         holding = [set[int]() if b"\n" in text else kept.holding(text, question.way) for text in question.texts]
         every = isinstance(question.mode, AnyLine)
         for number in sorted(set[int]().union(*holding) if every else holding[0].intersection(*holding[1:])):
-            yield kept.paths[number], kept.part(number, Way()), kept.part(number, question.way)
+            yield kept.paths[number], kept.part(number, Comparison()), kept.part(number, question.way)
         return
     if target.kind == "file":
         data = file_cache.text_of(target.descriptor)
@@ -120,7 +124,7 @@ def _candidates(
         yield path, data, normalization.lines(data, question.way)
 
 
-class _Page:
+class _MatchCollector:
     """Counts matches, and makes those that are on the page."""
 
     def __init__(self, start: int, size: int) -> None:
@@ -128,21 +132,23 @@ class _Page:
         self._end = start + size
         self._chars = 0
         self.seen = 0
-        self.matches: list[Match] = []
+        self.matches: list[FileMatch] = []
 
     @property
     def is_full(self) -> bool:
         """Whether a match after the page was seen."""
         return self.seen > self._end
 
-    def take(self, path: str, data: bytes, compared: bytes, question: _Question, view: View, beside: Beside) -> None:
+    def take(
+        self, path: str, data: bytes, compared: bytes, question: _FileQuery, view: Visibility, beside: OwnershipFiles
+    ) -> None:
         """Look at one file."""
         found = [[] if b"\n" in text else hits(compared, text) for text in question.texts]
         text: str | None = None
         shown: list[bool] | None = None
         if view.scope is not None and any(found):
             text = data.decode("utf-8")
-            shown = visible(view, path, text, beside)
+            shown = visible_lines(view, path, text, beside)
             if shown is not None:
                 found = [[line for line in each if shown[line]] for each in found]
         matched = windows(found, question.mode)
@@ -155,7 +161,7 @@ class _Page:
                 self._add(path, window, lines, question, by_text)
 
     def _add(
-        self, path: str, window: Window, lines: list[str], question: _Question, found: dict[bytes, list[int]]
+        self, path: str, window: Window, lines: list[str], question: _FileQuery, found: dict[bytes, list[int]]
     ) -> None:
         if self._chars > MAX_PAGE_CHARS:
             self._end = self._start + len(self.matches)
@@ -169,7 +175,7 @@ class _Page:
             if isinstance(question.mode, WithinLines) or _stands(found[text], first)
         ]
         self._chars += len(content)
-        self.matches.append(Match(path, first + 1, begin + 1, content, matched))
+        self.matches.append(FileMatch(path, first + 1, begin + 1, content, matched))
 
 
 def _stands(lines: list[int], line: int) -> bool:

@@ -1,13 +1,13 @@
-"""`commonplace chat`: a conversation with an agent in a terminal. Parse, call `runtime.thread`, draw.
+"""`commonplace chat` is a conversation with an agent in a terminal: it parses arguments, calls the library and draws.
 
-    markdown    text that streams → blocks that are finished, and the rest; drawn for a terminal
-    screen      the terminal: a line to type in that stays at the bottom, everything else printed above it
-    shown       events of a turn → what is printed, and what is drawn anew while it goes on
-    asking      questions that a person answers
-    talk        what a person types → turns, words for the running one, answers, commands
-    commands    the commands that begin with a slash
+    conversation    turns what a person types into turns, text for the running turn, answers and commands
+    commands        the commands that begin with a slash
+    questions       approval questions that a person answers
+    event_view      prints the events of a turn, and redraws what is still in progress
+    markdown        splits streamed Markdown into finished blocks and the rest, and draws it for a terminal
+    screen          the terminal: an input line at the bottom, everything else printed above it
 
-What takes long to import is imported here, when a conversation begins.
+Modules that are slow to import are imported when a conversation begins.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ASKING = ("untrusted", "on-request", "never")
 _SUB = ("resume", "fork")
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class ChatRequest(msgspec.Struct, kw_only=True):
     """What was asked for."""
 
     action: str = "start"
@@ -87,9 +87,9 @@ class Warnings:
         self.to(text)
 
 
-def _asked(words: tuple[str, ...], options: dict[str, Any]) -> Asked:
+def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ChatRequest:
     """Return what the words and options mean (raises click.UsageError)."""
-    asked = Asked(wishes={name: options[name] for name in ("cwd", "model", "sandbox", "approval")})
+    asked = ChatRequest(wishes={name: options[name] for name in ("cwd", "model", "sandbox", "approval")})
     asked.wishes |= {"roots": tuple(options["roots"]), "source": "cli"}
     rest = list(words)
     if rest:
@@ -113,7 +113,7 @@ def _check_terminal() -> None:
         raise BadInput("chat needs a terminal.", hint='Use `commonplace exec "…"` without one.')
 
 
-async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
+async def _talk(book: Book, asked: ChatRequest, warnings: Warnings) -> int:
     if book.settings.sources["sandbox"] == "default":  # somebody is there to be asked, so that more may be done
         asked.wishes["sandbox"] = asked.wishes["sandbox"] or "workspace-write"
     thread = await _thread(book, asked)
@@ -122,15 +122,15 @@ async def _talk(book: Book, asked: Asked, warnings: Warnings) -> int:
 
     screen = Screen(book.home / "chat_history")
     warnings.to = screen.warn
-    talk = Conversation(book, thread, asked.wishes, screen)
+    conversation = Conversation(book, thread, asked.wishes, screen)
     try:
-        await talk.run()
+        await conversation.run()
     finally:
         warnings.to = output.warn
     return 0 if screen.was_left else 1
 
 
-async def _thread(book: Book, asked: Asked) -> Thread:
+async def _thread(book: Book, asked: ChatRequest) -> Thread:
     """Open the thread that is talked in."""
     if asked.action == "start":
         return await book.start(**asked.wishes)

@@ -17,7 +17,7 @@ from commonplace.version import __version__
 if TYPE_CHECKING:
     from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
-    from commonplace.surfaces.cli.chat.event_view import Shown
+    from commonplace.surfaces.cli.chat.event_view import EventView
     from commonplace.surfaces.cli.chat.questions import Question
     from commonplace.surfaces.cli.chat.screen import Screen
 
@@ -26,14 +26,14 @@ _LISTED: Final = 10
 """Sessions that `/resume` offers."""
 
 
-class Talk(Protocol):
+class ChatConversation(Protocol):
     """The conversation that a command acts on."""
 
     book: Book
     thread: Thread
     wishes: dict[str, Any]
     screen: Screen
-    shown: Shown
+    shown: EventView
     is_busy: bool
 
     def enter(self, text: str) -> None:
@@ -57,10 +57,10 @@ class Talk(Protocol):
         ...
 
 
-class Command(msgspec.Struct, frozen=True):
+class ChatCommand(msgspec.Struct, frozen=True):
     """One command."""
 
-    run: Callable[[Talk, str], Awaitable[None]]
+    run: Callable[[ChatConversation, str], Awaitable[None]]
     takes: str
     does: str
     waits: bool = False
@@ -73,7 +73,7 @@ def parse(text: str) -> tuple[str, str] | None:
     return (found[1], (found[2] or "").strip()) if found else None
 
 
-async def run(talk: Talk, name: str, argument: str) -> None:
+async def run(chat: ChatConversation, name: str, argument: str) -> None:
     """Run a command.
 
     Raises:
@@ -82,53 +82,53 @@ async def run(talk: Talk, name: str, argument: str) -> None:
     command = COMMANDS.get(name)
     if command is None:
         raise BadInput(f"There is no command /{name}.", hint="/help lists them.")
-    if command.waits and talk.is_busy:
+    if command.waits and chat.is_busy:
         raise BadInput(f"/{name} waits until the agent is done.", hint="Ctrl-C stops it.")
     if argument and not command.takes:
         raise BadInput(f"/{name} takes nothing.", hint="Leave the rest out.")
-    await command.run(talk, argument)
+    await command.run(chat, argument)
 
 
-def greet(talk: Talk) -> None:
+def greet(chat: ChatConversation) -> None:
     """Say where and with whom this is, and what was said last."""
-    profile = talk.thread.profile
-    here = f"commonplace {__version__} · {_model(talk)} · {profile.cwd} · {profile.sandbox}"
-    talk.screen.say(here, "dim", wraps=False)
-    talk.screen.say("/help lists the commands, Ctrl-D leaves.", "dim")
-    _last(talk)
+    profile = chat.thread.profile
+    here = f"commonplace {__version__} · {_model(chat)} · {profile.cwd} · {profile.sandbox}"
+    chat.screen.say(here, "dim", wraps=False)
+    chat.screen.say("/help lists the commands, Ctrl-D leaves.", "dim")
+    _last(chat)
 
 
-def part(talk: Talk) -> None:
+def part(chat: ChatConversation) -> None:
     """Say how to come back."""
-    path = talk.thread.path
+    path = chat.thread.path
     if path is not None and path.exists():
-        talk.screen.say(f"To come back: commonplace chat resume {talk.thread.id}", "dim", "end")
+        chat.screen.say(f"To come back: commonplace chat resume {chat.thread.id}", "dim", "end")
 
 
-def _last(talk: Talk) -> None:
+def _last(chat: ChatConversation) -> None:
     """Show the last exchange of a thread that is gone on with."""
-    asked, answered = talk.thread.last_words()
+    asked, answered = chat.thread.last_words()
     if asked:
-        talk.shown.said(asked)
+        chat.shown.said(asked)
     if answered:
-        talk.shown.answer(answered)
+        chat.shown.answer(answered)
 
 
-def _model(talk: Talk) -> str:
-    choice = talk.thread.profile.choice
+def _model(chat: ChatConversation) -> str:
+    choice = chat.thread.profile.choice
     return f"{choice.name}:{choice.slug}"
 
 
-async def _help(talk: Talk, argument: str) -> None:
+async def _help(chat: ChatConversation, argument: str) -> None:
     rows = [(f"/{name} {command.takes}".rstrip(), command.does) for name, command in COMMANDS.items()]
     width = max(len(name) for name, _ in rows)
     lines = [f"{name.ljust(width)}  {does}" for name, does in rows]
     keys = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Ctrl-C stops the agent, Ctrl-R searches what you typed."
-    talk.screen.say("\n".join([*lines, "", keys]))
+    chat.screen.say("\n".join([*lines, "", keys]))
 
 
-async def _status(talk: Talk, argument: str) -> None:
-    thread, profile = talk.thread, talk.thread.profile
+async def _status(chat: ChatConversation, argument: str) -> None:
+    thread, profile = chat.thread, chat.thread.profile
     info = thread.usage
     used = "nothing yet"
     if info is not None:
@@ -138,56 +138,56 @@ async def _status(talk: Talk, argument: str) -> None:
         used += f"; {left} % of the window left" if left is not None else ""
     path = thread.path
     rows = {
-        "model": f"{_model(talk)}, effort {profile.effective_effort or 'as the model has it'}",
+        "model": f"{_model(chat)}, effort {profile.effective_effort or 'as the model has it'}",
         "folder": ", ".join(str(each) for each in (profile.cwd, *profile.roots)),
         "sandbox": f"{profile.sandbox}, approval {profile.approval}, mode {profile.mode}",
         "tokens": used,
         "thread": thread.id,
         "file": str(path) if path is not None and path.exists() else "none yet",
     }
-    talk.screen.say("\n".join(f"{name:8} {value}" for name, value in rows.items()), wraps=False)
+    chat.screen.say("\n".join(f"{name:8} {value}" for name, value in rows.items()), wraps=False)
 
 
-async def _compact(talk: Talk, argument: str) -> None:
-    talk.compact()
+async def _compact(chat: ChatConversation, argument: str) -> None:
+    chat.compact()
 
 
-async def _undo(talk: Talk, argument: str) -> None:
-    await _go(talk, redo=False)
+async def _undo(chat: ChatConversation, argument: str) -> None:
+    await _go(chat, redo=False)
 
 
-async def _redo(talk: Talk, argument: str) -> None:
-    await _go(talk, redo=True)
+async def _redo(chat: ChatConversation, argument: str) -> None:
+    await _go(chat, redo=True)
 
 
-async def _go(talk: Talk, *, redo: bool) -> None:
-    done = await talk.thread.undo(redo=redo)
+async def _go(chat: ChatConversation, *, redo: bool) -> None:
+    done = await chat.thread.undo(redo=redo)
     signs = {"changed": "M", "removed": "D", "recreated": "A"}
     lines = [f"{sign} {path}" for name, sign in signs.items() for path in done[name]]
     lines += [f"  {left['path']} was left alone: {left['reason']}" for left in done["left_alone"]]
     count = sum(len(done[name]) for name in signs)
-    talk.screen.say(
+    chat.screen.say(
         "\n".join([*lines, f"{count} path(s) went {'forward' if redo else 'back'} in {done['tree']}."]), wraps=False
     )
 
 
-async def _fork(talk: Talk, argument: str) -> None:
-    old = talk.thread
+async def _fork(chat: ChatConversation, argument: str) -> None:
+    old = chat.thread
     if old.path is None or not old.path.exists():
         raise BadInput("Nothing was said yet.", hint="There is nothing to make a copy of.")
-    made = await talk.book.sessions.fork(str(old.path))
-    await talk.go_on_in(await talk.book.resume(made.path, **talk.wishes))
-    talk.screen.say(f"This is a copy now: {talk.thread.id}. The other one is {old.id}.")
+    made = await chat.book.sessions.fork(str(old.path))
+    await chat.go_on_in(await chat.book.resume(made.path, **chat.wishes))
+    chat.screen.say(f"This is a copy now: {chat.thread.id}. The other one is {old.id}.")
 
 
-async def _resume(talk: Talk, argument: str) -> None:
+async def _resume(chat: ChatConversation, argument: str) -> None:
     if argument:
-        await _go_on(talk, argument)
+        await _go_on(chat, argument)
         return
     from commonplace.sessions import index
 
-    found = await index.own_threads(talk.book.state, Path(talk.wishes["cwd"]), _LISTED + 1)
-    rows = [row for row in found if row.thread_id != talk.thread.id][:_LISTED]
+    found = await index.own_threads(chat.book.state, Path(chat.wishes["cwd"]), _LISTED + 1)
+    rows = [row for row in found if row.thread_id != chat.thread.id][:_LISTED]
     if not rows:
         raise BadInput("There is no other session in this folder.", hint="Give an id: /resume ID.")
     listed = [
@@ -195,75 +195,79 @@ async def _resume(talk: Talk, argument: str) -> None:
     ]
 
     def chosen(place: int) -> None:
-        talk.enter(f"/resume {rows[place].thread_id}")
+        chat.enter(f"/resume {rows[place].thread_id}")
 
-    talk.ask(questions.choice("Which session?", listed, chosen))
+    chat.ask(questions.choice("Which session?", listed, chosen))
 
 
-async def _go_on(talk: Talk, name: str) -> None:
-    if name == talk.thread.id:
+async def _go_on(chat: ChatConversation, name: str) -> None:
+    if name == chat.thread.id:
         raise BadInput("This is that session.", hint="")
-    await talk.go_on_in(await talk.book.resume(name, **talk.wishes))
-    talk.screen.say(f"This is {talk.thread.id} now.")
-    _last(talk)
+    await chat.go_on_in(await chat.book.resume(name, **chat.wishes))
+    chat.screen.say(f"This is {chat.thread.id} now.")
+    _last(chat)
 
 
-async def _memory(talk: Talk, argument: str) -> None:
-    thread = talk.thread
+async def _memory(chat: ChatConversation, argument: str) -> None:
+    thread = chat.thread
     if argument in ("on", "off"):
         await thread.set_memory("enabled" if argument == "on" else "disabled")
     elif argument:
         raise BadInput(f"/memory {argument} means nothing.", hint="Use /memory, /memory on or /memory off.")
-    told = await talk.book.memory.prompt(folder=thread.profile.cwd, count=False)
+    told = await chat.book.memory.prompt(folder=thread.profile.cwd, count=False)
     others = sum(1 for left in told.left_out if left.reason == "other_project")
     room = len(told.left_out) - others
     learns = "is" if thread.memory_mode == "enabled" else "is not"
-    talk.screen.say(
+    chat.screen.say(
         f"The agent is told {len(told.included)} entries here ({told.tokens:,} tokens); {room} are left out, "
         f"{others} belong to other projects.\nThis session {learns} learned from."
     )
 
 
-async def _use(talk: Talk, argument: str) -> None:
+async def _use(chat: ChatConversation, argument: str) -> None:
     if argument:
-        talk.thread.change(model=argument)
-        talk.wishes["model"] = argument
-        talk.screen.say(f"From the next turn on: {_model(talk)}.")
+        chat.thread.change(model=argument)
+        chat.wishes["model"] = argument
+        chat.screen.say(f"From the next turn on: {_model(chat)}.")
     else:
-        talk.screen.say(f"{_model(talk)}; /model NAME takes another one.")
+        chat.screen.say(f"{_model(chat)}; /model NAME takes another one.")
 
 
-async def _plan(talk: Talk, argument: str) -> None:
-    is_on = talk.thread.profile.mode == "plan"
-    talk.thread.change(mode="default" if is_on else "plan")
-    talk.screen.say(
+async def _plan(chat: ChatConversation, argument: str) -> None:
+    is_on = chat.thread.profile.mode == "plan"
+    chat.thread.change(mode="default" if is_on else "plan")
+    chat.screen.say(
         "Plan mode is off." if is_on else "Plan mode is on from the next turn: it plans and changes nothing."
     )
 
 
-async def _queue(talk: Talk, argument: str) -> None:
+async def _queue(chat: ChatConversation, argument: str) -> None:
     if not argument:
         raise BadInput("There is nothing to keep.", hint="/queue WORDS are said when the agent is done.")
-    talk.tell(argument, later=True)
+    chat.tell(argument, later=True)
 
 
-async def _quit(talk: Talk, argument: str) -> None:
-    talk.screen.leave()
+async def _quit(chat: ChatConversation, argument: str) -> None:
+    chat.screen.leave()
 
 
 COMMANDS: Final = {
-    "compact": Command(_compact, "", "shorten what the next request carries; the record keeps everything", waits=True),
-    "undo": Command(_undo, "", "put the files back as they were before the last turn that changed some", waits=True),
-    "redo": Command(_redo, "", "take the last /undo back", waits=True),
-    "fork": Command(_fork, "", "go on in a copy of this session", waits=True),
-    "resume": Command(
+    "compact": ChatCommand(
+        _compact, "", "shorten what the next request carries; the record keeps everything", waits=True
+    ),
+    "undo": ChatCommand(
+        _undo, "", "put the files back as they were before the last turn that changed some", waits=True
+    ),
+    "redo": ChatCommand(_redo, "", "take the last /undo back", waits=True),
+    "fork": ChatCommand(_fork, "", "go on in a copy of this session", waits=True),
+    "resume": ChatCommand(
         _resume, "[ID]", "go on with another session; without an id, choose one of this folder", waits=True
     ),
-    "memory": Command(_memory, "[on|off]", "what is remembered here; learn from this session or not"),
-    "status": Command(_status, "", "model, folder, sandbox, tokens, thread and file"),
-    "model": Command(_use, "[NAME]", "the model, or another one for later turns"),
-    "plan": Command(_plan, "", "plan mode on or off"),
-    "queue": Command(_queue, "WORDS", "say this when the agent is done, instead of now"),
-    "help": Command(_help, "", "this list"),
-    "quit": Command(_quit, "", "leave, as Ctrl-D does"),
+    "memory": ChatCommand(_memory, "[on|off]", "what is remembered here; learn from this session or not"),
+    "status": ChatCommand(_status, "", "model, folder, sandbox, tokens, thread and file"),
+    "model": ChatCommand(_use, "[NAME]", "the model, or another one for later turns"),
+    "plan": ChatCommand(_plan, "", "plan mode on or off"),
+    "queue": ChatCommand(_queue, "WORDS", "say this when the agent is done, instead of now"),
+    "help": ChatCommand(_help, "", "this list"),
+    "quit": ChatCommand(_quit, "", "leave, as Ctrl-D does"),
 }

@@ -20,7 +20,7 @@ from commonplace.agent.approvals.requests import Decision
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.chat import commands, questions
-from commonplace.surfaces.cli.chat.event_view import Shown
+from commonplace.surfaces.cli.chat.event_view import EventView
 from commonplace.surfaces.cli.chat.questions import Question
 from commonplace.surfaces.cli.chat.screen import Screen
 
@@ -40,7 +40,7 @@ class Conversation:
         self.thread = thread
         self.wishes = wishes
         self.screen = screen
-        self.shown = Shown(screen)
+        self.shown = EventView(screen)
         self.is_busy = False
         """A turn runs, or is about to."""
         self._questions: deque[Question] = deque()
@@ -51,7 +51,7 @@ class Conversation:
         self._deaf = thread.listen(self._hear)
 
     async def run(self) -> None:
-        """Conversation until the person leaves."""
+        """Run the conversation until the person leaves."""
         commands.greet(self)
         try:
             async with anyio.create_task_group() as tasks:
@@ -206,7 +206,7 @@ class Conversation:
         self.shown.changed()
 
     async def go_on_in(self, thread: Thread) -> None:
-        """Conversation in another thread from now on."""
+        """Continue the conversation in another thread."""
         old, self.thread = self.thread, thread
         self._deaf()
         self._deaf = thread.listen(self._hear)

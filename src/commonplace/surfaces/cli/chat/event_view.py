@@ -21,12 +21,12 @@ _KEPT: Final = 2_000
 """Characters of a running command's output that are kept for drawing."""
 
 
-class Shown:
+class EventView:
     """What is on the screen of a conversation."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._streams: dict[str, markdown.Stream] = {}
+        self._streams: dict[str, markdown.MarkdownStream] = {}
         self._running: dict[str, tuple[str, str]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._drawn: tuple[int, list[str]] | None = None
@@ -78,7 +78,7 @@ class Shown:
         """Show one event."""
         match event:
             case events.TextDelta():
-                self._streams.setdefault(event.item_id, markdown.Stream()).feed(event.text)
+                self._streams.setdefault(event.item_id, markdown.MarkdownStream()).feed(event.text)
                 self._soon()
             case events.OutputDelta() if event.item_id in self._running:
                 line, text = self._running[event.item_id]
@@ -93,7 +93,7 @@ class Shown:
                 self._completed(event, item)
             case events.Warned() | events.Retrying():
                 self._advance()
-                for line in exec_text.told(event):
+                for line in exec_text.event_lines(event):
                     self._screen.say(line, "yellow")
             case events.TurnCompleted() | events.TurnFailed() | events.TurnAborted():
                 self._ended(event)
@@ -125,7 +125,7 @@ class Shown:
         self.changed()
 
     def _heard(self, words: str) -> None:
-        """The turn took in what a person said."""
+        """Take an input of a person out of the queue, because the turn took it in."""
         if words in self._echoed:
             self._echoed.remove(words)
             return
@@ -134,7 +134,7 @@ class Shown:
         self.said(words)
 
     def _tell(self, event: events.Event) -> None:
-        lines = list(exec_text.told(event))
+        lines = list(exec_text.event_lines(event))
         if lines:
             self._screen.say("\n".join(lines), "dim", "tool")
 
@@ -171,4 +171,4 @@ class Shown:
 
 def _command(item: events.CommandExecution) -> str:
     started = events.ItemStarted(turn_id="", item=item)
-    return next(iter(exec_text.told(started)))
+    return next(iter(exec_text.event_lines(started)))

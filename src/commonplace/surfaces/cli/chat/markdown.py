@@ -42,7 +42,7 @@ def _clean(text: str) -> str:
     return safe(text.replace("\r\n", "\n"))
 
 
-class Stream:
+class MarkdownStream:
     """A text that comes in pieces."""
 
     def __init__(self) -> None:

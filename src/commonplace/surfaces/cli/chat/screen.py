@@ -38,7 +38,7 @@ _ESCAPE_SECONDS: Final = 0.05
 """How long a lone Esc is taken for the beginning of another key."""
 
 
-class Person(Protocol):
+class InputListener(Protocol):
     """Whoever is told what the person does, and says what is drawn above the line."""
 
     @property
@@ -51,7 +51,7 @@ class Person(Protocol):
         ...
 
     def stop(self) -> None:
-        """Ctrl-C, with nothing typed or while the agent works."""
+        """Handle Ctrl-C, with nothing typed or while the agent works."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class Person(Protocol):
         ...
 
     def escape(self) -> None:
-        """Esc, while something is asked."""
+        """Handle Esc, while a question is open."""
         ...
 
     def live(self, width: int) -> list[str]:
@@ -90,7 +90,7 @@ class Screen:
         """Columns."""
         return self._output.get_size().columns
 
-    async def run(self, person: Person) -> None:
+    async def run(self, person: InputListener) -> None:
         """Take input until the person leaves."""
         source = create_input(sys.stdin)
         app: Application[None] = Application(
@@ -157,7 +157,7 @@ class Screen:
             self._buffer.cursor_position = len(text)
         self.draw()
 
-    def live(self, person: Person) -> AnyFormattedText:
+    def live(self, person: InputListener) -> AnyFormattedText:
         """Return what is drawn above the line: its end, where there is no room for all of it."""
         size = self._output.get_size()
         room = max(1, size.rows - min(self._buffer.document.line_count, _most_lines(self)) - 3)
@@ -174,7 +174,7 @@ def _most_lines(screen: Screen) -> int:
     return max(1, screen.rows // 3)
 
 
-def _layout(screen: Screen, buffer: Buffer, person: Person) -> Layout:
+def _layout(screen: Screen, buffer: Buffer, person: InputListener) -> Layout:
     search = SearchToolbar()
 
     def prefix(line: int, wrapped: int) -> AnyFormattedText:
@@ -194,7 +194,7 @@ def _layout(screen: Screen, buffer: Buffer, person: Person) -> Layout:
     return Layout(HSplit(parts), focused_element=typed)
 
 
-def _keys(screen: Screen, buffer: Buffer, person: Person) -> KeyBindings:
+def _keys(screen: Screen, buffer: Buffer, person: InputListener) -> KeyBindings:
     keys = KeyBindings()
     typing = has_focus(buffer)
     asked = Condition(lambda: person.is_asked)
@@ -237,7 +237,7 @@ def _keys(screen: Screen, buffer: Buffer, person: Person) -> KeyBindings:
     return keys
 
 
-class _Kept(FileHistory):
+class _PrivateHistory(FileHistory):
     """Inputs in a file that only its owner reads; what cannot be kept is not worth an error."""
 
     def store_string(self, string: str) -> None:
@@ -253,4 +253,4 @@ def _history(path: Path) -> History:
     except OSError as error:
         output.warn(f"{path} cannot be used ({error.strerror}); what you type is not kept.")
         return InMemoryHistory()
-    return _Kept(path)
+    return _PrivateHistory(path)
