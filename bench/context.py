@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from bench.ledger import Table
 from commonplace.context.history import History
-from commonplace.context.modalities import ALL, TEXT_ONLY
+from commonplace.context.modalities import ALL
 from commonplace.context.usage import TokenUsage
 
 SIZES: Final = (1_000, 10_000, 40_000)
@@ -120,7 +120,7 @@ def whole() -> Table:
         times.append(time.process_time())
         history.for_prompt(ALL)
         times.append(time.process_time())
-        history.for_prompt(TEXT_ONLY)
+        history.for_prompt(frozenset({"text"}))
         times.append(time.process_time())
         steps = [f"{(after - before) * 1000:.0f} ms" for before, after in pairwise(times)]
         each = (times[-1] - times[0]) / size * 1e6

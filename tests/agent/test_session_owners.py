@@ -7,6 +7,7 @@ that the object is of another class: by an annotation, a constructor or the anno
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,7 +116,7 @@ class Module:
     def _may_be_owner(self, base: ast.expr, function: Function | None) -> bool:
         where = self._tree if isinstance(base, ast.Attribute) and is_self(base.value) else function
         named = None if where is None else self._class_of(ast.unparse(base), where)
-        return named is None or any(name in named for name in OWNERS)
+        return named is None or any(re.search(rf"\b{name}\b", named) for name in OWNERS)
 
     def _class_of(self, name: str, where: Function | ast.Module) -> str | None:
         """Return what is said about the class of a name in a function, or of an attribute of `self` in the module."""

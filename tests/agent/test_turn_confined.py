@@ -299,7 +299,7 @@ async def test_what_is_allowed_for_good_counts_in_this_project_and_in_no_other(t
         await first.turn("Work.")
         assert [(("touch",),)] == [each.prefixes for each in asked]
         assert b'- [\\"touch\\"]' in b"".join(model.requests[1].input)
-        assert [("touch",)] == decisions.allowed(home, str(project))
+        assert [("touch",)] == decisions.allowed_commands(home, str(project))
 
         again, asked = await thread_in(book, project / "sub", model)
         await again.turn("Work.")
@@ -310,7 +310,7 @@ async def test_what_is_allowed_for_good_counts_in_this_project_and_in_no_other(t
         elsewhere, asked = await thread_in(book, other, model)
         await elsewhere.turn("Work.")
         assert 1 == len(asked)
-        assert [("touch",)] == decisions.allowed(home, str(other))
+        assert [("touch",)] == decisions.allowed_commands(home, str(other))
 
 
 async def test_what_cannot_be_noted_is_allowed_for_the_session(tmp_path: Path, home: Path) -> None:

@@ -8,21 +8,13 @@ from typing import Any
 
 import pytest
 
-from anchors.codex_driver import AppServer, CodexHome, Missing, locate, make_home, run_exec
+from anchors.codex_driver import AppServer, CodexHome, make_home, run_exec
 from anchors.remembering import OTHERS, OURS, clone, commonplace, teach
 from anchors.scripted_responses import ScriptedResponses, answer, call, reply
 
 pytestmark = pytest.mark.anchor
 
 NAMESPACE = "mcp__commonplace"
-
-
-@pytest.fixture
-def codex() -> Path:
-    found = locate()
-    if isinstance(found, Missing):
-        pytest.skip(found.reason)
-    return found
 
 
 def installed(codex: Path, root: Path, server: ScriptedResponses) -> CodexHome:

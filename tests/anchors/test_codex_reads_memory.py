@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gold
-from anchors.codex_driver import Missing, locate, make_home, run_exec
+from anchors.codex_driver import make_home, run_exec
 from anchors.scripted_responses import ScriptedResponses, ScriptError, reply
 from commonplace.app import book as books
 from commonplace.learning import learn
@@ -21,14 +21,6 @@ pytestmark = pytest.mark.anchor
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MEMORIES = '[features]\nmemories = true\n[memories]\nversion = "v1"\n'
-
-
-@pytest.fixture
-def codex() -> Path:
-    found = locate()
-    if isinstance(found, Missing):
-        pytest.skip(found.reason)
-    return found
 
 
 async def learned(folder: Path) -> Path:

@@ -12,7 +12,6 @@ import pytest
 import commonplace
 import exec_driver
 from anchors import codex_driver
-from anchors.codex_driver import Missing, locate
 from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, custom_call, reply, say
 from anchors.test_codex_resumes_ours import our_context, place
 from commonplace.protocol.items import PASSTHROUGH
@@ -47,14 +46,6 @@ STORIES: dict[str, list[list[Answer]]] = {
         [reply("SUMMARY"), reply("More.")],
     ],
 }
-
-
-@pytest.fixture
-def codex() -> Path:
-    found = locate()
-    if isinstance(found, Missing):
-        pytest.skip(found.reason)
-    return found
 
 
 def shown(server: ScriptedResponses) -> list[Json]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import commonplace
-from anchors.codex_driver import CodexHome, Missing, locate, make_home, run_exec
+from anchors.codex_driver import CodexHome, make_home, run_exec
 from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, reply
 from commonplace.protocol.items import PASSTHROUGH
 from commonplace.rollout import layout
@@ -44,14 +44,6 @@ def noise_png(width: int = 200, height: int = 200) -> str:
 PNG = noise_png()
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-def codex() -> Path:
-    found = locate()
-    if isinstance(found, Missing):
-        pytest.skip(found.reason)
-    return found
 
 
 async def record(home: Path, *lines: tuple[str, Json]) -> Path:

@@ -24,15 +24,6 @@ def ask(server: ScriptedResponses, body: Json) -> str:
         return cast("bytes", response.read()).decode()
 
 
-@pytest.fixture
-def codex() -> Path:
-    """The pinned binary, or a skip that says why not."""
-    found = locate()
-    if isinstance(found, Missing):
-        pytest.skip(found.reason)
-    return found
-
-
 def test_an_answer_is_streamed_and_its_request_is_kept() -> None:
     with ScriptedResponses([reply("hello")]) as server:
         stream = ask(server, PROMPT)

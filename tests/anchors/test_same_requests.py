@@ -16,7 +16,7 @@ import pytest
 
 import exec_driver
 from anchors import codex_driver
-from anchors.codex_driver import CodexHome, Missing, locate
+from anchors.codex_driver import CodexHome
 from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, custom_call, failure, reply, say
 from exec_driver import Place
 
@@ -93,14 +93,6 @@ STORIES = {
         compact_at=20_000,
     ),
 }
-
-
-@pytest.fixture
-def codex() -> Path:
-    found = locate()
-    if isinstance(found, Missing):
-        pytest.skip(found.reason)
-    return found
 
 
 def played_by_codex(binary: Path, root: Path, story: Story) -> list[list[Json]]:

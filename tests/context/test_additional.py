@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 from hypothesis import assume, given
@@ -171,39 +169,6 @@ def test_a_key_that_would_break_its_tag_is_refused_and_nothing_is_remembered(key
 @pytest.mark.parametrize("key", ["a", "a.b", "a-b_c:d", "ключ", "k=1", "&amp;", '"', "'", "a\\b", "🙂", "external_x"])
 def test_any_other_key_is_as_good_as_another(key: str) -> None:
     additional.check({key: AdditionalContext("v", "untrusted")})
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        [],
-        "text",
-        {"a": "text"},
-        {"a": {"value": "v"}},
-        {"a": {"kind": "untrusted"}},
-        {"a": {"value": 1, "kind": "untrusted"}},
-        {"a": {"value": "v", "kind": "trusted"}},
-        {"a": {"value": "\ud800", "kind": "untrusted"}},
-        {"a b": {"value": "v", "kind": "untrusted"}},
-        {1: {"value": "v", "kind": "untrusted"}},
-    ],
-)
-def test_what_is_no_map_of_entries_is_refused_in_one_sentence(given: Any) -> None:
-    with pytest.raises(BadInput) as caught:
-        additional.parse(given)
-
-    assert "\n" not in caught.value.sentence()
-
-
-@pytest.mark.parametrize("given", [None, {}])
-def test_nothing_given_is_an_empty_map(given: object) -> None:
-    assert {} == additional.parse(given)
-
-
-def test_fields_that_we_do_not_know_are_ignored() -> None:
-    given = {"page": {"value": "v", "kind": "untrusted", "name": "browser"}}
-
-    assert {"page": AdditionalContext("v", "untrusted")} == additional.parse(given)
 
 
 # --- Whatever is given.

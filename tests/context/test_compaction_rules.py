@@ -14,8 +14,8 @@ from commonplace.context.triggers import ModelLimits, Trigger, WindowUse
 
 BIG = ModelLimits("big", window=258_400, limit=244_800, comp_hash="a")
 SMALL = ModelLimits("small", window=121_600, limit=115_200, comp_hash="a")
-HASH = Trigger("comp_hash_changed", "pre_turn", by_previous_model=True)
-DOWN = Trigger("model_downshift", "pre_turn", by_previous_model=True)
+HASH = Trigger("comp_hash_changed", "pre_turn")
+DOWN = Trigger("model_downshift", "pre_turn")
 LIMIT = Trigger("context_limit", "pre_turn")
 
 
@@ -78,27 +78,26 @@ ENVIRONMENT = "<environment_context>\n</environment_context>"
 
 
 @pytest.mark.parametrize(
-    ("raw", "in_transcript", "beside"),
+    ("raw", "beside"),
     [
-        (message("user", "do it"), True, True),
-        (message("user", ENVIRONMENT), False, False),
-        (message("user", HOOK), True, True),
-        (message("assistant", "done"), True, False),
-        (message("developer", "<permissions instructions>"), False, False),
-        (message("system", "x"), False, False),
-        (mail("please look"), True, True),
-        (mail("x" * 50_000), True, False),
-        (mail("Message Type: FINAL_ANSWER\nx"), True, False),
-        (mail("Message Type: MESSAGE\nx", "root/child", "root"), True, False),
-        (mail("Message Type: MESSAGE\nx"), True, True),
-        (CALL, False, False),
-        (OUTPUT, False, False),
-        (b'{"type":"reasoning","summary":[]}', False, False),
-        (COMPACTION, True, False),
+        (message("user", "do it"), True),
+        (message("user", ENVIRONMENT), False),
+        (message("user", HOOK), True),
+        (message("assistant", "done"), False),
+        (message("developer", "<permissions instructions>"), False),
+        (message("system", "x"), False),
+        (mail("please look"), True),
+        (mail("x" * 50_000), False),
+        (mail("Message Type: FINAL_ANSWER\nx"), False),
+        (mail("Message Type: MESSAGE\nx", "root/child", "root"), False),
+        (mail("Message Type: MESSAGE\nx"), True),
+        (CALL, False),
+        (OUTPUT, False),
+        (b'{"type":"reasoning","summary":[]}', False),
+        (COMPACTION, False),
     ],
 )
-def test_what_is_kept_when_the_provider_compacts(raw: bytes, in_transcript: bool, beside: bool) -> None:
-    assert remote.kept_of_transcript([raw]) == ([raw] if in_transcript else [])
+def test_what_is_kept_when_the_provider_compacts(raw: bytes, beside: bool) -> None:
     assert remote.history_around([raw], COMPACTION) == [*([raw] if beside else []), COMPACTION]
 
 

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from commonplace.context import additional, filesystem, injected_messages, world_state
-from commonplace.context.additional import LastGivenContext
+from commonplace.context.additional import AdditionalContext, LastGivenContext
 from commonplace.context.environment import Environment, Environments
 from commonplace.context.filesystem import FilesystemProfile, FilesystemRule
 from commonplace.context.injected_messages import InjectedText
@@ -84,6 +84,10 @@ def shape(found: Sequence[Json]) -> list[tuple[str, list[str]]]:
     return [(item["role"], [neutral(part["text"]) for part in item["content"]]) for item in found]
 
 
+def parsed(context: Any) -> dict[str, AdditionalContext]:
+    return msgspec.convert(context or {}, dict[str, AdditionalContext])
+
+
 def play(
     turns: Sequence[Turn], answers: Sequence[Json]
 ) -> tuple[list[list[tuple[str, list[str]]]], list[WorldStateUpdate]]:
@@ -94,7 +98,7 @@ def play(
     remembered, baseline, reference, previous = LastGivenContext(), None, None, None
     left = iter(answers)
     for number, turn in enumerate(turns):
-        given = additional.parse(turn.context or None)
+        given = parsed(turn.context)
         if turn.steers:
             remembered, fresh = additional.steer(remembered, given, [user(turn.says)])
         else:
@@ -260,7 +264,7 @@ def test_context_that_did_not_change_is_not_told_again_after_a_compaction() -> N
     remembered, ours = LastGivenContext(), list[tuple[str, str]]()
     # The thread was compacted between the second and the third.
     for context in (given("build is green"), given("build is red"), given("build is red"), None):
-        remembered, told = remembered.merge(additional.parse(context))
+        remembered, told = remembered.merge(parsed(context))
         ours += [(text.role, text.text) for text in told]
 
     assert theirs == ours

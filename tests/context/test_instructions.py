@@ -131,23 +131,6 @@ def test_the_root_is_the_nearest_folder_with_a_marker(
     assert [tmp_path / name for name in folders] == instructions.folders(deep, markers)
 
 
-@pytest.mark.parametrize(
-    ("setting", "markers"),
-    [
-        ([".hg"], (".hg",)),
-        ([], ()),
-        (None, (".git",)),
-        (".hg", (".git",)),
-        ([1], (".git",)),
-        ({"a": 1}, (".git",)),
-    ],
-)
-def test_a_setting_of_markers_that_is_no_list_of_names_counts_as_not_set(
-    setting: object, markers: tuple[str, ...]
-) -> None:
-    assert markers == instructions.root_markers(setting)
-
-
 def test_files_are_joined_from_the_root_down_and_the_rest_is_not_looked_at(tmp_path: Path, project: Path) -> None:
     put(tmp_path, {"AGENTS.md": "above"})
     put(project, {"AGENTS.md": "root\n", "pkg/AGENTS.md": "pkg", "pkg/deep/AGENTS.md": "deep", "beside/AGENTS.md": "x"})

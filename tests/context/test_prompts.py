@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context.history import History
-from commonplace.context.modalities import ALL, NO_AUDIO, NO_IMAGE, TEXT_ONLY
+from commonplace.context.modalities import ALL, NO_AUDIO, NO_IMAGE
 from commonplace.context.truncate import TruncationPolicy
 from ledgers import Json, assistant, function_call, function_output, message, user
 from pictures import png, url, wav
@@ -27,6 +27,8 @@ FAMILIES = {
     "tool_search_call": "tool_search_output",
 }
 OUTPUTS = frozenset(FAMILIES.values())
+
+TEXT_ONLY = frozenset({"text"})
 
 
 def call(kind: str, call_id: str, item_id: str | None = None) -> Json:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from commonplace.context import instructions, permissions, sections
+from commonplace.context import instructions, permissions
+from commonplace.context.injected_messages import InjectedText
 from commonplace.context.instructions import Instructions
 from commonplace.context.notices import notice
-from commonplace.context.permissions import ApprovedPrefixes, Permissions
-from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText, Tools
-from commonplace.context.world_state import Absent, Before, KnownSnapshot, Section, Unknown
+from commonplace.context.permissions import Permissions
+from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText
+from commonplace.context.world_state import Absent, Before, KnownSnapshot, Section, SectionName, Unknown
 from commonplace.protocol import fragments
 
 EMPTY_MODE = "dfd53114f5f6f9f5fd7816370d0bf2847806246d"
@@ -183,22 +184,6 @@ def test_permissions_are_told_whole_unless_only_commands_were_approved(
 
 
 @pytest.mark.parametrize(
-    ("prefixes", "before", "expected"),
-    [
-        ((), Absent(), []),
-        ((NPM,), Absent(), [SAVED]),
-        ((GIT, NPM), KnownSnapshot([list(GIT)]), [SAVED]),
-        ((GIT,), KnownSnapshot([list(GIT)]), []),
-        ((), KnownSnapshot([list(GIT)]), []),
-    ],
-)
-def test_where_permissions_are_not_explained_only_additions_are_told(
-    prefixes: tuple[tuple[str, ...], ...], before: Before, expected: list[str]
-) -> None:
-    assert expected == told(ApprovedPrefixes(prefixes), before)
-
-
-@pytest.mark.parametrize(
     ("prefixes", "lines", "whole"),
     [
         (tuple((f"c{number:03}",) for number in range(100)), 100, True),
@@ -287,85 +272,28 @@ def test_a_mode_that_codex_lacks_travels_as_its_text(section: Collaboration, nam
     assert {"mode": name, "settings": settings} == section.setting("low")
 
 
-# --- Tools.
-
-
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        (Absent(), ["- a: A", "- b: B"]),
-        (KnownSnapshot({"a": "A", "b": "B"}), None),
-        (KnownSnapshot({"a": "other words", "b": "B"}), None),
-        (KnownSnapshot({"a": "A"}), ["- b: B"]),
-        (KnownSnapshot({"a": "A", "b": "B", "c": "C"}), ["- c"]),
-        (KnownSnapshot({"a": "A", "c": "C"}), ["- b: B", "- c"]),
-    ],
-)
-def test_groups_of_tools_are_told_as_they_come_and_go(before: Before, expected: list[str] | None) -> None:
-    texts = told(Tools({"b": "B", "a": "A"}), before)
-
-    assert expected == ([line for line in texts[0].splitlines() if line.startswith("-")] if texts else None)
-
-
-def test_no_tools_at_all_are_no_news() -> None:
-    assert [] == told(Tools(), Absent())
-
-
 # --- Texts that hold for now.
 
-ON = sections.realtime(active=True, begins="Speak.", ends="Write.")
-OFF = sections.realtime(active=False, begins="Speak.", ends="Write.")
-HINT = sections.usage_hint("Ask others.")
-SPEAK, WRITE = tag("realtime_conversation", "Speak."), tag("realtime_conversation", "Write.")
-MANAGED = "managed_developer_instructions"
+SPEAK, WRITE = InjectedText("developer", "Speak.", "k"), InjectedText("developer", "Write.", "k")
+ON = StandingText(name=SectionName("realtime", "realtime", lapses=True), remembered={"active": True}, text=SPEAK)
+OFF = StandingText(name=ON.name, remembered={"active": False}, ending=WRITE)
 
 
 @pytest.mark.parametrize(
     ("section", "before", "expected"),
     [
-        (sections.guidance("G."), Absent(), [tag("context_window_guidance", "G.")]),
-        (sections.guidance("G."), KnownSnapshot("G."), []),
-        (sections.guidance("G."), KnownSnapshot("old"), [tag("context_window_guidance", "G.")]),
-        (sections.guidance(""), KnownSnapshot("old"), []),
-        (sections.guidance(""), Absent(), []),
-        (sections.guidance("G."), Unknown(tag("context_window_guidance", "G.")), []),
-        (
-            sections.guidance("G."),
-            Unknown(tag("context_window_guidance", "old")),
-            [tag("context_window_guidance", "G.")],
-        ),
-        (ON, Absent(), [SPEAK]),
+        (ON, Absent(), ["Speak."]),
         (OFF, Absent(), []),
-        (ON, KnownSnapshot({"active": False}), [SPEAK]),
+        (ON, KnownSnapshot({"active": False}), ["Speak."]),
         (ON, KnownSnapshot({"active": True}), []),
-        (OFF, KnownSnapshot({"active": True}), [WRITE]),
+        (OFF, KnownSnapshot({"active": True}), ["Write."]),
         (OFF, KnownSnapshot({"active": False}), []),
-        (OFF, Unknown(SPEAK), [WRITE]),
-        (OFF, Unknown(WRITE), []),
-        (sections.announced("apps", "A."), Absent(), [tag("apps_instructions", "A.")]),
-        (sections.announced("apps", "A."), KnownSnapshot(False), [tag("apps_instructions", "A.")]),
-        (sections.announced("apps", "A."), KnownSnapshot(True), []),
-        (sections.announced("plugins", ""), KnownSnapshot(True), []),
-        (sections.announced("environments", ""), Absent(), []),
-        (sections.context_window("/lead", "W."), Absent(), [tag("context_window", "W.")]),
-        (sections.context_window("/lead", "W."), KnownSnapshot("/lead"), []),
-        (sections.context_window("/lead/a", "W."), KnownSnapshot("/lead"), [tag("context_window", "W.")]),
-        (HINT, Absent(), ["Ask others."]),
-        (HINT, KnownSnapshot(HINT.remembered), []),
-        (HINT, KnownSnapshot("0000"), ["Ask others."]),
-        (sections.usage_hint(""), KnownSnapshot("0000"), []),
-        (sections.multi_agent_mode("ask", "M."), Absent(), [tag("multi_agent_mode", "M.")]),
-        (sections.multi_agent_mode("ask", "M."), KnownSnapshot({"mode": "ask"}), []),
-        (sections.multi_agent_mode("ask", "M."), KnownSnapshot({"mode": "free"}), [tag("multi_agent_mode", "M.")]),
-        (sections.multi_agent_mode("ask", "M.", HINT), KnownSnapshot({"mode": "ask"}), [tag("multi_agent_mode", "M.")]),
-        (sections.multi_agent_mode(None, "M."), Absent(), []),
-        (sections.managed("O."), Absent(), [tag(MANAGED, "O.")]),
-        (sections.managed("O."), KnownSnapshot({}), [tag(MANAGED, "O.")]),
-        (sections.managed("O."), KnownSnapshot({"instructions": "0000"}), [tag(MANAGED, "O.")]),
-        (sections.managed("O."), KnownSnapshot(sections.managed("O.").remembered), []),
-        (sections.managed(""), KnownSnapshot({"instructions": "0000"}), [tag(MANAGED, notice("managed_removed"))]),
-        (sections.managed(""), KnownSnapshot({}), []),
-        (sections.managed(""), Absent(), []),
+        (ON, Unknown("Speak."), []),
+        (ON, Unknown("old"), ["Speak."]),
+        (OFF, Unknown("Speak."), ["Write."]),
+        (OFF, Unknown("Write."), []),
+        (StandingText(name=ON.name), KnownSnapshot("old"), []),
+        (StandingText(name=ON.name), Unknown("old"), []),
     ],
 )
 def test_a_standing_text_is_told_when_it_is_new_and_some_say_when_they_end(
@@ -375,47 +303,13 @@ def test_a_standing_text_is_told_when_it_is_new_and_some_say_when_they_end(
 
 
 @pytest.mark.parametrize(
-    ("section", "name", "snapshot", "lapses", "alone"),
-    [
-        (sections.guidance("G."), "context_window_guidance", "G.", True, False),
-        (sections.guidance(""), "context_window_guidance", "", True, False),
-        (ON, "realtime", {"active": True}, True, False),
-        (OFF, "realtime", {"active": False}, True, False),
-        (sections.announced("apps", "A."), "apps_instructions", True, True, False),
-        (sections.announced("plugins", ""), "plugins_instructions", False, True, False),
-        (sections.announced("environments", ""), "environments_instructions", False, True, False),
-        (sections.context_window("/lead", "W."), "context_window", "/lead", False, True),
-        (sections.usage_hint(""), "multi_agent_usage_hint", None, False, True),
-        (sections.multi_agent_mode(None, ""), "multi_agent_mode", {}, True, True),
-        (sections.multi_agent_mode("ask", "M."), "multi_agent_mode", {"mode": "ask"}, True, True),
-        (sections.managed(""), MANAGED, {}, True, True),
-    ],
-)
-def test_a_standing_text_is_remembered_in_the_form_of_the_table(
-    section: StandingText, name: str, snapshot: Any, lapses: bool, alone: bool
-) -> None:
-    assert (name, snapshot, lapses) == (section.name.id, section.snapshot(), section.name.lapses)
-    assert all(text.alone == alone for text in section.tell(Absent()))
-
-
-@pytest.mark.parametrize(
     "section",
     [
         ModelSection("m", "I.", "old"),
         Personality("m", "friendly"),
         AgentsMd(Instructions("t")),
         Permissions("P."),
-        ApprovedPrefixes((GIT,)),
         Collaboration("m", "plan"),
-        Tools({"a": "A"}),
-        sections.guidance("G."),
-        ON,
-        sections.announced("apps", "A."),
-        sections.announced("plugins", "A."),
-        sections.announced("environments", "A."),
-        sections.context_window("/lead", "W."),
-        sections.multi_agent_mode("ask", "M."),
-        sections.managed("O."),
     ],
     ids=lambda section: section.name.id,
 )

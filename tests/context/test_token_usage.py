@@ -84,19 +84,6 @@ def test_usage_is_written_as_the_events_of_codex_tell_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usage", "cached", "non_cached", "blended"),
-    [
-        (TokenUsage(input_tokens=100, cached_input_tokens=30, output_tokens=7), 30, 70, 77),
-        (TokenUsage(input_tokens=100, cached_input_tokens=-1, output_tokens=7), 0, 100, 107),
-        (TokenUsage(input_tokens=10, cached_input_tokens=30, output_tokens=7), 30, 0, 7),
-        (TokenUsage(input_tokens=10, output_tokens=-7), 0, 10, 10),
-    ],
-)
-def test_derived_numbers_are_never_negative(usage: TokenUsage, cached: int, non_cached: int, blended: int) -> None:
-    assert (cached, non_cached, blended) == (usage.cached, usage.non_cached, usage.blended)
-
-
-@pytest.mark.parametrize(
     ("before", "last"),
     [
         (None, 1_000),

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from commonplace.context.tokens import approximate_tokens, audio_tokens
 from commonplace.context.truncate import (
-    REPLAY_TOKENS,
     TruncatedParts,
     TruncationPolicy,
     exec_output,
     split_middle,
     truncate,
-    truncate_formatted,
     truncate_parts,
 )
 from commonplace.protocol.items import Content
+
+REPLAY_TOKENS = 12_000
 
 
 @pytest.mark.parametrize(
@@ -163,41 +163,6 @@ def test_a_cut_never_splits_a_character_and_never_exceeds_the_budget_plus_its_ma
 
 
 # --- What a model is told of a command.
-
-
-@pytest.mark.parametrize(
-    ("text", "limit", "expected"),
-    [
-        ("short\n", 2, "short\n"),
-        (
-            "\n" * 8,
-            1,
-            (
-                "Warning: truncated output (original token count: 2)\nTotal output lines: 8\n\n"
-                "\n\n…1 tokens truncated…\n\n"
-            ),
-        ),
-        (
-            "abcdefghi",
-            1,
-            "Warning: truncated output (original token count: 3)\nTotal output lines: 1\n\nab…2 tokens truncated…hi",
-        ),
-    ],
-)
-def test_a_formatted_cut_says_how_long_the_text_was(text: str, limit: int, expected: str) -> None:
-    assert expected == truncate_formatted(text, limit)
-
-
-def test_a_formatted_cut_reads_as_the_real_one_did() -> None:
-    """The numbers of the recording: `seq 1 20000` under a limit of 10,000 tokens."""
-    text = "".join(f"{number}\n" for number in range(1, 20_001))
-
-    cut = truncate_formatted(text, 10_000)
-
-    assert cut.startswith(
-        "Warning: truncated output (original token count: 27224)\nTotal output lines: 20000\n\n1\n2\n"
-    )
-    assert "…17224 tokens truncated…" in cut
 
 
 @pytest.mark.parametrize(

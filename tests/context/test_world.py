@@ -15,7 +15,7 @@ from commonplace.context.environment import Environment, Environments
 from commonplace.context.injected_messages import InjectedText, Item
 from commonplace.context.instructions import Instructions
 from commonplace.context.permissions import Permissions
-from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText, Tools
+from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText
 from commonplace.context.world_state import (
     Absent,
     InjectedState,
@@ -131,23 +131,23 @@ def test_the_hash_of_a_text_tells_role_and_words_but_not_line_ends(
 
 
 EVERYTHING = (
-    sections.managed("Managed."),
+    section("managed_developer_instructions", alone=True),
     Environments(environments={"local": Environment(cwd="/r")}),
     AgentsMd(Instructions("Rules.")),
     section("their user section", role="user"),
-    sections.multi_agent_mode("ask", "Mode."),
-    sections.usage_hint("Hint."),
-    sections.context_window("/lead", "Window."),
+    section("multi_agent_mode", alone=True),
+    section("multi_agent_usage_hint", alone=True),
+    section("context_window", alone=True),
     section("their section"),
-    Tools({"t": "T"}),
-    sections.announced("plugins", "Plugins."),
-    sections.announced("apps", "Apps."),
-    sections.announced("environments", "Places."),
+    section("tools"),
+    section("plugins_instructions"),
+    section("apps_instructions"),
+    section("environments_instructions"),
     Collaboration("m", "plan"),
     Permissions("Permissions."),
     section("host_skills"),
-    sections.realtime(active=True, begins="Speak.", ends="Write."),
-    sections.guidance("Guidance."),
+    section("realtime"),
+    section("context_window_guidance"),
     Personality("m", "friendly"),
     ModelSection("m", "Be brief.", "old"),
 )
@@ -173,24 +173,24 @@ def test_everything_is_told_in_one_order_whatever_order_it_is_given_in() -> None
                 "<model_switch",
                 "session instructions",
                 "<personality_spec",
-                "<context_window_guidance",
-                "<realtime_conversation",
+                "context_window_guidance",
+                "realtime",
                 "host_skills",
                 "<permissions instructions",
                 "<collaboration_mode",
-                "<environments_instructions",
-                "<apps_instructions",
-                "<plugins_instructions",
-                "<tools",
+                "environments_instructions",
+                "apps_instructions",
+                "plugins_instructions",
+                "tools",
                 "their section",
             ],
         ),
         ("developer", ["their separate text"]),
-        ("developer", ["<context_window"]),
-        ("developer", ["Hint."]),
-        ("developer", ["<multi_agent_mode"]),
+        ("developer", ["context_window"]),
+        ("developer", ["multi_agent_usage_hint"]),
+        ("developer", ["multi_agent_mode"]),
         ("user", ["their user text", "# AGENTS.md instructions", "<environment_context", "their user section"]),
-        ("developer", ["<managed_developer_instructions"]),
+        ("developer", ["managed_developer_instructions"]),
     ] == [(role, [opening(text) for text in texts]) for role, texts in shape(found)]
 
 
@@ -260,7 +260,9 @@ def test_a_step_within_a_turn_writes_no_turn_context() -> None:
 def test_a_snapshot_leaves_out_nulls_and_sections_without_one() -> None:
     nulls = StandingText(name=SectionName("b", "b"), remembered={"k": None, "o": {"n": None}})
 
-    assert {"a": "a", "b": {"o": {}}} == world_state.snapshot([nulls, section("a"), sections.usage_hint("")])
+    assert {"a": "a", "b": {"o": {}}} == world_state.snapshot(
+        [nulls, section("a"), StandingText(name=SectionName("c", "c"))]
+    )
 
 
 # --- Patches.
@@ -319,7 +321,6 @@ class State(msgspec.Struct, frozen=True):
     cwd: str
     mode: sections.Mode
     tone: sections.Tone | None
-    managed: str
 
     def sections(self, previous: str | None) -> list[Section]:
         return [
@@ -328,7 +329,6 @@ class State(msgspec.Struct, frozen=True):
             Environments(environments={"local": Environment(cwd=self.cwd)}),
             Collaboration(self.model, self.mode),
             Personality(self.model, self.tone),
-            sections.managed(self.managed),
         ]
 
 
@@ -339,7 +339,6 @@ STATES = st.builds(
     cwd=st.sampled_from(["/a", "/b"]),
     mode=st.sampled_from(["default", "plan", "execute"]),
     tone=st.sampled_from([None, "none", "friendly"]),
-    managed=st.sampled_from(["", "Obey."]),
 )
 
 
@@ -384,10 +383,6 @@ def test_after_any_changes_the_ledger_and_the_history_know_the_newest_state(turn
         assert "default" == now.mode
     else:
         assert f"# Mode: {now.mode}\n" in mode
-    if now.managed:
-        assert now.managed in texts["managed_instructions"]
-    else:
-        assert "Obey." not in texts.get("managed_instructions", "")
 
 
 @given(turns=st.lists(st.tuples(STATES, st.booleans()), min_size=1, max_size=4))

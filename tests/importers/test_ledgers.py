@@ -21,7 +21,7 @@ from commonplace.protocol.rollout import Line
 from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.locks import WriterLock
-from commonplace.rollout.transcript import tell
+from commonplace.rollout.transcript import read_transcript
 from generated_rows import strides
 
 DATA = Path(__file__).parents[1] / "data" / "claude_fixtures"
@@ -52,7 +52,7 @@ def records(path: Path) -> list[str]:
 
 
 def user_texts(path: Path) -> list[str]:
-    return tell(chain.open_ledger(path), chain.SkipLog()).user_texts
+    return read_transcript(chain.open_ledger(path), chain.SkipLog()).user_texts
 
 
 def cuts(raw: bytes) -> list[int]:
@@ -132,12 +132,12 @@ def test_a_note_about_a_torn_line_goes_when_the_line_is_finished(tmp_path: Path)
     where = place(tmp_path / "home")
     torn = imported(script.path, where).path
     log = chain.SkipLog()
-    tell(chain.open_ledger(torn), log)
+    read_transcript(chain.open_ledger(torn), log)
     assert ["torn"] == [entry.reason for entry in log.entries]
 
     script.path.write_bytes(raw)
     log = chain.SkipLog()
-    told = tell(chain.open_ledger(imported(script.path, where).path), log)
+    told = read_transcript(chain.open_ledger(imported(script.path, where).path), log)
     assert (["one", "two"], []) == (told.user_texts, log.entries)
 
 

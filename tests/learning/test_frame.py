@@ -42,7 +42,7 @@ Preference signals:
 - tabs [1]
 """
 SUMMARY = "# One\n\nRollout context: x\n\n## Task 1: t\nOutcome: success\n"
-TERMS = ClaimTerms("/home", 1)
+TERMS = ClaimTerms("/home", 1, wanted=lambda row: "secret" not in row["project"])
 NOW_S = int(NOW.timestamp())
 
 
@@ -208,7 +208,7 @@ def test_why_a_thread_is_not_learned_from(changes: dict[str, Any], reason: str |
     row = {"is_root": 1, "source": "cli", "memory_mode": "enabled", "is_archived": 0, "project": "github.com/acme/shop"}
     row |= {"learned_s": -1, "updated_s": NOW_S - 86_400, "cwd": "/repo", "path": "/x", **changes}
 
-    assert reason == select.why_not(row, TERMS, lambda found: "secret" not in found["project"], NOW_S)
+    assert reason == select.why_not(row, TERMS, NOW_S)
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,6 @@ def write(root: Path, path: str, text: str | bytes) -> None:
     (root / path).write_bytes(text.encode() if isinstance(text, str) else text)
 
 
-def everything(root: Path) -> dict[str, tuple[bytes, bool]]:
-    files = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.relative_to(root).parts)
-    return {path.relative_to(root).as_posix(): (path.read_bytes(), bool(path.stat().st_mode & 0o111)) for path in files}
-
-
 def objects(root: Path) -> set[str]:
     return {path.parent.name + path.name for path in (root / ".git" / "objects").glob("??/*")}
 
@@ -213,7 +208,7 @@ class TestEnsure:
         write(root, ".git/refs/heads/main", f"{commit}\n")
 
         with pytest.raises(WorkspaceError):
-            baseline.restore(root)
+            baseline.status(root)
         assert baseline.ensure(root, NOW)
 
 
@@ -274,11 +269,9 @@ class TestStatus:
         told = baseline.status(root)
         baseline.reset(root, "odd", NOW)
         unchanged = baseline.status(root)
-        (root / os.fsdecode(b"\xff.md")).unlink()
-        baseline.restore(root)
 
         assert [BaselineChange("A", "\ufffd.md")] == told
-        assert [] == unchanged == baseline.status(root)
+        assert [] == unchanged
 
     def test_another_folder_can_be_compared_with_it(self, root: Path, tmp_path: Path) -> None:
         copy = tmp_path / "copy"
@@ -289,7 +282,7 @@ class TestStatus:
         assert "-two\n" in baseline.diff(copy, against=root)
         assert [] == baseline.status(root)
 
-    @pytest.mark.parametrize("ask", [baseline.status, baseline.diff, baseline.restore])
+    @pytest.mark.parametrize("ask", [baseline.status, baseline.diff])
     def test_without_a_baseline_nothing_can_be_told(self, root: Path, ask: object) -> None:
         shutil.rmtree(root / ".git")
 
@@ -349,56 +342,12 @@ class TestDiff:
     def test_nothing_changed_is_an_empty_diff(self, root: Path) -> None:
         assert "" == baseline.diff(root)
 
-
-class TestRestore:
-    def test_everything_comes_back_and_what_is_new_goes(self, root: Path) -> None:
-        (root / "skills.md").chmod(0o700)
-        baseline.reset(root, "second", NOW)
-        before = everything(root)
-        write(root, "MEMORY.md", "changed")
-        (root / "skills.md").chmod(0o600)
-        shutil.rmtree(root / "skills")
-        write(root, "skills", "a file where a folder was")
-        write(root, "deep/down/new.md", "new")
-
-        undone = baseline.restore(root)
-
-        assert before == everything(root)
-        assert [] == baseline.status(root)
-        assert not (root / "deep").exists()
-        assert ["M MEMORY.md", "A deep/down/new.md", "A skills", "M skills.md", "D skills/deploy/SKILL.md"] == [
-            f"{change.letter} {change.path}" for change in undone
-        ]
-
-    def test_a_folder_where_a_file_was_gives_way(self, root: Path) -> None:
-        before = everything(root)
-        (root / "MEMORY.md").unlink()
-        write(root, "MEMORY.md/inside.md", "new")
-        (root / "skills.md").unlink()
-        (root / "skills.md" / "empty").mkdir(parents=True)
-
-        baseline.restore(root)
-
-        assert before == everything(root)
-
-    def test_nothing_is_written_through_a_link(self, root: Path, tmp_path: Path) -> None:
-        outside = tmp_path / "outside"
-        outside.mkdir()
-        before = everything(root)
-        shutil.rmtree(root / "skills")
-        (root / "skills").symlink_to(outside)
-
-        baseline.restore(root)
-
-        assert before == everything(root)
-        assert [] == list(outside.iterdir())
-
     def test_content_that_was_lost_is_an_error_that_says_what_to_do(self, root: Path) -> None:
         lost = str(pygit2.hash(b"one\ntwo\nthree\n"))
         (root / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
         (root / "MEMORY.md").unlink()
 
         with pytest.raises(WorkspaceError) as caught:
-            baseline.restore(root)
+            baseline.diff(root)
 
         assert "Remove .git" in caught.value.hint

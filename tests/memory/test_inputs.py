@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.memory.files.raw_memories import RawMemory, raw_memories, read, stem, stems, summary_text, sync
+from commonplace.memory.files.raw_memories import RawMemory, raw_memories, read, stems, summary_text, sync
 from commonplace.memory.workspace import layout
 
 THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
@@ -25,6 +25,10 @@ def make(thread_id: str = THREAD, **fields: object) -> RawMemory:
         thread_id, 1_763_197_200, "/repo/demo", "/sessions/x.jsonl", "main", "- use pnpm", "Fixed it.", None
     )
     return msgspec.structs.replace(given, **fields)
+
+
+def stem(one: RawMemory) -> str:
+    return stems([one])[one.thread_id]
 
 
 def other(number: int, **fields: object) -> RawMemory:

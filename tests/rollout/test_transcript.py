@@ -11,14 +11,14 @@ import pytest
 from commonplace.protocol import items
 from commonplace.rollout import transcript
 from commonplace.rollout.chain import SkipLog, open_ledger
-from commonplace.rollout.transcript import Transcript, output_ok, tell
+from commonplace.rollout.transcript import Transcript, output_ok, read_transcript
 from ledgers import Json, Script, assistant, function_call, function_output, message, user
 
 DATA = Path(__file__).parent.parent / "data"
 
 
 def told(path: Path, **more: Any) -> Transcript:
-    return tell(open_ledger(path), SkipLog(), **more)
+    return read_transcript(open_ledger(path), SkipLog(), **more)
 
 
 def outputs(folder: str) -> list[str]:
@@ -162,7 +162,7 @@ def test_compactions_are_told_with_their_turn_and_our_own_score(home: Path) -> N
 def test_a_line_that_is_not_what_its_type_says_is_reported(home: Path, line: tuple[str, Any]) -> None:
     path = Script().item(user("a")).line(*line).item(user("b")).write_home(home)
     log = SkipLog()
-    found = tell(open_ledger(path), log)
+    found = read_transcript(open_ledger(path), log)
 
     assert ["a", "b"] == found.user_texts
     assert ["bad_item"] == [entry.reason for entry in log.entries]

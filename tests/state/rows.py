@@ -8,8 +8,10 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from contender import HOME, NOW, ROOT, thread_row
 
+from commonplace.state import extraction_jobs, jobs
 from commonplace.state.database import Database, Row, Statement, Transaction
-from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Worker, this_process
+from commonplace.state.extraction_jobs import ClaimTerms
+from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, ClaimRefusal, Worker, this_process
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -117,4 +119,13 @@ def part(row: Row | None, *names: str) -> tuple[Any, ...] | None:
     return None if row is None else tuple(row[name] for name in names)
 
 
-__all__ = ["DAY", "ELSEWHERE", "HERE", "HOME", "HOUR", "NOW", "ROOT", "Rows", "part", "statements"]
+def claim_one(
+    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: ClaimTerms, *, now: int
+) -> Claim | ClaimRefusal:
+    """Claim one thread at a watermark, as `claim_next` does with each that it finds."""
+    tx.serialise("claims")
+    jobs.free_dead(tx, worker, now)
+    return extraction_jobs.claim_thread(tx, thread_id, watermark, worker, token, terms, now)
+
+
+__all__ = ["DAY", "ELSEWHERE", "HERE", "HOME", "HOUR", "NOW", "ROOT", "Rows", "claim_one", "part", "statements"]

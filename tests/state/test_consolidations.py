@@ -218,8 +218,8 @@ async def test_the_lease_of_a_dead_process_of_this_host_binds_nobody(rows: Rows)
 async def test_a_consolidation_needs_a_budget_of_its_own_kind(
     rows: Rows, requests: int, expected: Claim | ClaimRefusal
 ) -> None:
-    await rows.do(usage.spend, CONSOLIDATION, requests=2, tokens=0, now=NOW)
-    await rows.do(usage.spend, EXTRACTION, requests=99, tokens=0, now=NOW)
+    await rows.do(usage.spend, CONSOLIDATION, usage.SpentTotals(2, 0), now=NOW)
+    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(99, 0), now=NOW)
 
     assert await claim(rows, limits=Limits(requests=requests)) == expected
 

@@ -14,9 +14,10 @@ import msgspec
 import pytest
 from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
+from rows import claim_one as _claim_one
 
 from commonplace.state import extraction_jobs, jobs, outputs, usage
-from commonplace.state.database import Row, Transaction
+from commonplace.state.database import Transaction
 from commonplace.state.extraction_jobs import ClaimTerms, ExtractionClaim
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, RETRIES, Claim, ClaimRefusal, Worker
 from commonplace.state.outputs import Output
@@ -35,13 +36,9 @@ def terms(**changes: Any) -> ClaimTerms:
     return structs.replace(TERMS, **changes)
 
 
-async def claim_next(
-    rows: Rows, chosen: ClaimTerms = TERMS, *, wanted: Callable[[Row], bool] = lambda _: True, now: int = NOW
-) -> list[ExtractionClaim]:
+async def claim_next(rows: Rows, chosen: ClaimTerms = TERMS, *, now: int = NOW) -> list[ExtractionClaim]:
     tokens = count(1)
-    return await rows.do(
-        extraction_jobs.claim_next, chosen, HERE, lambda: f"token {next(tokens)}", now=now, wanted=wanted
-    )
+    return await rows.do(extraction_jobs.claim_next, chosen, HERE, lambda: f"token {next(tokens)}", now=now)
 
 
 async def claimed_keys(rows: Rows, chosen: ClaimTerms = TERMS) -> list[str]:
@@ -57,7 +54,7 @@ async def claim_one(
     worker: Worker = HERE,
     now: int = NOW,
 ) -> Claim | ClaimRefusal:
-    return await rows.do(extraction_jobs.claim_one, "a", watermark, worker, token, chosen, now=now)
+    return await rows.do(_claim_one, "a", watermark, worker, token, chosen, now=now)
 
 
 # Which threads a start looks at.
@@ -197,7 +194,7 @@ async def test_what_settings_exclude_makes_room_for_the_next(rows: Rows) -> None
     await rows.thread("excluded", MARK + 1, project="secret")
     await rows.thread("a", MARK)
 
-    claimed = await claim_next(rows, terms(max_claims=1), wanted=lambda row: row["project"] != "secret")
+    claimed = await claim_next(rows, ClaimTerms(HOME, max_claims=1, wanted=lambda row: row["project"] != "secret"))
 
     assert [found.claim.job_key for found in claimed] == ["a"]
     assert await rows.job_row("excluded") is None
@@ -721,9 +718,9 @@ BUDGETS: dict[str, tuple[Limits | None, bool]] = {
 
 @pytest.mark.parametrize(("limits", "may_go_on"), BUDGETS.values(), ids=BUDGETS)
 async def test_a_budget_ends_exactly_at_its_limit(rows: Rows, limits: Limits | None, may_go_on: bool) -> None:
-    await rows.do(usage.spend, EXTRACTION, requests=4, tokens=400, now=NOW)
-    await rows.do(usage.spend, EXTRACTION, requests=6, tokens=600, now=NOW)
-    await rows.do(usage.spend, CONSOLIDATION, requests=99, tokens=9999, now=NOW)
+    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(4, 400), now=NOW)
+    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(6, 600), now=NOW)
+    await rows.do(usage.spend, CONSOLIDATION, usage.SpentTotals(99, 9999), now=NOW)
     await rows.thread("a", MARK)
 
     found = await claim_one(rows, chosen=terms(limits=limits))
@@ -735,7 +732,7 @@ async def test_a_budget_ends_exactly_at_its_limit(rows: Rows, limits: Limits | N
 
 async def test_a_new_day_has_a_new_budget(rows: Rows) -> None:
     midnight = NOW - NOW % DAY + DAY
-    await rows.do(usage.spend, EXTRACTION, requests=1, tokens=0, now=NOW)
+    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(1, 0), now=NOW)
     chosen = terms(limits=Limits(requests=1))
 
     assert await claim_one(rows, chosen=chosen, now=midnight - 1) is ClaimRefusal.BUDGET

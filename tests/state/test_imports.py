@@ -251,18 +251,18 @@ async def test_a_thread_that_is_let_go_is_gone_for_good_though_its_file_is_there
     elsewhere = Elsewhere(tmp_path / "codex")
     index = ThreadIndex(database, elsewhere)
     await index.refresh(home)
-    assert await index.lists(home, path)
+    assert await index.is_listed(home, path)
     elsewhere.left_out[Script().thread_id] = "deleted"
-    await index.let_go(home, path, "deleted")
-    await index.let_go(home, path, "deleted")
+    await index.release(home, path, "deleted")
+    await index.release(home, path, "deleted")
     await index.refresh(home)
 
-    assert not await index.lists(home, path)
+    assert not await index.is_listed(home, path)
     assert await index.find(home, Script().thread_id) is None
     assert path.exists()
     os.utime(path, (NOW, NOW))
     await index.refresh(home, rebuild=True)
-    assert not await index.lists(home, path)
+    assert not await index.is_listed(home, path)
     noted = await database.read(lambda tx: import_files.read(tx, str(home.resolve())))
     assert [(one.reason, one.mtime_ns) for one in noted.values()] == [("deleted", NOW * 10**9)]
 
@@ -306,7 +306,7 @@ async def test_a_file_in_two_listings_has_a_row_in_each_and_leaves_one_without_t
     assert await listed(index, codex) == await listed(index, home) == [Script().thread_id]
 
     elsewhere.left_out[Script().thread_id] = "deleted"
-    await index.let_go(home, path, "deleted")
+    await index.release(home, path, "deleted")
     assert (await listed(index, home), await listed(index, codex)) == ([], [Script().thread_id])
     assert await index.referenced_blobs() == {"a" * 64}
     await index.refresh(home, rebuild=True)
@@ -373,7 +373,7 @@ def test_decisions_are_read_in_their_order_and_what_nobody_understands_is_passed
         )
     decisions.append(home, "refer", "2026-11-15T09:00:00.000Z", path="/b")
 
-    assert decisions.referred(home) == [Path("/a"), Path("/b")]
+    assert decisions.referred_paths(home) == [Path("/a"), Path("/b")]
     assert decisions.tombstones(home) == {"t"}
     assert decisions.modes(home) == {}
     assert (home / decisions.FILE).stat().st_mode & 0o777 == 0o600

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import pytest
-from rows import DAY, HERE, HOME, NOW, ROOT, Rows, part
+from rows import DAY, HERE, HOME, NOW, ROOT, Rows, claim_one, part
 
 from commonplace.state import extraction_jobs, jobs, outputs, usage
 from commonplace.state.extraction_jobs import ClaimTerms
@@ -292,9 +292,7 @@ async def test_what_was_pruned_is_not_extracted_again_until_there_is_newer_activ
 
 
 async def extract(rows: Rows, watermark: int) -> Claim | ClaimRefusal:
-    return await rows.do(
-        extraction_jobs.claim_one, "a", watermark, HERE, "token", ClaimTerms(HOME, max_claims=1), now=NOW
-    )
+    return await rows.do(claim_one, "a", watermark, HERE, "token", ClaimTerms(HOME, max_claims=1), now=NOW)
 
 
 # No longer using, deleting, clearing.

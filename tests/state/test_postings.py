@@ -87,7 +87,7 @@ async def test_segments_of_other_rules_are_made_again(database: Database, monkey
     await index.add_documents(database, ROOT, "sessions", [item("a", "a lamp")])
     monkeypatch.setattr(analysis, "VERSION", analysis.VERSION + 1)
     assert await ask(database, "lamp") == []
-    assert await database.write(lambda tx: postings.outdated(tx, ROOT, "sessions", analysis.VERSION)) == 1
+    assert await database.write(lambda tx: postings.remove_outdated(tx, ROOT, "sessions", analysis.VERSION)) == 1
     assert await database.read(lambda tx: postings.stamps(tx, ROOT, "sessions")) == {}
 
 
@@ -122,7 +122,8 @@ async def test_a_drop_during_a_merge_is_not_lost(database: Database) -> None:
     gone = {row["segment_id"]: 0 for row in rows}
     await database.write(lambda tx: postings.drop(tx, ROOT, "sessions", ["b"]))
     empty = postings.StoredSegment(analysis.VERSION, 0, 0, b"", [])
-    assert not await database.write(lambda tx: postings.replace(tx, ROOT, "sessions", empty, {}, gone))
+    merged = postings.Merged(empty, {}, gone)
+    assert not await database.write(lambda tx: postings.replace(tx, ROOT, "sessions", merged))
     assert sorted(await ask(database, "lamp")) == ["a", "c"]
 
 

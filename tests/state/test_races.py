@@ -103,14 +103,14 @@ async def test_claims_of_a_batch_are_newest_first_over_every_page(database: Data
     count = 200
     rows = [thread_row(thread_id(number), NOW - 86_400 - number // 3) for number in range(count)]
     await database.write(lambda tx: tx.execute_many("threads.put", rows))
-    terms = extraction_jobs.ClaimTerms(HOME, max_claims=count, max_running=count)
     odd = {thread_id(number) for number in range(1, count, 2)}
+    terms = extraction_jobs.ClaimTerms(
+        HOME, max_claims=count, max_running=count, wanted=lambda row: row["thread_id"] in odd
+    )
 
     def body(tx: Transaction) -> list[str]:
         tokens = iter(f"token {number}" for number in range(count))
-        claimed = extraction_jobs.claim_next(
-            tx, terms, jobs.this_process(), lambda: next(tokens), now=NOW, wanted=lambda row: row["thread_id"] in odd
-        )
+        claimed = extraction_jobs.claim_next(tx, terms, jobs.this_process(), lambda: next(tokens), now=NOW)
         return [one.claim.job_key for one in claimed]
 
     expected = sorted(odd, key=lambda key: (-(int(key[-12:], 16) // 3), key), reverse=True)

@@ -86,8 +86,8 @@ async def test_a_consolidation_is_due(rows: Rows, state: str) -> None:
 
 
 async def due(rows: Rows, *, now: int = NOW, has_memory: bool = False, wanted: bool = True) -> bool:
-    terms = ClaimTerms(home=HOME, max_claims=1)
-    return await rows.do(learning_starts.is_anything_due, terms, SELF, lambda _: wanted, has_memory=has_memory, now=now)
+    terms = ClaimTerms(home=HOME, max_claims=1, wanted=lambda _: wanted)
+    return await rows.do(learning_starts.is_anything_due, terms, SELF, has_memory=has_memory, now=now)
 
 
 @pytest.mark.parametrize("has_memory", [True, False])

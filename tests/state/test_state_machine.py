@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import anyio.from_thread
 import anyio.to_thread
 import pytest
+import rows
 from contender import HOME, ROOT, thread_id, thread_row
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -230,9 +231,9 @@ class Histories(RuleBasedStateMachine):
     def claim_one(self, who: int, key: str, ahead: int) -> None:
         worker = self.worker(who)
         terms = extraction_jobs.ClaimTerms(HOME, max_claims=1, max_running=CAP, lease=LEASE)
-        rows = self.everything()[f"thread {key}"]
-        mark = (rows[0]["updated_s"] if rows else self.now) + ahead
-        claim = self.do(extraction_jobs.claim_one, key, mark, worker, self.new_token(), terms, now=self.now)
+        threads = self.everything()[f"thread {key}"]
+        mark = (threads[0]["updated_s"] if threads else self.now) + ahead
+        claim = self.do(rows.claim_one, key, mark, worker, self.new_token(), terms, now=self.now)
         self.freed_dead(worker)
         if isinstance(claim, Claim):
             self.granted(worker, claim, LEASE)

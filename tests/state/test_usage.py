@@ -91,7 +91,7 @@ async def test_costs_add_up_per_day_and_kind(rows: Rows) -> None:
         (EXTRACTION, 4, 7, 3, midnight),
         (CONSOLIDATION, 8, 9, 0, NOW),
     ):
-        await rows.do(usage.spend, kind, requests=requests, tokens=tokens, millis=millis, now=now)
+        await rows.do(usage.spend, kind, usage.SpentTotals(requests, tokens, millis / 1000), now=now)
 
     assert [tuple(row.values()) for row in await rows.query("test.budget")] == [
         ("2027-01-15", CONSOLIDATION, 8, 9, 0),
@@ -115,7 +115,7 @@ LIMITS: dict[str, tuple[Limits, bool]] = {
 
 @pytest.mark.parametrize(("limits", "expected"), LIMITS.values(), ids=LIMITS)
 async def test_a_budget_is_spent_when_a_limit_is_reached(rows: Rows, limits: Limits, expected: bool) -> None:
-    await rows.do(usage.spend, EXTRACTION, requests=3, tokens=150, millis=2_000, now=NOW)
+    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(3, 150, 2.0), now=NOW)
 
     assert await rows.do(usage.is_spent, EXTRACTION, limits, now=NOW) is expected
     assert await rows.do(usage.is_spent, CONSOLIDATION, limits, now=NOW) is False

@@ -134,13 +134,13 @@ def answer(**more: Any) -> dict[str, Any]:
     return assistant(f"It is 8080.\n{OPEN}{BODY}{CLOSE}", "msg_1", phase="final_answer", **more)
 
 
-def test_the_item_keeps_the_block_and_the_event_carries_what_was_seen_and_cited() -> None:
-    made = citations.recorded(
-        answer(), {"entries": ["m1"], "threads": [], "unknown": [{"reason": "not_an_id", "id": "x"}]}
-    )
-
-    assert made.item == answer()
-    assert made.event == {
+async def recorded_session(home: Path) -> Path:
+    """A session with a cited answer, written by the recorder."""
+    path = home / "sessions" / "2026" / "11" / "15" / FILE
+    meta = {"id": THREAD, "timestamp": TIME, "cwd": "/repo/demo", "source": "cli"}
+    now = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
+    recorder = await Recorder.create(path, meta, RecorderOptions(home, lambda: now))
+    event = {
         "type": "agent_message",
         "message": "It is 8080.\n",
         "phase": "final_answer",
@@ -148,37 +148,13 @@ def test_the_item_keeps_the_block_and_the_event_carries_what_was_seen_and_cited(
             "entries": [{"path": "MEMORY.md", "lineStart": 12, "lineEnd": 15, "note": "port"}],
             "rolloutIds": [ONE],
         },
-        "memory_receipt": {"entries": ["m1"], "threads": [], "unknown": [{"reason": "not_an_id", "id": "x"}]},
+        "memory_receipt": {"entries": [], "threads": [ONE], "unknown": []},
     }
-
-
-def test_an_answer_without_a_citation_says_so() -> None:
-    parts = {
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": t} for t in ("a", "b")],
-    }
-
-    assert citations.recorded(parts).event == {
-        "type": "agent_message",
-        "message": "ab",
-        "phase": None,
-        "memory_citation": None,
-    }
-
-
-async def recorded_session(home: Path) -> Path:
-    """A session with a cited answer, written by the recorder."""
-    path = home / "sessions" / "2026" / "11" / "15" / FILE
-    meta = {"id": THREAD, "timestamp": TIME, "cwd": "/repo/demo", "source": "cli"}
-    now = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
-    recorder = await Recorder.create(path, meta, RecorderOptions(home, lambda: now))
-    made = citations.recorded(answer(), {"entries": [], "threads": [ONE], "unknown": []})
     recorder.record("event_msg", {"type": "task_started", "turn_id": "t1"})
     recorder.record("response_item", user("which port?"))
     recorder.record("event_msg", {"type": "user_message", "message": "which port?"})
-    recorder.record("response_item", made.item)
-    recorder.record("event_msg", made.event)
+    recorder.record("response_item", answer())
+    recorder.record("event_msg", event)
     recorder.record("event_msg", {"type": "task_complete", "turn_id": "t1", "last_agent_message": "It is 8080.\n"})
     await recorder.close()
     return recorder.path

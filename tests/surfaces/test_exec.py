@@ -153,6 +153,16 @@ def test_what_is_written_stays_in_the_home_and_is_nobody_else_s(tmp_path: Path) 
     assert list(place.cwd.iterdir()) == list((tmp_path / "user").iterdir()) == []
 
 
+def test_a_thread_is_written_with_what_started_it(tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Done."), reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        run_exec(place, "do it")
+        run_exec(place, "--thread-source", "automation", "do it")
+
+    metas = [json.loads(ledger.read_text().partition("\n")[0])["payload"] for ledger in place.ledgers()]
+    assert ["automation", "user"] == sorted(meta["thread_source"] for meta in metas)
+
+
 @pytest.fixture
 def known(tmp_path: Path) -> tuple[Place, str]:
     """A home with one thread, called `login`."""

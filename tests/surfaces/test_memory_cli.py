@@ -18,7 +18,6 @@ from commonplace.app import book
 from commonplace.state import extraction_jobs, jobs, usage
 from commonplace.state import home as homes
 from commonplace.state.database import Transaction
-from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.sqlite import SqliteDatabase
@@ -51,10 +50,9 @@ def in_database(home: Path, body: Callable[[Transaction], T]) -> T:
 
 
 def claimed(home: Path, worker: Worker, now: int = NOW) -> Claim:
-    terms = ClaimTerms(str(home.resolve()), 1)
-    found = in_database(
-        home, lambda tx: extraction_jobs.claim_one(tx, Script().thread_id, now, worker, "token", terms, now=now)
-    )
+    terms = extraction_jobs.ClaimTerms(str(home.resolve()), 1)
+    thread = Script().thread_id
+    found = in_database(home, lambda tx: extraction_jobs.claim_thread(tx, thread, now, worker, "token", terms, now))
     assert isinstance(found, Claim)
     return found
 
@@ -79,7 +77,7 @@ def test_status_counts_modes_jobs_results_failures_and_cost(
     claim = claimed(home, jobs.this_process())
     held = commonplace.ok("memory", "status")
     in_database(home, lambda tx: jobs.fail(tx, claim, "no such model", now=NOW, delay=60))
-    in_database(home, lambda tx: usage.spend(tx, jobs.EXTRACTION, requests=2, tokens=300, now=NOW))
+    in_database(home, lambda tx: usage.spend(tx, jobs.EXTRACTION, usage.SpentTotals(2, 300), now=NOW))
     failed = commonplace.ok("memory", "status")
 
     assert held["threads"] == {"enabled": 1}

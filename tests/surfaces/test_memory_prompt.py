@@ -179,7 +179,7 @@ async def test_a_reader_may_look_without_counting(home: Path) -> None:
     async with books.open() as book:
         await book.memory.run()
         await scoped_prompt.prompt(book.memory_store, scope="shop")
-        assert {each.injected for each in await book.memory_store.known()} == {0}
+        assert {each.injected for each in await book.memory_store.known_entries()} == {0}
 
 
 def test_from_the_files_alone_the_same_is_told(commonplace: Command, known: Path) -> None:

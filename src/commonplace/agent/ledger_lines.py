@@ -39,7 +39,7 @@ def session_meta(
         "originator": profile.originator,
         "cli_version": __version__,
         "source": profile.source,
-        "thread_source": "user",
+        "thread_source": profile.thread_source,
         "model_provider": profile.choice.name,
         "base_instructions": {
             "text": profile.base,

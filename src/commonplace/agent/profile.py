@@ -43,6 +43,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     personality: Tone | None = None
     mode: Mode = "default"
     source: Any = "exec"
+    thread_source: str = "user"
     originator: str = "commonplace"
     memory_mode: Literal["enabled", "disabled"] = "enabled"
     compact_at: int | None = None

@@ -23,7 +23,9 @@ PROJECT_FOLDERS: Final = (".agents/skills", ".codex/skills", ".claude/skills", "
 MOST: Final = 100
 """How many skills are offered."""
 _HEAD_BYTES: Final = 8_192
+"""How many bytes of a skill's file are read for its name and description."""
 _DESCRIPTION: Final = 300
+"""How many characters of a skill's description a prompt holds."""
 _HOW: Final = (
     "A skill is a folder with instructions for one kind of task. When a task fits a skill's description, or the person "
     "names it, read its SKILL.md before you begin and follow it; files that it names are beside it."

@@ -1,1 +1,1 @@
-"""Composition only: settings become objects; opening, closing, and the background."""
+"""Composition: settings become objects; this package opens and closes them and starts background work."""

@@ -1,17 +1,17 @@
-"""Learning that begins by itself: after a person's words were taken up by a turn, it is looked whether there is work.
+"""Learning that starts by itself: after a turn took up a person's input, `Background` checks whether there is work.
 
-    attend    listens to a session: words of a person, then the first sign of an answer
-    look      gates → is anything due? → once in ten minutes for a home → prune → rate-limit guard → a worker is started
+    attend    listens to a session: input of a person, then the first event of an answer
+    look      settings → is anything due? → once in ten minutes for a home → prune → rate limits → starts a worker
 
-The work itself never runs here. Reading sessions and putting a memory together is work for a processor, and threads of
-one Python process share one: a session beside it would stutter, could not end before the piece that is under way, and
-would keep what was imported for it. So a process of its own does it (`background_process`), which outlives a session
-that takes a second as well as one that takes a day. A session holds no leases, and at its end there is nothing
-to give back or to hand over; a look that is under way is waited for, so that a short `exec` starts it, too.
+The work itself never runs here. Reading sessions and writing a memory needs a processor, and the threads of one Python
+process share one: a session in the same process would stutter, could not end before the current piece of work, and
+would keep the imported modules. So a separate process does the work (`background_process`); it outlives the session. A
+session holds no leases, and has nothing to give back at its end. `close` waits for a check that is under way, so that a
+short `exec` starts the worker, too.
 
-Invariants: the look begins after the first answer has (so that no request waits for it, and the newest limits of the
-server are known), takes a few milliseconds, and whatever goes wrong with it is at most a warning, said once. A locked
-database is looked at again in the next turn.
+Invariants: the check begins after the first event of the answer (so that no request waits for it, and the newest rate
+limits are known) and takes a few milliseconds. A failure is at most one warning. A locked database is tried again in
+the next turn.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from commonplace.state.database import Transaction
 
 LONGEST_END: Final = 3.0
-"""Seconds that the end of a book waits for a look that is under way."""
+"""How many seconds closing a book waits for a check that is under way."""
 _EARLY: Final = (events.TurnStarted, events.Warned, events.Retrying)
-"""What may come before an answer and is none."""
+"""Events that may come before an answer and do not belong to it."""
 
 
 class Background:
-    """Looks, for all sessions of one home, whether there is something to learn."""
+    """Checks, for all sessions of one home, whether there is something to learn."""
 
     def __init__(self, home: Home, tasks: TaskGroup) -> None:
         self._home = home
@@ -56,7 +56,7 @@ class Background:
         """The processes that were started."""
 
     def attend(self, session: Session) -> None:
-        """Look after each turn of a session that a person begins, if it is a session to learn beside."""
+        """Check for work in each turn that a person begins in a session, if learning may start beside that session."""
         if is_attended(self._home.settings, session):
             session.listen(accepted(lambda: self._begin(session)))
 
@@ -118,7 +118,7 @@ class Background:
             self._home.warn(text)
 
     async def close(self) -> None:
-        """Wait for a look that is under way, not for long."""
+        """Wait a short time for a check that is under way."""
         if self._under_way is not None:
             with anyio.CancelScope(shield=True), anyio.move_on_after(LONGEST_END):
                 await self._under_way.wait()
@@ -134,7 +134,7 @@ def is_attended(settings: Settings, session: Session) -> bool:
 
 
 def accepted(then: Callable[[], None]) -> Callable[[events.Event], None]:
-    """Return a listener that calls a function once in each turn that took up words of a person, when it is answered."""
+    """Return a listener that calls `then` once in each turn that took up a person's input, when the answer begins."""
     turn_id = ""
     is_waiting = False
 
@@ -151,7 +151,7 @@ def accepted(then: Callable[[], None]) -> Callable[[events.Event], None]:
 
 
 async def memory_models(home: Home) -> list[Choice]:
-    """Return the models that the memory is made by, the embedded ones left out.
+    """Return the models that make the memory; the embedded ones are left out.
 
     Raises:
         BadSetting: one cannot be used.
@@ -167,18 +167,17 @@ async def memory_models(home: Home) -> list[Choice]:
 
 
 def _take(tx: Transaction, settings: Settings, thread_id: str, now: int, *, has_news: bool = False) -> bool | None:
-    """Say whether there is something to do and it is ours to begin; what aged out goes, which costs nothing.
+    """Say whether there is work and this process may start it; prune outdated extractions, which is cheap.
 
-    None: as far as the index knows there is nothing, but it may know little, since learning never began by itself.
-    Later it does at least as often as a consolidation is due, and looks at all files each time.
+    Returns None if the index knows of no work but may be incomplete, because learning never started by itself. Later it
+    starts at least as often as a consolidation is due, and each start looks at all files.
     """
     from commonplace.learning import select
     from commonplace.state import jobs, learning_starts, outputs
 
     terms = select.claim_terms(settings, background=True, max_claims=1, current=thread_id)
     has_memory = (settings.home / layout.FOLDER).is_dir()
-    wanted = select.thread_filter(settings)
-    is_due = learning_starts.is_anything_due(tx, terms, jobs.this_process(), wanted, has_memory=has_memory, now=now)
+    is_due = learning_starts.is_anything_due(tx, terms, jobs.this_process(), has_memory=has_memory, now=now)
     if not is_due and not has_news:
         return False if learning_starts.has_begun(tx, terms.home) else None
     if not learning_starts.begin(tx, terms.home, now=now):

@@ -1,9 +1,9 @@
-"""Learning in a process of its own: how it is started, and what it does there.
+"""Learning in a process of its own: how the process is started, and what it does.
 
-The process is `commonplace worker --once --background`. It belongs to nobody's terminal and holds nobody's pipes; what
-it says stands in `locks/worker.log` of the home, until the next one starts. It gets the settings of whoever starts it:
-their variables, the home, and as variables what was said on their command line. It runs at a low priority and only for
-so long, and ends after one round; when it is told to end, it gives its leases back.
+The process is `commonplace worker --once --background`. It has no terminal and no pipes of its starter; its output goes
+to `locks/worker.log` of the home and is overwritten by the next start. It gets the starter's settings: environment
+variables, the home, and command-line settings as variables. It runs at a low priority for a limited time and ends after
+one round; when it is told to end, it gives its leases back.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 LOG: Final = "locks/worker.log"
 NICENESS: Final = 10
-"""How much the process gives way to others."""
+"""The niceness of the process: it gives way to interactive work."""
 LONGEST_SECONDS: Final = 3_600
 """The process ends after this time whatever it is doing; what is left is for the next one."""
 _INHERITED: Final = ("PATH", "LD_LIBRARY_PATH")
-"""What the interpreter may need of this process's variables when its caller uses others."""
+"""Variables of this process that the interpreter may need when the caller passes other ones."""
 
 
 def can_start() -> bool:
@@ -85,7 +85,7 @@ def environment(home: Home) -> dict[str, str]:
 
 
 async def learn(home: Home, current: str | None) -> LearningReport:
-    """Do what the process is there for, as a background start: limits, pauses and backoff hold, nothing is imported.
+    """Run the two phases as a background start: limits, pauses and backoff apply, and nothing is imported.
 
     Raises:
         WorkspaceError: there is no place for a memory; nothing was done.

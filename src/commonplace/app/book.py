@@ -66,7 +66,7 @@ class Book:
 
     @property
     def home(self) -> Path:
-        """The folder that everything of ours is kept in."""
+        """The folder that holds everything of this program."""
         return self.state.path
 
     @property
@@ -79,7 +79,7 @@ class Book:
 
     @property
     def importer(self) -> Importer:
-        """What brings in other agents' sessions; what their answers cite is counted."""
+        """The importer of other agents' sessions; it also counts the entries that their answers cite."""
         from commonplace.memory.recall.usage_counts import ImportedCitations
         from commonplace.sessions.imports import Importer
 
@@ -87,7 +87,7 @@ class Book:
 
     @property
     def memory(self) -> Memory:
-        """What was learned, and the work on it."""
+        """The memory: its entries, and the operations on it."""
         from commonplace.app.memory import Memory
 
         return Memory(self.memory_store, lambda: self.importer)
@@ -103,7 +103,7 @@ class Book:
 
     @property
     def background(self) -> Background:
-        """What starts learning beside the sessions of this book."""
+        """The check that starts learning beside the sessions of this book."""
         from commonplace.app.background import Background
 
         if self._background is None:
@@ -130,7 +130,7 @@ class Book:
         return self._opened(Thread(self.state, session, self.tasks))
 
     async def resume(self, name: str, options: ThreadOptions | None = None, **changes: Unpack[OptionChanges]) -> Thread:
-        """Go on with a thread of ours, by its id, name or path.
+        """Continue a thread of ours, named by its id, name or path.
 
         Raises:
             BadSetting: no model is set, or it cannot be used.

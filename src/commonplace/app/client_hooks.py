@@ -1,8 +1,8 @@
-"""What Claude Code tells at the start and the end of a session, and what we do then.
+"""The hooks of Claude Code: what we answer at the start and do at the end of a session.
 
-At the start the session gets the section of its folder's project, marked as memory by how it begins, so that it is
-never learned again. At the end the session is imported. Both read what the client says as hints: fields that are
-missing or wrong are as good as absent.
+At the start the session gets the memory section of its folder's project; the section's first words mark it as memory,
+so that it is never learned again. At the end the session is imported. Both treat the client's input as hints: fields
+that are missing or wrong count as absent.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import msgspec
 
 
 class HookInput(msgspec.Struct, frozen=True):
-    """The part of a hook's input that matters here."""
+    """The fields of a hook's input that are used here."""
 
     cwd: Path | None = None
     transcript: Path | None = None
 
 
 def parse(data: bytes) -> HookInput:
-    """Return what a hook was told; nothing of it if that is not JSON."""
+    """Return the input of a hook; an empty one if it is not JSON."""
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -35,24 +35,24 @@ def _path(value: Any) -> Path | None:
     return Path(value) if usable else None
 
 
-async def start_section(told: HookInput, notes: bool) -> str:
-    """Return the section for a session that begins and may write notes or not; nothing when there is no memory."""
+async def start_section(hook: HookInput, notes: bool) -> str:
+    """Return the memory section for a session that begins, with or without notes; empty if there is no memory."""
     from commonplace.app import book as books
     from commonplace.memory.recall import scoped_prompt
 
     async with books.open() as book:
         tools = ("list", "read", "search", "find", *(("add_ad_hoc_note",) if notes else ()))
-        made = await scoped_prompt.prompt(book.memory_store, folder=told.cwd, count=True, tools=tools)
+        made = await scoped_prompt.prompt(book.memory_store, folder=hook.cwd, count=True, tools=tools)
     return made.text
 
 
-async def import_ended(told: HookInput) -> None:
+async def import_ended(hook: HookInput) -> None:
     """Import a session that has ended."""
     from commonplace.app import book as books
     from commonplace.sessions import imports
 
-    if told.transcript is None or not told.transcript.is_file():
+    if hook.transcript is None or not hook.transcript.is_file():
         return
     async with books.open() as book:
-        chosen = imports.choose("claude-code", [told.transcript], book.state.environment)
+        chosen = imports.choose("claude-code", [hook.transcript], book.state.environment)
         await book.importer.run(chosen)

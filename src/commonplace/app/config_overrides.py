@@ -1,8 +1,7 @@
-"""Settings from a command line, as `--config key=value`: our names and those that Codex's clients pass.
+"""Settings from a command line, as `--config key=value`: our names, and the names that Codex's clients pass.
 
-A value is a TOML literal; what is none is taken as text, so that `model=gpt-5.4` works without quotes. Keys that mean
-something to Codex and nothing here are let be, so that a client written for it runs unchanged; they are returned, and
-a person is told.
+A value is a TOML literal; anything else is taken as text, so that `model=gpt-5.4` works without quotes. Keys that only
+Codex knows are ignored, so that a client written for Codex runs unchanged; they are returned, and a person is told.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FIELDS: Final = {
 """Fields of a provider, by Codex's names."""
 _TABLES: Final = ("providers", "model_providers", "memory", "memories", "compaction")
 _SAME: Final = {("approval_policy", "on-failure"): "on-request"}
-"""Values that Codex's clients still pass, and what they come to here."""
+"""Values that Codex's clients still pass, and their meaning here."""
 
 
 class Overrides(msgspec.Struct):
@@ -35,7 +34,7 @@ class Overrides(msgspec.Struct):
     flags: dict[str, Any] = {}
     providers: dict[str, dict[str, Any]] = {}
     provider: str | None = None
-    """Who serves models that are named without a provider."""
+    """The provider of models that are named without one."""
     profile: str | None = None
     """The table of `[profiles]` that is named as a setting."""
     ignored: list[str] = []
@@ -78,26 +77,26 @@ def _value(text: str) -> Any:
         return text
 
 
-def _set(found: Overrides, key: str, value: Any) -> None:
+def _set(overrides: Overrides, key: str, value: Any) -> None:
     parts = key.split(".")
     if parts[0] in _TABLES and len(parts) < _depth(parts[0]) and isinstance(value, dict):
         for name, inner in cast("dict[str, Any]", value).items():
-            _set(found, f"{key}.{name}", inner)
+            _set(overrides, f"{key}.{name}", inner)
     elif key == "openai_base_url":
-        found.providers.setdefault("openai", {})["base_url"] = value
-        found.provider = found.provider or "openai"
+        overrides.providers.setdefault("openai", {})["base_url"] = value
+        overrides.provider = overrides.provider or "openai"
     elif key == "model_provider":
-        found.provider = str(value)
+        overrides.provider = str(value)
     elif parts[0] in ("model_providers", "providers") and len(parts) > 2:
-        _set_provider(found, key, parts, value)
+        _set_provider(overrides, key, parts, value)
     elif key == "profile":
-        found.profile = str(value)
+        overrides.profile = str(value)
     elif (name := config.name_of(_key(key))) is not None:
-        found.flags[name] = _SAME.get((key, value), value) if isinstance(value, str) else value
+        overrides.flags[name] = _SAME.get((key, value), value) if isinstance(value, str) else value
         if _key(key) in config.OLDER_NAMES:
-            found.renamed.append(key)
+            overrides.renamed.append(key)
     else:
-        found.ignored.append(key)
+        overrides.ignored.append(key)
 
 
 def _key(key: str) -> str:
@@ -110,12 +109,12 @@ def _depth(table: str) -> int:
     return 3 if table.endswith("providers") else 2
 
 
-def _set_provider(found: Overrides, key: str, parts: list[str], value: Any) -> None:
+def _set_provider(overrides: Overrides, key: str, parts: list[str], value: Any) -> None:
     field = _FIELDS.get(parts[2]) if parts[0] == "model_providers" else parts[2]
     if field is None:
-        found.ignored.append(key)
+        overrides.ignored.append(key)
         return
-    row = found.providers.setdefault(parts[1], {})
+    row = overrides.providers.setdefault(parts[1], {})
     for name in [field, *parts[3:]][:-1]:
         inner = row.get(name)
         row[name] = dict(cast("dict[str, Any]", inner)) if isinstance(inner, dict) else {}

@@ -1,8 +1,8 @@
-"""Whether everything fits together: files against rows, leases against processes; and putting derived state right.
+"""The doctor: compares files with rows and leases with processes, and repairs derived state.
 
-Files are the truth. `repair` rebuilds every row that can be made from them (the thread index from the ledgers, what was
-learned from the memory workspace), frees leases of dead processes, and moves a database away that is none. Counters and
-budgets cannot be rebuilt; when they are lost, that is said.
+Files are the truth. `repair` rebuilds every row that can be made from them (the thread index from the ledgers, outputs
+and entries from the memory workspace), frees leases of dead processes, and moves a damaged database file away. Counters
+and budgets cannot be rebuilt; the report says when they are lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from commonplace.state.home import Home
 
 
 class Check(msgspec.Struct):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -38,7 +38,7 @@ class DoctorReport(msgspec.Struct):
 
 
 async def examine(home: Home, *, repair: bool = False) -> DoctorReport:
-    """Look at everything, and put right what can be."""
+    """Run every check, and repair what can be repaired if `repair` is set."""
     checks = [_home_folder(home.path, repair=repair), _settings(home), await _sandbox()]
     database, check = await _database(home, repair=repair)
     checks.append(check)

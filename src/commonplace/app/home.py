@@ -1,4 +1,4 @@
-"""From settings to a home and its memory: the objects that every feature takes."""
+"""Settings become a home and its memory: the objects that every feature takes."""
 
 from __future__ import annotations
 
@@ -64,4 +64,4 @@ def _referred(settings: Settings) -> ReferredFiles:
         left_out = any(scope.excluded(patterns, source=source, **named) for source in ("codex", row["source"]))
         return "excluded" if left_out else None
 
-    return ReferredFiles(tuple(decisions.referred(settings.home)), why_not)
+    return ReferredFiles(tuple(decisions.referred_paths(settings.home)), why_not)

@@ -1,6 +1,6 @@
-"""What was learned, and the work on it: one object for the library and the surfaces, over `memory` and `learning`.
+"""The memory as one object for the library and the surfaces, over `memory` and `learning`.
 
-Reading sessions takes a while to import, so each call imports only what it needs.
+The modules that read sessions are slow to import, so each method imports only what it needs.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Memory:
         """Return everything that the memory holds, the most useful first."""
         from commonplace.memory import listing
 
-        return [listing.listed_entry(each) for each in await self._store.known()]
+        return [listing.listed_entry(each) for each in await self._store.known_entries()]
 
     async def read(self, path: str, *, first: int = 1, lines: int | None = None, project: str | None = None) -> Reading:
         """Return some lines of a memory file; lines of other projects are blank if one is named (raises BadInput)."""

@@ -75,7 +75,7 @@ class LazyMemoryLender:
         return OpenMemory(store, Finder(store), self._folder, self._searching)
 
     def _warned(self, text: str) -> None:
-        """Pass a warning on; what warns may do better when it is opened anew."""
+        """Pass a warning on, and open the memory anew for the next call: the cause may be gone by then."""
         self._failed = True
         self._warn(text)
 

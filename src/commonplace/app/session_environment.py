@@ -1,6 +1,6 @@
-"""The environment of a session in a home: its memory section, citations and tools, the clock, and what may be shown.
+"""The environment of a session in a home: memory section, citations, memory tools, clock, and removal of secrets.
 
-Memory never hurts a turn: what fails here is warned about and otherwise as if there were no memory.
+A failure of the memory never fails a turn: it becomes a warning, and the turn goes on as if there were no memory.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class HomeEnvironment:
         await usage_counts.count_retrieved(self._store, places)
 
     def external(self, thread_id: str) -> None:
-        """Have memory let go of a thread that got something from outside, if the settings ask for it."""
+        """Stop memory from using a thread that received external content, if the settings ask for it."""
         if self._home.settings.memory.disable_on_external_context:
             self._later(lambda: self._pollute(thread_id))
 
@@ -109,7 +109,7 @@ class HomeEnvironment:
         home, project, moment = self._home.path, project_of(cwd), wire_time(self._home.now())
 
         def write() -> None:
-            for prefix in sorted(set(prefixes) - set(decisions.allowed(home, project))):
+            for prefix in sorted(set(prefixes) - set(decisions.allowed_commands(home, project))):
                 decisions.append(home, "allow", moment, path=project, words=[list(prefix)])
 
         await anyio.to_thread.run_sync(write)

@@ -44,6 +44,8 @@ class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
     memory: bool = True
     """Tell it what is remembered, and let it look there."""
     source: Any = "exec"
+    thread_source: str = "user"
+    """What started the thread, as its first line names it."""
     originator: str = "commonplace"
     base: str | None = None
     """Base instructions of your own."""
@@ -63,6 +65,7 @@ class OptionChanges(TypedDict, total=False):
     ephemeral: bool
     memory: bool
     source: Any
+    thread_source: str
     originator: str
     base: str | None
 
@@ -71,12 +74,12 @@ _SCRIPTED: Final = "scripted:scripted"
 """The model that a `speaker` without a name stands for."""
 
 
-def options(given: ThreadOptions | None, changes: OptionChanges) -> ThreadOptions:
+def options(start_options: ThreadOptions | None, changes: OptionChanges) -> ThreadOptions:
     """Return options with some of their fields changed (raises BadInput: there is no such field)."""
     known = ThreadOptions.__struct_fields__
     if unknown := [name for name in changes if name not in known]:
         raise BadInput(f"A thread has no option {unknown[0]!r}.", hint=f"Use {', '.join(known)}.")
-    return msgspec.structs.replace(given or ThreadOptions(), **changes)
+    return msgspec.structs.replace(start_options or ThreadOptions(), **changes)
 
 
 async def start(store: MemoryStore, tasks: TaskGroup, options: ThreadOptions) -> Session:
@@ -133,6 +136,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         effort=options.effort or settings.effort,
         personality=options.personality or settings.personality,
         source=options.source,
+        thread_source=options.thread_source,
         originator=options.originator,
         memory_mode="enabled" if settings.memory.generate else "disabled",
         compact_at=at or None,
@@ -142,7 +146,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         timezone=_timezone(home.environment),
         withheld=key_variables(settings, choice),
         network=settings.sandbox_network,
-        allowed=tuple(decisions.allowed(home.path, project_of(cwd))),
+        allowed=tuple(decisions.allowed_commands(home.path, project_of(cwd))),
         hooks=hooks.configured(settings.hooks),
         servers=_servers(home),
         undo=settings.undo,

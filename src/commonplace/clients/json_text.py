@@ -1,7 +1,7 @@
-"""Changing one thing in a JSON text that somebody else owns: every other byte stays as it is.
+"""Changing one value in a JSON text that somebody else owns: every other byte stays as it is.
 
-A place is a path of keys and positions. What is added looks like its neighbours: their indentation, or one line where
-they stand on one line.
+A place is a path of keys and positions. An added value is formatted like its neighbours: with their indentation, or on
+one line if they stand on one line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _skip(text: str, place: int) -> int:
 
 
 def _whole(text: str, start: int) -> _Container:
-    """Return the parts of the object or array that begins somewhere; the text is known to be JSON."""
+    """Return the members of the object or array that begins at a place; the text is known to be JSON."""
     keyed = text[start] == "{"
     parts: list[_Member] = []
     place = _skip(text, start + 1)
@@ -59,7 +59,7 @@ def _whole(text: str, start: int) -> _Container:
 
 
 def _find(text: str, path: Path) -> tuple[list[_Container], list[_Member]]:
-    """Return the wholes and parts on the way to a place, as far as they exist."""
+    """Return the containers and members on the way to a place, as far as they exist."""
     wholes, parts = [_whole(text, _skip(text, 0))], list[_Member]()
     for name in path:
         found = [part for part in wholes[-1].parts if part.name == name]
@@ -94,7 +94,7 @@ def put(text: str, path: Path, value: Any) -> str:
 
 
 def drop(text: str, path: Path) -> str:
-    """Return the text without what is at a place, and without what was there only to hold it."""
+    """Return the text without the value at a place, and without containers that held only it."""
     wholes, parts = _find(text, path)
     if len(parts) < len(path):
         return text

@@ -1,9 +1,9 @@
-"""Telling other agents about the memory server: which of their files say so, and changing those with care.
+"""Registering the memory server with other agents: which of their files name it, and how those files are changed.
 
-The files belong to somebody else. They are changed as text, so that comments, order and spacing stay; what they mean
-but for our own part is compared before and after, and nothing is written unless it is the same. A change is planned
-first and shown; then a copy is kept beside the file, and the file is replaced in one step. A link is followed: people
-keep these files elsewhere and link to them.
+The files belong to somebody else. They are changed as text, so that comments, order and spacing stay. Their meaning
+outside our own part is compared before and after the change, and nothing is written unless it is the same. A change is
+planned and shown first; then a copy is kept beside the file, and the file is replaced in one step. A symbolic link is
+followed: people keep these files elsewhere and link to them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ from commonplace.config import HOME_VARIABLE
 from commonplace.errors import BadInput
 
 Client = Literal["codex", "claude-code"]
-CLIENTS: Final = ("codex", "claude-code")
 SERVER: Final = "commonplace"
 HOOKS: Final = {"SessionStart": "session-start", "SessionEnd": "session-end"}
-"""Claude Code's events that we answer, and the words by which our command knows them."""
+"""The events of Claude Code that we answer, and the names that our command gives them."""
 _MATCHER: Final = "startup|clear|compact"
-"""A resumed session has its section already."""
+"""The starts of a session that need a section; a resumed session has it already."""
 _SECONDS: Final = {"SessionStart": 10, "SessionEnd": 30}
 _TABLE: Final = ("mcp_servers", SERVER)
 _OURS: Final = re.compile(r"commonplace\S{0,400} mcp hook (session-start|session-end)")
 
 
 class PlannedChange(msgspec.Struct, frozen=True):
-    """What would become of one file; `before` is None where there is none yet."""
+    """The planned change of one file; `before` is None if the file does not exist yet."""
 
     path: Path
     before: str | None
@@ -61,7 +60,7 @@ class PlannedChange(msgspec.Struct, frozen=True):
 
 
 class AppliedChange(msgspec.Struct):
-    """What became of one file (a row of the JSON of `mcp install`)."""
+    """The applied change of one file (a row of the JSON of `mcp install`)."""
 
     path: str
     changed: bool
@@ -69,7 +68,7 @@ class AppliedChange(msgspec.Struct):
 
 
 class RegistrationReport(msgspec.Struct):
-    """What became of a client's files (the JSON of `mcp install`)."""
+    """The changes to a client's files (the JSON of `mcp install`)."""
 
     client: str
     files: list[AppliedChange]
@@ -82,7 +81,7 @@ def command() -> list[str]:
 
 
 def install(client: Client, environment: Mapping[str, str], *, notes: bool = False) -> list[PlannedChange]:
-    """Plan what a client's files must say to know the memory server.
+    """Plan the changes that make a client know the memory server.
 
     Raises:
         BadInput: a file is not what it should be, or cannot be changed safely.
@@ -104,7 +103,7 @@ def install(client: Client, environment: Mapping[str, str], *, notes: bool = Fal
 
 
 def uninstall(client: Client, environment: Mapping[str, str]) -> list[PlannedChange]:
-    """Plan what a client's files must no longer say.
+    """Plan the changes that remove the memory server from a client's files.
 
     Raises:
         BadInput: a file is not what it should be, or cannot be changed safely.
@@ -257,7 +256,7 @@ def _json(path: Path) -> tuple[str | None, dict[str, Any]]:
 
 
 def _object(text: str | None) -> str:
-    """Return a text that holds an object: an empty file is as good as an empty one."""
+    """Return a text that holds a JSON object: an empty file counts as an empty object."""
     return text if text and text.strip() else "{}\n"
 
 
@@ -273,7 +272,7 @@ def _parsed(parse: Callable[[str], Any], text: str, path: Path, kind: str) -> di
 
 
 def apply(client: Client, changes: list[PlannedChange], now: datetime) -> RegistrationReport:
-    """Make the planned changes; each file that was there is kept beside itself first.
+    """Apply the planned changes; a copy of each existing file is kept beside it first.
 
     Raises:
         BadInput: a file changed after the plan was made.

@@ -1,7 +1,7 @@
 """Changing one table in a TOML text that somebody else owns: every other byte stays as it is.
 
-The table is found by its header and ends with its last line that says something, so that comments above the next table
-stay with that. Lines are looked at, not parsed: whoever uses this compares what the text means before and after.
+A table is found by its header and ends with its last line that is neither empty nor a comment, so that comments above
+the next table stay with that table. Lines are matched, not parsed: the caller compares the meaning before and after.
 """
 
 from __future__ import annotations

@@ -45,6 +45,27 @@ class _CollectedSettings(msgspec.Struct):
         """Set the value of a setting."""
         self.values[key], self.sources[key] = value, source
 
+    def take(self, table: Mapping[str, Any], place: str, source: str, prefix: str = "", *, use: bool = True) -> None:
+        """Take the values of a table of the file, if they are to be used; unknown and older names are noted anyway."""
+        own: list[tuple[str, Any]] = []
+        for key, value in _flatten(table):
+            name = name_of(key)
+            if name is None:
+                if prefix or not key.startswith(_TABLES):
+                    self.unknown.append(prefix + key)
+                continue
+            if key in OLDER_NAMES:
+                self.older.append((prefix + key, prefix + name))
+            if not use:
+                continue
+            checked = BY_KEY[name].checked(value, place)
+            if key == name:
+                own.append((name, checked))
+            else:
+                self.put(name, checked, source)
+        for name, checked in own:  # whatever another name says, a setting's own name says it last
+            self.put(name, checked, source)
+
 
 def load(
     environment: Mapping[str, str] | None = None,
@@ -66,10 +87,10 @@ def load(
     found = _CollectedSettings({}, {setting.key: "default" for setting in SETTINGS}, [], [])
     profiles = _profiles(table.pop(_PROFILES, {}), file)
     named, named_by = _chosen_profile(profile, environment, table.pop(_PROFILE, None), file)
-    _take_table(found, table, str(file), FILE)
+    found.take(table, str(file), FILE)
     for name, inner in profiles.items():
         label = f"[{_PROFILES}.{name}]"
-        _take_table(found, inner, f"{file} {label}", f"{FILE} {label}", f"{_PROFILES}.{name}.", use=name == named)
+        found.take(inner, f"{file} {label}", f"{FILE} {label}", f"{_PROFILES}.{name}.", use=name == named)
     if named is not None:
         if named not in profiles:
             raise _no_profile(named, named_by, profiles)
@@ -131,38 +152,14 @@ def _nearest(key: str) -> str | None:
     return next(iter(get_close_matches(key, list(BY_KEY), n=1)), None)
 
 
-def _settings(found: _CollectedSettings, **read: Any) -> Settings:
+def _settings(collected: _CollectedSettings, **read: Any) -> Settings:
     """Return the settings with the values that were found; the others have their defaults."""
     parts: dict[str, dict[str, Any]] = {"": {}, "memory": {}, "compaction": {}}
-    for key, value in found.values.items():
+    for key, value in collected.values.items():
         section, _, name = key.rpartition(".")
         parts[section][name] = value
     memory, compaction = MemorySettings(**parts["memory"]), CompactionSettings(**parts["compaction"])
     return Settings(**parts[""], memory=memory, compaction=compaction, **read)
-
-
-def _take_table(
-    found: _CollectedSettings, table: Mapping[str, Any], place: str, source: str, prefix: str = "", *, use: bool = True
-) -> None:
-    """Take the values of a table of the file, if they are to be used; its unknown and older names are noted anyway."""
-    own: list[tuple[str, Any]] = []
-    for key, value in _flatten(table):
-        name = name_of(key)
-        if name is None:
-            if prefix or not key.startswith(_TABLES):
-                found.unknown.append(prefix + key)
-            continue
-        if key in OLDER_NAMES:
-            found.older.append((prefix + key, prefix + name))
-        if not use:
-            continue
-        checked = BY_KEY[name].checked(value, place)
-        if key == name:
-            own.append((name, checked))
-        else:
-            found.put(name, checked, source)
-    for name, checked in own:  # whatever another name says, a setting's own name says it last
-        found.put(name, checked, source)
 
 
 def _profiles(table: Any, file: Path) -> dict[str, dict[str, Any]]:

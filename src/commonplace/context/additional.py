@@ -36,33 +36,14 @@ class AdditionalContext(msgspec.Struct, frozen=True):
 
 
 class LastGivenContext(msgspec.Struct, frozen=True):
-    """The map that a session was last given. Begins empty, also after a resume; a compaction leaves it as it is."""
+    """The map that a session was last given. It begins empty, also after a resume; a compaction does not change it."""
 
     entries: dict[str, AdditionalContext] = {}
 
-    def merge(self, given: Mapping[str, AdditionalContext]) -> tuple[LastGivenContext, list[InjectedText]]:
+    def merge(self, entries: Mapping[str, AdditionalContext]) -> tuple[LastGivenContext, list[InjectedText]]:
         """Return the new memory and what of the map the model has not been told."""
-        told = [injected_text(key, given[key]) for key in sorted(given) if self.entries.get(key) != given[key]]
-        return LastGivenContext(dict(given)), told
-
-
-def parse(given: object) -> dict[str, AdditionalContext]:
-    """Return the map of a request, checked as a whole; nothing given is an empty map.
-
-    Raises:
-        BadInput: it is not a map of entries, or a key or value cannot be sent.
-    """
-    if given is None:
-        return {}
-    try:
-        entries = msgspec.convert(given, dict[str, AdditionalContext])
-    except msgspec.ValidationError as error:
-        raise BadInput(
-            f"The additional context cannot be read: {error}.",
-            hint='Give a map of key to {"value": text, "kind": "untrusted" or "application"}.',
-        ) from None
-    check(entries)
-    return entries
+        told = [injected_text(key, entries[key]) for key in sorted(entries) if self.entries.get(key) != entries[key]]
+        return LastGivenContext(dict(entries)), told
 
 
 def check(entries: Mapping[str, AdditionalContext]) -> None:
@@ -102,20 +83,20 @@ def injected_text(key: str, entry: AdditionalContext) -> InjectedText:
 
 
 def start(
-    remembered: LastGivenContext, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+    remembered: LastGivenContext, entries: Mapping[str, AdditionalContext], messages: Sequence[Item]
 ) -> tuple[LastGivenContext, list[Item]]:
     """Return the memory and the input of a new turn; without words of a person the context alone is the input.
 
     Raises:
         BadInput: an entry cannot be sent; the memory stays as it was.
     """
-    check(given)
-    after, told = remembered.merge(given)
-    return after, [*injected_messages.messages(told), *said]
+    check(entries)
+    after, told = remembered.merge(entries)
+    return after, [*injected_messages.messages(told), *messages]
 
 
 def steer(
-    remembered: LastGivenContext, given: Mapping[str, AdditionalContext], said: Sequence[Item]
+    remembered: LastGivenContext, entries: Mapping[str, AdditionalContext], messages: Sequence[Item]
 ) -> tuple[LastGivenContext, list[Item]]:
     """Return the memory and the input that joins a running turn.
 
@@ -124,10 +105,10 @@ def steer(
     Raises:
         BadInput: nobody said anything (context alone does not steer), or an entry cannot be sent.
     """
-    if not said:
+    if not messages:
         raise BadInput(
             "A running turn cannot be steered without input.",
             hint="Send the additional context together with something to do, or with the next turn.",
             reason="empty_input",
         )
-    return start(remembered, given, said)
+    return start(remembered, entries, messages)

@@ -1,4 +1,4 @@
-"""The environment context: where the work happens, told whole at first and then only where it changed.
+"""The environment context: the folders, shell and network of the work; told whole at first, then only its changes.
 
 One available environment is told flat (`<cwd>`, `<shell>`); several, or one that is not ready, as a list. A change
 tells the environments it is about, and repeats the short facts (date, time zone, network, files) every time. A change

@@ -1,4 +1,4 @@
-"""The `<filesystem>` element: where the work is and what may be read and written there, as the model is told it.
+"""The `<filesystem>` element: which paths may be read and written, as the model is told.
 
 The element is one line, and the snapshot of an environment keeps it as it is, so that a change of anything in it shows.
 """

@@ -1,4 +1,4 @@
-"""One item of a history: its JSON as it was recorded, the view of it, and what it costs.
+"""One item of a history: its JSON as recorded, its typed view, and its token estimate.
 
 Entries are values: a change makes a new one, so an estimate that was made once holds for as long as the entry lives.
 """

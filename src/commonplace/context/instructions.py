@@ -1,13 +1,13 @@
-"""AGENTS.md: the standing instructions of a person and of a project, found, ordered, bounded and accounted for.
+"""AGENTS.md: the standing instructions of a person and of a project are found, ordered, bounded and reported.
 
 First the global file of the home, then one file for each folder from the project's root down to the working directory,
 so that what stands nearer comes later. Within a folder `AGENTS.override.md` comes before `AGENTS.md`, and that before
-the names a person added. Project files share one budget of bytes; the global file is the person's own and only
-guarded against absurd sizes. An untrusted project has no say.
+the names a person added. Project files share one budget of bytes; the global file is the person's own and only guarded
+against absurd sizes. An untrusted project has no say.
 
-Invariants: project files together never give more than the budget; every file that was used, cut or passed over is
-in the receipt; reading follows the path as it was given (links in it are kept) and never blocks; the same files give
-the same bytes.
+Invariants: project files together never give more than the budget; every file that was used, cut or passed over is in
+the receipt; reading follows the path as it was given (links in it are kept) and never blocks; the same files give the
+same bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from commonplace.context.notices import notice
 NAMES: Final = ("AGENTS.override.md", "AGENTS.md")
 ROOT_MARKERS: Final = (".git",)
 PROJECT_BYTES: Final = 32 * 1024
+"""The budget of all project files together, unless a setting changes it; the same as in Codex."""
 GLOBAL_BYTES: Final = 2**20
 """Codex reads a global file of any size; this much is surely no accident."""
 PROJECT_MARK: Final = "--- project-doc ---"
@@ -48,7 +49,7 @@ class InstructionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment that work happens in. Without a verdict a project is not untrusted."""
+    """An environment in which commands run. Without a verdict, its project is not treated as untrusted."""
 
     cwd: str
     id: str = "local"
@@ -80,7 +81,7 @@ class SkippedFile(msgspec.Struct, frozen=True):
 
 
 class InstructionReceipt(msgspec.Struct, frozen=True):
-    """Where the instructions came from, and what was left out of them."""
+    """The files that the instructions came from, and those that were left out."""
 
     sources: tuple[InstructionFile, ...] = ()
     passed: tuple[SkippedFile, ...] = ()
@@ -90,7 +91,7 @@ class InstructionReceipt(msgspec.Struct, frozen=True):
 
 
 class GlobalInstructions(msgspec.Struct, frozen=True):
-    """A person's own instructions; read once, when a thread begins."""
+    """A person's own instructions; they are read once, when a thread begins."""
 
     text: str = ""
     sources: tuple[InstructionFile, ...] = ()
@@ -242,21 +243,13 @@ def _shown(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def root_markers(setting: object) -> tuple[str, ...]:
-    """Return the markers that a setting names: what is no list of names counts as not set."""
-    try:
-        return msgspec.convert(setting, tuple[str, ...])
-    except msgspec.ValidationError:
-        return ROOT_MARKERS
-
-
-def _source(path: Path, found: regular_files.FilePrefix, place: str | None) -> InstructionFile:
+def _source(path: Path, prefix: regular_files.FilePrefix, place: str | None) -> InstructionFile:
     target = regular_files.link_target(path)
     return InstructionFile(
         path=_shown(path),
-        sha256=hashlib.sha256(found.data).hexdigest(),
-        bytes=len(found.data),
-        cut=found.size - len(found.data),
+        sha256=hashlib.sha256(prefix.data).hexdigest(),
+        bytes=len(prefix.data),
+        cut=prefix.size - len(prefix.data),
         place=place,
         target=None if target is None else _shown(target),
     )

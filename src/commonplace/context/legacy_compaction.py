@@ -1,4 +1,4 @@
-"""What a compaction of the 2025 format meant: it noted a summary and no replacement, so that is made here.
+"""Compactions of the 2025 format: they record a summary and no replacement, so the replacement is made here.
 
 Kept are the person's own messages, the newest first within a budget, then the summary.
 """

@@ -1,4 +1,4 @@
-"""Inline media: what a picture or a recording in a `data:` URL is, told from its header.
+"""Inline media: the kind and size of a picture or a recording in a `data:` URL, read from its header.
 
 Base64 can be read anywhere, four characters to three bytes, so only the few bytes that a header takes are ever decoded,
 however large the picture is. What cannot be told is None; nothing here raises.

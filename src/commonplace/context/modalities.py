@@ -1,4 +1,4 @@
-"""What kinds of input a model takes, and what stands in a prompt where it does not take one.
+"""Modalities: the kinds of input that a model takes, and the text that replaces an input that it does not take.
 
 A text takes the place of every picture or recording, so that the model knows that there was one. The rest of the item
 keeps its fields and their order; the same item always gives the same bytes.
@@ -16,7 +16,6 @@ from commonplace.protocol import items
 
 Modalities = frozenset[str]
 ALL: Final[Modalities] = frozenset({"text", "image", "audio"})
-TEXT_ONLY: Final[Modalities] = frozenset({"text"})
 NO_IMAGE: Final = "image content omitted because you do not support image input"
 NO_AUDIO: Final = "audio content omitted because you do not support audio input"
 _STAND_INS: Final = {"input_image": ("image", NO_IMAGE), "input_audio": ("audio", NO_AUDIO)}

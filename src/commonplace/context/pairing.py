@@ -1,4 +1,4 @@
-"""From entries to the items of a request: calls and outputs in pairs.
+"""Pairing: entries become the items of a request, with calls and outputs in pairs.
 
 A provider refuses a prompt in which a call has no output or an output no call. So every call that was not answered yet
 is followed by an output that says so, and an output before which its call does not stand is left out. Ids may be used
@@ -39,7 +39,7 @@ class _Waiting(msgspec.Struct, gc=False):
 
 
 class PairedPrompt:
-    """A prompt that grows with its history: taking one more entry costs the same however long it is."""
+    """A prompt that grows with its history: adding an entry costs the same however long the history is."""
 
     def __init__(self, takes: Modalities) -> None:
         self.takes = takes

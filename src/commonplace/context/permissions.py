@@ -1,4 +1,4 @@
-"""What the model is told about permissions: the rules as a whole, or only the command that was approved meanwhile.
+"""The permissions section: the model is told all rules, or only the commands that were approved since.
 
 The text itself is whoever's who enforces it; here it is wrapped, and told again when it changed. A person who approves
 commands one after the other would otherwise pay for the whole text each time, so additions have a short form.
@@ -17,7 +17,9 @@ Prefix = tuple[str, ...]
 """The first words of a command, such as `("git", "commit")`."""
 
 MAX_PREFIXES: Final = 100
+"""How many approved prefixes a prompt lists."""
 MAX_PREFIX_BYTES: Final = 5_000
+"""How many bytes that list may have."""
 _SAVED: Final = "Approved command prefix saved:"
 _KIND: Final = "permissions.instructions"
 
@@ -52,25 +54,6 @@ class Permissions(msgspec.Struct, frozen=True):
         if old.get("instructions") != now["instructions"] or any(prefix not in has for prefix in had):
             return [whole]
         return _saved([tuple(prefix) for prefix in has if prefix not in had])
-
-
-class ApprovedPrefixes(msgspec.Struct, frozen=True):
-    """The section that stands in where permissions are not explained: only additions are told."""
-
-    prefixes: tuple[Prefix, ...] = ()
-
-    @property
-    def name(self) -> SectionName:
-        return SectionName("approved_command_prefixes", "approved_prefix")
-
-    def snapshot(self) -> list[list[str]]:
-        """Return the prefixes, sorted."""
-        return _listed(self.prefixes)
-
-    def tell(self, before: Before) -> list[InjectedText]:
-        """Return the prefixes that are new."""
-        had = cast("list[list[str]]", before.value) if isinstance(before, KnownSnapshot) else []
-        return _saved([tuple(prefix) for prefix in self.snapshot() if prefix not in had])
 
 
 def listing(prefixes: tuple[Prefix, ...]) -> str:

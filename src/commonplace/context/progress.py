@@ -18,6 +18,7 @@ _VARIES: Final = re.compile(
 )
 """What differs from run to run of the same thing."""
 _MOST: Final = 200_000
+"""How many different calls and results are remembered."""
 
 
 class Manifest:

@@ -1,8 +1,8 @@
-"""From a ledger's newest lines back to what the session was: a pure function of the lines.
+"""Reconstruction: the newest lines of a ledger become the state of the session. A pure function of the lines.
 
 Two passes. The first goes from the newest line backwards and cuts the past into turns, until it has met the newest
-checkpoint that still counts and the settings of the last user turn. The second replays the lines after that
-checkpoint, oldest first, into a history.
+checkpoint that still counts and the settings of the last user turn. The second replays the lines after that checkpoint,
+oldest first, into a history.
 
 A rollback undoes the turns before it. What it does to a compaction follows Codex 0.166: one that carries its resume
 metadata stands, and the rollback drops turns from what it left; an older one inside an undone turn is undone with it,
@@ -176,32 +176,32 @@ class _Scan:
         elif event.type == events.USER_MESSAGE:
             self._open().is_user_turn = True
 
-    def _compacted(self, line: Line, found: Compacted) -> None:
+    def _compacted(self, line: Line, compaction: Compacted) -> None:
         segment = self._open()
         segment.worlds.append(line)
         self.compactions += 1
-        self.saw_unnumbered |= found.number() is None
-        segment.window = segment.window or _window(found)
+        self.saw_unnumbered |= compaction.number() is None
+        segment.window = segment.window or _window(compaction)
         if segment.reference is None:
             segment.reference_cleared = True
-        if segment.noted is None and found.resume_metadata and self.base is None:
-            segment.noted = found.resume_metadata.previous_turn_settings
+        if segment.noted is None and compaction.resume_metadata and self.base is None:
+            segment.noted = compaction.resume_metadata.previous_turn_settings
         if self.base is not None:
             return
-        if found.replacement_history is None:
+        if compaction.replacement_history is None:
             self._keep(line)
-        elif self.pending_rollback and not found.is_final(self.history_mode):
+        elif self.pending_rollback and not compaction.is_final(self.history_mode):
             self.undone.add(len(self.kept))
             self._keep(line)
         else:
             self.window = self.window or segment.window
-            self._start_from(line, found)
+            self._start_from(line, compaction)
             self._reinstate()
 
-    def _start_from(self, line: Line, found: Compacted) -> None:
+    def _start_from(self, line: Line, compaction: Compacted) -> None:
         """Make a compaction the checkpoint; its window stands with it, even if a rollback undoes its turn."""
         self.base = line
-        self.window = self.window or _window(found)
+        self.window = self.window or _window(compaction)
 
     def _reinstate(self) -> None:
         """Start from the newest compaction if no turn event follows it: then no compaction was part of an
@@ -321,13 +321,16 @@ def _as_agent_message(payload: msgspec.Raw) -> bytes:
     return msgspec.json.encode({**item, **({"id": mail["id"]} if mail.get("id") else {})})
 
 
-def _window(found: Compacted) -> WindowIdentity | None:
+def _window(compaction: Compacted) -> WindowIdentity | None:
     """Return the window that begins with a compaction, or None where it has no number."""
-    number = found.number()
+    number = compaction.number()
     if number is None:
         return None
-    window_id = found.window_id if isinstance(found.window_id, str) else None
-    known = (text if text and ids.is_uuid(text) else None for text in (found.first_window_id, found.previous_window_id))
+    window_id = compaction.window_id if isinstance(compaction.window_id, str) else None
+    known = (
+        text if text and ids.is_uuid(text) else None
+        for text in (compaction.first_window_id, compaction.previous_window_id)
+    )
     first, previous = known
     return WindowIdentity(number, first, previous, window_id if window_id and ids.is_uuid(window_id) else None)
 

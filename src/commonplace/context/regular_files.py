@@ -1,4 +1,4 @@
-"""Read a regular file that somebody else wrote, up to a bound, whatever stands at its path.
+"""Reading a regular file of another program, up to a bound, whatever stands at its path.
 
 A path in a project may be a folder, a pipe that nobody writes to, a device, a link to nowhere or a file of many
 gigabytes. Links are followed, since people link their instructions; what is at the end must be a regular file.

@@ -1,4 +1,4 @@
-"""What a rollback leaves: the entries before the last user turns, without the context that was told for them."""
+"""Rollback: removes the last user turns from a history, with the context that was injected for them."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """The sections of the world state that are texts: model, personality, AGENTS.md, collaboration mode, and the rest.
 
 Each follows one row of the decision table of the format: what its snapshot is, and when it speaks. `StandingText`
-serves all rows that say "this text holds now"; the small functions at the end make one for each of them.
+serves all rows that say "this text holds now".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, Literal, cast
 
 import msgspec
@@ -178,30 +177,6 @@ def _mode(body: str) -> InjectedText:
     return InjectedText("developer", text, "collaboration_mode.instructions")
 
 
-class Tools(msgspec.Struct, frozen=True):
-    """Groups of tools that are there but not loaded, by name with a description."""
-
-    namespaces: Mapping[str, str] = {}
-
-    @property
-    def name(self) -> SectionName:
-        return SectionName("tools", "tools")
-
-    def snapshot(self) -> dict[str, str]:
-        """Return the groups."""
-        return {name: self.namespaces[name] for name in sorted(self.namespaces)}
-
-    def tell(self, before: Before) -> list[InjectedText]:
-        """Return which groups came and which went."""
-        old = _fields(before.value) if isinstance(before, KnownSnapshot) else {}
-        now = self.snapshot()
-        came = [f"- {name}: {text}" for name, text in now.items() if name not in old]
-        went = [f"- {name}" for name in sorted(old) if name not in now]
-        lines = [notice("tools_added"), *came] if came else []
-        lines += [notice("tools_removed"), *went] if went else []
-        return [_tagged("tools", "\n".join(lines), "tools.instructions")] if lines else []
-
-
 class StandingText(msgspec.Struct, frozen=True, kw_only=True):
     """A text that holds for now: told when its snapshot is new, and again if it fell out of the history."""
 
@@ -227,70 +202,3 @@ class StandingText(msgspec.Struct, frozen=True, kw_only=True):
             case Absent():
                 told = self.text
         return [told] if told is not None else []
-
-
-def guidance(text: str) -> StandingText:
-    """Return the section that explains how to use the context window."""
-    name = "context_window_guidance"
-    told = _optional(name, text, f"{name}.instructions")
-    return StandingText(name=SectionName(name, name, lapses=True), remembered=text, text=told)
-
-
-def realtime(*, active: bool, begins: str, ends: str) -> StandingText:
-    """Return the section that tells when a spoken conversation begins and ends."""
-    texts = [_tagged("realtime_conversation", text, "realtime.instructions") for text in (begins, ends)]
-    text, ending = texts
-    return StandingText(
-        name=SectionName("realtime", "realtime", lapses=True),
-        remembered={"active": active},
-        text=text if active else None,
-        ending=None if active else ending,
-    )
-
-
-def announced(name: Literal["environments", "apps", "plugins"], text: str) -> StandingText:
-    """Return a section that explains a facility when it becomes available, and not again when the explanation
-    changes.
-    """
-    section = f"{name}_instructions"
-    told = _optional(section, text, f"{name}.instructions")
-    return StandingText(name=SectionName(section, name, lapses=True), remembered=bool(text), text=told)
-
-
-def context_window(agent_path: str, text: str) -> StandingText:
-    """Return the section with the identity of the context window; another agent is told it anew."""
-    name = "context_window"
-    told = _optional(name, text, f"{name}.instructions", alone=True)
-    return StandingText(name=SectionName(name, name), remembered=agent_path, text=told)
-
-
-def usage_hint(text: str) -> StandingText:
-    """Return the section that explains how to use other agents, as plain text without a tag."""
-    told = InjectedText("developer", text, "multi_agent.usage_hint", alone=True) if text else None
-    name = SectionName("multi_agent_usage_hint", "multi_agent_role")
-    return StandingText(name=name, remembered=told.digest() if told else None, text=told)
-
-
-def multi_agent_mode(mode: str | None, text: str, hint: StandingText | None = None) -> StandingText:
-    """Return the section that tells when other agents may be used."""
-    name = "multi_agent_mode"
-    remembered = {"mode": mode, "usage_hint_hash": hint.remembered if hint else None} if mode else {}
-    told = _optional(name, text if mode else "", "multi_agent.mode_instructions", alone=True)
-    noted = {key: value for key, value in remembered.items() if value}
-    return StandingText(name=SectionName(name, name, lapses=True), remembered=noted, text=told)
-
-
-def managed(text: str) -> StandingText:
-    """Return the section with an administrator's text; it always comes last."""
-    tag, kind = "managed_developer_instructions", "managed_developer_instructions.instructions"
-    told = _optional(tag, text, kind, alone=True)
-    return StandingText(
-        name=SectionName(tag, "managed_instructions", lapses=True),
-        remembered={"instructions": told.digest()} if told else {},
-        text=told,
-        ending=None if told else _tagged(tag, notice("managed_removed"), kind, alone=True),
-    )
-
-
-def _optional(tag: str, text: str, kind: str, *, alone: bool = False) -> InjectedText | None:
-    return _tagged(tag, text, kind, alone=alone) if text else None

@@ -16,12 +16,17 @@ from commonplace.context import media
 from commonplace.protocol import items
 
 BYTES_PER_TOKEN: Final = 4
+"""The estimate: four bytes are one token."""
 IMAGE_BYTES: Final = 7_373
 """What a picture costs where its size does not matter or cannot be told."""
 PATCH_PIXELS: Final = 32
+"""The side of the square patches that models see a picture in."""
 MAX_PATCHES: Final = 10_000
+"""The most patches that a picture counts for."""
 AUDIO_TOKENS_PER_SECOND: Final = 10
+"""What a second of a recording counts for."""
 _SEALED_OVERHEAD: Final = 650
+"""How many bytes of encrypted content are not text."""
 
 
 class _MediaPart(msgspec.Struct, gc=False):

@@ -1,4 +1,4 @@
-"""When a history is compacted, with which model, and where its context goes afterwards."""
+"""Compaction triggers: when a history is compacted, with which model, and where its context goes afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Phase = Literal["standalone_turn", "pre_turn", "mid_turn"]
 
 
 class ModelLimits(msgspec.Struct, frozen=True):
-    """What of a model decides about compaction."""
+    """The facts about a model that decide about compaction."""
 
     slug: str
     window: int | None = None
@@ -22,7 +22,7 @@ class ModelLimits(msgspec.Struct, frozen=True):
 
 
 class WindowUse(msgspec.Struct, frozen=True):
-    """How much of the window is taken."""
+    """How much of the window is used."""
 
     total: int
     counted: int | None = None
@@ -36,11 +36,10 @@ class WindowUse(msgspec.Struct, frozen=True):
 
 
 class Trigger(msgspec.Struct, frozen=True):
-    """Why, when and by whom a history is compacted."""
+    """Why and when a history is compacted."""
 
     reason: Reason
     phase: Phase
-    by_previous_model: bool = False
     injects: bool = False
     """The context goes back in at once, before the last request; else the next turn brings it."""
 
@@ -52,9 +51,9 @@ def before_turn(used: WindowUse, current: ModelLimits, previous: ModelLimits | N
     """Return the compactions that are due before a turn's input is taken in, in their order."""
     found: list[Trigger] = []
     if previous is not None and _hash_changed(previous, current):
-        return [Trigger("comp_hash_changed", "pre_turn", by_previous_model=True)]
+        return [Trigger("comp_hash_changed", "pre_turn")]
     if previous is not None and _is_downshift(used, previous, current):
-        found.append(Trigger("model_downshift", "pre_turn", by_previous_model=True))
+        found.append(Trigger("model_downshift", "pre_turn"))
     elif used.reaches(current):
         found.append(Trigger("context_limit", "pre_turn"))
     return found

@@ -47,8 +47,6 @@ class TruncationPolicy(msgspec.Struct, frozen=True):
 OUTPUT_TOKENS: Final = 10_000
 """Budget of one tool output, in approximate tokens."""
 OUTPUT_POLICY: Final = TruncationPolicy("tokens", OUTPUT_TOKENS)
-REPLAY_TOKENS: Final = OUTPUT_POLICY.with_headroom().limit
-"""The same with the headroom that recording and replay allow."""
 
 
 class TruncatedParts(msgspec.Struct, frozen=True):
@@ -87,16 +85,6 @@ def truncate(text: str, limit: TruncationPolicy | int) -> str:
     """Return the text, its middle cut out if it is over budget."""
     pieces = split_middle(text, limit)
     return text if pieces is None else "".join(pieces)
-
-
-def truncate_formatted(text: str, limit: TruncationPolicy | int) -> str:
-    """Return the text; if it is over budget, cut and below a heading that tells how long it was."""
-    pieces = split_middle(text, limit)
-    if pieces is None:
-        return text
-    count = approximate_tokens(text)
-    heading = f"Warning: truncated output (original token count: {count})\nTotal output lines: {count_lines(text)}\n\n"
-    return heading + "".join(pieces)
 
 
 def exec_output(code: int, seconds: float, output: str, limit: TruncationPolicy | int) -> str:

@@ -1,4 +1,4 @@
-"""Tokens as the server counted them, and what was added since.
+"""Token usage: the server's count, and an estimate of what was added since.
 
 A response's usage is exact for everything up to it. What was recorded after the last thing that the model made is not
 in it and is estimated. `EstimateSums` keeps those estimates up to date, one entry at a time.
@@ -31,21 +31,6 @@ class TokenUsage(msgspec.Struct, frozen=True):
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
-
-    @property
-    def cached(self) -> int:
-        """Input that a provider's cache held."""
-        return max(self.cached_input_tokens, 0)
-
-    @property
-    def non_cached(self) -> int:
-        """Input that was read anew."""
-        return max(self.input_tokens - self.cached, 0)
-
-    @property
-    def blended(self) -> int:
-        """What was read anew and what was written."""
-        return self.non_cached + max(self.output_tokens, 0)
 
 
 class TokenInfo(msgspec.Struct, frozen=True):

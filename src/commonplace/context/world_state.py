@@ -68,7 +68,7 @@ Before = KnownSnapshot | Unknown | Absent
 
 
 class SectionName(msgspec.Struct, frozen=True):
-    """What a section is called."""
+    """The names of a section."""
 
     id: str
     """In the ledger."""
@@ -96,7 +96,7 @@ class Section(Protocol):
 
 
 class InjectedState(msgspec.Struct, frozen=True):
-    """What a thread has told its model: the newest snapshot, and the injected texts that its history holds."""
+    """What a thread has told its model: the newest snapshot, and the injected texts in its history."""
 
     baseline: Mapping[str, Any] | None = None
     held: Mapping[str, str] = {}

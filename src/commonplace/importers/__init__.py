@@ -1,1 +1,3 @@
-"""Other agents' sessions, read exactly and written as ledgers of our own. See `base` for the shape of a converter."""
+"""Other agents' sessions, read exactly and written as ledgers of our own. `converter` defines the shape of a
+converter.
+"""

@@ -20,13 +20,15 @@ def count_files(
     outcome: ImportOutcome,
     files: Iterable[FoundFile],
     listed: Container[str],
-    known: Mapping[str, ImportedFile],
+    rows: Mapping[str, ImportedFile],
     *,
     citing: bool,
 ) -> ImportedBatch:
-    """Count what became of files, and return what to note; `citing` says that there is a memory to cite."""
+    """Count new, continued and unchanged files, and return the rows to note; `citing` says that there is a memory to
+    cite.
+    """
     before: dict[str, ImportedFile] = {}
-    for row in known.values():
+    for row in rows.values():
         if row.source == CODEX and row.reason is None:
             key = _key(row.path)
             before[key] = max(row, before.get(key, row), key=_counted)
@@ -35,7 +37,7 @@ def count_files(
         outcome.found += 1
         row = before.get(_key(file.name))
         if file.name not in listed:
-            left_out = known.get(file.name)
+            left_out = rows.get(file.name)
             outcome.leave_out((left_out.reason if left_out else None) or "not_a_session")
             continue
         if row is None:

@@ -1,4 +1,4 @@
-"""What every importer agrees on: a file of another agent comes in, heads and pieces of ledgers come out.
+"""The interface of converters: a file of another agent becomes heads and records of ledgers.
 
 A converter is a generator over one source file. It yields a `SessionHead` once for each thread that the file holds
 (mostly one; old files hold their sub-agents too), before any record of that thread; a `ConvertedRecord` for each record
@@ -67,7 +67,9 @@ class ConvertedRecord(msgspec.Struct, gc=False):
 
 
 class Payload(msgspec.Struct, gc=False):
-    """One line to be: its type, its payload (values or raw JSON), and what its source knew about it."""
+    """One line of a ledger before it is written: its type, its payload (values or raw JSON), and facts from
+    its source.
+    """
 
     type: str
     value: Any

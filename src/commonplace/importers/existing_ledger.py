@@ -21,7 +21,7 @@ def usable(path: Path | None, source: str) -> tuple[Path | None, str | None]:
     """Return a ledger as a file that can be added to, and what it was imported from; nothing if a crash emptied it.
 
     Raises:
-        LeftOut: it is a thread of another source, or one of ours.
+        SessionLeftOut: it is a thread of another source, or one of ours.
     """
     if path is None:
         return None, None

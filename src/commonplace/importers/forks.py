@@ -23,7 +23,9 @@ from commonplace.rollout.chain import Ledger, SkipLog
 from commonplace.rollout.fork import Cut
 
 _MAX_CANDIDATES: Final = 16
+"""How many ledgers a session is compared with, the newest."""
 _MAX_HELD: Final = 1000
+"""How many records that can neither match nor differ are held; with more, the session counts as no copy."""
 SHARED: Final = "shared_records"
 """In a ledger's first line: how many records of its source the ledger that it continues already has."""
 

@@ -42,6 +42,7 @@ MAX_DOCUMENT_BYTES: Final = 64 * 2**20
 """Longest document that is one JSON value from its first byte to its last: such a thing must be loaded whole."""
 
 _BLOCK: Final = 2**20
+"""How many bytes are read at a time."""
 _BOM: Final = codecs.BOM_UTF8
 
 _HEX2 = rb"[0-9a-fA-F]{2}"

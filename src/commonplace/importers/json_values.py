@@ -22,7 +22,9 @@ _MAX_OBJECTS: Final = 2**20
 MANY: Final = 2**14
 """Most parts or calls of one message."""
 _SMALL: Final = 2**20
+"""Values up to this size are decoded without counting their objects first."""
 _LONG_TEXT: Final = 2**16
+"""Longer strings are passed on as raw JSON and not decoded."""
 _LONGEST_CHARACTER: Final = 12
 """Bytes of the longest character in JSON: two halves, six bytes each."""
 _SPAN: Final = re.compile(r"[+-]?\d+(?:\.\d*)?")

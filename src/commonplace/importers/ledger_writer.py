@@ -34,11 +34,15 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.private_folders import make_private
 
 _BATCH: Final = 256 * 1024
+"""How many bytes of lines wait before they are written."""
 _MAX_WAITING: Final = 16 * 2**20
 """How many bytes may wait to be written, over all threads of a source."""
 _COPY_BYTES: Final = 2**20
+"""How many bytes are copied at a time."""
 _MAX_SIDE_FILE: Final = 32 * 2**20
+"""Larger files with whole outputs are not kept."""
 _MAX_NOTES: Final = 1000
+"""How many skipped stretches a ledger notes."""
 _AFRESH: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 _ADDING: Final = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 _TORN: Final = "torn:"
@@ -46,7 +50,7 @@ _TORN: Final = "torn:"
 
 
 class LedgerDestination(msgspec.Struct):
-    """Where ledgers are written, and what is there already."""
+    """The home that ledgers are written to, and the ledgers that it has already."""
 
     home: Path
     now: Callable[[], datetime]
@@ -63,7 +67,7 @@ class LedgerDestination(msgspec.Struct):
 
 
 class WrittenThread(msgspec.Struct):
-    """What became of one thread."""
+    """The result of writing one thread."""
 
     head: SessionHead
     path: Path
@@ -82,7 +86,7 @@ def write(path: Path, convert: Converter, place: LedgerDestination) -> tuple[lis
     """Convert one source file into the ledgers of its threads; return what was done, and what could not be used.
 
     Raises:
-        LeftOut: settings or decisions say so, or it is a copy of a session that says something else.
+        SessionLeftOut: settings or decisions say so, or it is a copy of a session that says something else.
         ThreadBusy: another process writes to one of the threads.
         LedgerError, NotASession, OSError: the source cannot be read or a ledger not written.
     """

@@ -24,7 +24,9 @@ from commonplace.protocol.rollout import Skipped
 from commonplace.state.import_files import ImportedFile
 
 _NOTED_AT_ONCE: Final = 200
+"""How many files are noted in one transaction."""
 _MAX_WARNINGS: Final = 50
+"""How many warnings a report holds."""
 Progress = Callable[[int, int], None]
 
 
@@ -50,21 +52,21 @@ class ImportOutcome(msgspec.Struct):
 
 
 class ImportedBatch(msgspec.Struct):
-    """What a few files came to."""
+    """The rows and citations of some files, to be noted together."""
 
     rows: list[ImportedFile] = []
     cited: list[CitingAnswer] = []
 
 
 class SourceImport:
-    """One source's files on their way in."""
+    """The import of one source's files."""
 
     def __init__(
         self,
         outcome: ImportOutcome,
         convert: Converter,
         place: LedgerDestination,
-        known: Mapping[str, ImportedFile],
+        rows: Mapping[str, ImportedFile],
         sync: Callable[[], None] = os.sync,
     ) -> None:
         self.outcome = outcome
@@ -73,7 +75,7 @@ class SourceImport:
         self.warnings: list[str] = []
         self._convert = convert
         self._place = place
-        self._known = known
+        self._known = rows
 
     def run(
         self,
@@ -82,7 +84,7 @@ class SourceImport:
         progress: Progress | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Import what changed; if somebody stops it, the files so far."""
+        """Import the files that changed; stop after the current file if `is_stopped` says so."""
         stamped = sorted(self._stamps(files), key=lambda stamp: (stamp.mtime_ns, stamp.path))
         noted = ImportedBatch()
         for count, stamp in enumerate(stamped, 1):

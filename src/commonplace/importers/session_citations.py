@@ -13,11 +13,12 @@ from commonplace.rollout import reader
 from commonplace.rollout.reader import open_session
 
 _BLOCK: Final = 4 * 2**20
+"""How many bytes are searched at a time."""
 _MARK: Final = citations.OPEN.encode()
 
 
 class CitingAnswer(msgspec.Struct, frozen=True):
-    """What one answer cites."""
+    """The citations of one answer."""
 
     threads: tuple[str, ...]
     places: tuple[tuple[str, int, int], ...]

@@ -23,6 +23,7 @@ from commonplace.rollout.reader import is_compressed, open_session
 CODEX: Final = "codex"
 NAMES: Final = (CODEX, "claude-code", "gemini", "swe-agent", "transcript")
 _SNIFFED_BYTES: Final = 256 * 1024
+"""How much of a file is read to find out which agent wrote it."""
 _ROLLOUT_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
 

@@ -26,6 +26,7 @@ from commonplace.protocol.rollout import Origin, Skipped
 SOURCE: Final = "transcript"
 TOO_MANY_SESSIONS: Final = "too_many_sessions"
 _MAX_SESSIONS: Final = 2**17
+"""How many sessions of one file are told apart."""
 _MAX_IDS: Final = 2**18
 """Ids that are remembered to find repeats; of later ones, each is taken to be new."""
 _ROLES: Final = frozenset({"user", "assistant", "system", "tool"})
@@ -61,7 +62,7 @@ def find(path: Path) -> Iterator[Path]:
 
 
 def convert(path: Path) -> Converted:
-    """Yield the threads of a transcript; see `base`."""
+    """Yield the threads of a transcript; see `converter`."""
     reader = _TranscriptReader(path)
     for found in json_lines.read_lines(path):
         if isinstance(found, Skipped):

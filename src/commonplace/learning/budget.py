@@ -28,10 +28,10 @@ _WORK: Final = {EXTRACTION: "reading sessions", CONSOLIDATION: "putting the memo
 
 
 class Spending(Protocol):
-    """Says whether a request may be made, and takes note of what it cost."""
+    """Decides whether a request may be made, and records its cost."""
 
     async def admit(self, tokens: int) -> None:
-        """Return if a request of about so many tokens may be made now.
+        """Admit a request of about so many tokens.
 
         Raises:
             BudgetSpent: it may not.
@@ -39,15 +39,15 @@ class Spending(Protocol):
         ...
 
     async def record(self, requests: int, tokens: int) -> None:
-        """Note what the request that was allowed to this task cost; call it whatever became of it."""
+        """Record the cost of a request that was admitted for this task; call it however the request ended."""
         ...
 
     async def seconds_left(self) -> float | None:
-        """Return how many seconds may still be spent; None without a limit."""
+        """Return how many seconds are left; None without a limit."""
         ...
 
     def time_refusal(self) -> BudgetSpent:
-        """Return the refusal for work that was stopped because no time was left."""
+        """Return the error for work that was stopped because no time was left."""
         ...
 
 
@@ -75,7 +75,7 @@ class Unlimited:
 
 
 class Budget:
-    """Limits of a run and of a day. One object is one run; it belongs to one event loop."""
+    """The limits of a run and of a day. One object serves one run, on one event loop."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Budget:
         """A request is under way or it is spent, never both or neither."""
 
     async def admit(self, tokens: int) -> None:
-        """Return if a request of about so many tokens may be made now.
+        """Admit a request of about so many tokens, and reserve them until its cost is recorded.
 
         Raises:
             BudgetSpent: a limit of the run or of the day has no room for it.
@@ -121,20 +121,18 @@ class Budget:
             self._open[anyio.get_current_task().id] = tokens
 
     async def record(self, requests: int, tokens: int) -> None:
-        """Note what a request cost, here and in the database."""
+        """Record the cost of a request, here and in the database."""
         now = self._now()
         async with self._books:
             self._open.pop(anyio.get_current_task().id, None)
             self.total.requests += requests
             self.total.tokens += tokens
-            millis = int(self._unnoted() * 1000)
-            self.total.seconds += millis / 1000
-            await self._database.write(
-                lambda tx: usage.spend(tx, self._kind, requests=requests, tokens=tokens, millis=millis, now=now)
-            )
+            cost = SpentTotals(requests, tokens, int(self._unnoted() * 1000) / 1000)
+            self.total.seconds += cost.seconds
+            await self._database.write(lambda tx: usage.spend(tx, self._kind, cost, now=now))
 
     async def seconds_left(self) -> float | None:
-        """Return how many seconds may still be spent; None without a limit."""
+        """Return how many seconds are left; None without a limit."""
         today = await self._today()
         ends = {
             name: limit - used
@@ -150,7 +148,7 @@ class Budget:
         return max(ends[self._nearest], 0.0)
 
     def time_refusal(self) -> BudgetSpent:
-        """Return the refusal for work that was stopped because no time was left."""
+        """Return the error for work that was stopped because no time was left."""
         limits = self._run if self._nearest == "run" else self._day
         return self._refusal(self._nearest, f"{limits.seconds or 0:,} seconds")
 
@@ -164,7 +162,7 @@ class Budget:
         return 0.0 if self._began is None else self._monotonic() - self._began
 
     def _unnoted(self) -> float:
-        """Return how much of the time is not in the books yet."""
+        """Return how many seconds are not recorded in the database yet."""
         return max(self._elapsed() - self.total.seconds, 0.0)
 
     def _refuse_over(self, limit: str, limits: Limits, used: SpentTotals) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from commonplace.state.database import Row
 
 _MOST_FILES: Final = 200
+"""How many files are measured, the largest; the others are estimated from them."""
 _MOST_BYTES: Final = 48 * 1024 * 1024
+"""How many bytes are read for an estimate."""
 _ANSWER: Final = 700
 """Tokens of an answer."""
 

@@ -16,7 +16,7 @@ _NAME: Final = re.compile(r"\{(\w+)\}")
 
 
 class InstructionTexts:
-    """The texts of one package, each file read once."""
+    """The texts of one package's instructions; each file is read once."""
 
     def __init__(self, package: str) -> None:
         self._package = package

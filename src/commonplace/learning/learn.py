@@ -92,8 +92,8 @@ def _chosen_sources(home: Home, plan: LearningPlan) -> list[tuple[str, Path]]:
 
 async def _eligible(home: Home, plan: LearningPlan) -> list[Row]:
     """Return the sessions that are going to be read, as far as is known, the newest first."""
-    terms, wanted, now = _bounds(home, plan)
-    rows = [row for row in await _known_threads(home) if select.why_not(row, terms, wanted, now) is None]
+    terms, now = _bounds(home, plan)
+    rows = [row for row in await _known_threads(home) if select.why_not(row, terms, now) is None]
     rows.sort(key=lambda row: row["updated_s"], reverse=True)
     return rows[: plan.limit]
 
@@ -119,9 +119,9 @@ async def _forecast(home: Home, plan: LearningPlan) -> Forecast | None:
     return await estimate.reading(f"{choice.name}:{choice.slug}", rows)
 
 
-def _bounds(home: Home, plan: LearningPlan) -> tuple[ClaimTerms, Callable[[Row], bool], int]:
+def _bounds(home: Home, plan: LearningPlan) -> tuple[ClaimTerms, int]:
     terms = select.claim_terms(home.settings, background=False, max_claims=0, since_s=plan.since_s)
-    return terms, select.thread_filter(home.settings), home.now_s()
+    return terms, home.now_s()
 
 
 def _left_out(home: Home, plan: LearningPlan, rows: list[Row]) -> dict[str, int]:
@@ -129,7 +129,7 @@ def _left_out(home: Home, plan: LearningPlan, rows: list[Row]) -> dict[str, int]
 
 
 async def _preview(home: Home, plan: LearningPlan, chosen: list[tuple[str, Path]]) -> LearningReport:
-    """Count what would be taken in and read."""
+    """Return the report of a dry run: what would be imported and read."""
     report = LearningReport(consolidation=ConsolidationReport("dry_run"))
     for name, path in chosen:
         count: Callable[[], int] = lambda name=name, path=path: sum(1 for _ in sources.find(name, path))  # noqa: E731

@@ -18,7 +18,7 @@ ANSWER: Final = 1_000
 
 
 class MeteredModel:
-    """A model under limits."""
+    """A model whose requests are admitted and recorded by a budget."""
 
     def __init__(self, model: Model, spending: Spending) -> None:
         self._model = model
@@ -55,7 +55,7 @@ def size_of(request: Request) -> int:
 
 
 class _RequestCost:
-    """What one request cost so far."""
+    """The cost of one request so far."""
 
     def __init__(self) -> None:
         self.requests = 1
@@ -76,7 +76,7 @@ class _RequestCost:
                 pass
 
     def tokens(self, asked: int) -> int:
-        """Return what it cost: as the server counts; else estimated, if there was an answer at all."""
+        """Return the tokens of the request: as the server counted them; else an estimate, if there was an answer."""
         if self._usage is not None:
             return self._usage.total or self._usage.input + self._usage.output
         return asked + tokens_of_bytes(self._bytes) if self._bytes else 0

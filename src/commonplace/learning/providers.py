@@ -30,7 +30,7 @@ KINDS: Final = (EXTRACTION, CONSOLIDATION)
 
 
 class LearningProviders(msgspec.Struct):
-    """Who reads and who writes in one run, and what they cost."""
+    """The extractor and the consolidator of one run, and their cost."""
 
     extractor: Extractor
     consolidator: Consolidator
@@ -80,12 +80,12 @@ def model_of(home: Home, kind: str) -> Choice | None:
 
 
 def connect_model(home: Home, choice: Choice) -> Model:
-    """Return a model to ask (raises BadSetting: its key is missing)."""
+    """Return a connected model (raises BadSetting: its key is missing)."""
     return connect(choice, key_environment(home.environment))
 
 
 async def check(home: Home) -> None:
-    """Say now if the settings name somebody who cannot be asked (raises BadSetting)."""
+    """Raise BadSetting now if the settings name a model that cannot be asked."""
     for kind in KINDS:
         choice = model_of(home, kind)
         if choice is not None:
@@ -114,7 +114,7 @@ async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (
 
 
 async def budget(home: Home, kind: str) -> Budget:
-    """Return the books of one run, with its limits and those of the day."""
+    """Return the budget of one run, with its limits and those of the day."""
     run, day = (limits(home.settings, kind, span) for span in ("run", "day"))
     return Budget(await home.database(), home.now_s, run=run, day=day, kind=kind)
 

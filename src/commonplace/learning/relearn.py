@@ -34,7 +34,7 @@ def derive_entries(home: Path) -> list[Entry]:
     taught = raw_memories.read(home)
     groups = {one.thread_id: _GROUP.search(one.raw_memory) for one in taught}
     projects = {key: group[1].strip() for key, group in groups.items() if group}
-    forgotten, pinned, owned = Forgotten.load(home), decisions.pins(home), decisions.owned(home)
+    forgotten, pinned, owned = Forgotten.load(home), decisions.pins(home), decisions.owned_files(home)
     return entries_of(ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned))
 
 
@@ -51,7 +51,7 @@ class Relearner:
         return await phase1.extract_session(RuleExtractor(), path, project, forgotten)
 
     async def rebuild(self) -> str:
-        """Make the memory's files anew, after whoever is at it; return how that went."""
+        """Make the memory's files anew, after any running consolidation; return the result."""
         database = await self._home.database()
         phase = phase2.ConsolidationPhase(
             self._home.settings, database, MergeConsolidator(), jobs.this_process(), background=False

@@ -26,7 +26,7 @@ from commonplace.projects.scope import short_names
 from commonplace.search import session_index
 from commonplace.sessions import imports
 from commonplace.sessions.imports import Importer, ImportReport
-from commonplace.state import jobs, postings
+from commonplace.state import entries, jobs, postings
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
 from commonplace.state.jobs import EXTRACTION, ClaimRefusal, Worker
@@ -48,7 +48,7 @@ class ConsolidationReport(msgspec.Struct):
 
 
 class LearningRequest(msgspec.Struct, frozen=True):
-    """What a person asked for when they asked to learn."""
+    """The request of a person to learn."""
 
     phases: tuple[int, ...] = PHASES
     limit: int | None = None
@@ -106,7 +106,7 @@ async def run_phases(
     terms = select.claim_terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
     now = home.now_s()
     rows = await database.read(lambda tx: tx.query("threads.current", home=terms.home))
-    report.skipped = select.left_out(rows, terms, select.thread_filter(home.settings), now)
+    report.skipped = select.left_out(rows, terms, now)
     first = phase1.ExtractionPhase(
         home.settings,
         database,
@@ -129,10 +129,10 @@ async def run_phases(
 
 
 async def _index_sessions(home: Home, report: LearningReport) -> None:
-    """Take what sessions say into search, so that the first question is answered at once."""
+    """Add new sessions to the search index, so that the first query is answered at once."""
     root, database = home.key, await home.database()
     try:
-        if await database.read(lambda tx: postings.stale(tx, root) or postings.gone(tx, root)):
+        if await database.read(lambda tx: postings.changed_threads(tx, root) or postings.removed_threads(tx, root)):
             await session_index.refresh(home)
     except StateError as error:
         report.warnings.append(f"Search is not up to date: {error.sentence()}")
@@ -175,9 +175,9 @@ async def consolidate_now(phase: phase2.ConsolidationPhase, report: LearningRepo
 
 def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
     """Count what was learned for each project, the largest first."""
-    rows = [(row["scope"], row["n"]) for row in tx.query("entries.scopes", root=home)]
-    names = short_names([scope for scope, _ in rows])
-    ordered = sorted(rows, key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
+    counts = entries.scopes(tx, home)
+    names = short_names(list(counts))
+    ordered = sorted(counts.items(), key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
     return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]
 
 
@@ -194,7 +194,7 @@ async def cycle(home: Home, importer: Importer) -> LearningReport:
 
 
 async def work(home: Home, importer: Importer, tell: Callable[[LearningReport], None], *, once: bool) -> None:
-    """Learn again and again until told to stop; once is enough for scripts."""
+    """Learn again and again until cancelled, or once for scripts."""
     if home.environment.get("COMMONPLACE_NOW") and not once:
         raise BadInput("COMMONPLACE_NOW fixes the clock, and a worker needs one.", hint="Use worker --once.")
     while True:

@@ -22,7 +22,9 @@ def claim_terms(
     current: str | None = None,
     since_s: int | None = None,
 ) -> ClaimTerms:
-    """Return what a start may claim; limits per start bind background starts only, and a person may say since when."""
+    """Return what a start may claim; limits per start apply to background starts only, and `since_s` sets the oldest
+    session.
+    """
     age = settings.memory.max_rollout_age_days
     if since_s is not None:
         age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
@@ -35,11 +37,12 @@ def claim_terms(
         lease=settings.memory.extract_lease_seconds,
         background=background,
         current=current,
+        wanted=_wanted(settings),
     )
 
 
-def thread_filter(settings: Settings) -> Callable[[Row], bool]:
-    """Return what says whether settings let a thread be learned from."""
+def _wanted(settings: Settings) -> Callable[[Row], bool]:
+    """Return a function that says whether the settings allow learning from a thread."""
     patterns = settings.memory.exclude
 
     def is_wanted(row: Row) -> bool:
@@ -49,17 +52,17 @@ def thread_filter(settings: Settings) -> Callable[[Row], bool]:
     return is_wanted if patterns else lambda _: True
 
 
-def left_out(rows: Iterable[Row], bounds: ClaimTerms, is_wanted: Callable[[Row], bool], now: int) -> dict[str, int]:
+def left_out(rows: Iterable[Row], bounds: ClaimTerms, now: int) -> dict[str, int]:
     """Count the threads of a home that are not learned from, by reason."""
     found: dict[str, int] = {}
     for row in rows:
-        reason = why_not(row, bounds, is_wanted, now)
+        reason = why_not(row, bounds, now)
         if reason is not None:
             found[reason] = found.get(reason, 0) + 1
     return found
 
 
-def why_not(row: Row, bounds: ClaimTerms, is_wanted: Callable[[Row], bool], now: int) -> str | None:
+def why_not(row: Row, bounds: ClaimTerms, now: int) -> str | None:
     """Return why a thread is not learned from now; None if it is."""
     if not row["is_root"] or row["source"] not in LEARNED_SOURCES:
         return "not_a_persons_session"
@@ -67,7 +70,7 @@ def why_not(row: Row, bounds: ClaimTerms, is_wanted: Callable[[Row], bool], now:
         return row["memory_mode"]
     if row["is_archived"]:
         return "archived"
-    if not is_wanted(row):
+    if not bounds.wanted(row):
         return "excluded"
     if row["updated_s"] <= row["learned_s"]:
         return "already_learned"

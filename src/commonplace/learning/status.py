@@ -50,7 +50,7 @@ class Cost(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """How memory is doing (the JSON of `memory status`)."""
+    """The state of learning and memory (the JSON of `memory status`)."""
 
     threads: dict[str, int]
     jobs: dict[str, int]

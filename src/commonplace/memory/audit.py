@@ -1,4 +1,4 @@
-"""What can be wrong with a memory: findings of six kinds, and those of them that the files alone show.
+"""Findings about a memory: six kinds, and the checks that need the files alone.
 
     duplicates   two entries that say the same
     stale        an entry that names a path that is gone, or a command that no longer resolves
@@ -32,10 +32,11 @@ CLOSING: Final = "</commonplace_memory>"
 _MARK: Final = re.compile(r"\[Task \d+\]")
 _POINTER: Final = "- Related skill: "
 _SHOWN_CHARS: Final = 160
+"""How many characters of a text a finding shows."""
 
 
 class Finding(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One thing that is wrong."""
+    """One problem of the memory."""
 
     id: str | None
     """The entry; None where a line belongs to none."""
@@ -54,7 +55,7 @@ class Finding(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Audit(msgspec.Struct):
-    """What is wrong with a memory (the JSON of `memory audit`)."""
+    """The problems of a memory (the JSON of `memory audit`)."""
 
     duplicates: list[Finding] = []
     stale: list[Finding] = []
@@ -98,7 +99,7 @@ def secrets(shelf: WorkspaceFiles, paths: Iterable[str]) -> Iterator[Finding]:
 
 
 def unsourced_entries(entries: Iterable[Entry], is_there: Iterable[str]) -> Iterator[Finding]:
-    """Yield the entries that rest on no session and on no note that is there."""
+    """Yield the entries that rest on no session and on no existing note."""
     there = set(is_there)
     for entry in entries:
         named = [source for source in entry.sources if source.thread_id or source.note]
@@ -135,7 +136,7 @@ def unsourced_lines(shelf: WorkspaceFiles, *, has_entries: bool) -> Iterator[Fin
 
 
 def looping_files(shelf: WorkspaceFiles, paths: Iterable[str]) -> Iterator[Finding]:
-    """Yield notes and summaries that hold what memory told, or that cite themselves."""
+    """Yield notes and summaries that repeat what memory told, or that cite themselves."""
     for path in paths:
         if not path.startswith((f"{layout.SUMMARIES}/", f"{layout.NOTES}/")):
             continue
@@ -147,7 +148,7 @@ def looping_files(shelf: WorkspaceFiles, paths: Iterable[str]) -> Iterator[Findi
 
 
 def is_recalled(quote: str, text: str) -> bool:
-    """Say whether words stand in a text only where memory told them: inside of a section, or in a text that is one."""
+    """Say whether words occur in a text only inside memory sections."""
     if SECTION_OPENING in text:
         outside = "\n".join(_outside(text))
         return _flat(quote) in _flat(text) and _flat(quote) not in _flat(outside)

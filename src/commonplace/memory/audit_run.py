@@ -1,4 +1,4 @@
-"""Looking for what is wrong with the memory: entries against each other, against the disk, against what they rest on.
+"""Auditing a memory: entries are compared with each other, with the disk and with their sources.
 
 Nothing is changed. What cannot be checked here (a project whose folder is not on this machine, a session whose file is
 gone, counters without a database) is not reported.
@@ -38,12 +38,13 @@ _DAY: Final = 86_400
 _MAX_NEAR: Final = 64
 """How many entries that share a word are compared with each other."""
 _MAX_SOURCES: Final = 8
+"""How many sources of an entry are checked."""
 _MAX_LOOKED: Final = 4_000
 """How many places of ledgers one audit looks at."""
 
 
 async def audit(store: MemoryStore) -> Audit:
-    """Return what is wrong with the memory."""
+    """Return the problems of a memory."""
     known = await known_entries.known_entries(store)
     rows = await _threads(store)
     return await anyio.to_thread.run_sync(_audit, store, known, rows)
@@ -141,13 +142,13 @@ def _is_of(cwd: str, scope: str) -> bool:
     return place.exists and (place.identity in (None, scope) or scope.startswith("/"))
 
 
-def _unused(store: MemoryStore, known: list[KnownEntry]) -> Iterator[Finding]:
+def _unused(store: MemoryStore, entries: list[KnownEntry]) -> Iterator[Finding]:
     """Yield old entries that nobody asked for; what a person wrote or pinned never ages."""
     if not store.home.has_index():
         return
     days = store.home.settings.memory.max_unused_days
     cutoff = store.home.now_s() - days * _DAY
-    for each in known:
+    for each in entries:
         entry = each.entry
         by_hand = entry.pinned or any(source.note for source in entry.sources)
         if not (by_hand or each.retrieved or each.cited) and entry.last_seen_s < cutoff:
@@ -175,7 +176,7 @@ def _loops(entries: list[Entry], rows: list[Row]) -> Iterator[Finding]:
 
 
 def _is_recalled(source: Source, path: str | None) -> bool:
-    """Say whether a source is a text that came from memory; what cannot be read is not accused."""
+    """Say whether a source is a text that came from memory; a source that cannot be read does not count as one."""
     if path is None or source.byte_start is None:
         return False
     try:

@@ -1,8 +1,8 @@
-"""Entries: what the memory holds, each one thing, with whom it is for and what it rests on.
+"""Entries: what the memory holds; each is one statement with its scope and its sources.
 
-An entry's id is made from the first words that taught it, so that it stays the same while more sessions teach it again
-and while it is moved from one project to all of them. What an entry rests on is exact: the session, the turn, the bytes
-of its ledger, and the words.
+An entry's id is made from the words that first taught it, so that it stays the same while more sessions teach it again
+and while it moves from one project to all. Sources are exact: the session, the turn, the bytes of its ledger, and the
+words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MARKS: Final = re.compile(r"[^\w\s./:@#+-]")
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where something was said or done: a stretch of a ledger, or a note of the person's."""
+    """A source of an entry: a stretch of a ledger, or a note of a person."""
 
     quote: str
     how: str
@@ -52,7 +52,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct):
-    """One thing that the memory holds."""
+    """One statement that the memory holds."""
 
     id: str
     scope: str
@@ -73,13 +73,8 @@ class Entry(msgspec.Struct):
 
 
 def normal(text: str) -> str:
-    """Return what of a text counts when it is compared: no marks, no case, single blanks."""
+    """Return the form of a text that is compared: without marks, in lower case, with single blanks."""
     return _BLANK.sub(" ", _MARKS.sub(" ", text.lower())).strip()
-
-
-def digest(text: str) -> str:
-    """Return the hash that a text is known by where the text itself may not be kept."""
-    return hashlib.sha256(normal(text).encode()).hexdigest()
 
 
 def entry_id(project: str, kind: Kind, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts that try to steer whoever reads them: such a text is never kept, whoever wrote it."""
+"""Prompt injection: texts that try to steer their reader are never kept, whoever wrote them."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ _INJECTION: Final = re.compile(
 
 
 def is_injection(text: str) -> bool:
-    """Say whether a text tries to steer whoever reads it."""
+    """Say whether a text tries to steer its reader."""
     return bool(_INJECTION.search(text))

@@ -51,7 +51,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SummaryLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of how a model told a task."""
+    """One line of a model's summary of a task."""
 
     section: str
     text: str

@@ -21,7 +21,7 @@ _HINT: Final = "`commonplace memory list` shows what there is."
 
 
 class Listed(msgspec.Struct, kw_only=True):
-    """One entry (the JSON of `memory list`)."""
+    """One entry of a listing (the JSON of `memory list`)."""
 
     id: str
     scope: str
@@ -39,7 +39,7 @@ class Listed(msgspec.Struct, kw_only=True):
 
 
 class EntryPage(msgspec.Struct):
-    """A stretch of the list and where the next one begins."""
+    """A page of entries, and the cursor of the next page."""
 
     entries: list[Listed]
     next_cursor: str | None
@@ -85,7 +85,7 @@ async def page(
         raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")
     if limit < 1:
         raise BadInput("A list needs a limit of 1 or more.", hint="Leave --limit out.")
-    found = await store.known()
+    found = await store.known_entries()
     scope = (
         await lookup.named_scope(store.home, project, (each.entry.scope for each in found))
         if project is not None
@@ -101,21 +101,21 @@ async def page(
     return EntryPage([listed_entry(each) for _, each in chosen[:limit]], more)
 
 
-def matching_entries(text: str, found: list[KnownEntry]) -> list[KnownEntry]:
-    """Return the entries that a text names, the best first: by id, by its words, else by what it is about."""
+def matching_entries(text: str, entries: list[KnownEntry]) -> list[KnownEntry]:
+    """Return the entries that a text names, the best first: by id, by exact words, else by similar words."""
     wanted = " ".join(text.split())
-    same = [each for each in found if each.entry.id == wanted.lower()]
+    same = [each for each in entries if each.entry.id == wanted.lower()]
     if same or not wanted:
         return same
-    begun = [each for each in found if len(wanted) > 1 and each.entry.id.startswith(wanted.lower())]
+    begun = [each for each in entries if len(wanted) > 1 and each.entry.id.startswith(wanted.lower())]
     if begun:
         return begun
-    held = [each for each in found if _holds(each.entry, wanted.lower())]
+    held = [each for each in entries if _holds(each.entry, wanted.lower())]
     if held:
         return sorted(held, key=lambda each: _distance(each.entry, wanted))
     about = similarity.words(wanted)
-    near = [(score, -place) for place, each in enumerate(found) if (score := _nearness(each.entry, about)) >= _ENOUGH]
-    return [found[-place] for _, place in sorted(near, reverse=True)]
+    near = [(score, -place) for place, each in enumerate(entries) if (score := _nearness(each.entry, about)) >= _ENOUGH]
+    return [entries[-place] for _, place in sorted(near, reverse=True)]
 
 
 def _holds(entry: Entry, wanted: str) -> bool:
@@ -144,13 +144,13 @@ def _nearness(entry: Entry, about: similarity.ComparedWords) -> float:
     return best
 
 
-def single_entry(text: str, found: list[KnownEntry]) -> tuple[KnownEntry, list[KnownEntry]]:
+def single_entry(text: str, entries: list[KnownEntry]) -> tuple[KnownEntry, list[KnownEntry]]:
     """Return the entry that a text names, and the others that it may mean.
 
     Raises:
         BadInput: it names none, or is the beginning of several ids.
     """
-    matches = matching_entries(text, found)
+    matches = matching_entries(text, entries)
     if not matches:
         raise BadInput(f"Nothing in memory is called or says {text!r}.", hint=_HINT)
     begins = text.strip().lower()

@@ -24,7 +24,9 @@ SUMMARY: Final = "summary"
 _THREAD: Final = re.compile(r"\Athread_id: (\S+)$", re.MULTILINE)
 _REFERENCES: Final = re.compile(r"^#*[ \t]*References:?[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
 _MAX_BYTES: Final = 4 * 2**20
+"""How much of a summary is indexed."""
 _QUOTED: Final = 1_000
+"""How many characters of an entry's quotations are indexed."""
 _LABEL: Final = 2
 """Lines of no more words only say what stands below them."""
 

@@ -24,11 +24,17 @@ _CLAUSE: Final = re.compile(r"[,;:!?，；。]|\.\s")
 _INFLECTIONS: Final = ("ings", "ing", "ies", "ed", "es", "s", "en", "e")
 _DERIVATIONS: Final = ("ations", "ation")
 _SAME: Final = 0.5
+"""Lessons are the same if they share this share of the lighter one's weight."""
 _LIGHT: Final = 0.4
+"""The weight of a word that is everywhere."""
 _NAMED: Final = 1.6
+"""The weight of an exact name."""
 _MIN_WEIGHT: Final = 1.8
+"""The least weight that lessons must share to be the same."""
 _SAME_OF_ALL: Final = 0.2
+"""The least share of both lessons' weight that they must have in common."""
 _TOPIC: Final = 0.5
+"""Lessons with this overlap are about the same thing."""
 _MIN_SHARED: Final = 2
 _FEW: Final = 4
 _REACH: Final = 24
@@ -37,7 +43,7 @@ _REACH_BACK: Final = 18
 
 
 class ComparedWords(msgspec.Struct, frozen=True):
-    """What of a lesson is compared."""
+    """The words of a lesson that are compared."""
 
     about: frozenset[str]
     exact: frozenset[str]

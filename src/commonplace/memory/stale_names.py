@@ -26,7 +26,9 @@ from commonplace.memory.entries import Entry
 from commonplace.protocol import shell
 
 MAX_WALKED: Final = 50_000
+"""How many files of a project are walked."""
 _MAX_FILE_BYTES: Final = 2**20
+"""Larger files are not read for targets and scripts."""
 _SPAN: Final = re.compile(r"`([^`\n]+)`")
 _PATH: Final = re.compile(r"(?:\./)?[\w@.+-]+(?:/[\w@.+-]+)+/?")
 _ENDING: Final = re.compile(r"[\w-]\.[A-Za-z]\w{0,7}$")
@@ -43,7 +45,7 @@ _decode = msgspec.json.Decoder(dict[str, Any])
 
 
 class StaleName(msgspec.Struct, frozen=True):
-    """Something that an entry names and that is not there any more."""
+    """A path or command that an entry names and that no longer exists."""
 
     what: Literal["path", "command"]
     name: str
@@ -64,7 +66,7 @@ class ProjectFolders:
         self._which = which
 
     def stale_names(self, entry: Entry) -> list[StaleName]:
-        """Return what an entry names and the project no longer has, each once."""
+        """Return the paths and commands that an entry names and the project no longer has, each once."""
         if not self.folders or entry.kind == "failure":
             return []
         text = _WORKED.split(entry.text)[-1] if entry.kind == "fix" else entry.text

@@ -25,7 +25,7 @@ _SOURCES: Final = msgspec.json.Decoder(list[Source])
 
 
 class KnownEntry(msgspec.Struct):
-    """An entry, and how often it was used."""
+    """An entry and its usage counters."""
 
     entry: Entry
     retrieved: int = 0
@@ -50,15 +50,15 @@ class MemoryStore:
         if not self.home.has_index():
             return False
         key = self.home.key
-        return await (await self.home.database()).read(lambda tx: rows.mirrored(tx, key)) is not None
+        return await (await self.home.database()).read(lambda tx: rows.mirrored_fingerprint(tx, key)) is not None
 
-    async def known(self) -> list[KnownEntry]:
+    async def known_entries(self) -> list[KnownEntry]:
         """Return the entries, the most useful first."""
         if self.home.has_index():
             key = self.home.key
             database = await self.home.database()
             stored = await database.read(
-                lambda tx: None if rows.mirrored(tx, key) is None else rows.everything(tx, key)
+                lambda tx: None if rows.mirrored_fingerprint(tx, key) is None else rows.everything(tx, key)
             )
             if stored is not None:
                 return [_known(row) for row in stored]

@@ -26,7 +26,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 class Link(msgspec.Struct, kw_only=True):
-    """One thing that an entry rests on: the words, and where they stand."""
+    """One source of an entry: the words, and where they stand."""
 
     summary_file: str | None
     thread_id: str | None
@@ -38,7 +38,7 @@ class Link(msgspec.Struct, kw_only=True):
 
 
 class Why(msgspec.Struct):
-    """What an entry rests on."""
+    """The sources of an entry."""
 
     entry: Listed
     chain: list[Link]
@@ -54,7 +54,7 @@ async def why(store: MemoryStore, text: str) -> Why:
     Raises:
         BadInput: nothing in memory is meant.
     """
-    chosen, others = single_entry(text, await store.known())
+    chosen, others = single_entry(text, await store.known_entries())
     taught = await anyio.to_thread.run_sync(raw_memories.read, store.home.path)
     by_thread = {each.thread_id: each for each in taught}
     names = raw_memories.stems(taught)

@@ -26,7 +26,7 @@ from commonplace.models.catalog import ModelInfo, model_info
 from commonplace.models.dialogue import Assistant, DialogueCall, DialogueResult, Thought, User, dialogue, fields
 from commonplace.models.item_ids import NewId, new_id
 from commonplace.models.reasoning_items import stored_reasoning
-from commonplace.models.tool_names import FlatToolNames, arguments_of, flat_name, parameters
+from commonplace.models.tool_names import FlatToolNames, arguments_of, declaration
 from commonplace.protocol.items import Content
 
 VERSION: Final = "2023-06-01"
@@ -100,11 +100,7 @@ def _definition(tool: Tool) -> Any:
         case HostedTool():
             return msgspec.Raw(tool.definition)
         case FunctionTool() | CustomTool():
-            name = flat_name(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
-            found: Json = {"name": name, "description": tool.description, "input_schema": parameters(tool)}
-            if isinstance(tool, FunctionTool) and tool.strict:
-                found["strict"] = True
-            return found
+            return declaration(tool, "input_schema")
 
 
 def _messages(turns: list[Assistant | User], model: str) -> list[Json]:

@@ -163,7 +163,7 @@ Event = Retrying | ItemAdded | TextDelta | ReasoningDelta | ItemDone | Usage | R
 
 
 class Model(Protocol):
-    """Somebody who answers requests."""
+    """Answers requests with streams of events."""
 
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Yield the events of one answer.

@@ -51,7 +51,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
     provider: str | None = None
     instructions: str | None = None
 
-    def given(self) -> dict[str, Any]:
+    def set_fields(self) -> dict[str, Any]:
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
@@ -75,17 +75,12 @@ def model_info(slug: str, overrides: Mapping[str, Any] | None = None) -> ModelIn
     """
     file = _file()
     name = match(slug, file.models)
-    row = file.models[name].given() if name is not None else {}
-    family = file.families[row.pop("family")].given() if "family" in row else {}
+    row = file.models[name].set_fields() if name is not None else {}
+    family = file.families[row.pop("family")].set_fields() if "family" in row else {}
     own = match(slug, overrides or {})
     wanted = _override(own, (overrides or {})[own]) if own is not None else {}
-    values = {**file.unknown.given(), **family, **row, **wanted, "known": name is not None or own is not None}
+    values = {**file.unknown.set_fields(), **family, **row, **wanted, "known": name is not None or own is not None}
     return msgspec.convert(values, ModelInfo)
-
-
-def names() -> tuple[str, ...]:
-    """Return the names that are listed, in the order of the file."""
-    return tuple(_file().models)
 
 
 def match(slug: str, rows: Mapping[str, Any]) -> str | None:
@@ -106,7 +101,7 @@ def _begins(slug: str, name: str) -> bool:
 
 def _override(name: str, row: Any) -> dict[str, Any]:
     try:
-        given = msgspec.convert(row, _Row).given()
+        given = msgspec.convert(row, _Row).set_fields()
     except msgspec.ValidationError as error:
         raise BadSetting(f"The settings of model {name!r} cannot be used: {error}.", hint="Correct them.") from None
     given.pop("family", None)

@@ -30,7 +30,7 @@ from commonplace.models.dialogue import (
 )
 from commonplace.models.item_ids import NewId, new_id
 from commonplace.models.reasoning_items import stored_reasoning
-from commonplace.models.tool_names import FlatToolNames, flat_name, parameters
+from commonplace.models.tool_names import FlatToolNames, declaration
 from commonplace.protocol.items import Content
 
 API: Final = "chat"
@@ -85,11 +85,7 @@ def _definition(tool: Tool) -> Any:
         case HostedTool():
             return msgspec.Raw(tool.definition)
         case FunctionTool() | CustomTool():
-            name = flat_name(tool.name, tool.namespace if isinstance(tool, FunctionTool) else None)
-            function: Json = {"name": name, "description": tool.description, "parameters": parameters(tool)}
-            if isinstance(tool, FunctionTool) and tool.strict:
-                function["strict"] = True
-            return {"type": "function", "function": function}
+            return {"type": "function", "function": declaration(tool, "parameters")}
 
 
 def messages(request: Request) -> list[Json]:

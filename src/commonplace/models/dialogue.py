@@ -131,11 +131,11 @@ class _Builder:
             case items.ToolSearchOutput():
                 self._result(item.call_id or "", bytes(msgspec.json.decode(raw, type=_Fields).tools).decode(), None)
             case items.WebSearchCall():
-                self._assistant(_said(f"(A web search was made: {bytes(item.action).decode() or 'no details'})"))
+                self._assistant(_text_part(f"(A web search was made: {bytes(item.action).decode() or 'no details'})"))
             case items.ImageGenerationCall():
-                self._assistant(_said("(A picture was made.)"))
+                self._assistant(_text_part("(A picture was made.)"))
             case items.Compaction() | items.CompactionSummary() | items.ContextCompaction():
-                self._user(_said(CLOSED))
+                self._user(_text_part(CLOSED))
             case items.Other():
                 pass  # request controls, such as the trigger of a compaction that only the Responses API has
 
@@ -160,31 +160,31 @@ class _Builder:
     def _result(self, call_id: str, output: str | list[Content], name: str | None) -> None:
         if call_id not in self.open:
             text = output if isinstance(output, str) else "\n".join(part.text for part in output if part.text)
-            self._user(_said(f"(Output of {name or 'a tool'}, outside of a call:)\n{text}"))
+            self._user(_text_part(f"(Output of {name or 'a tool'}, outside of a call:)\n{text}"))
             return
         del self.open[call_id]
-        self._told().results.append(DialogueResult(call_id, output))
+        self._user_turn().results.append(DialogueResult(call_id, output))
         if not self.open:
             self._flush()
 
     def _user(self, *parts: Content) -> None:
         kept = [part for part in parts if part.image_url or part.audio_url or (part.text and part.text.strip())]
-        kept += [_said(SEALED) for part in parts if part.type == "encrypted_content"]
+        kept += [_text_part(SEALED) for part in parts if part.type == "encrypted_content"]
         if self.open:
             self.later.extend(kept)
         else:
-            self._told().parts.extend(kept)
+            self._user_turn().parts.extend(kept)
 
     def _flush(self) -> None:
         """Say what waited for results; a call that got none is answered, because servers insist on an answer."""
         for call_id in self.open:
-            self._told().results.append(DialogueResult(call_id, ABORTED))
+            self._user_turn().results.append(DialogueResult(call_id, ABORTED))
         self.open.clear()
         if self.later:
-            self._told().parts.extend(self.later)
+            self._user_turn().parts.extend(self.later)
             self.later = []
 
-    def _told(self) -> User:
+    def _user_turn(self) -> User:
         last = self.turns[-1] if self.turns else None
         if isinstance(last, User):
             return last
@@ -193,7 +193,7 @@ class _Builder:
         return turn
 
 
-def _said(text: str) -> Content:
+def _text_part(text: str) -> Content:
     return Content(type="input_text", text=text)
 
 

@@ -62,7 +62,7 @@ _REFUSED: Final = frozenset(
 
 
 class Server(msgspec.Struct, frozen=True):
-    """Whom we talk to, for sentences: never with a key."""
+    """The server as errors may name it: never with a key."""
 
     provider: str
     host: str
@@ -82,7 +82,7 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """What a server said about a failure."""
+    """The description of a failure by a server."""
 
     status: int | None = None
     code: str = ""
@@ -130,29 +130,29 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def failure(server: Server, said: Complaint) -> ModelError:
+def failure(server: Server, complaint: Complaint) -> ModelError:
     """Return the error that a complaint amounts to."""
-    kind = _kind(said)
-    message, hint = _sentences(kind, server, said)
-    if said.words:
-        message = f"{message} It says: “{server.quoted(said.words)}”"
+    kind = _kind(complaint)
+    message, hint = _sentences(kind, server, complaint)
+    if complaint.words:
+        message = f"{message} It says: “{server.quoted(complaint.words)}”"
     return kind(
         message,
         hint=hint,
-        retry_after=said.retry_after if kind.retryable else None,
+        retry_after=complaint.retry_after if kind.retryable else None,
         provider=server.provider,
-        status=said.status,
-        server_code=said.code or said.kind or None,
-        request_id=said.request_id,
+        status=complaint.status,
+        server_code=complaint.code or complaint.kind or None,
+        request_id=complaint.request_id,
     )
 
 
-def _kind(said: Complaint) -> type[ModelError]:
-    names = {said.code, said.kind}
-    status = said.status
-    if names & _CONTEXT or status == 413 or (status != 429 and _CONTEXT_WORDS.search(said.words)):
+def _kind(complaint: Complaint) -> type[ModelError]:
+    names = {complaint.code, complaint.kind}
+    status = complaint.status
+    if names & _CONTEXT or status == 413 or (status != 429 and _CONTEXT_WORDS.search(complaint.words)):
         return ContextTooLong
-    if names & _QUOTA or status == 402 or _QUOTA_WORDS.search(said.words):
+    if names & _QUOTA or status == 402 or _QUOTA_WORDS.search(complaint.words):
         return QuotaExceeded
     if names & _KEY or status in (401, 403):
         return NotAuthorised
@@ -163,7 +163,7 @@ def _kind(said: Complaint) -> type[ModelError]:
     return RequestRefused if names & _REFUSED else ModelUnavailable
 
 
-def _sentences(kind: type[ModelError], server: Server, said: Complaint) -> tuple[str, str]:
+def _sentences(kind: type[ModelError], server: Server, complaint: Complaint) -> tuple[str, str]:
     who = server.provider
     if kind is ContextTooLong:
         return f"The conversation does not fit the window of the model at {who}.", "Compact it or choose another model."
@@ -173,10 +173,10 @@ def _sentences(kind: type[ModelError], server: Server, said: Complaint) -> tuple
         where = f"the key in {server.key_variable}" if server.key_variable else f"`api_key_env` of [providers.{who}]"
         return f"{who} does not accept the key, or not for this model.", f"Check {where}."
     if kind is RateLimited:
-        wait = f"Wait {said.retry_after:.0f} s" if said.retry_after else "Wait a little"
+        wait = f"Wait {complaint.retry_after:.0f} s" if complaint.retry_after else "Wait a little"
         return f"{who} gets too many requests from this account.", f"{wait}, then try again."
     if kind is ModelUnavailable:
-        status = f" (status {said.status})" if said.status else ""
+        status = f" (status {complaint.status})" if complaint.status else ""
         return f"{who} at {server.host} failed{status}.", "Try again later, or choose another model."
-    status = f" with status {said.status}" if said.status else ""
+    status = f" with status {complaint.status}" if complaint.status else ""
     return f"{who} at {server.host} refused the request{status}.", "Check the model's name and the provider's settings."

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     import httpx2
 
 CONNECT_SECONDS: Final = 30.0
+"""How many seconds a connection may take."""
 MAX_ERROR_BYTES: Final = 64 * 1024
+"""How much of an error's body is read."""
 
 
 class Reader(Protocol):
@@ -43,7 +45,7 @@ class Reader(Protocol):
         """Return what an event means.
 
         Raises:
-            Failed: the server says in the stream that it failed.
+            StreamFailed: the server says in the stream that it failed.
             BadAnswer: the event does not follow the API.
         """
         ...
@@ -72,7 +74,7 @@ class Api(Protocol):
 
 
 class StreamFailed(Exception):
-    """A server said in the middle of a stream that it failed; from a reader to its model, never beyond."""
+    """A server reported a failure in the middle of a stream; raised by a reader and caught by its model."""
 
     def __init__(self, value: Any) -> None:
         super().__init__("the server failed")
@@ -80,7 +82,7 @@ class StreamFailed(Exception):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server is and how it is reached."""
+    """The address of a server and how it is reached."""
 
     provider: str
     base_url: str

@@ -1,4 +1,5 @@
-"""Waiting: how often a failed request is sent again, how long between, and how long silence is borne.
+"""Retries: how often a failed request is sent again, the delays between tries, and how long a silent server is waited
+for.
 
 Only errors that may pass are tried again, and only while nothing of the answer has been given out: after that the
 caller, who knows what was recorded, decides. A server's own wish (`Retry-After`) comes before ours; one that asks for
@@ -33,7 +34,7 @@ async def _sleep(seconds: float) -> None:
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How patient a model is."""
+    """How often and after which delays a failed request is sent again."""
 
     retries: int = 4
     idle: float = 300.0

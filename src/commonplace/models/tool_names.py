@@ -17,6 +17,7 @@ from commonplace.models.base import CustomTool, FunctionTool, Tool
 INPUT: Final = "input"
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST: Final = 64
+"""The longest name of a tool that the APIs accept."""
 _object = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -64,8 +65,15 @@ def flat_name(name: str, namespace: str | None = None) -> str:
     return _UNUSABLE.sub("_", whole)[:_LONGEST]
 
 
-def parameters(tool: FunctionTool | CustomTool) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments."""
+def declaration(tool: FunctionTool | CustomTool, schema: str) -> dict[str, Any]:
+    """Return a tool as a function under its flat name, with the JSON schema of its arguments in the field `schema`."""
+    is_function = isinstance(tool, FunctionTool)
+    name = flat_name(tool.name, tool.namespace if is_function else None)
+    found: dict[str, Any] = {"name": name, "description": tool.description, schema: _parameters(tool)}
+    return {**found, "strict": True} if is_function and tool.strict else found
+
+
+def _parameters(tool: FunctionTool | CustomTool) -> dict[str, Any]:
     if isinstance(tool, FunctionTool):
         return dict(tool.parameters)
     grammar = (tool.format or {}).get("definition")

@@ -1,4 +1,4 @@
-"""Which project each thread belongs to, decided anew from everything that is known, in whatever order it came."""
+"""Assigning a project to each thread, from everything that is known, independent of the order in which it came."""
 
 from __future__ import annotations
 

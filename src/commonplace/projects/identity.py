@@ -1,4 +1,4 @@
-"""Which repository a folder is in, as its files tell: the remote `origin`, else the first commit.
+"""The identity of a folder's repository, read from its files: the remote `origin`, else the first commit.
 
 The files of `.git` are read here and nothing is run, so that no hook, filter or configured program of a repository that
 somebody else prepared can come into play. Nothing is ever written, and whatever is damaged, unborn or cut short is no
@@ -20,6 +20,7 @@ from commonplace.protocol.remotes import remote_identity
 from commonplace.protocol.rollout import GitInfo
 
 _MAX_FILE_BYTES: Final = 2**20
+"""How much of a repository's small files is read."""
 _MAX_COMMITS: Final = 2**18
 """Longest way to a root that is walked; a history this long has a remote."""
 _SECTION: Final = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)', re.DOTALL)

@@ -1,4 +1,4 @@
-"""From a name or a folder to a project's scope: the one way that the command line, prompts and tools go."""
+"""Looking up the scope of a project by its name or a folder, for the command line, prompts and tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a memory is for: the project that a thread belongs to, and what is never learned from.
+"""Scopes: the project that a thread belongs to, and the threads that are never learned from.
 
 A project is known by its repository's identity, never by the bare working directory: the disk says which repository a
 folder is in; where it does not, threads that noted an identity there do. What is settled depends on what is known, not
@@ -42,7 +42,7 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class FolderIdentity(msgspec.Struct, frozen=True):
-    """What one thread notes: where it ran, and the repository's identity if it knew one."""
+    """The folder of one thread, and its repository's identity if the thread noted one."""
 
     cwd: str
     identity: str | None = None
@@ -51,7 +51,7 @@ class FolderIdentity(msgspec.Struct, frozen=True):
 
 
 class ProjectMap(msgspec.Struct, frozen=True):
-    """The project of every working directory, and the identities that mean another."""
+    """The project of every working directory, and the identities that are aliases of another."""
 
     projects: dict[str, str]
     aliases: dict[str, str]

@@ -17,13 +17,10 @@ ledger keeps the block in the item, and beside it an event with what was seen an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from commonplace.protocol import items
-from commonplace.protocol.events import AGENT_MESSAGE
 from commonplace.protocol.hidden_tags import HiddenTags, Tag
 
 OPEN: Final = "<oai-mem-citation>"
@@ -63,13 +60,6 @@ class FinishedAnswer(msgspec.Struct, frozen=True):
     def last_message(self) -> str | None:
         """What the turn ended with; None if nothing is left to see."""
         return self.visible if self.visible.strip() else None
-
-
-class RecordedAnswer(msgspec.Struct, frozen=True):
-    """What the ledger keeps of an answer: the payloads of its `response_item` and its `event_msg`."""
-
-    item: dict[str, Any]
-    event: dict[str, Any]
 
 
 class CitationStripper:
@@ -134,24 +124,6 @@ def finished(text: str) -> FinishedAnswer:
     """Return what a person sees of a finished answer (all its text parts together) and what it used."""
     visible, bodies = strip(text)
     return FinishedAnswer(visible, parse(bodies))
-
-
-def recorded(item: Mapping[str, Any], receipt: object = None) -> RecordedAnswer:
-    """Return what the ledger keeps of an answer: the item as the model wrote it, and the event that clients read.
-
-    A receipt tells what the citation was found to name; what does not exist is recorded there.
-    """
-    view = items.view(msgspec.json.encode(item))
-    answer = finished("".join(part.text or "" for part in view.content) if isinstance(view, items.Message) else "")
-    event: dict[str, Any] = {
-        "type": AGENT_MESSAGE,
-        "message": answer.visible,
-        "phase": item.get("phase"),
-        "memory_citation": None if answer.citation is None else msgspec.to_builtins(answer.citation),
-    }
-    if receipt is not None:
-        event["memory_receipt"] = msgspec.to_builtins(receipt)
-    return RecordedAnswer(dict(item), event)
 
 
 def parse(bodies: list[str]) -> Citation | None:

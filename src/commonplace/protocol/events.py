@@ -15,7 +15,6 @@ TURN_COMPLETE: Final = frozenset({"task_complete", "turn_complete"})
 TURN_ABORTED: Final = "turn_aborted"
 ROLLED_BACK: Final = "thread_rolled_back"
 USER_MESSAGE: Final = "user_message"
-AGENT_MESSAGE: Final = "agent_message"
 TOKEN_COUNT: Final = "token_count"  # noqa: S105 (a kind of event, not a secret)
 ITEM_COMPLETED: Final = "item_completed"
 

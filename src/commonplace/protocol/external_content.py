@@ -1,4 +1,4 @@
-"""What a session got from outside, by the items that tell of it: the web, and tools of servers. Pure.
+"""External content: which items of a session came from the web or from tools of servers. Pure.
 
 The kinds are Codex's: a search of the web, a search for tools and what it found, an output that nobody called for. A
 call of a server's tool is known by its name, `mcp__…`, and so are the tools of other agents that read the web. A tool

@@ -33,10 +33,6 @@ class Fragment(msgspec.Struct, frozen=True):
     end: str = ""
     """Trailing marker; empty means that the leading one decides."""
     exact: bool = False
-    personal: bool = False
-    """The text carries words that the person chose (a shell command they typed, say)."""
-    learnable: bool = False
-    """Memory may take evidence from it."""
     kind: str = "injected"
     """What an importer notes about such a text: `injected`, or a word for whose doing it is."""
     rule: Callable[[str], bool] | None = None
@@ -55,9 +51,9 @@ class Fragment(msgspec.Struct, frozen=True):
         return head == self.start and tail == self.end
 
 
-def _tag(name: str, role: Role, *, agent: str = "codex", personal: bool = False, learnable: bool = False) -> Fragment:
+def _tag(name: str, role: Role, *, agent: str = "codex") -> Fragment:
     slug = name.replace(" ", "_")
-    return Fragment(slug, role, agent, f"<{name}>", f"</{name}>", personal=personal, learnable=learnable)
+    return Fragment(slug, role, agent, f"<{name}>", f"</{name}>")
 
 
 def _opening(name: str, start: str) -> Fragment:
@@ -116,7 +112,7 @@ USER_FRAGMENTS: Final = (
     _tag("environment_context", "user"),
     Fragment("additional_context", "user", "codex", rule=_is_external_context),
     _tag("skill", "user"),
-    _tag("user_shell_command", "user", personal=True, learnable=True),
+    _tag("user_shell_command", "user"),
     _tag("turn_aborted", "user"),
     _tag("subagent_notification", "user"),
     Fragment("internal_context", "user", "codex", rule=_is_internal_context),
@@ -151,9 +147,9 @@ DEVELOPER_FRAGMENTS: Final = (
 )
 
 
-def _claude(start: str, *, kind: str = "injected", personal: bool = False, learnable: bool = False) -> Fragment:
+def _claude(start: str, *, kind: str = "injected") -> Fragment:
     name = "claude_" + re.sub(r"[^a-z0-9]+", "_", start.lower()).strip("_")[:40]
-    return Fragment(name, "user", "claude-code", start, exact=True, personal=personal, learnable=learnable, kind=kind)
+    return Fragment(name, "user", "claude-code", start, exact=True, kind=kind)
 
 
 def _gemini(start: str) -> Fragment:
@@ -162,10 +158,10 @@ def _gemini(start: str) -> Fragment:
 
 CLAUDE_FRAGMENTS: Final = (
     _claude("[Request interrupted by user", kind="interrupt"),
-    _claude("<command-name>", kind="slash_command", personal=True),
-    _claude("<command-message>", kind="slash_command", personal=True),
-    _claude("<user-memory-input>", kind="user_memory", personal=True, learnable=True),
-    _claude("<bash-input>", kind="user_shell", personal=True, learnable=True),
+    _claude("<command-name>", kind="slash_command"),
+    _claude("<command-message>", kind="slash_command"),
+    _claude("<user-memory-input>", kind="user_memory"),
+    _claude("<bash-input>", kind="user_shell"),
     _claude("<bash-stdout>"),
     _claude("<bash-stderr>"),
     _claude("<local-command-caveat>"),
@@ -196,7 +192,6 @@ GEMINI_FRAGMENTS: Final = (
     _gemini("<state_snapshot>"),
 )
 
-REGISTRY: Final = (*USER_FRAGMENTS, *DEVELOPER_FRAGMENTS, *CLAUDE_FRAGMENTS, *GEMINI_FRAGMENTS)
 _TABLES: Final[dict[tuple[str, str], tuple[Fragment, ...]]] = {
     ("codex", "user"): USER_FRAGMENTS,
     ("codex", "developer"): DEVELOPER_FRAGMENTS,
@@ -212,6 +207,7 @@ _FIRST_CHARS: Final = frozenset({"<", *(start[0].lower() for start in _OLD_WARNI
 OWN_SUMMARY_PREFIX: Final = "What follows is a summary of this session's earlier part; the full record is kept."
 """Opens the summary message of our own compactions."""
 _CODEX_PREFIX_BYTES: Final = 399
+"""The length of the text that Codex puts before a summary, without its newline."""
 _CODEX_PREFIX_SHA256: Final = "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e"
 
 _IMPORTED: Final = ("imported.", "memory.")

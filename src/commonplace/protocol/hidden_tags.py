@@ -1,4 +1,4 @@
-"""Hidden tags in a stream of text: what stands between them is taken out, wherever chunks are cut.
+"""Hidden tags in a stream of text: blocks between them are removed, wherever chunks are cut.
 
 Tags are literal: no attributes, no case folding, no nesting. The earliest opening wins; at one place the longer one,
 then the one that was declared first. Inside, only the closing tag of that kind counts, or the end of the stream.

@@ -1,8 +1,8 @@
-"""Response items: what a model said, was told, called or got back.
+"""Response items: messages, reasoning, tool calls and their outputs.
 
-The item that is stored and sent is always the JSON object as it was written; the structs here are *views* that
-name the fields our code looks at. Unknown fields are ignored by a view and kept in the object, unknown kinds
-become `Other`, so nothing is lost by passing through this program.
+The item that is stored and sent is always the JSON object as it was written; the structs here are *views* that name the
+fields our code looks at. Unknown fields are ignored by a view and kept in the object, unknown kinds become `Other`, so
+nothing is lost by passing through this program.
 
 Invariant: `view` never builds more than the fields it names, however large the object is.
 """
@@ -169,8 +169,6 @@ class Other(msgspec.Struct):
     turn_id: str | None = None
 
 
-Call = FunctionCall | LocalShellCall | CustomToolCall | ToolSearchCall
-Output = FunctionCallOutput | CustomToolCallOutput | ToolSearchOutput
 Known = (
     Message
     | AgentMessage
@@ -190,7 +188,6 @@ Known = (
 )
 View = Known | Other
 
-OUTPUT_KINDS: Final = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
 KNOWN_KINDS: Final = frozenset(str(kind.__struct_config__.tag) for kind in Known.__args__)
 HISTORY_KINDS: Final = KNOWN_KINDS | {"additional_tools"}
 """Kinds that a history can hold; any other (request controls, old snapshots, the unknown) never reaches a model."""

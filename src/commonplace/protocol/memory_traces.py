@@ -1,4 +1,4 @@
-"""What came out of a memory, in any agent's session: it must never be learned again as if it were new.
+"""Traces of a memory in any agent's session: they must never be learned again as if they were new.
 
 Three ways in: a tool that answers from a memory, a command that reads a memory's files, and a text that something put
 into the conversation. Ours are recognised exactly; of other memory servers and memory hooks, those known by name.

@@ -1,4 +1,4 @@
-"""Where user turns begin: the one rule behind rollback, fork cuts and turn counts.
+"""The rule for where user turns begin, which rollback, fork cuts and turn counts share.
 
 A boundary is mail between agents, a user message that is neither injected nor a compaction's summary, or an assistant
 message whose only part is a piece of inter-agent mail in JSON. (The older source counted summaries; Codex 0.166 does

@@ -27,6 +27,7 @@ FOLDER: Final = "blobs"
 LOCK: Final = "blobs"
 """Writers share this lock while a blob is on disk and its line is not; collecting takes it alone."""
 DEFAULT_BOUND: Final = 65536
+"""Longer values are spilled, unless a setting changes it."""
 _KEPT_BYTES: Final = 16384
 """How much of a spilled text's head, and of its tail, stays in the line; a quarter of the bound where that is less."""
 _HEAD_CHARS: Final = 256

@@ -23,7 +23,9 @@ from commonplace.rollout import layout, reader
 
 HISTORY_MODES: Final = frozenset({"legacy", "paginated"})
 _MAX_DEPTH: Final = 1000
+"""How many parents a fork may have."""
 _HEAD_LINE_BYTES: Final = 16 * 2**20
+"""The longest first line."""
 _HEAD_BYTES: Final = 64 * 2**20
 """How far into a file its session_meta is looked for, and how long it may be."""
 

@@ -20,7 +20,7 @@ from commonplace.rollout import journal
 FILE: Final = "decisions.jsonl"
 
 
-class Decision(msgspec.Struct):
+class DecisionLine(msgspec.Struct):
     """One line."""
 
     time: str
@@ -36,7 +36,7 @@ class Decision(msgspec.Struct):
     sizes: list[int] = []
 
 
-_decision = msgspec.json.Decoder(Decision)
+_decision = msgspec.json.Decoder(DecisionLine)
 
 
 def append(home: Path, kind: str, time: str, **fields: Any) -> None:
@@ -44,13 +44,13 @@ def append(home: Path, kind: str, time: str, **fields: Any) -> None:
     journal.append(home, FILE, msgspec.json.encode({"time": time, "kind": kind, **fields}))
 
 
-def read(home: Path) -> list[Decision]:
+def read(home: Path) -> list[DecisionLine]:
     """Return every decision that this program understands, oldest first."""
     try:
         lines = (home / FILE).read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
-    found: list[Decision] = []
+    found: list[DecisionLine] = []
     for raw in lines:
         try:
             found.append(_decision.decode(raw))
@@ -68,13 +68,13 @@ def modes(home: Path) -> dict[str, str]:
     }
 
 
-def enabled(home: Path) -> dict[str, str]:
+def enabled_since(home: Path) -> dict[str, str]:
     """Return since when memory may use the threads that somebody allowed it to use."""
     decided = {line.thread_id: line for line in read(home) if line.kind == "mode" and line.thread_id}
     return {key: line.time for key, line in decided.items() if line.memory_mode == "enabled"}
 
 
-def referred(home: Path) -> list[Path]:
+def referred_paths(home: Path) -> list[Path]:
     """Return the places whose sessions are listed where they are."""
     return list(dict.fromkeys(Path(line.path) for line in read(home) if line.kind == "refer" and line.path))
 
@@ -84,7 +84,7 @@ def tombstones(home: Path) -> set[str]:
     return {line.thread_id for line in read(home) if line.kind == "tombstone" and line.thread_id}
 
 
-def allowed(home: Path, project: str) -> list[tuple[str, ...]]:
+def allowed_commands(home: Path, project: str) -> list[tuple[str, ...]]:
     """Return the first words of the commands that a person allowed in a project."""
     lines = [line for line in read(home) if line.kind == "allow" and line.path == project]
     return list(dict.fromkeys(tuple(words) for line in lines for words in line.words if words))
@@ -96,11 +96,11 @@ def pins(home: Path) -> set[str]:
     return {name for name, is_pinned in decided.items() if is_pinned}
 
 
-def owned(home: Path) -> set[str]:
+def owned_files(home: Path) -> set[str]:
     """Return the files of the memory that a person made theirs."""
     return {line.path for line in read(home) if line.kind == "own" and line.path}
 
 
-def forgotten(home: Path) -> list[Decision]:
+def forgotten(home: Path) -> list[DecisionLine]:
     """Return what may not be learned again."""
     return [line for line in read(home) if line.kind == "forget" and line.salt]

@@ -37,6 +37,7 @@ _BATCH_BYTES: Final = 1024 * 1024
 _BATCH_LINES: Final = 4096
 """Queued lines are written together up to this size and number."""
 _LAST_ORDINAL: Final = 2**64 - 1
+"""The largest ordinal that 64 bits hold."""
 
 
 class RecorderOptions(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from commonplace.rollout import chain, layout
 from commonplace.rollout.chain import Ledger
 
 _MAX_DAYS: Final = 366
+"""How many days of folders are searched for sub-agents."""
 _MARGIN: Final = timedelta(days=1)
 """Folders carry local time and clocks are not exact."""
 

@@ -21,8 +21,11 @@ from commonplace.rollout.blobs import is_name
 from commonplace.rollout.fold import LedgerFold, kind_of
 
 PREVIEW_CHARS: Final = 500
+"""How many characters of the first message a listing shows."""
 _GLANCE_RECORDS: Final = 200
+"""How many records a glance reads from the front."""
 _GLANCE_BYTES: Final = 4 * 2**20
+"""How many bytes a glance reads from each end."""
 _TOLD_CWD: Final = re.compile(rb'<cwd>([^<]+)</cwd>|Current working directory: ([^<"\\]+)')
 """Files of 2025 say where they were only in the context that the model was told."""
 
@@ -184,10 +187,10 @@ def glance(path: Path) -> Survey:
     return found
 
 
-def _look_at_end(path: Path, found: Survey) -> None:
+def _look_at_end(path: Path, result: Survey) -> None:
     """Take what is newest from the file's end: the first value met there is the one that counts."""
     meter = reader.Meter()
-    end = Survey(found.meta)
+    end = Survey(result.meta)
     for record in reader.backward(path, meter=meter):
         if meter.bytes_read > _GLANCE_BYTES or (end.model and end.tokens is not None):
             break
@@ -201,13 +204,13 @@ def _look_at_end(path: Path, found: Survey) -> None:
                 end.title = end.title or _title(record.payload)
             elif record.type == "session_meta":
                 meta = rollout.session_meta(record)
-                end.memory_mode = end.memory_mode or (meta.memory_mode if meta.id == found.meta.id else None)
+                end.memory_mode = end.memory_mode or (meta.memory_mode if meta.id == result.meta.id else None)
             elif record.type == "event_msg" and end.tokens is None and kind_of(record.payload) == events.TOKEN_COUNT:
                 end.tokens = tokens_of(record.payload)
         except (msgspec.DecodeError, RecursionError):
             continue
-    found.updated_at = end.updated_at or found.updated_at
-    found.model = end.model or found.model
-    found.title = end.title or found.title
-    found.memory_mode = end.memory_mode or found.memory_mode
-    found.tokens = found.tokens if end.tokens is None else end.tokens
+    result.updated_at = end.updated_at or result.updated_at
+    result.model = end.model or result.model
+    result.title = end.title or result.title
+    result.memory_mode = end.memory_mode or result.memory_mode
+    result.tokens = result.tokens if end.tokens is None else end.tokens

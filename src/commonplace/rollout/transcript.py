@@ -17,6 +17,7 @@ from commonplace.rollout.chain import Ledger, SkipLog
 from commonplace.rollout.fold import LedgerFold
 
 MAX_TEXT_BYTES: Final = 256 * 2**20
+"""How many bytes of texts a transcript holds."""
 _ENTRY_COST: Final = 400
 """What keeping one call, outcome or mark counts for."""
 _EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)\n")
@@ -71,7 +72,7 @@ class Transcript(msgspec.Struct):
     """The time of the newest line."""
 
 
-def tell(ledger: Ledger, log: SkipLog, *, with_items: bool = False) -> Transcript:
+def read_transcript(ledger: Ledger, log: SkipLog, *, with_items: bool = False) -> Transcript:
     """Read a thread from its first line to its last (raises LedgerError)."""
     fold = _TranscriptFold(log, with_items=with_items)
     for _, line in chain.forward(ledger, log):

@@ -1,4 +1,4 @@
-"""Exact search over all sessions, newest first: in everything that was said, called and answered, tool output too.
+"""Exact search over all sessions, newest first: in messages, tool calls and tool output.
 
 It reads the files themselves, so it needs no index and misses nothing; it ends when there are enough hits.
 """

@@ -1,7 +1,7 @@
-"""Searching a session file for an exact text, in everything that was said, called and answered.
+"""Searching one session file for an exact text: in messages, tool calls and tool output.
 
-Files are scanned as bytes, at the speed of the disk: a text is looked for in the forms that JSON writes it in, and only
-a line that holds one is decoded and looked at again. Payloads that were spilled into blobs are looked into too.
+Files are scanned as bytes, at the speed of the disk: the text is searched for in every form that JSON may write it in,
+and only a line that contains one of them is decoded and compared again. Payloads in blobs are searched, too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.fold import LedgerFold
 
 _CHUNK: Final = 4 * 2**20
+"""How many bytes are scanned at a time."""
 _BEFORE: Final = 120
+"""How many characters of a long text are shown before the match."""
 _AFTER: Final = 1_600
-"""How much of a long text is shown around the match."""
+"""How many characters of a long text are shown after the match."""
 _SEARCHED: Final = frozenset({"response_item", "compacted"})
 _SPILLED: Final = b'"blob":['
 _LARGEST_BLOB: Final = 256 * 2**20
+"""Larger payloads are not searched."""
 
 
 class TextMatch(msgspec.Struct):
-    """A text that holds what was looked for."""
+    """A text that contains the searched text."""
 
     offset: int
     role: str
@@ -42,7 +45,7 @@ class TextMatch(msgspec.Struct):
 
 
 class Needle:
-    """What is looked for: as text, and in the forms that it may have in a file."""
+    """The searched text, and the forms that it may have in a file."""
 
     def __init__(self, text: str, *, ignore_case: bool = False) -> None:
         self.ignore_case = ignore_case
@@ -52,7 +55,7 @@ class Needle:
         self.blob = _pattern([text], ignore_case=ignore_case)
 
     def find(self, text: str) -> int:
-        """Return where a text holds it; -1 if it does not."""
+        """Return the position in a text; -1 if it does not occur."""
         if self._text is None:
             return text.find(self._plain)
         found = self._text.search(text)
@@ -60,14 +63,16 @@ class Needle:
 
 
 def _forms(text: str) -> list[str]:
-    """Return how a text may be written: in a JSON string, in one inside another, and with non-ASCII letters escaped."""
+    """Return the forms of a text: in a JSON string, in a JSON string inside another, and with non-ASCII characters
+    escaped.
+    """
     once = [json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]]
     twice = [json.dumps(each, ensure_ascii=False)[1:-1] for each in once]
     return list(dict.fromkeys([*once, *twice]))
 
 
 def _pattern(forms: list[str], *, ignore_case: bool) -> Callable[[bytes, int], int]:
-    """Return what finds the first of some forms in bytes, from a place on."""
+    """Return a function that finds the first of some forms in bytes, from a position on."""
     encoded = [form.encode("utf-8", "surrogatepass") for form in forms]
     if not ignore_case and len(encoded) == 1:
         return lambda data, start: data.find(encoded[0], start)
@@ -86,7 +91,7 @@ def _pattern(forms: list[str], *, ignore_case: bool) -> Callable[[bytes, int], i
 
 
 def search(path: Path, needle: Needle, store: BlobStore | None = None) -> Iterator[TextMatch]:
-    """Yield the texts of a session file that hold what is looked for, in their order.
+    """Yield the texts of a session file that contain the searched text, in their order.
 
     Raises:
         NotASession, LedgerError: the file cannot be read.
@@ -205,7 +210,7 @@ def _strings(text: str | bytes) -> list[str]:
 
 
 def number_turns(path: Path, matches: list[TextMatch], inherited: int = 0) -> None:
-    """Tell of each match in which turn of its thread it stands."""
+    """Set the turn number of each match."""
     wanted = {match.offset: match for match in matches}
     fold = LedgerFold(inherited)
     last = max(wanted, default=-1)

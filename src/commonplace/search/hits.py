@@ -1,7 +1,7 @@
-"""Hits: what a search found, with its words, as surfaces show them.
+"""Hits: the results of a search with their text, as surfaces show them.
 
-A hit of a session is an exchange: what was said, and what was answered. Words are read from the ledgers and files when
-they are shown: secrets are taken out again then, and so is what a person had forgotten.
+A hit in a session is an exchange: a message and its reply. Texts are read from ledgers and files when they are shown;
+secrets and forgotten words are removed at that moment.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from commonplace.state.database import Row
 
 Clean = Callable[[str], str]
 _ENTRY_FIRST: Final = 0.10
-"""What an entry has over a message that answers as well: somebody thought it worth keeping."""
+"""The advantage of an entry over a message that answers equally well: somebody thought it worth keeping."""
 _REPLIES: Final = 400
-"""How many messages after one are looked at for the end of the answer."""
+"""How many messages after one are searched for the end of its reply."""
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """Something that was found (the JSON of `sessions search`, `memory search` and the tool `find`)."""
+    """A search result (the JSON of `sessions search`, `memory search` and the tool `find`)."""
 
     thread_id: str | None
     item: int | None
@@ -50,7 +50,7 @@ class Hit(msgspec.Struct, kw_only=True):
 
 
 class RankedPassage(msgspec.Struct, frozen=True):
-    """A passage that answers, before its words are read."""
+    """A passage that answers a query, before its text is read."""
 
     number: int
     score: float
@@ -76,37 +76,34 @@ def choose_passages(index: SegmentIndex, ranked: RankedPassages, limit: int) -> 
 
 
 def of_sessions(
-    index: SegmentIndex, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
+    index: SegmentIndex, ranked: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
 ) -> list[ScoredHit]:
-    """Read what was said, and what was answered."""
+    """Read the messages of ranked passages and their replies."""
     wanted: dict[str, set[int]] = {}
-    replies = {each.number: reply_of(index, each.number) for each in found}
-    for each in found:
+    replies = {each.number: reply_of(index, each.number) for each in ranked}
+    for each in ranked:
         row = rows.get(index.document(each.number).id)
         if row is not None:
             numbers = [each.number, *([reply] if (reply := replies[each.number]) is not None else [])]
             wanted.setdefault(row["path"], set()).update(int(index.offset[number]) for number in numbers)
     said = {path: passages.read(Path(path), sorted(offsets)) for path, offsets in wanted.items()}
-    hits = ((each, _session(index, each, replies[each.number], rows, said, clean)) for each in found)
-    return [(each, hit) for each, hit in hits if hit is not None]
+    hits: list[ScoredHit] = []
+    for each in ranked:
+        row = rows.get(index.document(each.number).id)
+        words = said[row["path"]].get(int(index.offset[each.number])) if row is not None else None
+        if row is None or words is None:
+            continue  # the session is gone since, or its file changed since it was taken in
+        reply = replies[each.number]
+        answer = said[row["path"]].get(int(index.offset[reply])) if reply is not None else None
+        texts = clean(words.text), clean(answer.text) if answer is not None else UNSET
+        hits.append((each, _session(index, each, row, words, texts)))
+    return hits
 
 
 def _session(
-    index: SegmentIndex,
-    each: RankedPassage,
-    reply: int | None,
-    rows: Mapping[str, Row],
-    said: Mapping[str, Mapping[int, SearchableMessage]],
-    clean: Clean,
-) -> Hit | None:
-    row = rows.get(index.document(each.number).id)
-    if row is None:
-        return None  # it is gone since
-    there = said[row["path"]]
-    words = there.get(int(index.offset[each.number]))
-    if words is None:
-        return None  # the file changed since it was taken in
-    answer = there.get(int(index.offset[reply])) if reply is not None else None
+    index: SegmentIndex, each: RankedPassage, row: Row, words: SearchableMessage, texts: tuple[str, str | UnsetType]
+) -> Hit:
+    """Return the hit of a message, with its cleaned text and that of its reply."""
     return Hit(
         thread_id=row["thread_id"],
         item=int(index.offset[each.number]),
@@ -115,8 +112,8 @@ def _session(
         role=words.role,
         time=words.time,
         score=round(each.score, 4),
-        text=clean(words.text),
-        reply=clean(answer.text) if answer is not None else UNSET,
+        text=texts[0],
+        reply=texts[1],
         project=row["project"],
     )
 
@@ -138,7 +135,7 @@ def reply_of(index: SegmentIndex, number: int) -> int | None:
 
 
 def is_new(time: str | None, since_s: int | None) -> bool:
-    """Say whether something was said after a time; what tells no time is."""
+    """Say whether a message is newer than a time; one without a time counts as new."""
     moment = parse_time(time) if time and since_s is not None else None
     return moment is None or since_s is None or moment.timestamp() >= since_s
 
@@ -159,7 +156,9 @@ def of_match(row: Row, match: TextMatch, clean: Clean) -> Hit:
 
 
 def merge_hits(*shelves: list[ScoredHit]) -> list[Hit]:
-    """Put the hits of several shelves in one order: by how much of the question each covers, and its own place."""
+    """Merge the hits of several collections into one order: by how much of the query each covers, then by its
+    own rank.
+    """
     valued: list[tuple[float, Hit]] = []
     for found in shelves:
         highest = max((each.score for each, _ in found), default=0.0)

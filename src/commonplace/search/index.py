@@ -1,7 +1,7 @@
-"""The search index of a home: add documents, drop them, merge segments, and open a collection for questions.
+"""The search index of a home: add documents, drop them, merge segments, and open a collection for queries.
 
-What is new is taken in and what is gone is dropped; nothing is built from scratch. Work goes in pieces of a few
-megabytes, each made in memory and stored in one short transaction, so that a search can look in between and a crash
+New documents are added and removed ones are dropped; nothing is rebuilt from scratch. Work is done in pieces of a few
+megabytes, each made in memory and stored in one short transaction, so that searches can run in between and a crash
 loses one piece.
 """
 
@@ -26,11 +26,13 @@ from commonplace.state.postings import DocumentStamp, Shelf, StoredSegment
 
 Progress = Callable[[int, int], None]
 _PIECE_DOCUMENTS: Final = 2_000
+"""How many documents one piece of work adds."""
 _TRIES: Final = 4
+"""How often the index is opened again because another process merged its segments meanwhile."""
 
 
 class NewDocument(msgspec.Struct):
-    """A document to take in: its name, its state, and how to read it."""
+    """A document to add: its name, its state, and how to read it."""
 
     stamp: DocumentStamp
     read: Callable[[], Iterable[Passage]]
@@ -41,7 +43,7 @@ class NewDocument(msgspec.Struct):
 async def add_documents(
     database: Database, root: str, shelf: Shelf, items: list[NewDocument], progress: Progress | None = None
 ) -> int:
-    """Take documents in, piece by piece; return how many passages they have."""
+    """Add documents, piece by piece; return how many passages they have."""
     analyser, passages, done = Analyser(), 0, 0
     left = iter(items)
     while True:
@@ -83,7 +85,7 @@ def _packed(made: Segment) -> StoredSegment:
 
 
 async def merge_segments(database: Database, root: str, shelf: Shelf) -> None:
-    """Merge segments until there are few, and let what is mostly gone go."""
+    """Merge segments until there are few, and drop segments that are mostly gone."""
     while True:
         rows = await database.read(lambda tx: postings.sizes(tx, root, shelf))
         sizes = [(row["segment_id"], row["passages"], _share_gone(row["live"], row["gone"])) for row in rows]
@@ -103,13 +105,14 @@ async def _merge(database: Database, root: str, shelf: Shelf, chosen: list[str])
 
     def read(segment_id: str, first: int, last: int) -> dict[int, bytes]:
         def body(tx: Transaction) -> dict[int, bytes]:
-            return postings.between(tx, segment_id, first, last)
+            return postings.bucket_range(tx, segment_id, first, last)
 
         return anyio.from_thread.run(database.read, body)
 
     made, moved = await anyio.to_thread.run_sync(merge.merge, opened, read)
     gone = {each.id: len(each.dropped) for each in opened}
-    return await database.write(lambda tx: postings.replace(tx, root, shelf, _packed(made), moved, gone))
+    merged = postings.Merged(_packed(made), moved, gone)
+    return await database.write(lambda tx: postings.replace(tx, root, shelf, merged))
 
 
 def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None) -> list[OpenSegment]:
@@ -124,14 +127,14 @@ def _open_some(tx: Transaction, root: str, shelf: Shelf, names: set[str] | None)
 
 
 class OpenIndex(msgspec.Struct):
-    """A shelf as it was at a generation."""
+    """A collection as it was at one generation."""
 
     generation: int
     index: SegmentIndex
 
 
 class SearchIndex:
-    """The shelves of one home, kept open from question to question."""
+    """The collections of one home, kept open from query to query."""
 
     def __init__(self, database: Database, root: str) -> None:
         self._database = database
@@ -139,7 +142,7 @@ class SearchIndex:
         self._open: dict[Shelf, OpenIndex] = {}
 
     async def open(self, shelf: Shelf) -> OpenIndex:
-        """Return a shelf as it is now."""
+        """Return the current state of a collection."""
         known = self._open.get(shelf)
         generation = await self._database.read(lambda tx: postings.generation(tx, self._root, shelf))
         if known is not None and known.generation == generation:
@@ -154,7 +157,7 @@ class SearchIndex:
         return found
 
     async def open_for_query(self, shelf: Shelf, question: str) -> OpenIndex:
-        """Return a shelf as it is now, with the postings of a question's terms at hand."""
+        """Return the current state of a collection, with the postings of the query's terms loaded."""
         keys = list(analysis.query_terms(question).values())
         opened = await self.open(shelf)
         for _ in range(_TRIES):

@@ -1,8 +1,8 @@
-"""What of a session is searched: what people and the model said, message by message, with where each stands.
+"""The passages of a session: the messages of people and of the model, with the position of each.
 
-Tool calls, their output and what agents put into a conversation are no part of it; the exact search reads those.
-Neither is what came out of a memory, or it would be found twice. Each passage names the byte that its line begins at,
-so that its words are read from the ledger when somebody asks for them, and never kept twice.
+Tool calls, their output and injected texts are not indexed; the exact search reads those. Text that came out of a
+memory is not indexed either, because it would be found twice. Each passage names the byte at which its line begins, so
+that its text is read from the ledger when it is shown, and is never stored twice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SearchableMessage(msgspec.Struct):
 
 
 def of_session(path: Path, *, dated: bool = False) -> Iterator[Passage]:
-    """Yield what was said in a session file; `dated` lets each be found by its day, as people ask about talks.
+    """Yield the passages of a session file; `dated` adds the words of their day, so that queries about a day find them.
 
     Raises:
         LedgerError, NotASession: the file cannot be read.
@@ -89,7 +89,7 @@ def inherited_turns(path: Path) -> int:
 
 
 def message_in_line(line: Line) -> SearchableMessage | None:
-    """Return what a line of a ledger says; None if nobody says anything in it."""
+    """Return the message in a line of a ledger; None if the line holds none."""
     if line.type != "response_item":
         return None
     try:
@@ -118,7 +118,7 @@ def _message_of(view: items.View, line: Line) -> SearchableMessage | None:
 
 
 def read(path: Path, offsets: Sequence[int]) -> dict[int, SearchableMessage]:
-    """Return what is said in the lines that begin at some bytes of a session file; what is not there is left out."""
+    """Return the messages in the lines that begin at some bytes of a session file; missing ones are left out."""
     found: dict[int, SearchableMessage] = {}
     try:
         if reader.is_compressed(path):

@@ -1,4 +1,4 @@
-"""A question to search: its words, its limits, and whose sessions count."""
+"""A search query: its words, its limits, and the sessions that count."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from commonplace.search.rank.recipe import RECIPE, WEIGHTS, Recipe, RerankWeight
 LIMIT: Final = 10
 """How many hits a question gets unless told otherwise."""
 MOST: Final = 1_000
-"""How many hits may be asked for."""
+"""The largest number of hits that a query may ask for."""
 _LONGEST: Final = 20_000
-"""The longest question, in characters."""
+"""The longest query, in characters."""
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What is asked for."""
+    """A search query."""
 
     query: str
     limit: int = LIMIT
@@ -26,14 +26,14 @@ class Query(msgspec.Struct, frozen=True):
     """Only this project (an identity)."""
     since_s: int | None = None
     assistant: float | None = None
-    """What an assistant's message counts for beside a person's; None is the usual."""
+    """The weight of an assistant's message relative to a person's; None uses the default."""
     near: str | None = None
-    """The project that the question is asked in: what is of it comes first among equals."""
+    """The project in which the query is asked: its results come first among equals."""
     learned: bool = False
     """Only sessions that memory may use."""
 
     def check(self) -> None:
-        """Refuse what cannot be asked (raises BadInput)."""
+        """Raise BadInput if the query cannot be answered."""
         if not self.query.strip():
             raise BadInput("There is nothing to search for.", hint="Give some words.")
         if len(self.query) > _LONGEST:

@@ -110,7 +110,7 @@ class Search:
         if near is not None:
             key = self._home.key
             close = await (await self._home.database()).read(
-                lambda tx: postings.chosen(tx, key, project=near, learned=False)
+                lambda tx: postings.visible_threads(tx, key, project=near, learned=False)
             )
         values = np.array(
             [
@@ -129,7 +129,9 @@ class Search:
             return None
         key = self._home.key
         database = await self._home.database()
-        return await database.read(lambda tx: postings.chosen(tx, key, project=query.scope, learned=query.learned))
+        return await database.read(
+            lambda tx: postings.visible_threads(tx, key, project=query.scope, learned=query.learned)
+        )
 
     async def rows(self, threads: set[str]) -> dict[str, Row]:
         """Return the rows of threads, by their ids."""

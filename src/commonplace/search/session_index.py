@@ -16,7 +16,9 @@ from commonplace.state.home import Home
 from commonplace.state.postings import DocumentStamp, Shelf
 
 _LARGE: Final = 8 * 2**20
+"""Larger files that only grew a little are not indexed again at once."""
 _GROWTH: Final = 1.25
+"""They are indexed again when they grew by this factor."""
 _QUIET_NS: Final = 600 * 10**9
 """A large session that is being written to is read again when it grew by a quarter, or was left alone for so long."""
 
@@ -27,12 +29,12 @@ async def refresh(home: Home, progress: Progress | None = None) -> int:
     now_ns = int(home.now().timestamp() * 1e9)
 
     def look(tx: Transaction) -> tuple[list[Row], list[str], bool]:
-        rows = [row for row in postings.stale(tx, root) if _is_due(row, now_ns)]
-        return rows, postings.gone(tx, root), is_outdated(tx, root, "sessions")
+        rows = [row for row in postings.changed_threads(tx, root) if _is_due(row, now_ns)]
+        return rows, postings.removed_threads(tx, root), is_outdated(tx, root, "sessions")
 
     stale, gone, old = await database.read(look)
     if old:
-        await database.write(lambda tx: postings.outdated(tx, root, "sessions", analysis.VERSION))
+        await database.write(lambda tx: postings.remove_outdated(tx, root, "sessions", analysis.VERSION))
         stale, gone, _ = await database.read(look)
     if gone:
         await database.write(lambda tx: postings.drop(tx, root, "sessions", gone))

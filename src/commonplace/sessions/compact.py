@@ -30,7 +30,6 @@ from commonplace.rollout.recorder import Recorder, RecorderOptions
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
     from commonplace.config import Settings
 
@@ -67,7 +66,7 @@ class CompactionRequest(msgspec.Struct, frozen=True):
 
 
 class _CompactionState(msgspec.Struct):
-    """A thread as compaction needs it."""
+    """The result of a compaction, and the window that it belongs to."""
 
     made: CompactionResult
     window: WindowIdentity
@@ -101,7 +100,6 @@ async def preview(
 
 
 async def write(
-    path: Path,
     ledger: Ledger,
     store: BlobStore,
     request: CompactionRequest,
@@ -113,7 +111,7 @@ async def write(
     made = read.made
     if made.status == "unchanged":
         return _report(made)
-    async with await Recorder.resume(path, recording) as recorder:
+    async with await Recorder.resume(ledger.path, recording) as recorder:
         recorder.record("compacted", _payload(made, read.window, recording.now()))
         recorder.record(
             OWN_TYPE, {"kind": "retention", "score": msgspec.to_builtins(made.score), "fallback": made.fallback}
@@ -122,10 +120,10 @@ async def write(
     return _report(made)
 
 
-def _payload(made: CompactionResult, window: WindowIdentity, now: datetime) -> dict[str, Any]:
+def _payload(result: CompactionResult, window: WindowIdentity, now: datetime) -> dict[str, Any]:
     return {
-        "message": made.message,
-        "replacement_history": [msgspec.json.decode(raw) for raw in made.items],
+        "message": result.message,
+        "replacement_history": [msgspec.json.decode(raw) for raw in result.items],
         "window_number": window.number + 1,
         "first_window_id": window.first_id or window.id,
         "previous_window_id": window.id,
@@ -146,15 +144,15 @@ async def _compacted(
     return _CompactionState(await compaction.compact(found.history.entries, tally, options, by), found.window)
 
 
-def _report(made: CompactionResult) -> CompactionReport:
-    kept = [msgspec.Raw(raw) for raw in made.items]
+def _report(result: CompactionResult) -> CompactionReport:
+    kept = [msgspec.Raw(raw) for raw in result.items]
     return CompactionReport(
-        made.status,
-        made.tokens_before,
-        made.tokens_after,
+        result.status,
+        result.tokens_before,
+        result.tokens_after,
         kept,
-        made.digest,
-        made.score,
-        made.fallback,
-        made.contract,
+        result.digest,
+        result.score,
+        result.fallback,
+        result.contract,
     )

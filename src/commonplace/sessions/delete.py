@@ -42,7 +42,7 @@ async def delete(home: Home, thread: str, elsewhere: Path | None, delete_files: 
         ThreadInUse: forks go on from it.
     """
     target = await resolve(home, thread, elsewhere)
-    if not target.is_ours and await (await home.index()).lists(home.path, target.path):
+    if not target.is_ours and await (await home.index()).is_listed(home.path, target.path):
         return await _release(home, target)
     target.must_be_ours("deleted")
     ledger = await open_head(target)
@@ -98,7 +98,7 @@ async def _release(home: Home, target: SessionFile) -> dict[str, Any]:
     await _forget_outputs(home, thread_id)
     await _write_tombstone(home, thread_id)
     await anyio.to_thread.run_sync(thread_names.remove, home.path, thread_id)
-    await (await home.index()).let_go(home.path, target.path, "deleted")
+    await (await home.index()).release(home.path, target.path, "deleted")
     return {"thread_id": thread_id, "deleted": [], "kept": str(target.path)}
 
 

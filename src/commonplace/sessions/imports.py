@@ -146,11 +146,11 @@ class Importer:
         if answers := [each for each in noted.cited if each.places]:
             await self._count_citations(answers, min(row.mtime_ns for row in noted.rows))
 
-    def _place(self, known: dict[str, ImportedFile]) -> LedgerDestination:
+    def _place(self, rows: dict[str, ImportedFile]) -> LedgerDestination:
         settings = self._home.settings
         origins = OriginIndex()
         owners: dict[str, str] = {}
-        for row in known.values():
+        for row in rows.values():
             if row.thread_id and row.ledger:
                 owners[row.thread_id] = row.path
                 origins.note(row.thread_id, Path(row.ledger), row.first_record, row.first_answer)
@@ -183,7 +183,7 @@ class Importer:
         """List the sessions of a Codex home (or a part of one) as our own, where they are."""
         home, place, now = self._home, path.resolve(), self._home.now()
         outcome = ImportOutcome(sources.CODEX, str(path))
-        if not any(place == known or known in place.parents for known in decisions.referred(home.path)):
+        if not any(place == known or known in place.parents for known in decisions.referred_paths(home.path)):
             await anyio.to_thread.run_sync(
                 lambda: decisions.append(home.path, "refer", wire_time(now), path=str(place))
             )

@@ -1,4 +1,4 @@
-"""Looking at a thread: what the model would get, what happened, whether every byte is sound. Nothing is changed."""
+"""Inspecting a thread: its context, its transcript, and whether every byte is sound. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Context(msgspec.Struct):
 
 
 class Shown(msgspec.Struct, omit_defaults=True):
-    """A thread, told (the JSON of `sessions show`)."""
+    """A thread as `sessions show` prints it (its JSON)."""
 
     thread_id: str
     path: str
@@ -63,7 +63,7 @@ class BlobCount(msgspec.Struct):
 
 
 class Verified(msgspec.Struct):
-    """Whether a thread is sound (the JSON of `sessions verify`)."""
+    """The result of verifying a thread (the JSON of `sessions verify`)."""
 
     ok: bool
     lines: int
@@ -87,9 +87,9 @@ def context(ledger: Ledger, store: BlobStore) -> Context:
 
 
 def show(ledger: Ledger, *, with_items: bool) -> Shown:
-    """Tell a thread."""
+    """Return the transcript of a thread, as `sessions show` prints it."""
     log = SkipLog()
-    told = transcript.tell(ledger, log, with_items=with_items)
+    told = transcript.read_transcript(ledger, log, with_items=with_items)
     meta = ledger.meta
     return Shown(
         thread_id=meta.id,

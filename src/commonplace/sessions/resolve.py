@@ -1,4 +1,4 @@
-"""From what a person typed to a session file: an id, the beginning of one, a name, or a path.
+"""Resolving what a person typed to a session file: an id, the beginning of one, a name, or a path.
 
 Files inside our home are ours; all others are foreign: read, referred to, forked, never changed.
 """
@@ -18,7 +18,7 @@ from commonplace.state.threads import ambiguous
 
 
 class SessionFile(msgspec.Struct, frozen=True):
-    """A session file, the home it stands in, and whether it is ours to change."""
+    """A session file, its home, and whether it belongs to our home."""
 
     path: Path
     home: Path

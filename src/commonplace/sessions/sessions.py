@@ -138,7 +138,7 @@ class Sessions:
                 if dry_run:
                     return await compact.preview(opened.ledger, opened.store, request, by)
                 recording = self._home.recording()
-                report = await compact.write(target.path, opened.ledger, opened.store, request, recording, by)
+                report = await compact.write(opened.ledger, opened.store, request, recording, by)
         await index.touch(self._home, target.path)
         return report
 

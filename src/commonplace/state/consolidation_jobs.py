@@ -1,7 +1,7 @@
-"""The consolidation job: one per memory root, one holder at a time.
+"""The consolidation job: one per memory root, with one holder at a time.
 
-Asking for one makes the watermark grow and ends a backoff; it does not end the cooldown after a success. Whether there
-is anything to do is not decided here: the holder compares files.
+Requesting a consolidation raises the watermark and ends a backoff; it does not end the cooldown after a success. This
+module does not decide whether there is anything to do: the holder of the claim compares files.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from commonplace.state.jobs import CONSOLIDATION, RETRIES, RETRY_SECONDS, Claim,
 from commonplace.state.usage import Limits
 
 LEASE_SECONDS: Final = 3_600
+"""How long a claim holds without a heartbeat."""
 COOLDOWN_SECONDS: Final = 21_600
-"""Background starts leave a root alone for so long after a success."""
+"""For this long after a success, background starts do not consolidate a root again."""
 
 
 def enqueue(tx: Transaction, root: str, watermark: int) -> None:
@@ -61,7 +62,7 @@ def claim(
 
 
 def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tuple[str, int]], *, now: int) -> bool:
-    """Note what was consolidated, exactly as it was; False if the claim is lost."""
+    """Note the fingerprint of what was consolidated; return False if the claim is lost."""
     if not tx.execute("jobs.succeed", watermark=watermark, now=now, **held.values()):
         return False
     root = held.job_key

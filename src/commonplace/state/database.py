@@ -1,8 +1,8 @@
-"""The seam to a database: named queries, run inside short transactions.
+"""The interface to a database: named queries, run inside short transactions.
 
 Domain stores (threads, jobs, outputs, usage) are plain functions over a `Transaction`; a `Database` runs such a
-function in one transaction on a worker thread, and again from the start if another process was in the way. So a
-function that is run in a transaction must do nothing but use it.
+function in one transaction on a worker thread, and runs it again from the start if another process interfered. So a
+function that is run in a transaction must do nothing but use the transaction.
 
 Queries live in `.sql` files and are called by name with bound values; no SQL is put together in Python. A query may
 list filters, fixed pieces of text that a caller switches on by name:
@@ -12,7 +12,7 @@ list filters, fixed pieces of text that a caller switches on by name:
     -- filter cwd: AND cwd = :cwd
     SELECT * FROM threads WHERE home = :home {filters}
 
-Both drivers read the same files; `{skip_locked}` is what a driver has for passing over rows that others hold.
+Both drivers read the same files; `{skip_locked}` stands for the driver's clause that skips locked rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FILTER: Final = re.compile(r"^-- filter (?P<name>[a-z_]+): (?P<text>.+)$", re.M
 
 
 class Transaction(Protocol):
-    """What a store may do inside a transaction."""
+    """The operations of a store inside a transaction."""
 
     def query(self, name: str, /, *filters: str, **values: Any) -> list[Row]:
         """Return the rows of a named query, narrowed by the filters that are named."""
@@ -54,18 +54,20 @@ class Transaction(Protocol):
         ...
 
     def serialise(self, name: str, /) -> None:
-        """Let no other transaction that asks for the same name run until this one has ended."""
+        """Wait until no other transaction that serialised the same name runs; keep them out until this one
+        has ended.
+        """
         ...
 
 
 class Database(Protocol):
-    """A place that transactions run in."""
+    """A database that runs transactions."""
 
     read_only: bool
-    """The schema was made by a newer program: look, but do not touch."""
+    """The schema was made by a newer program: the database may be read and not written."""
 
     async def read(self, body: Callable[[Transaction], T]) -> T:
-        """Run a function that only looks."""
+        """Run a function that only reads."""
         ...
 
     async def write(self, body: Callable[[Transaction], T]) -> T:
@@ -73,11 +75,11 @@ class Database(Protocol):
         ...
 
     async def scrub(self) -> None:
-        """Let nothing that was deleted be read from the database's files any more."""
+        """Make deleted data unreadable in the database's files."""
         ...
 
     async def close(self) -> None:
-        """Give connections back."""
+        """Close the connections."""
         ...
 
 

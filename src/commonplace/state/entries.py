@@ -1,4 +1,4 @@
-"""The memory's entries, mirrored from the files for listing; what they rest on is kept as JSON."""
+"""The entries of a memory, mirrored from its files for listing; their sources are kept as JSON."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from commonplace.state.database import Row, Transaction
 
 
-def mirrored(tx: Transaction, root: str) -> str | None:
-    """Return the state of a memory that its entries are mirrored from."""
+def mirrored_fingerprint(tx: Transaction, root: str) -> str | None:
+    """Return the fingerprint of the memory that the entries mirror."""
     rows = tx.query("memories.get", root=root)
     return rows[0]["fingerprint"] if rows else None
 
 
 def replace(tx: Transaction, root: str, rows: Iterable[dict[str, Any]], fingerprint: str) -> None:
-    """Tell anew what a memory holds, in the order of its usefulness, and which state of it that is."""
+    """Replace the rows of a memory by new entries, the most useful first, and note the fingerprint that they mirror."""
     tx.execute("memories.put", root=root, fingerprint=fingerprint)
     tx.execute("entries.clear", root=root)
     tx.execute_many("entries.put", [{"root": root, "place": place, **row} for place, row in enumerate(rows)])
@@ -37,13 +37,13 @@ def get(tx: Transaction, root: str, entry_id: str) -> Row | None:
     return rows[0] if rows else None
 
 
-def hidden(tx: Transaction, root: str) -> set[str]:
-    """Return the entries that a memory holds and its file had no room for."""
+def omitted_entries(tx: Transaction, root: str) -> set[str]:
+    """Return the entries of a memory for which its file had no room."""
     return {row["entry_id"] for row in tx.query("entries.hidden", root=root)}
 
 
 def pin(tx: Transaction, root: str, entry_id: str, *, pinned: bool) -> bool:
-    """Mirror that a person asked to keep an entry, or no longer; return whether it is there."""
+    """Mirror whether a person pinned an entry; return whether the entry exists."""
     return tx.execute("entries.pin", root=root, entry_id=entry_id, is_pinned=int(pinned)) > 0
 
 
@@ -58,6 +58,6 @@ def scopes(tx: Transaction, root: str) -> dict[str, int]:
 
 
 def clear(tx: Transaction, root: str) -> None:
-    """Forget what a memory holds."""
+    """Delete the entries of a memory."""
     tx.execute("entries.clear", root=root)
     tx.execute("memories.forget", root=root)

@@ -1,7 +1,8 @@
-"""Extraction jobs: one per thread, claimed newest first among those that are neither too fresh nor too old.
+"""Extraction jobs: one per thread, claimed newest first among threads that are neither too fresh nor too old.
 
-A thread needs work while it was updated after what was extracted from it. Three failures at one watermark exhaust it
-until it gets newer activity. The cap on running extractions holds over all processes: claims are made one at a time.
+A thread needs work if it was updated after its last extraction. After three failures at one watermark it is not tried
+again until it has newer activity. The limit on running extractions holds over all processes: claims are made one at a
+time.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ from commonplace.state.usage import Limits
 DAY: Final = 86_400
 HOUR: Final = 3_600
 SCAN_LIMIT: Final = 5_000
-"""How many threads that need work are looked at in one start."""
+"""How many threads that need work one start looks at."""
 LEARNED_SOURCES: Final = frozenset(
     {"cli", "vscode", "exec", "chat", "atlas", "chatgpt", "claude-code", "gemini", "swe-agent", "transcript"}
 )
 """Sessions that people had with an agent, whichever it was. Not a condition of the query: it would mislead planners."""
 _PAGE: Final = 64
-"""How many are read at a time: a claim takes a few, and holds up everybody else while it looks."""
+"""How many rows are read at a time: a claim takes a few, and blocks other claims while it looks."""
+
+
+def _any(row: Row) -> bool:
+    return True
 
 
 class ClaimTerms(msgspec.Struct, frozen=True):
@@ -40,9 +45,11 @@ class ClaimTerms(msgspec.Struct, frozen=True):
     background: bool = True
     """Retry backoff binds background starts; a person who typed a command does not wait for it."""
     current: str | None = None
-    """The thread that is talking right now."""
+    """The thread whose session is running now; it is not claimed."""
     limits: Limits | None = None
     scan: int = SCAN_LIMIT
+    wanted: Callable[[Row], bool] = _any
+    """Whether a thread may be claimed; settings exclude some."""
 
 
 class ExtractionClaim(msgspec.Struct, frozen=True):
@@ -62,9 +69,8 @@ def claim_next(
     new_token: Callable[[], str],
     *,
     now: int,
-    wanted: Callable[[Row], bool] = lambda _: True,
 ) -> list[ExtractionClaim]:
-    """Claim up to `max_claims` threads that need work; `wanted` leaves out what settings exclude."""
+    """Claim up to `max_claims` threads that need work."""
     if terms.max_claims <= 0 or terms.scan <= 0:
         return []
     tx.serialise("claims")
@@ -75,10 +81,10 @@ def claim_next(
     for row in _candidates(tx, terms, now) if room > 0 else ():
         if len(claimed) >= room or looked_at >= terms.scan:
             break
-        if row["source"] not in LEARNED_SOURCES or not wanted(row):
+        if row["source"] not in LEARNED_SOURCES or not terms.wanted(row):
             continue
         looked_at += 1
-        found = _claim(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
+        found = claim_thread(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
         if isinstance(found, Claim):
             claimed.append(ExtractionClaim(found, row["path"], row["source"], row["cwd"], row["project"]))
         elif found is ClaimRefusal.BUDGET:
@@ -86,9 +92,9 @@ def claim_next(
     return claimed
 
 
-def is_waiting(tx: Transaction, terms: ClaimTerms, wanted: Callable[[Row], bool], *, now: int) -> bool:
+def is_waiting(tx: Transaction, terms: ClaimTerms, *, now: int) -> bool:
     """Say whether any thread needs work; nothing is claimed."""
-    return any(row["source"] in LEARNED_SOURCES and wanted(row) for row in _candidates(tx, terms, now))
+    return any(row["source"] in LEARNED_SOURCES and terms.wanted(row) for row in _candidates(tx, terms, now))
 
 
 def _candidates(tx: Transaction, terms: ClaimTerms, now: int) -> Iterator[Row]:
@@ -110,18 +116,10 @@ def _candidates(tx: Transaction, terms: ClaimTerms, now: int) -> Iterator[Row]:
         values |= {"after_s": rows[-1]["updated_s"], "after_id": rows[-1]["thread_id"]}
 
 
-def claim_one(
-    tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: ClaimTerms, *, now: int
-) -> Claim | ClaimRefusal:
-    """Claim one thread at a watermark, by the table of the rules; says why not otherwise."""
-    tx.serialise("claims")
-    jobs.free_dead(tx, worker, now)
-    return _claim(tx, thread_id, watermark, worker, token, terms, now)
-
-
-def _claim(
+def claim_thread(
     tx: Transaction, thread_id: str, watermark: int, worker: Worker, token: str, terms: ClaimTerms, now: int
 ) -> Claim | ClaimRefusal:
+    """Claim one thread at a watermark, by the table of the rules, or say why not; the caller has serialised claims."""
     output = outputs.get(tx, thread_id)
     if output is not None and output["source_updated_at"] >= watermark:
         return ClaimRefusal.UP_TO_DATE
@@ -159,11 +157,11 @@ def _why_not(row: Row | None, now: int) -> ClaimRefusal:
     return ClaimRefusal.RUNNING
 
 
-def succeed(tx: Transaction, claim: Claim, found: outputs.Output, *, root: str, now: int) -> bool:
-    """Store what a thread taught and ask for a consolidation; False if the claim is lost."""
+def succeed(tx: Transaction, claim: Claim, output: outputs.Output, *, root: str, now: int) -> bool:
+    """Store the output of a thread and request a consolidation; return False if the claim is lost."""
     if not tx.execute("jobs.succeed", watermark=claim.watermark, now=now, **claim.values()):
         return False
-    outputs.put(tx, claim.job_key, claim.watermark, found, now=now)
+    outputs.put(tx, claim.job_key, claim.watermark, output, now=now)
     tx.execute("threads.learned", thread_id=claim.job_key, watermark=claim.watermark)
     consolidation_jobs.enqueue(tx, root, claim.watermark)
     return True

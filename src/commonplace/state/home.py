@@ -64,7 +64,7 @@ class Home:
         return str(self.path.resolve())
 
     def now(self) -> datetime:
-        """Return the time, as the settings have it."""
+        """Return the time; tests and settings may replace the clock."""
         return self.settings.now()
 
     def now_s(self) -> int:
@@ -112,7 +112,7 @@ class Home:
         return await PostgresDatabase.open(address)
 
     async def degrade(self, reason: str) -> None:
-        """Go on without the database: what it mirrors is read from the files, what only it knows is not known."""
+        """Continue without the database: mirrored state is read from the files; counters and jobs are not available."""
         self.warn(f"The database is not available ({reason}); reading the files instead.")
         if self._database is not None:
             await self._database.close()

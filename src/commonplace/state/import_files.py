@@ -1,4 +1,6 @@
-"""What imports have looked at: one row per file of another agent, so that it is read again only when it changed."""
+"""The files that imports have looked at: one row per file of another agent, so that only changed files are
+read again.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from commonplace.state.database import Transaction
 
 
 class ImportedFile(msgspec.Struct, frozen=True):
-    """What became of a file."""
+    """The result of looking at one file."""
 
     path: str
     source: str
@@ -24,13 +26,8 @@ class ImportedFile(msgspec.Struct, frozen=True):
 
 
 def read(tx: Transaction, home: str) -> dict[str, ImportedFile]:
-    """Return what became of every file that was imported into a home."""
+    """Return the row of every file that was looked at for a home."""
     return {row["path"]: msgspec.convert(row, ImportedFile) for row in tx.query("imports.all", home=home)}
-
-
-def put(tx: Transaction, home: str, path: str, source: str, size: int, mtime_ns: int, *, reason: str) -> None:
-    """Note a file that was left out."""
-    note(tx, home, [ImportedFile(path, source, size, mtime_ns, reason=reason)])
 
 
 def note(tx: Transaction, home: str, rows: list[ImportedFile]) -> None:
@@ -39,5 +36,5 @@ def note(tx: Transaction, home: str, rows: list[ImportedFile]) -> None:
 
 
 def forget_left_out(tx: Transaction, home: str) -> None:
-    """Look again at what settings and decisions had left out."""
+    """Delete the rows of files that settings or decisions left out, so that they are looked at again."""
     tx.execute("imports.forget_left_out", home=home)

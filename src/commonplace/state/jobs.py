@@ -1,8 +1,8 @@
-"""Claims on shared work: who does what, until when, and how it ended.
+"""Claims on shared work: which process does it, until when, and how it ended.
 
-A claim is a token on a row with a lease. It holds while the lease is greater than now; finishing, failing, giving back
-and heartbeats must show the token and change nothing otherwise. A lease whose process is dead on this host is free at
-once; elsewhere it runs out by itself. Time is always a parameter, in whole seconds.
+A claim is a token on a row with a lease. It holds while the lease is greater than now; finishing, failing, releasing
+and heartbeats must present the token and otherwise change nothing. A lease of a dead process on this host is free at
+once; on other hosts it expires. Time is always a parameter, in whole seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from commonplace.state.database import Row, Transaction
 EXTRACTION: Final = "memory_stage1"
 CONSOLIDATION: Final = "memory_consolidate_global"
 RETRIES: Final = 3
+"""How often a job is tried before it is exhausted."""
 RETRY_SECONDS: Final = 3600
+"""How long a failed job waits before a background start tries it again."""
 
 
 class ClaimRefusal(StrEnum):
@@ -35,7 +37,7 @@ class ClaimRefusal(StrEnum):
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """A process that works, and how others can tell whether it still lives."""
+    """A process that works, with the facts by which others can tell whether it still lives."""
 
     worker_id: str
     host: str
@@ -60,7 +62,7 @@ class Claim(msgspec.Struct, frozen=True):
     token: str
     watermark: int
     tries_left: int = RETRIES
-    """How many tries there are, this one counted: 1 is the last."""
+    """How many tries are left, this one included: 1 is the last."""
     failures: int = 0
     """How often it failed since it last succeeded."""
 
@@ -133,7 +135,7 @@ def heartbeat(tx: Transaction, claim: Claim, *, lease: int, now: int) -> bool:
 
 
 def release(tx: Transaction, claims: Iterable[Claim]) -> int:
-    """Give claims back at once, as a process does that ends in an orderly way; return how many were still held."""
+    """Give claims back at once, when a process ends in order; return how many were still held."""
     return sum(tx.execute("jobs.release", **claim.values()) for claim in claims)
 
 

@@ -1,7 +1,7 @@
-"""What sessions taught, one row per thread: stored, selected for consolidation, aged out, forgotten.
+"""Extraction outputs, one row per thread: stored, selected for consolidation, aged out, forgotten.
 
-Fresh means that the newest of last cited, last retrieved and source updated is recent enough; what a person pinned
-does not age. Ranking is cited, then retrieved, then recency. What memory may not use is invisible here, not deleted.
+An output is fresh if the newest of last cited, last retrieved and source updated is recent enough; pinned outputs do
+not age. The ranking is by cited, then retrieved, then recency. Threads that memory may not use are hidden, not deleted.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from commonplace.state.jobs import EXTRACTION
 
 DAY: Final = 86_400
 PRUNE_BATCH: Final = 200
+"""How many outputs one pruning deletes."""
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What an extractor made of one session."""
+    """The output of an extractor for one session."""
 
     raw_memory: str
     rollout_summary: str
     rollout_slug: str | None = None
     lessons: str | None = None
-    """What the texts are rendered from, as JSON (`memory.lessons`); None if somebody else wrote them."""
+    """The lessons that the texts are rendered from, as JSON (`memory.lessons`); None if another program wrote the
+    texts.
+    """
 
     @property
     def is_empty(self) -> bool:
@@ -39,31 +42,31 @@ def get(tx: Transaction, thread_id: str) -> Row | None:
     return rows[0] if rows else None
 
 
-def put(tx: Transaction, thread_id: str, watermark: int, found: Output, *, now: int) -> bool:
+def put(tx: Transaction, thread_id: str, watermark: int, output: Output, *, now: int) -> bool:
     """Store an extraction unless a newer one is there; usage, pins and selection are kept."""
     changed = tx.execute(
         "outputs.put",
         thread_id=thread_id,
         source_updated_at=watermark,
-        raw_memory=found.raw_memory,
-        rollout_summary=found.rollout_summary,
-        rollout_slug=found.rollout_slug,
-        lessons=found.lessons,
-        is_empty=int(found.is_empty),
+        raw_memory=output.raw_memory,
+        rollout_summary=output.rollout_summary,
+        rollout_slug=output.rollout_slug,
+        lessons=output.lessons,
+        is_empty=int(output.is_empty),
         now=now,
     )
     return changed > 0
 
 
-def replace(tx: Transaction, thread_id: str, found: Output, *, now: int) -> None:
-    """Put another text in the place of an extraction of the same session, or of one that nothing is left of."""
+def replace(tx: Transaction, thread_id: str, output: Output, *, now: int) -> None:
+    """Replace the texts of an extraction by others of the same session, or by an empty one."""
     row = get(tx, thread_id)
     if row is None:
         return
-    if found.is_empty:
+    if output.is_empty:
         tx.execute("outputs.delete", thread_id=thread_id)
     else:
-        put(tx, thread_id, row["source_updated_at"], found, now=now)
+        put(tx, thread_id, row["source_updated_at"], output, now=now)
 
 
 def everything(tx: Transaction) -> dict[str, Output]:
@@ -86,7 +89,7 @@ def select(tx: Transaction, home: str, *, limit: int, max_unused_days: int, now:
 
 
 def prune(tx: Transaction, *, max_unused_days: int, now: int, limit: int = PRUNE_BATCH) -> list[str]:
-    """Forget extractions that nobody used for long, the stalest first; their jobs stay, so they are not made again."""
+    """Delete extractions that nobody used for long, the stalest first; their jobs stay, so they are not made again."""
     cutoff = now - max(0, max_unused_days) * DAY
     stale = [str(row["thread_id"]) for row in tx.query("outputs.stale", cutoff=cutoff, limit=max(0, limit))]
     for thread_id in stale:
@@ -95,12 +98,12 @@ def prune(tx: Transaction, *, max_unused_days: int, now: int, limit: int = PRUNE
 
 
 def pin(tx: Transaction, thread_id: str, *, pinned: bool = True) -> bool:
-    """Keep what a thread taught from ageing, or no longer; return whether there is any."""
+    """Pin or unpin the extraction of a thread; return whether it exists."""
     return tx.execute("outputs.pin", thread_id=thread_id, is_pinned=int(pinned)) > 0
 
 
 def pollute(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
-    """Stop using what a thread taught, because it read from outside; return whether its mode changed."""
+    """Stop using a thread because it received external content; return whether its mode changed."""
     row = get(tx, thread_id)
     changed = tx.execute("threads.set_mode", thread_id=thread_id, memory_mode="polluted") > 0
     if row is not None and row["is_selected"]:
@@ -109,7 +112,7 @@ def pollute(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
 
 
 def delete_thread(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
-    """Forget what a thread taught and the work on it, before the thread itself goes; return whether there was any."""
+    """Delete the output and the job of a thread, before the thread itself is deleted; return whether there was any."""
     row = get(tx, thread_id)
     deleted = tx.execute("outputs.delete", thread_id=thread_id) > 0
     tx.execute("jobs.delete", kind=EXTRACTION, job_key=thread_id)
@@ -119,7 +122,7 @@ def delete_thread(tx: Transaction, thread_id: str, *, root: str, now: int) -> bo
 
 
 def clear(tx: Transaction) -> None:
-    """Forget everything that was learned and all work on it; thread modes stay."""
+    """Delete all outputs and jobs; thread modes stay."""
     tx.execute("outputs.clear")
     tx.execute("jobs.clear")
     tx.execute("threads.forget_learned")

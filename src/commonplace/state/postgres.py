@@ -1,11 +1,11 @@
-"""The shared database: PostgreSQL 14 or later, through a few connections that are made when they are needed.
+"""The shared database: PostgreSQL 14 or later, through a few connections that are opened when needed.
 
-Everything lives in a schema of its own, `commonplace`, so that a database which holds other things is not in the way. A
-transaction that collides with another (deadlock, serialisation), or whose connection is lost before it could commit, is
-run again; claims are made one at a time by an advisory lock, so that caps hold across hosts.
+Everything is in the schema `commonplace`, so that a database can hold other things. A transaction that collides with
+another (deadlock, serialisation failure), or that loses its connection before the commit, is run again; an advisory
+lock makes claims one at a time, so that limits hold across hosts.
 
-A transaction connects in its own thread, not through a pool that connects behind its back: a server that is gone is an
-error at once, and says why.
+A transaction connects in its own thread, not through a pool that connects in the background: if the server is gone, the
+error comes at once and names the reason.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from commonplace.state.database import LATEST, Row, T, Transaction, migrations, 
 
 SCHEMA: Final = "commonplace"
 _TRIES: Final = 20
+"""How often a transaction that collides is run again."""
 _CONNECTIONS: Final = 4
+"""How many connections one process opens."""
 _LOCK_SECONDS: Final = 30.0
 """How long a transaction waits for rows or claims that another one holds."""
 _IDLE_SECONDS: Final = 60
-"""The server ends a transaction whose process stands still for so long, and with it what the transaction locked."""
+"""The server ends a transaction whose process stands still for this long, which releases its locks."""
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 
 Connection = psycopg.Connection[dict[str, Any]]
@@ -131,7 +133,7 @@ class PostgresDatabase:
             connection.execute("INSERT INTO schema_version VALUES (%s)", (LATEST,))
 
     async def read(self, body: Callable[[Transaction], T]) -> T:
-        """Run a function that only looks, on one snapshot."""
+        """Run a function that only reads, on one snapshot."""
         return await anyio.to_thread.run_sync(self._run, body, True, limiter=self._limiter)
 
     async def write(self, body: Callable[[Transaction], T]) -> T:

@@ -1,8 +1,9 @@
-"""What is searched: segments of postings on shelves (`sessions`, `memory`), and which documents stand in them.
+"""The search index in the database: segments of postings in collections (`sessions`, `memory`), and their documents.
 
-Segments are never changed. A document that is taken in again is dropped where it stood before; so two processes that
-take in the same one at once leave one live copy, and a search that began earlier still finds all it has opened. Every
-change counts a shelf's generation up: an opened shelf is good for as long as that stays.
+Segments never change. When a document is added again, its earlier copy is dropped; so two processes that add the same
+document at once leave one live copy, and a search that began earlier still finds everything that it opened. Every
+change raises the generation of the collection (column `shelf`): an opened collection is valid while the generation
+stays.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Shelf = Literal["sessions", "memory"]
 
 
 class DocumentStamp(msgspec.Struct, frozen=True):
-    """A document in a state."""
+    """A document and the state in which it was indexed."""
 
     document: str
     size: int
@@ -27,7 +28,7 @@ class DocumentStamp(msgspec.Struct, frozen=True):
 
 
 class StoredSegment(msgspec.Struct):
-    """A segment as it is kept."""
+    """A segment as the database stores it."""
 
     version: int
     passages: int
@@ -37,18 +38,18 @@ class StoredSegment(msgspec.Struct):
 
 
 def generation(tx: Transaction, root: str, shelf: Shelf) -> int:
-    """Return how often a shelf changed."""
+    """Return the generation of a collection: how often it changed."""
     rows = tx.query("shelves.get", root=root, shelf=shelf)
     return rows[0]["generation"] if rows else 0
 
 
 def segments(tx: Transaction, root: str, shelf: Shelf, version: int) -> list[Row]:
-    """Return the segments of a shelf."""
+    """Return the segments of a collection."""
     return tx.query("segments.all", root=root, shelf=shelf, version=version)
 
 
 def dropped(tx: Transaction, root: str, shelf: Shelf) -> dict[str, frozenset[int]]:
-    """Return which documents of a shelf's segments are gone."""
+    """Return the documents of a collection's segments that were dropped."""
     found: dict[str, set[int]] = {}
     for row in tx.query("dropped.all", root=root, shelf=shelf):
         found.setdefault(row["segment_id"], set()).add(row["place"])
@@ -56,7 +57,7 @@ def dropped(tx: Transaction, root: str, shelf: Shelf) -> dict[str, frozenset[int
 
 
 def buckets(tx: Transaction, wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], bytes]:
-    """Return the postings of some shares of some segments' terms."""
+    """Return the postings of some buckets of some segments."""
     found: dict[tuple[str, int], bytes] = {}
     for segment_id, bucket in wanted:
         rows = tx.query("postings.get", segment_id=segment_id, bucket=bucket)
@@ -65,14 +66,14 @@ def buckets(tx: Transaction, wanted: Iterable[tuple[str, int]]) -> dict[tuple[st
     return found
 
 
-def between(tx: Transaction, segment_id: str, first: int, last: int) -> dict[int, bytes]:
-    """Return the postings of several shares of a segment's terms, for merging."""
+def bucket_range(tx: Transaction, segment_id: str, first: int, last: int) -> dict[int, bytes]:
+    """Return the postings of a range of a segment's buckets, for merging."""
     rows = tx.query("postings.between", segment_id=segment_id, first=first, last=last)
     return {row["bucket"]: row["data"] for row in rows}
 
 
 def add(tx: Transaction, root: str, shelf: Shelf, packed: StoredSegment, documents: Sequence[DocumentStamp]) -> str:
-    """Take in a segment; its documents are dropped wherever they stood before. Return its name."""
+    """Add a segment and drop earlier copies of its documents; return the segment's name."""
     tx.serialise(f"shelf:{root}")
     segment_id = _put(tx, root, shelf, packed)
     named = [{"root": root, "shelf": shelf, "document": each.document} for each in documents]
@@ -102,7 +103,7 @@ def _put(tx: Transaction, root: str, shelf: Shelf, packed: StoredSegment) -> str
 
 
 def drop(tx: Transaction, root: str, shelf: Shelf, documents: Iterable[str]) -> int:
-    """Let documents be found no more; return how many there were."""
+    """Drop documents, so that no search finds them; return how many there were."""
     tx.serialise(f"shelf:{root}")
     named = [{"root": root, "shelf": shelf, "document": document} for document in documents]
     tx.execute_many("dropped.put", named)
@@ -112,49 +113,49 @@ def drop(tx: Transaction, root: str, shelf: Shelf, documents: Iterable[str]) -> 
     return gone
 
 
-def replace(
-    tx: Transaction,
-    root: str,
-    shelf: Shelf,
-    merged: StoredSegment,
-    moved: Mapping[tuple[str, int], int],
-    gone: Mapping[str, int],
-) -> bool:
-    """Put one segment in the place of several, unless documents of theirs were dropped meanwhile; say whether.
+class Merged(msgspec.Struct, frozen=True):
+    """One segment made of several."""
 
-    `moved` tells where each document of the old segments is in the new one, `gone` how many of each were dropped.
-    """
+    segment: StoredSegment
+    moved: Mapping[tuple[str, int], int]
+    """Where each document of the old segments is in the new one."""
+    dropped: Mapping[str, int]
+    """How many documents of each old segment were dropped when it was read."""
+
+
+def replace(tx: Transaction, root: str, shelf: Shelf, merged: Merged) -> bool:
+    """Put one segment in the place of several, unless documents of theirs were dropped meanwhile; say whether."""
     tx.serialise(f"shelf:{root}")
-    for segment_id, count in gone.items():
+    for segment_id, count in merged.dropped.items():
         if not tx.query("segments.get", segment_id=segment_id):
             return False
         if len(tx.query("dropped.of", segment_id=segment_id)) != count:
             return False
-    segment_id = _put(tx, root, shelf, merged) if merged.passages or moved else ""
+    segment_id = _put(tx, root, shelf, merged.segment) if merged.segment.passages or merged.moved else ""
     rows = [
         {"segment_id": segment_id, "place": place, "old_id": old_id, "old_place": old_place}
-        for (old_id, old_place), place in moved.items()
+        for (old_id, old_place), place in merged.moved.items()
     ]
     tx.execute_many("indexed.move", rows)
-    for old_id in gone:
+    for old_id in merged.dropped:
         remove(tx, old_id)
     tx.execute("shelves.bump", root=root, shelf=shelf)
     return True
 
 
 def remove(tx: Transaction, segment_id: str) -> None:
-    """Take away a segment and everything that is said of it."""
+    """Delete a segment and all rows about it."""
     for name in ("delete_postings", "delete_dropped", "delete_indexed", "delete"):
         tx.execute(f"segments.{name}", segment_id=segment_id)
 
 
 def sizes(tx: Transaction, root: str, shelf: Shelf) -> list[Row]:
-    """Return how large the segments of a shelf are, and how much of each is gone, the smallest first."""
+    """Return the size of each segment of a collection and how much of it was dropped, the smallest first."""
     return tx.query("segments.sizes", root=root, shelf=shelf)
 
 
-def outdated(tx: Transaction, root: str, shelf: Shelf, version: int) -> int:
-    """Take away segments that other rules made; return how many there were."""
+def remove_outdated(tx: Transaction, root: str, shelf: Shelf, version: int) -> int:
+    """Delete segments that another version of the analysis made; return how many there were."""
     old = [row["segment_id"] for row in sizes(tx, root, shelf) if row["version"] != version]
     for segment_id in old:
         remove(tx, segment_id)
@@ -164,30 +165,30 @@ def outdated(tx: Transaction, root: str, shelf: Shelf, version: int) -> int:
 
 
 def stamps(tx: Transaction, root: str, shelf: Shelf) -> dict[str, DocumentStamp]:
-    """Return the documents of a shelf in the state that they were taken in."""
+    """Return the documents of a collection with the state in which they were indexed."""
     rows = tx.query("indexed.all", root=root, shelf=shelf)
     return {row["document"]: DocumentStamp(row["document"], row["size"], row["mtime_ns"]) for row in rows}
 
 
-def stale(tx: Transaction, root: str) -> list[Row]:
-    """Return the threads whose file is not searched yet, or changed since."""
+def changed_threads(tx: Transaction, root: str) -> list[Row]:
+    """Return the threads whose file is not indexed yet, or changed since."""
     return tx.query("indexed.stale", root=root)
 
 
-def gone(tx: Transaction, root: str) -> list[str]:
-    """Return the threads that are searched and no longer listed."""
+def removed_threads(tx: Transaction, root: str) -> list[str]:
+    """Return the threads that are indexed and no longer listed."""
     return [row["document"] for row in tx.query("indexed.gone", root=root)]
 
 
-def chosen(tx: Transaction, root: str, *, project: str | None = None, learned: bool = False) -> set[str]:
-    """Return the threads that a search may show: of one project, and only those that memory may use."""
+def visible_threads(tx: Transaction, root: str, *, project: str | None = None, learned: bool = False) -> set[str]:
+    """Return the threads that a search may show: those of one project, or only those that memory may use."""
     filters = [name for name, wanted in (("project", project is not None), ("learned", learned)) if wanted]
     values = {"root": root} | ({"project": project} if project is not None else {})
     return {row["thread_id"] for row in tx.query("indexed.chosen", *filters, **values)}
 
 
 def clear(tx: Transaction, root: str, shelf: Shelf) -> None:
-    """Let nothing of a shelf be found any more."""
+    """Delete everything of a collection."""
     for row in sizes(tx, root, shelf):
         remove(tx, row["segment_id"])
     tx.execute("shelves.bump", root=root, shelf=shelf)

@@ -25,8 +25,9 @@ from commonplace.state.database import LATEST, Row, T, Transaction, migrations, 
 BUSY_SECONDS: Final = 10.0
 """How long a transaction waits for another process."""
 _FIRST_PAUSE: Final = 0.001
+"""The first pause between two tries, in seconds; pauses grow from here."""
 _LONGEST_PAUSE: Final = 0.02
-"""Transactions are short, so who waits looks often."""
+"""The longest pause between two tries: transactions are short, so waiting processes try often."""
 
 
 @cache
@@ -53,7 +54,7 @@ class _SqliteTransaction:
 
 
 class SqliteDatabase:
-    """A database file (or, for a listing that cannot have one, memory)."""
+    """A SQLite database in a file, or in memory for a listing that cannot have a file."""
 
     def __init__(self, path: Path | None, patience: float = BUSY_SECONDS) -> None:
         self.path = path
@@ -64,7 +65,7 @@ class SqliteDatabase:
 
     @classmethod
     async def open(cls, path: Path | None, *, patience: float = BUSY_SECONDS) -> SqliteDatabase:
-        """Open, and bring the schema up to date; `patience` is how long another process is waited for.
+        """Open the database and migrate its schema; `patience` is how long it waits for another process.
 
         Raises:
             StateError: the file cannot be opened or is not a database.
@@ -109,7 +110,7 @@ class SqliteDatabase:
         connection.execute("COMMIT")
 
     async def read(self, body: Callable[[Transaction], T]) -> T:
-        """Run a function that only looks, on one snapshot."""
+        """Run a function that only reads, on one snapshot."""
         return await anyio.to_thread.run_sync(self._run, body, "BEGIN")
 
     async def write(self, body: Callable[[Transaction], T]) -> T:
@@ -185,7 +186,7 @@ def _is_locked(error: sqlite3.Error) -> bool:
 
 
 def _patiently(action: Callable[[], T], patience: float) -> T:
-    """Do something that changes nothing when it fails, again while another process has the file locked."""
+    """Call a function that changes nothing when it fails; call it again while another process holds the file locked."""
     deadline = time.monotonic() + patience
     pause = _FIRST_PAUSE
     while True:

@@ -1,4 +1,4 @@
-"""From session files to rows of the thread table: reads what changed, as little of it as that takes."""
+"""Session files become rows of the thread table; only what changed is read, and as little of it as possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from commonplace.rollout.survey import Survey, Surveyor, glance, survey
 from commonplace.state.database import Row
 
 GLANCE_ABOVE: Final = 16 * 2**20
-"""Larger files are only looked at from both ends, until somebody asks for a full index."""
+"""Of larger files only both ends are read, until a full index is requested."""
 
 
 class FileRow(msgspec.Struct):
@@ -24,7 +24,7 @@ class FileRow(msgspec.Struct):
     values: dict[str, Any]
     blobs: set[str]
     external_s: int | None = None
-    """When the session last got something from outside, in what was read now (epoch seconds)."""
+    """When the session last received external content, in the part that was read now (epoch seconds)."""
 
 
 def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete: bool) -> list[FileRow]:
@@ -38,10 +38,10 @@ def read_all(files: list[FoundFile], old: list[Row | None], home: str, complete:
     return rows
 
 
-def _read_one(file: FoundFile, known: Row | None, home: str, *, complete: bool) -> FileRow:
-    if file.size > GLANCE_ABOVE and not complete and not (known and known["is_complete"]):
+def _read_one(file: FoundFile, row: Row | None, home: str, *, complete: bool) -> FileRow:
+    if file.size > GLANCE_ABOVE and not complete and not (row and row["is_complete"]):
         return _as_row(file, glance(file.path), home)
-    so_far = _survey_so_far(file, known)
+    so_far = _survey_so_far(file, row)
     found = survey(file.path, so_far)
     if found.meta.history_base is not None:
         if so_far is None:
@@ -67,7 +67,7 @@ def _inherited(file: FoundFile, meta: rollout.SessionMeta, *, complete: bool) ->
 
 
 def _first_words_inherited(file: FoundFile) -> str:
-    """Return what a fork that said nothing yet is about."""
+    """Return the first user message that a fork without messages of its own inherits."""
     try:
         parents = chain.open_ledger(file.path).parts[1:]
         return next((words for part in reversed(parents) if (words := glance(part.path).preview)), "")
@@ -75,37 +75,37 @@ def _first_words_inherited(file: FoundFile) -> str:
         return ""
 
 
-def _survey_so_far(file: FoundFile, known: Row | None) -> Survey | None:
+def _survey_so_far(file: FoundFile, row: Row | None) -> Survey | None:
     """Return where an earlier survey stopped, if the file only grew since then."""
-    if known is None or not known["is_complete"] or not 0 < known["size"] < file.size:
+    if row is None or not row["is_complete"] or not 0 < row["size"] < file.size:
         return None
-    if file.path.name.endswith(".zst") or known["scanned"] > known["size"]:
+    if file.path.name.endswith(".zst") or row["scanned"] > row["size"]:
         return None  # a last line without its newline may have been completed since: read it again
     meta = chain.read_head(file.path)[1]
-    if meta.id != known["thread_id"]:
+    if meta.id != row["thread_id"]:
         return None
     return Survey(
         meta,
-        offset=known["scanned"],
-        preview=known["preview"],
-        model=known["model"],
-        title=known["title"],
-        memory_mode=None if known["memory_mode"] == "enabled" else known["memory_mode"],
-        updated_at=known["updated_at"],
-        tokens=known["tokens"],
-        turns=known["turns"] or 0,
-        turn_state=known["turn_state"],
-        skipped=known["skipped"],
+        offset=row["scanned"],
+        preview=row["preview"],
+        model=row["model"],
+        title=row["title"],
+        memory_mode=None if row["memory_mode"] == "enabled" else row["memory_mode"],
+        updated_at=row["updated_at"],
+        tokens=row["tokens"],
+        turns=row["turns"] or 0,
+        turn_state=row["turn_state"],
+        skipped=row["skipped"],
     )
 
 
-def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
-    meta = found.meta
+def _as_row(file: FoundFile, result: Survey, home: str) -> FileRow:
+    meta = result.meta
     named = layout.parse_name(file.path.name)
     source = rollout.source_name(meta.source)
     git = meta.git or rollout.GitInfo()
     created = _iso(meta.timestamp) or (wire_time(named.created) if named else "")
-    updated = _iso(found.updated_at) or created
+    updated = _iso(result.updated_at) or created
     return FileRow(
         {
             "path": str(file.path),
@@ -114,32 +114,32 @@ def _as_row(file: FoundFile, found: Survey, home: str) -> FileRow:
             "rollout_id": named.rollout_id if named else meta.id,
             "size": file.size,
             "mtime_ns": file.mtime_ns,
-            "scanned": found.offset,
-            "is_complete": int(found.complete),
-            "turn_state": found.turn_state,
+            "scanned": result.offset,
+            "is_complete": int(result.complete),
+            "turn_state": result.turn_state,
             "source": source,
             "cwd": meta.cwd,
             "project": meta.project(),
             "git_branch": git.branch,
             "git_commit": git.commit_hash,
             "git_url": git.repository_url or (meta.imported.project if meta.imported else None),
-            "model": found.model,
+            "model": result.model,
             "name": None,
-            "title": found.title,
-            "preview": found.preview,
+            "title": result.title,
+            "preview": result.preview,
             "created_at": created,
             "updated_at": updated,
             "updated_s": _seconds(updated),
             "is_archived": int(file.archived),
             "is_root": int(not source.startswith(("subagent:", "internal:"))),
-            "memory_mode": found.memory_mode or meta.memory_mode or "enabled",
-            "turns": found.turns if found.complete else None,
-            "tokens": found.tokens,
-            "skipped": found.skipped,
+            "memory_mode": result.memory_mode or meta.memory_mode or "enabled",
+            "turns": result.turns if result.complete else None,
+            "tokens": result.tokens,
+            "skipped": result.skipped,
             "base_id": meta.history_base.thread_id if meta.history_base else None,
         },
-        found.blobs,
-        None if found.external_at is None else _seconds(found.external_at),
+        result.blobs,
+        None if result.external_at is None else _seconds(result.external_at),
     )
 
 

@@ -20,15 +20,17 @@ from commonplace.rollout import decisions, layout, thread_names
 from commonplace.rollout.layout import FoundFile
 from commonplace.state import external_threads, import_files
 from commonplace.state.database import Database, Row, Transaction
+from commonplace.state.import_files import ImportedFile
 from commonplace.state.thread_scan import FileRow
 
 _BATCH: Final = 500
+"""How many rows are written in one transaction."""
 _SHOWN_MATCHES: Final = 10
-"""How many matches of a prefix are looked up; more are only said to be many."""
+"""How many matches of an id prefix are looked up for the error; beyond that it only says that there are more."""
 
 Mask = Callable[[str], str]
 Progress = Callable[[int, int], None]
-"""Called with how many files are done, and how many there are to do."""
+"""A callback that gets the number of files that are done, and the number of all."""
 
 
 class ThreadRow(msgspec.Struct, kw_only=True, frozen=True):
@@ -64,15 +66,15 @@ class ThreadPage(msgspec.Struct, frozen=True):
 
 
 class ReferredFiles(msgspec.Struct, frozen=True):
-    """Session files elsewhere that a home lists as its own: where they are, and which of them it leaves out."""
+    """Session files outside the home that it lists as its own: where they are, and which of them it leaves out."""
 
     roots: tuple[Path, ...]
     why_not: Callable[[Row], str | None] = lambda _: None
-    """Given the values of a row, why it is left out (None: it is not)."""
+    """Return why a row is left out, given its values; None if it is not."""
 
 
 class Refreshed(msgspec.Struct, frozen=True):
-    """What a refresh found."""
+    """The result of a refresh."""
 
     files: int
     threads: int
@@ -214,8 +216,8 @@ class ThreadIndex:
 
         await self._database.write(body)
 
-    async def lists(self, home: Path, path: Path) -> bool:
-        """Say whether a file is in a home's listing."""
+    async def is_listed(self, home: Path, path: Path) -> bool:
+        """Say whether a home lists a file."""
         root, name = str(home.resolve()), str(path.resolve())
         return await self._database.read(lambda tx: _row_of(tx, root, name)) is not None
 
@@ -225,33 +227,33 @@ class ThreadIndex:
         row = await self._database.read(lambda tx: _row_of(tx, root, name))
         return row["project"] if row is not None else None
 
-    async def let_go(self, home: Path, path: Path, reason: str) -> None:
-        """Take a file out of a home's listing for good, though it is still there."""
+    async def release(self, home: Path, path: Path, reason: str) -> None:
+        """Remove a file from a home's listing permanently, though the file still exists."""
         root, name = str(home.resolve()), str(path.resolve())
 
         def body(tx: Transaction) -> None:
             row = _row_of(tx, root, name)
             if row is not None:
-                import_files.put(tx, root, name, "codex", row["size"], row["mtime_ns"], reason=reason)
+                import_files.note(tx, root, [ImportedFile(name, "codex", row["size"], row["mtime_ns"], reason=reason)])
                 _drop(tx, root, name)
 
         await self._database.write(body)
 
-    async def retell(self, home: Path) -> int:
-        """Take words out of all that a home's listing shows, as for new files; return how many rows changed."""
+    async def mask_texts(self, home: Path) -> int:
+        """Mask forgotten words in every row of a home's listing, as for new files; return how many rows changed."""
         root, mask = str(home.resolve()), await anyio.to_thread.run_sync(self._mask, home)
         if mask is None:
             return 0
         known = await self._database.read(lambda tx: tx.query("threads.texts", home=root))
         told = [
-            {"home": root, **row, "title": _told(row["title"], mask), "preview": mask(row["preview"])} for row in known
+            {"home": root, **row, "title": _clean(row["title"], mask), "preview": mask(row["preview"])} for row in known
         ]
         changed = [new for old, new in zip(known, told, strict=True) if {**old, "home": root} != new]
         await self._database.write(lambda tx: tx.execute_many("threads.retell", changed) if changed else None)
         return len(changed)
 
     async def set_mode(self, thread_id: str, mode: str) -> None:
-        """Mirror what memory may do with a thread."""
+        """Mirror the memory mode of a thread."""
         await self._database.write(lambda tx: tx.execute("threads.set_mode", thread_id=thread_id, memory_mode=mode))
 
     async def forks_of(self, thread_id: str, rollout_ids: list[str]) -> list[str]:
@@ -303,11 +305,11 @@ def _masked(rows: list[FileRow], mask: Mask | None) -> list[FileRow]:
     if mask is None:
         return rows
     for row in rows:
-        row.values["title"], row.values["preview"] = _told(row.values["title"], mask), mask(row.values["preview"])
+        row.values["title"], row.values["preview"] = _clean(row.values["title"], mask), mask(row.values["preview"])
     return rows
 
 
-def _told(text: str | None, mask: Mask | None) -> str | None:
+def _clean(text: str | None, mask: Mask | None) -> str | None:
     return mask(text) if text and mask is not None else text
 
 
@@ -329,7 +331,8 @@ def _is_left_out(tx: Transaction, row: FileRow, referred: ReferredFiles) -> bool
         return False
     reason = referred.why_not(values)
     if reason is not None:
-        import_files.put(tx, values["home"], values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
+        left_out = ImportedFile(values["path"], "codex", values["size"], values["mtime_ns"], reason=reason)
+        import_files.note(tx, values["home"], [left_out])
         _drop(tx, values["home"], values["path"])
     return reason is not None
 
@@ -344,7 +347,7 @@ def _names(tx: Transaction, home: str) -> dict[str, str]:
 
 
 def _decide(tx: Transaction, decided: dict[str, str]) -> None:
-    """Mirror what people decided about threads."""
+    """Mirror the decisions of people about threads."""
     rows = [{"thread_id": thread_id, "memory_mode": mode} for thread_id, mode in decided.items()]
     if rows:
         tx.execute_many("threads.mirror_mode", rows)

@@ -1,6 +1,6 @@
-"""Counters: how often memory was retrieved, injected and cited (kept apart), and what models cost.
+"""Counters: how often entries and outputs were retrieved, injected and cited (kept apart), and what models cost.
 
-They are the only state that cannot be rebuilt from files; `doctor --repair` says so when they are lost.
+Counters are the only state that cannot be rebuilt from files; `doctor --repair` says so when they are lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class SpentTotals(msgspec.Struct):
-    """What was spent."""
+    """Requests, tokens and seconds that were spent."""
 
     requests: int = 0
     tokens: int = 0
@@ -47,19 +47,20 @@ def record_entries(tx: Transaction, use: Use, entry_ids: Iterable[str], *, now: 
 
 
 def entry(tx: Transaction, entry_id: str) -> Row | None:
-    """Return how often an entry was of use."""
+    """Return the counters of an entry."""
     rows = tx.query("usage.entry", entry_id=entry_id)
     return rows[0] if rows else None
 
 
 def forget_entry(tx: Transaction, entry_id: str) -> None:
-    """Forget how often an entry was of use, when the entry itself is forgotten."""
+    """Delete the counters of an entry that is forgotten."""
     tx.execute("usage.forget_entry", entry_id=entry_id)
 
 
-def spend(tx: Transaction, kind: str, *, requests: int, tokens: int, now: int, millis: int = 0) -> None:
+def spend(tx: Transaction, kind: str, cost: SpentTotals, *, now: int) -> None:
     """Note what a model cost."""
-    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=requests, tokens=tokens, millis=millis)
+    millis = round(cost.seconds * 1000)
+    tx.execute("budget.spend", day=day_of(now), kind=kind, requests=cost.requests, tokens=cost.tokens, millis=millis)
 
 
 def spent(tx: Transaction, kind: str, *, now: int) -> SpentTotals:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.files import output_shape
-from commonplace.rollout.decisions import Decision
+from commonplace.rollout.decisions import DecisionLine
 from commonplace.state.outputs import Output
 
 TEXT = "Always deploy the Zanzibar cluster from release/7, never from main."
@@ -49,7 +49,7 @@ SUMMARY = (
 
 def forgotten(*texts: str, at: str = "2026-11-15T09:00:00Z") -> Forgotten:
     line = {"time": at, "kind": "forget", **decision(texts)}
-    return Forgotten([msgspec.convert(line, Decision)])
+    return Forgotten([msgspec.convert(line, DecisionLine)])
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from taught import taught
 
 from commonplace.memory.files import existing_handbook
-from commonplace.memory.files.raw_memories import stem
+from commonplace.memory.files.raw_memories import stems
 
 ONE, TWO = taught(1, {}), taught(2, {})
-FILES = {f"rollout_summaries/{stem(each)}.md": each for each in (ONE, TWO)}
+FILES = {f"rollout_summaries/{stems([each])[each.thread_id]}.md": each for each in (ONE, TWO)}
 FIRST, SECOND = FILES
 MEMORY = f"""# Task Group: shop, in the model's own words
 scope: the shop's backend

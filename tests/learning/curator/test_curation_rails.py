@@ -11,7 +11,7 @@ from curated import FAIL, Memory, does, done, edit, fact, nothing, session, wish
 from commonplace.errors import MemoryInvalid
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.models.scripted import call
-from commonplace.rollout.decisions import Decision
+from commonplace.rollout.decisions import DecisionLine
 
 UV = "always use uv instead of pip"
 REDIS = "the tests need redis on port 6390"
@@ -164,7 +164,7 @@ async def test_a_pinned_bullet_can_be_reworded_and_stays_pinned(memory: Memory) 
 async def test_what_was_forgotten_does_not_come_back_and_is_named_nowhere(memory: Memory) -> None:
     secret = "the launch of project Kestrel is in March"
     memory.add(session(4, fact("the tests of the launch need a database")))
-    memory.forgotten = Forgotten([Decision(kind="forget", time="2026-11-15T11:00:00Z", **decision([secret]))])
+    memory.forgotten = Forgotten([DecisionLine(kind="forget", time="2026-11-15T11:00:00Z", **decision([secret]))])
     memory.without_model()
     old = line(memory, "of the launch need")
     with pytest.raises(MemoryInvalid) as caught:

@@ -36,14 +36,14 @@ def told(*bullets: VerifiedBullet, name: str = "fix it", outcome: str = "success
 
 
 def texts(found: VerifiedSession) -> list[str]:
-    return [each.text for task in found.tasks for each in task.learned]
+    return [each.text for task in found.tasks for each in task.memory_bullets]
 
 
 def test_what_two_slices_say_is_told_once_with_the_evidence_of_both() -> None:
     found = merge.merge([told(said("always use tabs", 10)), told(said("always use tabs", 90))])
 
     assert ['said by the user: "always use tabs"'] == texts(found)
-    assert [10, 90] == [each.at.start for each in found.tasks[0].learned[0].evidence]
+    assert [10, 90] == [each.at.start for each in found.tasks[0].memory_bullets[0].evidence]
 
 
 def test_the_same_wish_in_other_words_is_one_wish() -> None:
@@ -57,7 +57,7 @@ def test_of_what_contradicts_the_later_holds() -> None:
     found = merge.merge([told(said("use npm for everything")), told(said("use pnpm for everything", 90))])
 
     assert ['said by the user: "use pnpm for everything"'] == texts(found)
-    assert texts(found) == [each.text for task in found.tasks for each in task.told]
+    assert texts(found) == [each.text for task in found.tasks for each in task.summary_bullets]
 
 
 def test_the_same_fix_of_two_slices_is_one() -> None:
@@ -80,7 +80,7 @@ def test_a_task_that_goes_on_is_one_task_and_ends_as_the_later_slice_says() -> N
     found = merge.merge([*slices, told(said("no emojis please", 190), name="other")])
 
     assert [("fix it", "fail", 2), ("other", "success", 1)] == [
-        (task.name, task.outcome, len(task.learned)) for task in found.tasks
+        (task.name, task.outcome, len(task.memory_bullets)) for task in found.tasks
     ]
 
 
@@ -138,10 +138,12 @@ def test_whatever_is_merged_has_the_right_shape_and_says_nothing_new(slices: lis
 
 @given(SLICES)
 def test_no_text_of_two_slices_is_told_twice(slices: list[VerifiedSession]) -> None:
-    once = [told(*dict.fromkeys(each for task in one.tasks for each in task.learned)) for one in slices]
+    once = [told(*dict.fromkeys(each for task in one.tasks for each in task.memory_bullets)) for one in slices]
     for one in once:  # a text with other evidence is the same text
-        one.tasks[0].learned = list({(each.section, each.text): each for each in one.tasks[0].learned}.values())
-    pairs = [(each.section, each.text) for task in merge.merge(once).tasks for each in task.learned]
+        one.tasks[0].memory_bullets = list(
+            {(each.section, each.text): each for each in one.tasks[0].memory_bullets}.values()
+        )
+    pairs = [(each.section, each.text) for task in merge.merge(once).tasks for each in task.memory_bullets]
 
     assert len(pairs) == len(set(pairs))
 

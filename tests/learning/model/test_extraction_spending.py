@@ -134,7 +134,7 @@ async def test_another_day_and_another_run_have_limits_of_their_own(database: Da
 
 @pytest.mark.anyio
 async def test_what_other_processes_spent_today_counts(database: Database) -> None:
-    await database.write(lambda tx: usage.spend(tx, "memory_stage1", requests=7, tokens=70, now=NOW))
+    await database.write(lambda tx: usage.spend(tx, "memory_stage1", usage.SpentTotals(7, 70), now=NOW))
     with pytest.raises(BudgetSpent):
         await Budget(database, lambda: NOW, day=Limits(requests=7)).admit(1)
     await Budget(database, lambda: NOW, day=Limits(requests=8)).admit(1)

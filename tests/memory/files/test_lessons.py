@@ -19,7 +19,7 @@ from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.files import lesson_parser, lesson_text
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, SummaryLine, TaskLessons
-from commonplace.rollout.decisions import Decision
+from commonplace.rollout.decisions import DecisionLine
 from commonplace.state.outputs import Output
 
 SAID = Lesson(
@@ -93,7 +93,9 @@ def test_a_session_that_taught_nothing_is_stored_as_nothing() -> None:
 
 
 def test_forgetting_takes_a_lesson_out_of_value_and_texts() -> None:
-    line = msgspec.convert({"time": "2026-11-01T00:00:00Z", "kind": "forget", **decision(["Use pnpm here."])}, Decision)
+    line = msgspec.convert(
+        {"time": "2026-11-01T00:00:00Z", "kind": "forget", **decision(["Use pnpm here."])}, DecisionLine
+    )
     left = removal.output(lesson_text.output(SESSION), Forgotten([line]))
 
     assert left.lessons is not None

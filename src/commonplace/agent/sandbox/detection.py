@@ -33,7 +33,9 @@ _SYSTEM: Final = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 _LANDLOCK_ALONE: Final = 6
 """The first version of Landlock that suffices without namespaces: it covers signals and truncating."""
 _SECONDS: Final = 20.0
+"""How many seconds a probe of the sandbox may take."""
 _PROBE_CODE: Final = 7
+"""The exit code by which a probe shows that it ran inside the sandbox."""
 _PROBE: Final = '{ echo > "$0/written"; } 2> /dev/null; exit 7'
 
 

@@ -31,6 +31,7 @@ from commonplace.agent.sandbox.policy import SandboxPolicy
 from commonplace.errors import ToolError
 
 _MOST_LINKS: Final = 40
+"""How many symbolic links of one path are followed: Linux follows as many."""
 
 
 class MountPlan(msgspec.Struct, frozen=True):

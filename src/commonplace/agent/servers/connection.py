@@ -15,6 +15,7 @@ import anyio
 import mcp_types as types
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from commonplace.agent.servers import http_transport
@@ -82,17 +83,13 @@ async def _over_stdio(transport: StdioTransport, state: ConnectionState) -> Asyn
     async def next_item() -> Item:
         return decode(await transport.line())
 
-    async def forward() -> None:
-        try:
-            async for each in outbox.waiting:
-                text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await transport.write(text.encode("utf-8", "replace") + b"\n")
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            state.end("it takes no input any more")
+    async def write(each: SessionMessage) -> None:
+        text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+        await transport.write(text.encode("utf-8", "replace") + b"\n")
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(transport.listen)
-        tasks.start_soon(forward)
+        tasks.start_soon(outbox.forward, write, "it takes no input any more")
         try:
             yield Inbox(next_item, outbox, state), outbox
         finally:

@@ -33,7 +33,9 @@ MOST_RESUMED: Final = 64
 NOTICE_SECONDS: Final = 10.0
 """How long a server has to accept a message without an answer."""
 CLOSE_SECONDS: Final = 1.0
+"""How many seconds closing a connection may take."""
 _SLACK_SECONDS: Final = 1.0
+"""How much longer than the longest call a request may take."""
 
 
 class AnswerRefused(httpx2.StreamError):
@@ -169,14 +171,7 @@ async def connect(
         async def next_item() -> Item:
             return await read.receive()
 
-        async def forward() -> None:
-            try:
-                async for message in outbox.waiting:
-                    await write.send(message)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                state.end("its connection broke")
-
-        tasks.start_soon(forward)
+        tasks.start_soon(outbox.forward, write.send, "its connection broke")
         try:
             yield Inbox(next_item, outbox, state), outbox
         finally:

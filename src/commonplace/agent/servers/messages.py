@@ -38,7 +38,9 @@ MOST_VALUES: Final = 100_000
 MOST_ENTRIES: Final = 4_096
 """Entries of a list that are validated: each invalid one costs several validation errors."""
 _USELESS: Final = 256
+"""After this many unwanted messages, reading pauses."""
 _USELESS_BYTES: Final = 2**20
+"""After this many bytes of unwanted messages, reading pauses."""
 _PAUSE_SECONDS: Final = 0.01
 """How long nothing is read after that many unwanted messages, or bytes of them."""
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -106,6 +108,14 @@ class Outbox:
         except anyio.WouldBlock:
             self._state.end("it does not read what it is sent", polite=False)
             raise anyio.BrokenResourceError from None
+
+    async def forward(self, write: Callable[[SessionMessage], Awaitable[None]], broken: str) -> None:
+        """Write the messages to the server until it takes no more; then end the connection, for the reason `broken`."""
+        try:
+            async for message in self.waiting:
+                await write(message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._state.end(broken)
 
     def answer(self, message: JSONRPCResponse | JSONRPCError) -> None:
         """Answer a request of the server, unless too many messages wait already."""

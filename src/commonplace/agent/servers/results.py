@@ -29,6 +29,7 @@ MOST_IMAGE_BYTES: Final = 8 * 2**20
 MOST_SHOWN: Final = 256 * 1024
 """Bytes of a text, or of a structure, in an event."""
 MOST_URI: Final = 500
+"""How many characters of a resource's name or address are shown."""
 _SHOWN: Final = TruncationPolicy("bytes", MOST_SHOWN)
 _SAFE_INTEGER: Final = 2**63
 

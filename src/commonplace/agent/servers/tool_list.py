@@ -32,7 +32,9 @@ MOST_DEPTH: Final = 24
 _LONGEST: Final = 64
 """Characters of a name for the model, with its namespace."""
 _NAMESPACE: Final = 36
+"""The longest namespace of a server's tools, with `mcp__`."""
 _DIGITS: Final = 8
+"""How many digits of a hash tell shortened names apart."""
 _UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NAMES: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")

@@ -14,6 +14,7 @@ import msgspec
 from commonplace.errors import ToolError
 
 _MOST_SHOWN: Final = 400
+"""How many characters of an error about arguments the model is shown."""
 _Arguments = TypeVar("_Arguments", bound=msgspec.Struct)
 Renamed = Mapping[str, str | None]
 """Other names of fields; None for fields that are accepted and ignored."""

@@ -35,6 +35,7 @@ LIMIT: Final = 8
 MOST: Final = 50
 """How many texts a call may ask for."""
 _LONGEST_QUERY: Final = 2_000
+"""The longest query, in characters."""
 _SHOWN: Final = 2_000
 """Characters of one text that are shown."""
 _HEADING: Final = "From the ledger of this thread"

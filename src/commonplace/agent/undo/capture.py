@@ -9,9 +9,9 @@ calls this racily clean). An entry counts only while its object exists.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -103,19 +103,35 @@ class Captured(msgspec.Struct):
     incomplete: str = ""
 
 
+class KnownObjects(NamedTuple):
+    """The objects that need not be stored again."""
+
+    own: set[bytes]
+    odb: Odb
+    borrowed: list[Path]
+    """The folders of the user's own objects."""
+
+
+class ReadBounds(NamedTuple):
+    """How far files are read."""
+
+    start: int
+    """The file system's time when the survey began."""
+    most_bytes: int
+    is_late: Callable[[], bool]
+
+
 class Capture:
     """Turns folders into objects; without a writer their ids are computed but nothing is stored."""
 
-    def __init__(
-        self, root: int, seen: SeenFiles, own: set[bytes], odb: Odb, borrowed: list[Path], writer: PackWriter | None
-    ) -> None:
+    def __init__(self, root: int, seen: SeenFiles, known: KnownObjects, writer: PackWriter | None) -> None:
         self._root = root
         self._seen = seen
-        self._own = own
-        self._odb = odb
+        self._own = known.own
+        self._odb = known.odb
         self._writer = writer
-        self._borrows = bool(borrowed)
-        self._look = object_folder_looks(borrowed)
+        self._borrows = bool(known.borrowed)
+        self._look = object_folder_looks(known.borrowed)
         self._is_steady = self._borrows and self._look == seen.borrowed
         self._now: dict[bytes, dict[bytes, SeenFile]] = {}
         self.is_changed = self._look != seen.borrowed
@@ -125,28 +141,19 @@ class Capture:
         """The files to be kept in `seen`."""
         return SeenFiles(self._look, self._now)
 
-    def run(
-        self,
-        found: TreeSurvey,
-        start: int,
-        until: float,
-        clock: Callable[[], float],
-        *,
-        bound: int,
-        detailed: bool = False,
-    ) -> Captured:
-        """Turn a survey into objects; `start` is the file system's time when the survey began."""
+    def run(self, found: TreeSurvey, bounds: ReadBounds, *, detailed: bool = False) -> Captured:
+        """Turn a survey into objects."""
         out = Captured(entries={}, looks={}, left=found.left, parts=found.parts, incomplete=found.incomplete)
         trees: dict[bytes, tuple[int, bytes]] = {}
         if found.incomplete:
             self._now.update(self._seen.folders)
         for folder in reversed(found.folders):
-            if not out.incomplete and clock() > until:
+            if not out.incomplete and bounds.is_late():
                 out.incomplete = "time"
             if out.incomplete:  # what is remembered of the rest stays
                 self._now[folder.path] = self._seen.folders.get(folder.path, {})
                 continue
-            entries = self._files(folder, start, out, bound, lambda: clock() > until)
+            entries = self._files(folder, bounds, out)
             if detailed:
                 out.looks[folder.path[:-1]] = folder.look
                 out.looks.update((folder.path + name, look) for name, look in folder.files.items())
@@ -164,9 +171,7 @@ class Capture:
         self.is_changed = self.is_changed or len(self._now) != len(self._seen.folders)
         return out
 
-    def _files(
-        self, folder: SurveyedFolder, start: int, out: Captured, bound: int, is_late: Callable[[], bool]
-    ) -> list[tuple[bytes, int, bytes]]:
+    def _files(self, folder: SurveyedFolder, bounds: ReadBounds, out: Captured) -> list[tuple[bytes, int, bytes]]:
         known = self._seen.folders.get(folder.path, {})
         entries: list[tuple[bytes, int, bytes]] = []
         fresh: list[tuple[bytes, FileLook]] = []
@@ -185,7 +190,10 @@ class Capture:
         self.is_changed = True
         now = {name: known[name] for name, _, _ in entries}
         if fresh:
-            self._read(folder, fresh, start, out, bound, is_late, entries, now)
+            for name, look, identity, is_settled in self._read(folder, fresh, bounds, out):
+                entries.append((name, look[0], identity))
+                if is_settled:
+                    now[name] = (look, identity)
         self._now[folder.path] = now
         return entries
 
@@ -193,21 +201,19 @@ class Capture:
         self,
         folder: SurveyedFolder,
         fresh: list[tuple[bytes, FileLook]],
-        start: int,
+        bounds: ReadBounds,
         out: Captured,
-        bound: int,
-        is_late: Callable[[], bool],
-        entries: list[tuple[bytes, int, bytes]],
-        now: dict[bytes, SeenFile],
-    ) -> None:
+    ) -> Iterator[tuple[bytes, FileLook, bytes, bool]]:
+        """Store files and yield each with its id, and whether it will be known by its look the next time."""
         try:
             with safe_open.open_folder(self._root, folder.path) as descriptor:
                 for name, expected in fresh:
-                    if out.incomplete or is_late():
+                    most = max(bounds.most_bytes, expected[1])
+                    if out.incomplete or bounds.is_late():
                         out.incomplete = "time"
                         return
                     try:
-                        data, look, is_still = safe_open.read_file(descriptor, name, max(bound, expected[1]))
+                        data, look, is_still = safe_open.read_file(descriptor, name, most)
                     except FileNotFoundError:  # somebody removed it just now
                         continue
                     except OSError:
@@ -217,11 +223,9 @@ class Capture:
                         continue
                     identity = self._store(data)
                     folder.files[name] = look
-                    entries.append((name, look[0], identity))
                     out.files += 1
                     out.size += len(data)
-                    if is_still and _is_settled(look[3], start):
-                        now[name] = (look, identity)
+                    yield name, look, identity, is_still and _is_settled(look[3], bounds.start)
         except OSError:  # the folder was replaced by something else meanwhile
             out.left.append(StoredOmission(folder.path, UNREADABLE, 0, 0, 0))
 

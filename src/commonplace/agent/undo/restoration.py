@@ -20,7 +20,7 @@ from commonplace.agent.undo.capture import Captured
 from commonplace.agent.undo.restore_plan import RestorePlan, TreeState, effects, plan
 from commonplace.agent.undo.restore_steps import PlanRunner
 from commonplace.agent.undo.safe_open import open_folder
-from commonplace.agent.undo.snapshots import TreeCapture, open_root, publish, resolve_tree
+from commonplace.agent.undo.snapshots import OpenTree, TreeCapture, open_root, publish, resolve_tree
 from commonplace.agent.undo.store import (
     FOLDER,
     SnapshotRecord,
@@ -43,6 +43,7 @@ _PATIENT: Final = SnapshotLimits(seconds=900.0, files=4_000_000)
 _TRIES: Final = 20
 """How many levels of unreadable folders are made readable, one after the other."""
 _SHOWN: Final = 5
+"""How many names an error lists."""
 
 
 def diff(
@@ -58,7 +59,7 @@ def diff(
     store, record, place = _open(home, snapshot)
     with _failures(home, place), store.lock(exclusive=False), open_root(place) as root:
         before = _state(store, place, snapshot, record)
-        look = TreeCapture(store, place, root, limits, clock, before.entries.keys())
+        look = TreeCapture(OpenTree(store, place, root), limits, clock, before.entries.keys())
         captured = look.compare()
         steps, now = _steps(place, before, captured)
         _check(look.odb, look.own, steps, snapshot)
@@ -92,7 +93,7 @@ def restore(
     store, record, place = _open(home, snapshot)
     with _failures(home, place), store.lock(exclusive=True), open_root(place) as root:
         before = _state(store, place, snapshot, record)
-        captured, look = _keep(store, place, root, limits, clock, before)
+        captured, look = _keep(OpenTree(store, place, root), limits, clock, before)
         redo = publish(store, place, captured, now, "redo")
         steps, present = _steps(place, before, captured)
         _check(look.odb, look.own, steps, snapshot)
@@ -155,14 +156,14 @@ def _state(store: Store, place: Path, snapshot: str, record: SnapshotRecord) -> 
 
 
 def _keep(
-    store: Store, place: Path, root: int, limits: SnapshotLimits, clock: Callable[[], float], before: TreeState
+    tree: OpenTree, limits: SnapshotLimits, clock: Callable[[], float], before: TreeState
 ) -> tuple[Captured, TreeCapture]:
     """Store the present state, after making readable what the snapshot has and a person made unreadable."""
     for tries in range(_TRIES):
-        look = TreeCapture(store, place, root, limits, clock, before.entries.keys())
+        look = TreeCapture(tree, limits, clock, before.entries.keys())
         captured = look.store(detailed=True)
         closed = [one.path.rstrip(b"/") for one in captured.left if one.reason == UNREADABLE]
-        opened_now = [_make_readable(root, path) for path in closed if path in before.entries]
+        opened_now = [_make_readable(tree.root, path) for path in closed if path in before.entries]
         if not any(opened_now) or tries == _TRIES - 1:
             return captured, look
     raise AssertionError("the last try returns")

@@ -8,12 +8,12 @@ from collections.abc import Callable, Generator, Set
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from commonplace.agent.undo import capture, survey, worktree
-from commonplace.agent.undo.capture import Capture, Captured
+from commonplace.agent.undo.capture import Capture, Captured, KnownObjects, ReadBounds
 from commonplace.agent.undo.packs import PackWriter, object_id
 from commonplace.agent.undo.retention import is_due, sweep
 from commonplace.agent.undo.store import FOLDER, SnapshotRecord, Store, key_of
@@ -41,7 +41,7 @@ def take(
     try:
         with store.lock(exclusive=True), open_root(place) as root:
             store.prepare(place)
-            captured = TreeCapture(store, place, root, limits, clock).store()
+            captured = TreeCapture(OpenTree(store, place, root), limits, clock).store()
             snapshot = publish(store, place, captured, now, "turn")
             if is_due(store, now, limits):
                 sweep(store, now, limits)
@@ -103,24 +103,32 @@ def open_root(place: Path) -> Generator[int]:
         os.close(descriptor)
 
 
+class OpenTree(NamedTuple):
+    """A working tree that is open, and the store of its snapshots."""
+
+    store: Store
+    place: Path
+    root: int
+    """The descriptor of its top folder."""
+
+
 class TreeCapture:
     """Captures the present state of a tree; the caller holds the store's lock."""
 
     def __init__(
         self,
-        store: Store,
-        place: Path,
-        root: int,
+        tree: OpenTree,
         limits: SnapshotLimits,
         clock: Callable[[], float],
         wanted: Set[bytes] = frozenset(),
     ) -> None:
+        store = tree.store
         self._store = store
-        self._root = root
+        self._root = tree.root
         self._limits = limits
         self._clock = clock
         self._wanted = wanted
-        self._tree = worktree.find_working_tree(place)
+        self._tree = worktree.find_working_tree(tree.place)
         self.borrowed = self._tree.objects()
         self.own = store.own_ids()
         self.odb = store.objects(self.borrowed)
@@ -148,11 +156,12 @@ class TreeCapture:
         # Without a writer `seen` is not stored, so it does not matter which files have settled.
         start = capture.file_system_time(self._store) if writer is not None else 0
         about = self._store.home.stat()
-        found = survey.survey(
-            self._root, self._tree, self._limits, self._clock, wanted=self._wanted, home=(about.st_dev, about.st_ino)
-        )
-        one = Capture(self._root, capture.load_seen(self._store), self.own, self.odb, self.borrowed, writer)
-        captured = one.run(found, start, until, self._clock, bound=self._limits.file_bytes, detailed=detailed)
+        exceptions = survey.Exceptions(self._wanted, (about.st_dev, about.st_ino))
+        found = survey.survey(self._root, self._tree, self._limits, self._clock, exceptions)
+        known = KnownObjects(self.own, self.odb, self.borrowed)
+        one = Capture(self._root, capture.load_seen(self._store), known, writer)
+        bounds = ReadBounds(start, self._limits.file_bytes, lambda: self._clock() > until)
+        captured = one.run(found, bounds, detailed=detailed)
         return captured, one.seen if one.is_changed else None
 
     def _leave_list(self, captured: Captured, writer: PackWriter) -> None:

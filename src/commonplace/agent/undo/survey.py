@@ -14,7 +14,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Set
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,7 @@ _MAX_DEPTH: Final = 200
 _MOST_BYTES: Final = 2**29
 """Larger files are left out even if they are wanted: a file is held in memory while it is stored."""
 _MAX_RULES_BYTES: Final = 2**20
+"""How much of a `.gitignore` is read."""
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENCODING: Final = sys.getfilesystemencoding()
 _KEPT_KINDS: Final = frozenset({stat.S_IFREG, stat.S_IFLNK})
@@ -82,22 +83,39 @@ class _Stop(Exception):
     """A bound was reached."""
 
 
+class Exceptions(NamedTuple):
+    """What is kept or left out whatever the rules of the tree say."""
+
+    wanted: Set[bytes] = frozenset()
+    """Paths that are kept."""
+    home: tuple[int, int] | None = None
+    """The device and inode of our own files, which are left out."""
+
+
+class _Place(NamedTuple):
+    """A folder on the way through the tree."""
+
+    path: bytes
+    about: os.stat_result
+    rules: list[tuple[bytes, IgnoreRules]]
+    is_ignored: bool
+    depth: int
+
+
 def survey(
     root: int,
     worktree: WorkingTree,
     limits: SnapshotLimits,
     clock: Callable[[], float],
-    *,
-    wanted: Set[bytes] = frozenset(),
-    home: tuple[int, int] | None = None,
+    exceptions: Exceptions,
 ) -> TreeSurvey:
-    """Survey the tree of a descriptor; `home` is the device and inode of our own files, which are left out."""
-    walk = _Walk(root, worktree, limits, clock, wanted, home)
+    """Survey the tree of a descriptor."""
+    walk = _Walk(root, worktree, limits, clock, exceptions)
     try:
-        walk.enter(root, b"", os.fstat(root), worktree.rules(), is_ignored=False, depth=0)
+        walk.enter(root, _Place(b"", os.fstat(root), worktree.rules(), is_ignored=False, depth=0))
     except _Stop as stop:
         walk.found.incomplete = str(stop)
-    _make_room(walk.found, limits, wanted)
+    _make_room(walk.found, limits, exceptions.wanted)
     return walk.found
 
 
@@ -108,8 +126,7 @@ class _Walk:
         worktree: WorkingTree,
         limits: SnapshotLimits,
         clock: Callable[[], float],
-        wanted: Set[bytes],
-        home: tuple[int, int] | None,
+        exceptions: Exceptions,
     ) -> None:
         self.found = TreeSurvey([], [], [])
         self._worktree = worktree
@@ -117,24 +134,16 @@ class _Walk:
         self._bound = min(limits.file_bytes, _MOST_BYTES)
         self._clock = clock
         self._until = clock() + limits.seconds
-        self._wanted = wanted
-        self._home = home
+        self._wanted = exceptions.wanted
+        self._home = exceptions.home
         self._device = os.fstat(root).st_dev
         self._fold = worktree.folds_case
         self._tracked: set[bytes] | None = None
         self._tracked_folders: set[bytes] = set()
 
-    def enter(
-        self,
-        descriptor: int,
-        path: bytes,
-        about: os.stat_result,
-        rules: list[tuple[bytes, IgnoreRules]],
-        *,
-        is_ignored: bool,
-        depth: int,
-    ) -> bool:
+    def enter(self, descriptor: int, place: _Place) -> bool:
         """Add a folder and all below it; return False if the folder is left out."""
+        path, about = place.path, place.about
         if self._clock() > self._until:
             raise _Stop("time")
         try:
@@ -154,7 +163,7 @@ class _Walk:
             return False
         if self._worktree.root is not None and ".gitignore" in names:
             own = IgnoreRules(_read_rules(descriptor), fold_case=self._fold)
-            rules = rules if own.is_empty else [*rules, (b"", own)]
+            place = place if own.is_empty else place._replace(rules=[*place.rules, (b"", own)])
         folder = SurveyedFolder(path, look_of(about), {}, [])
         self.found.folders.append(folder)
         for entry in entries:
@@ -167,9 +176,9 @@ class _Walk:
                 continue
             name = _encode(entry.name)
             if stat.S_ISDIR(look.st_mode):
-                self._folder(descriptor, folder, name, look, rules, is_ignored=is_ignored, depth=depth)
+                self._folder(descriptor, folder, name, look, place)
             else:
-                self._file(folder, name, look, rules, is_ignored=is_ignored)
+                self._file(folder, name, look, place)
         self.found.count += 1 + len(folder.files)
         return True
 
@@ -181,15 +190,7 @@ class _Walk:
             return IGNORED
         return ""
 
-    def _file(
-        self,
-        folder: SurveyedFolder,
-        name: bytes,
-        about: os.stat_result,
-        rules: list[tuple[bytes, IgnoreRules]],
-        *,
-        is_ignored: bool,
-    ) -> None:
+    def _file(self, folder: SurveyedFolder, name: bytes, about: os.stat_result, above: _Place) -> None:
         reason = ""
         if stat.S_IFMT(about.st_mode) not in _KEPT_KINDS:
             self._leave(folder.path + name, SPECIAL, about)
@@ -203,7 +204,7 @@ class _Walk:
                 return
         if about.st_size > self._bound:
             reason = TOO_LARGE
-        elif is_ignored or _is_ignored(name, rules, is_folder=False):
+        elif above.is_ignored or _is_ignored(name, above.rules, is_folder=False):
             reason = "" if self._is_tracked(folder.path + name) else IGNORED
         if reason and (folder.path + name not in self._wanted or about.st_size > _MOST_BYTES):
             self._leave(folder.path + name, reason, about)
@@ -212,17 +213,10 @@ class _Walk:
         self.found.size += about.st_size
 
     def _folder(
-        self,
-        descriptor: int,
-        folder: SurveyedFolder,
-        name: bytes,
-        about: os.stat_result,
-        rules: list[tuple[bytes, IgnoreRules]],
-        *,
-        is_ignored: bool,
-        depth: int,
+        self, descriptor: int, folder: SurveyedFolder, name: bytes, about: os.stat_result, above: _Place
     ) -> None:
         path = folder.path + name + b"/"
+        is_ignored = above.is_ignored or _is_ignored(name, above.rules, is_folder=True)
         reason = ""
         if name.lower() == b".git":
             reason = REPOSITORY
@@ -230,10 +224,9 @@ class _Walk:
             reason = ELSEWHERE
         elif (about.st_dev, about.st_ino) == self._home:
             reason = HOME
-        elif depth >= _MAX_DEPTH:
+        elif above.depth >= _MAX_DEPTH:
             reason = TOO_DEEP
-        elif is_ignored or _is_ignored(name, rules, is_folder=True):
-            is_ignored = True
+        elif is_ignored:
             reason = "" if self._is_kept_folder(path) else IGNORED
         if reason:
             self._leave(path, reason, about)
@@ -243,9 +236,9 @@ class _Walk:
         except OSError:
             self._leave(path, UNREADABLE, about)
             return
-        below = [(before + name + b"/", one) for before, one in rules]
+        rules = [(before + name + b"/", one) for before, one in above.rules]
         try:
-            if self.enter(inner, path, about, below, is_ignored=is_ignored, depth=depth + 1):
+            if self.enter(inner, _Place(path, about, rules, is_ignored, above.depth + 1)):
                 folder.folders.append(path)
         finally:
             os.close(inner)

@@ -21,6 +21,7 @@ GIT: Final = ".git"
 _MAX_BYTES: Final = 2**20
 """Longest file of rules or settings that is read."""
 _MAX_INDEX_BYTES: Final = 2**30
+"""How much of a repository's index is read."""
 _ENTRY_BYTES: Final = 40
 """Bytes before the object's id in an entry of an index."""
 _SHA256: Final = re.compile(r"^[ \t]*objectformat[ \t]*=[ \t]*sha256[ \t\r]*$", re.IGNORECASE | re.MULTILINE)

@@ -26,12 +26,17 @@ from commonplace.errors import WindowTooSmall
 from commonplace.protocol import fragments
 
 TARGET_PERCENT: Final = 30
+"""The share of the window that a replacement may take, in percent, unless a setting changes it."""
 DIGEST_TOKENS: Final = 2_000
+"""The size of the digest beside a model's summary, in tokens, unless a setting changes it."""
 FLOOR_TOKENS: Final = 200
 """A target below this cannot hold a request and anything about the work."""
 _SUMMARY_SHARE: Final = 0.35
+"""The share of the target that a model's summary may take."""
 _SUMMARY_MOST: Final = 6_000
+"""The most tokens that a model's summary may take, however large the target is."""
 _REQUEST_SHARE: Final = 0.5
+"""The share of the target that the last request may take before it is cut."""
 _OVERHEAD: Final = 90
 """What a summary's message costs besides its words: its opening and its JSON."""
 
@@ -50,7 +55,7 @@ class CompactionLimits(msgspec.Struct, frozen=True):
 
 
 class CompactionResult(msgspec.Struct):
-    """What came of a compaction."""
+    """The result of a compaction."""
 
     status: Literal["compacted", "unchanged"]
     tokens_before: int
@@ -99,7 +104,7 @@ async def compact(
 
 
 class _ReplacementBuilder:
-    """Makes replacements of one history."""
+    """Builds replacements of one history."""
 
     def __init__(self, entries: Sequence[HistoryEntry], tally: Tally, target: int, request: LastRequest | None) -> None:
         self._entries = entries
@@ -118,11 +123,11 @@ class _ReplacementBuilder:
         return self._result(asked[0], summary, digest, is_fallback=False)
 
     def digest_only(self) -> CompactionResult:
-        """Return what the digest makes alone: the smallest that keeps enough, within what there is room for."""
+        """Return a replacement with a digest alone: the smallest digest that keeps enough, within the target."""
         asked = self._kept_request()
         left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
         budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]
-        digest = digests.smallest(self._tally, budgets, known=self._known)
+        digest = digests.smallest(self._tally, budgets, material=self._known)
         return self._result(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
 
     def _kept_request(self) -> tuple[list[bytes], int]:

@@ -1,4 +1,4 @@
-"""What is attached to a message besides its words: pictures, sound, files."""
+"""Attachments of a message: pictures, sound and files."""
 
 from __future__ import annotations
 

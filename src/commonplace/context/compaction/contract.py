@@ -1,9 +1,8 @@
-"""The contract of a compaction, checked in code after every one, whoever wrote the summary."""
+"""The contract of a compaction, checked in code after every compaction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
@@ -13,19 +12,9 @@ from commonplace.context.compaction.kept_messages import LastRequest
 from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import fragments, items
 
-CLAUSES: Final = (
-    "within_target",
-    "smaller",
-    "request_kept",
-    "instructions_untouched",
-    "calls_paired",
-    "no_media_copied",
-    "one_summary",
-)
-
 
 class ReplacedHistory(msgspec.Struct, frozen=True):
-    """A history before and after, without the context that is injected anew."""
+    """A history before and after a compaction, without the context that is injected anew."""
 
     before: Sequence[HistoryEntry]
     after: list[bytes]

@@ -1,4 +1,4 @@
-"""What of a history is kept word for word: the last request of the person, and recent messages of theirs."""
+"""The messages that a compaction keeps word for word: the person's last request, and recent messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from commonplace.context.history_items import HistoryEntry
 from commonplace.protocol import fragments, items
 
 RECENT_TOKENS: Final = 20_000
+"""The most tokens that recent messages of the person may take, however much room there is."""
 _OVERHEAD: Final = 24
 """What a message costs besides its words."""
 
 
 class LastRequest(msgspec.Struct, frozen=True):
-    """The last thing that was asked for."""
+    """The last request of a person."""
 
     place: int
     """Which entry of the history it is."""
@@ -27,7 +28,7 @@ class LastRequest(msgspec.Struct, frozen=True):
 
 
 def is_real(entry: HistoryEntry) -> bool:
-    """Say whether a person said it: no injected text, no summary."""
+    """Say whether a person wrote an entry: it is no injected text and no summary."""
     view = entry.view
     return (
         isinstance(view, items.Message)

@@ -33,7 +33,7 @@ class ModelSummariser:
         """Return the model's summary.
 
         Raises:
-            TooLong: the model's window does not hold the items.
+            SummaryInputTooLong: the model's window does not hold the items.
             ModelError, TimeoutError: the model gave no summary.
         """
         history = History()

@@ -1,4 +1,4 @@
-"""Where the context that is injected anew goes in a replaced history."""
+"""The place of newly injected context in a replaced history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction by the provider: what is sent, and what of the history stands beside its answer."""
+"""Compaction by the provider: which items are sent, and which items are kept beside the provider's answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from commonplace.context.compaction import sizes
 from commonplace.protocol import fragments, items
 
 RETAINED_TOKENS: Final = 64_000
+"""The most tokens of messages that stand beside the provider's compaction."""
 _MAIL_TOKENS: Final = 10_000
+"""Longer mail between agents is not kept."""
 _PROGRESS: Final = "Message Type: MESSAGE\n"
 _ANSWER: Final = "Message Type: FINAL_ANSWER\n"
 LEFT_OUT: Final = "This output did not fit into the model's context and was left out."
@@ -33,23 +35,6 @@ def fitted_history(history: Sequence[bytes], window: int, base_tokens: int = 0) 
         else:
             break
     return found
-
-
-def kept_of_transcript(transcript: Sequence[bytes]) -> list[bytes]:
-    """Return what is kept of a transcript that the provider gave back (its older way)."""
-    return [raw for raw in transcript if _is_kept(items.view(raw))]
-
-
-def _is_kept(view: items.View) -> bool:
-    match view:
-        case items.AgentMessage() | items.Compaction() | items.CompactionSummary() | items.ContextCompaction():
-            return True
-        case items.Message(role="assistant"):
-            return True
-        case items.Message(role="user"):
-            return _is_persons(view)
-        case _:
-            return False
 
 
 def _is_persons(message: items.Message) -> bool:

@@ -1,4 +1,4 @@
-"""How much room items take, in the estimate that everything here is measured by."""
+"""The estimated size of items, in tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Getting a summary out of a summariser that may fail, stall, say nothing or too much.
+"""Requesting a summary from a summariser that may fail, stall, return nothing or return too much.
 
 A history that does not fit is summarised in pieces, each with the handover of what came before. What comes back is
 data: it is stripped of citations and of anything that looks like a summary's own opening, and never believed about its
@@ -24,32 +24,35 @@ from commonplace.errors import CommonplaceError
 from commonplace.protocol import fragments
 
 _WORDS_PER_TOKEN: Final = 0.6
+"""How many words the request for a summary asks for, per token of room."""
 _HALF: Final = 0.5
+"""The share of a summariser's window that one piece of the history may take."""
 _PIECES: Final = 64
+"""The most pieces that are summarised; of more, the first and the last half are taken."""
 _CITATION: Final = re.compile(r"<oai-mem-citation>.*?(?:</oai-mem-citation>|\Z)", re.DOTALL)
 _TOO_LONG: Final = 1.25
 """How far over its share a summary may be before it counts as too long."""
 
 
 class SummaryInputTooLong(Exception):
-    """The summariser's window does not hold what it was given."""
+    """The summariser's window does not hold its input."""
 
 
 class SummaryRequest(msgspec.Struct, frozen=True):
-    """What a summariser is given: the items of the session, then the request."""
+    """The input of a summariser: the items of the session, then the request."""
 
     items: list[bytes]
     request: str
 
 
 class Summariser(Protocol):
-    """Whoever writes a summary."""
+    """Writes summaries."""
 
     window: int
     """How many tokens it can be given."""
 
     async def summarise(self, ask: SummaryRequest) -> str:
-        """Return a summary (raises TooLong; whatever else goes wrong is an error of ours or of the provider)."""
+        """Return a summary (raises SummaryInputTooLong, or an error of the provider)."""
         ...
 
 

@@ -24,7 +24,9 @@ from commonplace.context.truncate import BYTES_PER_TOKEN, approximate_tokens
 
 BUDGETS: Final = (2_000, 4_000, 8_000, 16_000)
 ENOUGH: Final = 0.9
+"""A digest is large enough when it keeps this share of what will probably be needed."""
 _TRIES: Final = 12
+"""How often a digest that came out too large is packed again with less room."""
 _HEADINGS: Final = 160
 """About what the headings take."""
 
@@ -37,30 +39,30 @@ class Digest(msgspec.Struct, frozen=True):
     score: Retention
 
 
-def make(tally: Tally, budget: int, known: DigestMaterial | None = None) -> Digest:
+def make(tally: Tally, budget: int, material: DigestMaterial | None = None) -> Digest:
     """Return a digest of at most so many tokens."""
-    known = material_of(tally) if known is None else known
+    material = material_of(tally) if material is None else material
     size = budget * BYTES_PER_TOKEN
     told, room = "", max(0, size - _HEADINGS)
     for _ in range(_TRIES):
-        told = text.render(packing.pack(tally, known, room), tally)
+        told = text.render(packing.pack(tally, material, room), tally)
         over = len(told.encode("utf-8", "replace")) - size
         if over <= 0:
             break
         room -= over + 64
     else:
         told = packing.clipped(told, size)
-    return Digest(told, approximate_tokens(told), score(tally, known.chances, told))
+    return Digest(told, approximate_tokens(told), score(tally, material.chances, told))
 
 
 def smallest(
-    tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENOUGH, known: DigestMaterial | None = None
+    tally: Tally, budgets: Sequence[int] = BUDGETS, enough: float = ENOUGH, material: DigestMaterial | None = None
 ) -> Digest:
     """Return the first digest that is likely to keep enough of what will be needed, else the largest."""
-    known = material_of(tally) if known is None else known
+    material = material_of(tally) if material is None else material
     found: Digest | None = None
     for budget in budgets:
-        found = make(tally, budget, known)
+        found = make(tally, budget, material)
         if found.score.r_p >= enough:
             break
     assert found is not None

@@ -1,4 +1,4 @@
-"""What a person laid down: sentences with must, never, only, instead of and the like, kept word for word."""
+"""Constraints: sentences of a person with must, never, only, instead of and the like, kept word for word."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 _LONGEST: Final = 600
+"""Longer sentences, in characters, do not count as constraints."""
 
 
 def constraints_in(text: str) -> list[str]:

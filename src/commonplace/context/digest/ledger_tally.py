@@ -1,4 +1,4 @@
-"""Counting a whole ledger: everything that ever happened in a thread, what an earlier compaction left out too."""
+"""Tallying a whole ledger: everything that ever happened in a thread, also what an earlier compaction left out."""
 
 from __future__ import annotations
 

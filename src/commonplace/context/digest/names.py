@@ -1,4 +1,4 @@
-"""Names in a text: paths, symbols, tests, flags, commits and the like; what a session's next steps will speak of.
+"""Names in a text: paths, symbols, tests, flags, commits and the like, which the next steps of a session will use.
 
 A text falls into runs of the characters that names are made of, and the first rule that fits a run decides its kind. A
 run is judged once and remembered; so the vocabulary pays, not the text.
@@ -32,7 +32,7 @@ class Kind(IntEnum):
 
 
 class SessionName(msgspec.Struct, frozen=True):
-    """A name, and its kind."""
+    """A name in a session, and its kind."""
 
     kind: Kind
     text: str
@@ -64,12 +64,15 @@ _TEST: Final = re.compile(r"[Tt]est_\w+|Test[A-Z]\w*|test[A-Z]\w*")
 _HUMP: Final = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _BRACES: Final = re.compile(r"([^{}]*)\{([^{}]+)\}([^{}]*)")
 _SHORTEST: Final = 5
+"""Shorter words, in characters, are no names."""
 _LONGEST: Final = 200
+"""Longer runs of characters are no names."""
 _MOST: Final = 200_000
+"""The most runs that are remembered; it bounds memory in very long sessions."""
 
 
 class SessionNames:
-    """The names of one session: each has a number, and runs that were judged are remembered."""
+    """The names of one session: each has a number, and judged runs of characters are remembered."""
 
     def __init__(self, cwd: str = "") -> None:
         self.known: list[SessionName] = []

@@ -1,4 +1,4 @@
-"""Packing a digest: what a session will need next, in so many bytes and no more.
+"""Packing a digest: choosing what a session will need next, within a number of bytes.
 
 The person's words, what they laid down, the plan and the last answer come first, each with its share. Then everything
 else competes: a line gains, for each name in it, the chance that the name is used again, times how much better it is
@@ -20,13 +20,21 @@ from commonplace.context.digest.tally import CommandRun, Tally
 BARE: Final = 0.5
 """What a name counts for that stands alone, beside one that a line tells something about."""
 _SAID: Final = 0.45
+"""The share of a digest for the person's messages."""
 _FIRST: Final = 0.03
+"""The share of a digest for the very first message."""
 _LAID_DOWN: Final = 0.10
+"""The share of a digest for constraints from messages that are not kept whole."""
 _PLAN: Final = 0.06
+"""The share of a digest for the open plan."""
 _LAST: Final = 0.05
+"""The share of a digest for the last answers."""
 _TOP: Final = 400
+"""For this many names, the likeliest to be needed, lines of outputs are considered."""
 _CONTEXT_LINE: Final = 170
+"""How many characters of an output's line are shown."""
 _ROOMY: Final = 600
+"""If more bytes than this are left, the last calls and outputs are added."""
 _FINDING: Final = (
     "because",
     "found",
@@ -44,7 +52,7 @@ Section = Literal["findings", "commands", "errors", "files", "also"]
 
 
 class DigestLine(msgspec.Struct):
-    """A line that competes for room."""
+    """A line that competes for room in a digest."""
 
     section: Section
     text: str
@@ -61,11 +69,11 @@ class DigestLine(msgspec.Struct):
 
 
 class DigestContents(msgspec.Struct):
-    """What goes into a digest."""
+    """The contents of a digest."""
 
-    said: list[tuple[int, str]] = []
+    messages: list[tuple[int, str]] = []
     """The person's messages: step and text, oldest first."""
-    laid_down: list[str] = []
+    constraint_lines: list[str] = []
     plan: list[tuple[bool, str]] = []
     last: list[str] = []
     lines: list[DigestLine] = []
@@ -106,7 +114,7 @@ class _Room:
 
 
 class DigestMaterial(msgspec.Struct, frozen=True):
-    """What digests of one moment are made of, whatever their size."""
+    """The material of digests of one moment, whatever their size."""
 
     chances: list[float]
     lines: list[DigestLine]
@@ -165,7 +173,7 @@ def _say(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
             share -= cost - earlier
     for step in sorted(chosen):
         if room.take(chosen[step]):
-            packed.said.append((step, chosen[step]))
+            packed.messages.append((step, chosen[step]))
             room.tell(tally.names.count(chosen[step]), 1.0)
 
 
@@ -176,16 +184,21 @@ def share_of(place: int) -> float:
 
 def _lay_down(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
     """Keep what the person laid down in messages that are not here whole."""
-    whole = "\n".join(text for _, text in packed.said)
+    whole = "\n".join(text for _, text in packed.messages)
     left = int(_LAID_DOWN * size)
     for said in reversed(tally.said):
         for sentence in constraints.constraints_in(said.text):
             cost = len(sentence.encode("utf-8", "replace")) + 3
-            if sentence not in whole and sentence not in packed.laid_down and cost <= left and room.take(sentence):
-                packed.laid_down.append(sentence)
+            if (
+                sentence not in whole
+                and sentence not in packed.constraint_lines
+                and cost <= left
+                and room.take(sentence)
+            ):
+                packed.constraint_lines.append(sentence)
                 left -= cost
                 room.tell(tally.names.count(sentence), 1.0)
-    packed.laid_down.reverse()
+    packed.constraint_lines.reverse()
 
 
 def _plan(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:

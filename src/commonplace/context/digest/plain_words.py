@@ -1,4 +1,4 @@
-"""Plain words around names: what makes a line say something about a name instead of only holding it."""
+"""Plain words around names: a line with enough of them says something about the name."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _STOP: Final = frozenset({
     "one", "two",
 })  # fmt: skip
 ENOUGH: Final = 3
+"""A line with this many different plain words tells something."""
 
 
 def words(text: str) -> list[tuple[int, str]]:

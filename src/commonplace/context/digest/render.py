@@ -1,4 +1,4 @@
-"""A digest as text: the person first, then the state of the work, then names by the files they belong to."""
+"""Rendering a digest as text: the person's messages first, then the state of the work, then names by file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _DONE: Final = "done"
 def render(packed: DigestContents, tally: Tally) -> str:
     """Return the text of a digest."""
     parts: list[str] = []
-    _add(parts, "## What the person said", [f"- {_flat(text)}" for _, text in packed.said])
-    _add(parts, "## What they laid down", [f"- {_flat(text)}" for text in packed.laid_down])
+    _add(parts, "## What the person said", [f"- {_flat(text)}" for _, text in packed.messages])
+    _add(parts, "## What they laid down", [f"- {_flat(text)}" for text in packed.constraint_lines])
     _add(parts, "## Plan", [f"- [{_OPEN if is_open else _DONE}] {text}" for is_open, text in packed.plan])
     _add(parts, "## Last answers", packed.last)
     by_age = sorted(packed.lines, key=lambda line: line.step)

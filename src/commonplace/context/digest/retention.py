@@ -1,4 +1,4 @@
-"""How much a text keeps of what a session will need: names by their chance of later use, and what was laid down."""
+"""The retention score: how much a text keeps of what a session will need."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from commonplace.context.digest.tally import Tally
 
 _AROUND: Final = 80
+"""Plain words within this many characters of a name count as told about it."""
 
 
 class Retention(msgspec.Struct, frozen=True):

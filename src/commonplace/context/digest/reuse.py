@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FADES: Final = (3.0, 12.0, 50.0)
 _BIAS: Final = -2.57
+"""The intercept of the fitted model; the constants below are its weights."""
 # For each channel: the sums that fade over 3, 12 and 50 steps, and the one that does not.
 _CHANNELS: Final = (
     (-1.35, 1.89, -0.45, 0.05),  # the person
@@ -36,12 +37,11 @@ _LENGTH: Final = -0.38
 _CALL_AND_RESULT: Final = 0.89
 _USER_AND_ASSISTANT: Final = -0.26
 _RECENT: Final = 25.0
+"""Over how many steps occurrences fade."""
 _KINDS: Final = {
     Kind.PATH: 0.07, Kind.SYMBOL: 0.15, Kind.TEST: 0.21, Kind.GIT: -0.46, Kind.COMMAND: 1.06, Kind.FLAG: 0.71,
     Kind.NUMBER: -1.11, Kind.URL: -2.02, Kind.ERROR: -0.16, Kind.MESSAGE: -1.0,
 }  # fmt: skip
-
-Numbers = "NDArray[np.float64]"
 
 
 def chances(tally: Tally) -> NDArray[np.float64]:

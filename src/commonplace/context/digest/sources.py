@@ -9,11 +9,17 @@ from typing import Any, Final, cast
 import msgspec
 
 LONG_ANSWER: Final = 300
+"""An answer of this many characters counts as a long one."""
 _SHORTEST_SENTENCE: Final = 25
+"""Shorter sentences, in characters, say too little to be kept."""
 _LONGEST_SENTENCE: Final = 400
+"""How many characters of a sentence are kept."""
 _LONGEST_ERROR: Final = 180
+"""How many characters of an error line are kept."""
 _ERRORS_EACH: Final = 12
+"""How many error lines one output gives."""
 _EDITS_EACH: Final = 14
+"""How many added lines one edit gives."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(*-])|\n+")
 _STARTS: Final = ("let me", "i'll ", "i will ", "now i", "now let", "next, i", "first, i")
 _ERROR: Final = re.compile(

@@ -1,4 +1,4 @@
-"""What happened in a session, counted as it happens: which names occurred where and when, and which lines tell of them.
+"""The tally of a session: which names occurred where and when, and which lines mention them.
 
 A *step* is one message of the person, or one answer of the model with its calls and their outputs. Everything that a
 digest is made of is kept here per event: occurrences as plain numbers, and the lines that may be shown, the newest of
@@ -25,15 +25,25 @@ from commonplace.rollout.transcript import output_ok
 MOST_EACH: Final = 3
 """Of a name that is all over one event, so many occurrences count."""
 _MOST_SENTENCES: Final = 1_500
+"""How many sentences of answers a tally keeps, the newest."""
 _MOST_ERRORS: Final = 150
+"""How many error lines it keeps."""
 _MOST_LINES: Final = 900
+"""How many lines of edits, and of definitions, it keeps."""
 _MOST_SAID: Final = 400
+"""How many messages of the person it keeps."""
 _MOST_RECENT: Final = 80
+"""How many calls and outputs it keeps for the record of the last steps."""
 _RECENT_CALL: Final = 600
+"""How many characters of a call that record shows."""
 _RECENT_OUTPUT: Final = 400
+"""How many characters of an output that record shows."""
 _KEPT_OUTPUT: Final = 1_000_000
+"""How many bytes of the newest outputs are kept, so that lines of them can be shown."""
 _SHORTEST_LINE: Final = 12
+"""Shorter lines of outputs, in characters, are not shown."""
 _LONGEST_LINE: Final = 170
+"""Longer lines of outputs, in characters, are not shown."""
 _LONGEST_TEXT: Final = 400_000
 """How much of one event is looked at: its head and its tail."""
 
@@ -55,7 +65,7 @@ class TallyMessage(msgspec.Struct):
 
 
 class CommandRun(msgspec.Struct):
-    """A command as it ran last, and how it ended."""
+    """The last run of a command, and how it ended."""
 
     step: int
     line: str
@@ -76,7 +86,7 @@ class TallyLine(msgspec.Struct):
 
 
 class Tally:
-    """Everything that a digest of one session rests on."""
+    """Everything that a digest of one session is made from."""
 
     def __init__(self, cwd: str = "", branch: str | None = None) -> None:
         self.names = SessionNames(cwd)
@@ -182,16 +192,16 @@ class Tally:
         self._answering = False
         self.step += 1
         self._turns.append(self.step)
-        said = TallyMessage(self.step, words)
-        self.said.append(said)
-        self.first_said = self.first_said or said
+        messages = TallyMessage(self.step, words)
+        self.said.append(messages)
+        self.first_said = self.first_said or messages
         self.last_user = frozenset(self._count(Channel.USER, _bounded(words)))
 
     def _fold(self, text: str) -> None:
         """Take in what an earlier summary says: of what it rests on, it may be all that is left."""
         self._count(Channel.ASSISTANT, _bounded(text))
         for sentence in sources.sentences(text):
-            self.sentences.append(self._told(sentence))
+            self.sentences.append(self._tally_line(sentence))
 
     def _assistant(self, text: str) -> None:
         if not text.strip():
@@ -202,7 +212,7 @@ class Tally:
             self.long_answer = self.answers[-1]
         self._count(Channel.ASSISTANT, _bounded(text))
         for sentence in sources.sentences(text):
-            self.sentences.append(self._told(sentence))
+            self.sentences.append(self._tally_line(sentence))
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
         line, _ = commands.of_call(name, arguments)
@@ -228,14 +238,14 @@ class Tally:
         self.commands[piece.normal] = CommandRun(self.step, piece.text, number)
         return piece.normal
 
-    def _edit(self, edit: Edit, found: Counter[int]) -> None:
+    def _edit(self, edit: Edit, counts: Counter[int]) -> None:
         file = self.names.count(edit.path)
         number = next((each for each in file if self.names.known[each].kind is Kind.PATH), None)
-        self.edited.extend(value for each in found for value in (each, self.step))
+        self.edited.extend(value for each in counts for value in (each, self.step))
         if number is not None:
             self.edit_counts[number] += 1
         for place, text in enumerate(edit.lines):
-            told = self._told(text, number)
+            told = self._tally_line(text, number)
             told.is_first = place < 2
             self.edits.append(told)
 
@@ -250,7 +260,7 @@ class Tally:
         self._recently(f"→ {body}" if body.strip() else "→", _RECENT_OUTPUT)
         errors = sources.error_lines(body) if not ok or (call.commands and not call.reads) else []
         for line in errors:
-            self.errors.append(self._told(line))
+            self.errors.append(self._tally_line(line))
         for normal in call.commands:
             ran = self.commands.get(normal)
             if ran is not None:
@@ -261,7 +271,7 @@ class Tally:
                 (each for each in self.names.count(call.reads) if self.names.known[each].kind is Kind.PATH), None
             )
             for line in sources.definitions(body):
-                self.definitions.append(self._told(line, file))
+                self.definitions.append(self._tally_line(line, file))
 
     def _recently(self, text: str, most: int) -> None:
         flat = text.strip()
@@ -285,13 +295,13 @@ class Tally:
                 if _SHORTEST_LINE <= len(flat) <= _LONGEST_LINE and (names := self.names.count(flat)):
                     yield TallyLine(output.step, flat, names=tuple(names))
 
-    def names_in(self, told: TallyLine) -> tuple[int, ...]:
+    def names_in(self, line: TallyLine) -> tuple[int, ...]:
         """Return the names in a line."""
-        if told.names is None:
-            told.names = tuple(self.names.count(told.text))
-        return told.names
+        if line.names is None:
+            line.names = tuple(self.names.count(line.text))
+        return line.names
 
-    def _told(self, text: str, file: int | None = None) -> TallyLine:
+    def _tally_line(self, text: str, file: int | None = None) -> TallyLine:
         return TallyLine(self.step, text, file)
 
     def _count(self, channel: Channel, text: str) -> Counter[int]:
@@ -299,11 +309,11 @@ class Tally:
         self._note(channel, found)
         return found
 
-    def _note(self, channel: Channel, found: Counter[int] | dict[int, int]) -> None:
-        self.ids.extend(found)
-        self.often.extend(min(times, MOST_EACH) for times in found.values())
-        self.steps.extend([self.step] * len(found))
-        self.channels.extend([channel] * len(found))
+    def _note(self, channel: Channel, counts: Counter[int] | dict[int, int]) -> None:
+        self.ids.extend(counts)
+        self.often.extend(min(times, MOST_EACH) for times in counts.values())
+        self.steps.extend([self.step] * len(counts))
+        self.channels.extend([channel] * len(counts))
 
 
 class _OpenCall(msgspec.Struct):

@@ -1,7 +1,12 @@
 """Claude Code's transcripts.
 
-`places` says where they are; `records` is the wire; `kinds` tells whose words a text holds; `threading` puts records in
-order; `content` turns blocks into items; `convert` puts it together.
+locations         where transcripts are stored
+records           the fields of a record that are read
+record_kinds      whose words a text holds
+branches          the order of records, and the branches that were given up
+queued_prompts    prompts that were typed while a turn ran
+content           content blocks become items
+convert           a transcript becomes records of ledgers
 """
 
 from commonplace.importers.claude_code.convert import convert

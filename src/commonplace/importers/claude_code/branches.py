@@ -20,8 +20,11 @@ import msgspec
 from commonplace.importers.claude_code.records import ClaudeRecord
 
 _MAX_KNOWN: Final = 250_000
+"""How many records are remembered, so that memory is bounded for any file."""
 _MAX_HELD: Final = 256
+"""How many records may wait for their parents."""
 _MAX_HELD_BYTES: Final = 8 * 2**20
+"""How many bytes of records may wait for their parents."""
 
 
 class HeldRecord(msgspec.Struct, gc=False):

@@ -30,6 +30,7 @@ _SIDE_MARKS: Final = ("<persisted-output>", "Error: result (")
 _ANSWERED: Final = ("Your questions have been answered", "User has answered your questions")
 _REFUSED: Final = "the user said:\n"
 _MAX_CALLS: Final = 100_000
+"""How many open calls of memory tools are remembered."""
 _HOOKS: Final = frozenset(
     {
         "hook_success",
@@ -51,7 +52,7 @@ _BOILERPLATE: Final = frozenset(
 
 
 class MemoryCalls:
-    """The calls whose outputs are still to come and came out of a memory."""
+    """The open calls of memory tools, whose outputs come out of a memory."""
 
     def __init__(self) -> None:
         self._from_memory: dict[str, None] = {}

@@ -37,7 +37,9 @@ _TITLES: Final = {"custom-title": 3, "ai-title": 2, "summary": 1}
 """Records that name a session; a name that a person chose stands over one that a model made."""
 _ANSWER: Final = re.compile(rb'"id":"(msg_[\w-]{1,100})"')
 _HEAD_BYTES: Final = 256 * 1024
+"""How far into a file the first answer is searched for."""
 _KEPT_VALUES: Final = 64
+"""How many of the newest items a compaction can refer to."""
 _KEPT_BYTES: Final = 65536
 """How many of the newest records a compaction can still keep, and how large each may be."""
 
@@ -51,7 +53,7 @@ class _Compaction(CompactMetadata, gc=False, rename="camel"):
 
 
 class _Thread:
-    """What is known of one thread while its records go by."""
+    """The state of one thread while its records are read."""
 
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
@@ -213,13 +215,13 @@ class _Conversion:
         return [items.message("user", parts, noted, media)], said
 
     def _results(
-        self, thread: _Thread, record: ClaudeRecord, found: list[ContentBlock], origin: Origin
+        self, thread: _Thread, record: ClaudeRecord, content_blocks: list[ContentBlock], origin: Origin
     ) -> list[Payload]:
         """Return the outputs of tools, what a person said to them, and what the program put beside them."""
         folder = self.side_files if self.has_side_files else None
         made: list[Payload] = []
         parts: list[Part] = []
-        for block in found:
+        for block in content_blocks:
             if block.type == "tool_result":
                 made.append(content.output(block, origin, folder, thread.calls))
                 if said := content.reply(record, block):

@@ -15,6 +15,7 @@ from commonplace.importers.claude_code.records import ClaudeRecord
 
 _NOT_TYPED: Final = ("<", "/", "!", "#", '{"task_id"')
 _MAX_WAITING: Final = 1000
+"""How many queued prompts are remembered."""
 
 
 class QueuedPrompt:

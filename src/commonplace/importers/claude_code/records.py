@@ -48,7 +48,7 @@ DROPPED: Final = frozenset(
 
 
 class ClaudeMessage(msgspec.Struct, gc=False):
-    """What went to the model or came from it."""
+    """A message to or from the model."""
 
     role: str = ""
     id: str = ""
@@ -63,13 +63,13 @@ class RecordOrigin(msgspec.Struct, gc=False):
 
 
 class QuestionAnswers(msgspec.Struct, gc=False):
-    """What is needed of a tool result's structured twin: a person's answers to questions."""
+    """A person's answers to questions, from the structured copy of a tool result."""
 
     answers: dict[str, msgspec.Raw] = {}
 
 
 class ClaudeRecord(msgspec.Struct, gc=False, rename="camel"):
-    """One line."""
+    """One line of a transcript."""
 
     type: str = ""
     uuid: str = ""

@@ -1,7 +1,9 @@
 """Gemini CLI: a session is one JSON document (until 2026) or a log of JSON lines that later lines change.
 
-`places` says where sessions are and which project a file belongs to; `records` turns one message into payloads;
-`replay` plays the log: which version of a message counts, what was rewound, where the history was compacted.
+locations    where sessions are stored, and which project a file belongs to
+log          the first pass: what each line did
+records      one message becomes payloads
+replay       the second pass: which version of a message counts, what was rewound, where history was compacted
 """
 
 from commonplace.importers.gemini.locations import default_folder, find

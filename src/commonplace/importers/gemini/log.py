@@ -29,6 +29,7 @@ from commonplace.protocol.rollout import Origin, Skipped
 
 TOO_MANY_RECORDS: Final = "too_many_records"
 _MAX_EVENTS: Final = 2**17
+"""How many events of one file are held."""
 _MAX_NAMES: Final = 2**24
 """Most characters of ids and titles together: real ones are short, and there is a limit to how many may be long."""
 _LOOKED_AT: Final = 8
@@ -40,7 +41,7 @@ _WORKSPACE: Final = re.compile(
 
 
 class RecordPosition(msgspec.Struct, gc=False, frozen=True):
-    """Where a record stands: a line, and for a message in a list its place there."""
+    """The position of a record: its line, and for a message in a list its index there."""
 
     offset: int
     size: int
@@ -48,7 +49,7 @@ class RecordPosition(msgspec.Struct, gc=False, frozen=True):
 
 
 class LogEvent(msgspec.Struct, gc=False):
-    """What a line did. `key` is the id of a message, the target of a rewind, a title, or the reason of a skip."""
+    """The effect of a line. `key` is the id of a message, the target of a rewind, a title, or the reason of a skip."""
 
     kind: str
     at: RecordPosition
@@ -66,12 +67,12 @@ class Log:
 
     @property
     def is_full(self) -> bool:
-        """No more events can be held."""
+        """Whether no more events can be held."""
         return len(self.events) >= _MAX_EVENTS or self._names > _MAX_NAMES
 
-    def skip(self, found: Skipped) -> None:
+    def skip(self, skipped: Skipped) -> None:
         """Note a stretch that cannot be used."""
-        self._note("skipped", RecordPosition(found.offset, found.bytes), found.reason)
+        self._note("skipped", RecordPosition(skipped.offset, skipped.bytes), skipped.reason)
 
     def _note(self, kind: str, at: RecordPosition, key: str = "") -> None:
         self.events.append(LogEvent(kind, at, key))

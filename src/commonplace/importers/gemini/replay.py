@@ -48,7 +48,7 @@ class _Live(msgspec.Struct, gc=False):
 
 
 def convert(path: Path) -> Converted:
-    """Yield the thread of a session file; see `base`."""
+    """Yield the thread of a session file; see `converter`."""
     log = Log()
     if path.name.endswith(".json"):
         raw = json_lines.read_document(path)

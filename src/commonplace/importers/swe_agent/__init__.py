@@ -35,7 +35,7 @@ def find(path: Path) -> Iterator[Path]:
 
 
 def convert(path: Path) -> Converted:
-    """Yield the threads of a trajectory; see `base`."""
+    """Yield the threads of a trajectory; see `converter`."""
     raw = json_lines.read_document(path)
     if isinstance(raw, Skipped):
         yield raw

@@ -37,6 +37,7 @@ from commonplace.protocol.rollout import Origin, Skipped
 
 _NONE: Final = msgspec.Raw()
 _LONGEST_STEP: Final = 86400.0
+"""The longest time that a step may claim, in seconds: one day."""
 _AHEAD: Final = 8
 """How far the history is searched for a step: between two steps it may have what the agent said about errors."""
 
@@ -122,8 +123,8 @@ def _history(run: TrajectoryDocument) -> tuple[Text | None, deque[msgspec.Raw]]:
     return asked, acts
 
 
-def _is_demo(said: _HistoryMessage) -> bool:
-    return bytes(said.is_demo) == b"true" or word_of(said.message_type) == "demonstration"
+def _is_demo(message: _HistoryMessage) -> bool:
+    return bytes(message.is_demo) == b"true" or word_of(message.message_type) == "demonstration"
 
 
 def _matching_message(step: _Step, acts: deque[msgspec.Raw]) -> _HistoryMessage | None:

@@ -25,10 +25,13 @@ from commonplace.memory.similarity import ComparedWords
 _SHARE: Final = 0.6
 """How much of the shorter of two texts the longer one must hold, by the weight of its words."""
 _SHARED: Final = 2
+"""How many words a bullet and an entry must share, unless one of them has fewer."""
 _WORDINGS: Final = 12
 """How many wordings of an entry are compared: sessions say the same in few ways."""
 _NEAR: Final = 24
+"""How many of the nearest entries are compared in full."""
 _LOOKED: Final = 600
+"""How many entries are counted before rare words alone must do."""
 _MARK: Final = re.compile(r"\[Task (\d+)\]")
 _SKILL: Final = "- Related skill: "
 _PLAINEST: Final[dict[Section, Kind]] = {
@@ -43,14 +46,14 @@ Key = tuple[str, str, str]
 
 
 class HandbookBullet(msgspec.Struct, frozen=True):
-    """One thing that `MEMORY.md` says, and where."""
+    """One bullet of `MEMORY.md`, and its position."""
 
     scope: str
     section: Section
     line: int
     text: str
     """The line as it stands."""
-    told: str
+    statement: str
     """What it says, as an entry has it."""
     block: int
     """Which block it stands in, counted from 0."""
@@ -58,7 +61,7 @@ class HandbookBullet(msgspec.Struct, frozen=True):
     @property
     def key(self) -> Key:
         """What makes it another bullet: whom it is for, what it is, and its words; not the tasks that it names."""
-        return (self.scope, self.section, self.told)
+        return (self.scope, self.section, self.statement)
 
     @property
     def marks(self) -> list[int]:
@@ -85,7 +88,7 @@ def bullets(text: str) -> list[HandbookBullet]:
 
 
 class SourcedBullet(msgspec.Struct):
-    """A bullet, the entry that it is, and what it rests on."""
+    """A bullet, its entry, and the learned entries that it rests on."""
 
     bullet: HandbookBullet
     entry: Entry
@@ -94,7 +97,7 @@ class SourcedBullet(msgspec.Struct):
 
 
 class LearnedEntries:
-    """Everything that sessions and notes taught, found by the words of a bullet."""
+    """Everything that sessions and notes taught, searchable by the words of a bullet."""
 
     def __init__(self, merged: MergedLessons, others: Iterable[Entry] = ()) -> None:
         self._entries = [*merged.entries, *others]
@@ -109,8 +112,8 @@ class LearnedEntries:
                 self._by_word[(entry.scope, word)].append(number)
 
     def entries_behind(self, bullet: HandbookBullet) -> list[Entry]:
-        """Return what a bullet rests on, the nearest first; what no longer holds only if nothing else does."""
-        exact = self._exact.get((bullet.scope, normal(bullet.told)))
+        """Return the entries that a bullet rests on, the nearest first; replaced ones only if there are no others."""
+        exact = self._exact.get((bullet.scope, normal(bullet.statement)))
         if exact is not None and exact < self._live:
             return [self._entries[exact]]
         numbers = self._near(bullet)
@@ -121,15 +124,15 @@ class LearnedEntries:
 
     def is_over(self, bullet: HandbookBullet) -> bool:
         """Say whether a bullet says only what no longer holds."""
-        found, said = self.entries_behind(bullet), similarity.words(bullet.told)
+        found, said = self.entries_behind(bullet), similarity.words(bullet.statement)
         return bool(found) and all(
             id(entry) in self._gone
-            and (entry.text == bullet.told or any(similarity.is_same(each, said) for each in wordings(entry)))
+            and (entry.text == bullet.statement or any(similarity.is_same(each, said) for each in wordings(entry)))
             for entry in found
         )
 
     def _near(self, bullet: HandbookBullet) -> list[int]:
-        told, said = bullet.told, similarity.words(bullet.told)
+        told, said = bullet.statement, similarity.words(bullet.statement)
         shared: Counter[int] = Counter()
         looked = 0
         listed = sorted((self._by_word.get((bullet.scope, word), []) for word in said.handles), key=len)
@@ -189,7 +192,7 @@ def _contradicts(told: str, taught: ComparedWords) -> bool:
 
 
 def trace(
-    found: list[HandbookBullet],
+    handbook_bullets: list[HandbookBullet],
     learned: LearnedEntries,
     fallback: dict[Key, Entry],
     settled: dict[Key, SourcedBullet] | None = None,
@@ -203,27 +206,37 @@ def trace(
         settled: bullets of which it is known already; they stay what they are.
     """
     known = settled or {}
-    rests = [known[each.key].rests if each.key in known else learned.entries_behind(each) for each in found]
-    taken = {known[each.key].entry.id for each in found if each.key in known}
-    is_exact = [bool(own) and normal(own[0].text) == normal(each.told) for each, own in zip(found, rests, strict=True)]
+    rests = [known[each.key].rests if each.key in known else learned.entries_behind(each) for each in handbook_bullets]
+    taken = {known[each.key].entry.id for each in handbook_bullets if each.key in known}
+    is_exact = [
+        bool(own) and normal(own[0].text) == normal(each.statement)
+        for each, own in zip(handbook_bullets, rests, strict=True)
+    ]
     traced: dict[int, SourcedBullet] = {}
-    for place in sorted(range(len(found)), key=lambda place: not is_exact[place]):  # who says just that comes first
-        bullet, own = found[place], rests[place]
+    for place in sorted(
+        range(len(handbook_bullets)), key=lambda place: not is_exact[place]
+    ):  # who says just that comes first
+        bullet, own = handbook_bullets[place], rests[place]
         if bullet.key in known:
             traced[place] = SourcedBullet(bullet, known[bullet.key].entry, own)
         elif not own:
             traced[place] = SourcedBullet(bullet, fallback[bullet.key], own)
         else:
             spare = next((each.id for each in own if each.id not in taken), None)
-            entry = _entry(bullet, own, spare or entry_id(bullet.scope, _PLAINEST[bullet.section], bullet.told))
+            entry = _entry(bullet, own, spare or entry_id(bullet.scope, _PLAINEST[bullet.section], bullet.statement))
             taken.add(entry.id)
             traced[place] = SourcedBullet(bullet, entry, own)
-    return [traced[place] for place in range(len(found))]
+    return [traced[place] for place in range(len(handbook_bullets))]
 
 
 def _entry(bullet: HandbookBullet, rests: list[Entry], name: str) -> Entry:
     main = rests[0]
-    if len(rests) == 1 and main.id == name and main.text == bullet.told and SECTION_OF[main.kind] == bullet.section:
+    if (
+        len(rests) == 1
+        and main.id == name
+        and main.text == bullet.statement
+        and SECTION_OF[main.kind] == bullet.section
+    ):
         return main
     kinds: list[Kind] = [each.kind for each in rests if SECTION_OF[each.kind] == bullet.section]
     sources = list(dict.fromkeys(source for each in rests for source in each.sources))
@@ -231,7 +244,7 @@ def _entry(bullet: HandbookBullet, rests: list[Entry], name: str) -> Entry:
         name,
         bullet.scope,
         kinds[0] if kinds else _PLAINEST[bullet.section],
-        bullet.told,
+        bullet.statement,
         len({_origin(source) for source in sources}),
         sources,
         min(each.first_seen_s for each in rests),

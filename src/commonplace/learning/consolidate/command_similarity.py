@@ -20,6 +20,7 @@ _RUNNER: Final = re.compile(
 )
 """What a check is run through does not make it another one."""
 _STEPS_ALIKE: Final = 0.6
+"""Two lists of programs with at least this ratio of common ones, in order, are the same steps."""
 _SAID_ALIKE: Final = 0.5
 """How much of what was printed and typed must be the same, too: one program fails in many ways."""
 

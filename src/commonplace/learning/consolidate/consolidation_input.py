@@ -39,7 +39,7 @@ def from_rows(home: Path, root: Path, rows: list[Row], memory: MemorySettings) -
     ]
     projects = {row["thread_id"]: row["project"] for row in rows}
     material = ConsolidationInput(
-        root, found, projects, notes.read(root), Forgotten.load(home), decisions.pins(home), decisions.owned(home)
+        root, found, projects, notes.read(root), Forgotten.load(home), decisions.pins(home), decisions.owned_files(home)
     )
     material.memory = memory
     material.settled = {row["thread_id"] for row in rows if _is_settled(row)}

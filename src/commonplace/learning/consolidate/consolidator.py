@@ -43,8 +43,11 @@ from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
 MIN_BUDGET: Final = 6_000
+"""The memory may always have this many bytes."""
 MIN_PER_SESSION: Final = 600
+"""The memory may always have this many bytes for each session."""
 _SUMMARY_SHARE: Final = 0.3
+"""The share of the budget for `memory_summary.md`."""
 _LINKED: Final = re.compile(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
 _ADDRESS: Final = re.compile(r"<(https?://[^<>\s]+)>")
 _TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
@@ -52,7 +55,7 @@ _SKILL_FILE: Final = re.compile(r"skills/([\w./-]{1,200})/SKILL\.md")
 
 
 class ConsolidationInput(msgspec.Struct):
-    """What a consolidator works with: a staged workspace, and what is known beside its files."""
+    """The input of a consolidator: a staged workspace, and what is known besides its files."""
 
     root: Path
     inputs: list[RawMemory]
@@ -76,7 +79,7 @@ class ConsolidationInput(msgspec.Struct):
 
 
 class ConsolidatedMemory(msgspec.Struct):
-    """What the memory holds now."""
+    """The entries that the memory holds after a consolidation."""
 
     entries: list[Entry]
     replaced: list[tuple[Entry, Entry]]
@@ -87,7 +90,7 @@ class ConsolidatedMemory(msgspec.Struct):
 
 
 class MergeConsolidator:
-    """The consolidator that needs nothing."""
+    """The embedded consolidator: it merges lessons by rules and needs no model."""
 
     name = "embedded"
 
@@ -144,13 +147,13 @@ def _holds(note: Note, forgotten: Forgotten) -> bool:
     return (when is None or when < note.seconds) and not is_injection(note.text)
 
 
-def _unchanged(found: list[SessionLesson], notes: list[Note]) -> list[SessionLesson]:
+def _unchanged(lessons: list[SessionLesson], notes: list[Note]) -> list[SessionLesson]:
     """Return the lessons that no note changed or asked to forget; what means the same as one of those goes with it."""
     gone = [(similarity.words(note.target or note.text), note) for note in notes if note.action != "remember"]
     if not gone:
-        return found
+        return lessons
     kept: list[SessionLesson] = []
-    for together in merge.clusters(found):
+    for together in merge.clusters(lessons):
         meant = [note for words, note in gone if any(_may_take(note, each, words) for each in together)]
         kept += [each for each in together if not any(_is_older(each, note) for note in meant)]
     return kept
@@ -172,7 +175,7 @@ def _is_meant(lesson: SessionLesson, words: similarity.ComparedWords, text: str)
 
 
 def _fitting(text: str) -> str:
-    """Return a person's words as they may stand in the memory's files, without marks that mean something there."""
+    """Return a person's words as the memory's files may hold them, without marks that could be taken for structure."""
     text = _TASK_MARK.sub(r"Task \1", _ADDRESS.sub(r"\1", _LINKED.sub(r"\1: \2", text)))
     return _SKILL_FILE.sub(r"skills/\1", text.replace("**", "")).strip(" -*")
 
@@ -208,12 +211,12 @@ def sessions_of(material: ConsolidationInput, learned: list[SessionLesson]) -> d
 
 
 class SizeBudget(msgspec.Struct, frozen=True):
-    """How large the memory may be."""
+    """The allowed size of the memory, in bytes."""
 
     most: int
-    """Beyond this, entries are left out."""
+    """Above this size, entries are left out."""
     wanted: int
-    """Beyond this, sources are told more briefly."""
+    """Above this size, sources are told more briefly."""
 
 
 def budget(inputs: list[RawMemory], percent: int = MemorySettings().percent_of_dialogue) -> SizeBudget:
@@ -232,15 +235,15 @@ def budget(inputs: list[RawMemory], percent: int = MemorySettings().percent_of_d
 
 
 def _write(
-    material: ConsolidationInput, merged: merge.MergedLessons, known: dict[str, SessionFacts]
+    material: ConsolidationInput, merged: merge.MergedLessons, sessions: dict[str, SessionFacts]
 ) -> ConsolidatedMemory:
     allowed = budget(material.inputs, material.memory.percent_of_dialogue)
     entries = sorted(merged.entries, key=handbook.rank)
     found = _skills(material)
     share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
-    digest, unlisted = summary.write(entries, known, budget=min(material.memory.summary_bytes, share))
+    digest, unlisted = summary.write(entries, sessions, budget=min(material.memory.summary_bytes, share))
     rest = SizeBudget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
-    text, shown = _fit(entries, known, found, rest)
+    text, shown = _fit(entries, sessions, found, rest)
     _write_skills(material, found)
     put(material.root / layout.MEMORY, clean(text))
     put(material.root / layout.SUMMARY, clean(digest))
@@ -312,9 +315,9 @@ def _new_sources(material: ConsolidationInput, told: dict[str, str]) -> set[str]
     return sessions | {note.path for note in material.notes if note.path not in told}
 
 
-def _unique_entries(found: list[Entry]) -> list[Entry]:
+def _unique_entries(entries: list[Entry]) -> list[Entry]:
     """Return entries, each id once."""
-    return list({entry.id: entry for entry in reversed(found)}.values())[::-1]
+    return list({entry.id: entry for entry in reversed(entries)}.values())[::-1]
 
 
 def by_file(material: ConsolidationInput) -> dict[str, RawMemory]:
@@ -346,15 +349,15 @@ def _steps_text(run: repeated_steps.SuccessfulCommands) -> str:
 
 
 def _fit(
-    entries: list[Entry], known: dict[str, SessionFacts], found: list[LearnedSkill], allowed: SizeBudget
+    entries: list[Entry], sessions: dict[str, SessionFacts], learned_skills: list[LearnedSkill], allowed: SizeBudget
 ) -> tuple[str, list[Entry]]:
     """Return MEMORY.md within its budget: told more briefly first, then without the least useful entries."""
     pointers: dict[str, list[str]] = defaultdict(list)
-    for skill in found:
+    for skill in learned_skills:
         pointers[skill.project].append(f"{layout.SKILLS}/{skill.name}/SKILL.md")
     text = ""
     for brevity in handbook.LEVELS:
-        text = handbook.write(entries, known, pointers, brevity)
+        text = handbook.write(entries, sessions, pointers, brevity)
         if len(text.encode()) <= allowed.wanted:
             return text, entries
     if len(text.encode()) <= allowed.most:
@@ -362,20 +365,20 @@ def _fit(
     low, high = 0, len(entries)
     while low < high:
         middle = (low + high + 1) // 2
-        size = len(handbook.write(entries[:middle], known, pointers, handbook.LEVELS[-1]).encode())
+        size = len(handbook.write(entries[:middle], sessions, pointers, handbook.LEVELS[-1]).encode())
         low, high = (middle, high) if size <= allowed.most else (low, middle - 1)
-    return handbook.write(entries[:low], known, pointers, handbook.LEVELS[-1]), entries[:low]
+    return handbook.write(entries[:low], sessions, pointers, handbook.LEVELS[-1]), entries[:low]
 
 
-def _write_skills(material: ConsolidationInput, found: list[LearnedSkill]) -> None:
+def _write_skills(material: ConsolidationInput, learned_skills: list[LearnedSkill]) -> None:
     """Write the skills, and remove those of ours that nothing supports; a person's own stay."""
     folder = material.root / layout.SKILLS
-    wanted = {skill.name for skill in found}
+    wanted = {skill.name for skill in learned_skills}
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
         is_theirs = validation.is_owned(place.name, material.owned)
         if place.name not in wanted and not is_theirs and place.is_dir():
             shutil.rmtree(place)
-    for skill in found:
+    for skill in learned_skills:
         path = f"{layout.SKILLS}/{skill.name}/SKILL.md"
         if path not in material.owned:
             put(material.root / path, clean(skill.text))

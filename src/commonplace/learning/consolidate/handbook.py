@@ -23,7 +23,7 @@ _KIND_ORDER: Final = {
 
 
 class SessionFacts(msgspec.Struct):
-    """What is known of a session that taught something."""
+    """The facts about a session that taught something."""
 
     input: RawMemory
     file: str
@@ -56,13 +56,13 @@ LEVELS: Final = (
 
 
 def rank(entry: Entry) -> tuple[bool, bool, int, int, int, str]:
-    """Return what entries are ordered by, the most useful first."""
+    """Return the sort key of entries, the most useful first."""
     by_hand = any(source.note for source in entry.sources)
     return (not entry.pinned, not by_hand, -entry.support, _KIND_ORDER[entry.kind], -entry.last_seen_s, entry.id)
 
 
 def write(
-    entries: list[Entry], known: dict[str, SessionFacts], skills: dict[str, list[str]], brevity: Brevity = LEVELS[0]
+    entries: list[Entry], sessions: dict[str, SessionFacts], skills: dict[str, list[str]], brevity: Brevity = LEVELS[0]
 ) -> str:
     """Return the file; `skills` names those of each project."""
     blocks: dict[str, list[Entry]] = defaultdict(list)
@@ -73,20 +73,20 @@ def write(
     )
     names = short_names(order)
     return "\n".join(
-        _block(scope, names[scope], blocks[scope], known, skills.get(scope, []), brevity) for scope in order
+        _block(scope, names[scope], blocks[scope], skills.get(scope, []), _Tasks(sessions, brevity)) for scope in order
     )
 
 
 class _Tasks:
     """The tasks of a block: the sessions and notes that its entries rest on, numbered as they are named."""
 
-    def __init__(self, known: dict[str, SessionFacts], brevity: Brevity) -> None:
-        self._known = known
+    def __init__(self, sessions: dict[str, SessionFacts], brevity: Brevity) -> None:
+        self._known = sessions
         self._brevity = brevity
         self._numbers: dict[str, int] = {}
 
     def marks_of(self, entry: Entry) -> str:
-        """Return the marks that name an entry's tasks."""
+        """Return the marks that name the tasks of an entry."""
         named: dict[str, int] = {}
         for source in sorted(entry.sources, key=lambda each: (-each.updated_s, each.thread_id or "", each.note or "")):
             key = source.note or source.thread_id or ""
@@ -94,6 +94,10 @@ class _Tasks:
                 named.setdefault(key, source.updated_s)
         marks = {self._number(key) for key in list(named)[: self._brevity.sources]}
         return "".join(f"[Task {number}]" for number in sorted(marks))
+
+    def newest(self, scope: str) -> SessionFacts | None:
+        """Return the newest session of a project."""
+        return max((each for each in self._known.values() if each.project == scope), key=_freshness, default=None)
 
     def _number(self, key: str) -> int:
         self._numbers.setdefault(key, len(self._numbers) + 1)
@@ -125,20 +129,17 @@ class _Tasks:
         words = list(dict.fromkeys(word for each in sessions for word in each.keywords))[: self._brevity.keywords]
         return [*lines, "", "### keywords", f"- {', '.join(words) or title}", ""]
 
-    def _file(self, known: SessionFacts) -> str:
-        source = known.input
+    def _file(self, session: SessionFacts) -> str:
+        source = session.input
         thread = f", thread_id={source.thread_id}" if self._brevity.with_thread else ""
         path = source.rollout_path
         if not self._brevity.with_thread:  # its name tells the thread, and where it is can be found out
             path = path.rpartition("/")[2] or path
         where = f"cwd={source.cwd or 'unknown'}, rollout_path={path}"
-        return f"- {known.file} ({where}, updated_at={wire_second(source.updated_s)}{thread})"
+        return f"- {session.file} ({where}, updated_at={wire_second(source.updated_s)}{thread})"
 
 
-def _block(
-    scope: str, title: str, entries: list[Entry], known: dict[str, SessionFacts], skills: list[str], brevity: Brevity
-) -> str:
-    tasks = _Tasks(known, brevity)
+def _block(scope: str, title: str, entries: list[Entry], skills: list[str], tasks: _Tasks) -> str:
     parts: list[str] = []
     for section in SECTIONS:
         own = sorted((entry for entry in entries if SECTION_OF[entry.kind] == section), key=rank)
@@ -147,7 +148,7 @@ def _block(
             bullets += [f"- Related skill: {path}" for path in skills]
         if bullets:
             parts += [f"## {section}", *bullets, ""]
-    newest = max((each for each in known.values() if each.project == scope), key=_freshness, default=None)
+    newest = tasks.newest(scope)
     if scope == GLOBAL:
         head = ["scope: global", "applies_to: cwd=any; reuse_rule=holds in every project of this person"]
     else:
@@ -156,8 +157,8 @@ def _block(
     return "\n".join([f"# Task Group: {title}", *head, "", *tasks.lines(title), *parts])
 
 
-def _freshness(known: SessionFacts) -> tuple[int, str]:
-    return (known.input.updated_s, known.input.thread_id)
+def _freshness(session: SessionFacts) -> tuple[int, str]:
+    return (session.input.updated_s, session.input.thread_id)
 
 
 def _bullet(entry: Entry, tasks: _Tasks) -> str:

@@ -22,7 +22,9 @@ from commonplace.memory.similarity import ComparedWords
 
 _ANYWHERE: Final = "*"
 _MAX_LOOKED: Final = 400
+"""How many clusters are counted before rare words alone must do."""
 _MAX_CANDIDATES: Final = 24
+"""How many clusters a lesson is compared with in full."""
 
 
 class Cluster(msgspec.Struct):
@@ -46,7 +48,7 @@ class Cluster(msgspec.Struct):
 
 
 class MergedLessons(msgspec.Struct):
-    """What many sessions taught."""
+    """The entries that lessons of many sessions make."""
 
     entries: list[Entry]
     replaced: list[tuple[Entry, Entry]]

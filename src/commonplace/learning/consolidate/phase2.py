@@ -43,6 +43,7 @@ from commonplace.state.outputs import Output
 MAX_FAILURES: Final = 2
 """After so many failures in a row, the consolidator that needs no model does it."""
 _ATTEMPTS: Final = 5
+"""How often a consolidation begins again because a person changed the workspace meanwhile."""
 _SHOWN: Final = 8
 """How many problems a failure names."""
 _LOST: Final = "Another process has taken over; this one stopped and changed nothing."
@@ -63,9 +64,11 @@ class Consolidator(Protocol):
 
 @runtime_checkable
 class CuratingConsolidator(Protocol):
-    """A consolidator with somebody who goes over what it made."""
+    """A consolidator that also lets a model improve the memory."""
 
-    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
+    async def curate(
+        self, material: ConsolidationInput, memory: ConsolidatedMemory, check: Check
+    ) -> ConsolidatedMemory:
         """Improve the memory's files; return what they hold.
 
         Raises:
@@ -76,7 +79,7 @@ class CuratingConsolidator(Protocol):
 
 
 class ConsolidationPhase(msgspec.Struct):
-    """What phase 2 works with."""
+    """The settings and collaborators of phase 2."""
 
     settings: Settings
     database: Database
@@ -88,7 +91,7 @@ class ConsolidationPhase(msgspec.Struct):
 
 
 class ConsolidationResult(msgspec.Struct):
-    """What phase 2 did."""
+    """The result of phase 2."""
 
     status: str
     added: int = 0
@@ -105,7 +108,7 @@ class _FinishedPhase(msgspec.Struct):
 
 
 class _ClaimLost(Exception):
-    """The claim is somebody else's."""
+    """Another process holds the claim."""
 
 
 async def run(phase: ConsolidationPhase) -> ConsolidationResult:
@@ -189,7 +192,7 @@ async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> Consolida
         forgotten = Forgotten.load(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
         mirror = await phase.database.read(
-            lambda tx: _StoredMemory(entries.mirrored(tx, home), entries.hidden(tx, home))
+            lambda tx: _StoredMemory(entries.mirrored_fingerprint(tx, home), entries.omitted_entries(tx, home))
         )
         try:
             done = await _work(phase, claim, rows, mirror)
@@ -213,7 +216,7 @@ def _select(tx: Transaction, phase: ConsolidationPhase, home: str) -> list[Row]:
 
 
 class _StoredMemory(msgspec.Struct):
-    """What the database knows of the memory as it is."""
+    """The state of the memory that the database mirrors."""
 
     fingerprint: str | None
     hidden: set[str]

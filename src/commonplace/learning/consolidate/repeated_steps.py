@@ -19,17 +19,21 @@ from commonplace.memory.files import lesson_parser
 from commonplace.memory.files.raw_memories import RawMemory
 
 _FEWEST: Final = 3
+"""Fewer steps make no procedure."""
 _OWN: Final = 2
 """How many steps must be of the procedure's own, neither checks nor bookkeeping."""
 _MAX_COMPARED: Final = 48
+"""How many procedures a session is compared with, the newest."""
 _SHORT: Final = 3
+"""Steps of at most this many words are alike if their program is."""
 _ALIKE: Final = 0.5
+"""Longer steps must share this share of their words."""
 _VALUE: Final = re.compile(r"\d|=")
 _USUAL: Final = frozenset({"git", "cd", "ls", "cat", "echo", "pip", "npm install", "mkdir", "rm", "mv", "gh"})
 
 
 class SuccessfulCommands(msgspec.Struct, frozen=True):
-    """The commands of a session that worked, in order."""
+    """The commands of a session that succeeded, in order."""
 
     thread_id: str
     updated_s: int

@@ -25,18 +25,18 @@ _PITFALL: Final = (
 
 
 class LearnedSkill(msgspec.Struct, frozen=True):
-    """A way of doing something that worked again."""
+    """A skill: steps that succeeded in several sessions."""
 
     name: str
     text: str
     project: str
 
 
-def of_procedures(found: list[Procedure], titles: dict[str, str]) -> list[LearnedSkill]:
+def of_procedures(procedures: list[Procedure], titles: dict[str, str]) -> list[LearnedSkill]:
     """Return the skills that repeated steps make, each with a name of its own."""
     made: list[LearnedSkill] = []
     taken: set[str] = set()
-    for procedure in found:
+    for procedure in procedures:
         name = _name(procedure.runs, titles.get(procedure.project, ""), taken)
         taken.add(name)
         made.append(LearnedSkill(name, _text(name, procedure), procedure.project))

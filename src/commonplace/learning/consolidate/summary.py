@@ -17,8 +17,11 @@ from commonplace.protocol.ids import wire_second
 
 VERSION: Final = "v1"
 RECENT_DAYS: Final = 3
+"""For how many days topics are listed by day."""
 _MAX_LEARNING: Final = 140
+"""How many characters of an entry a topic shows."""
 _MAX_LEARNINGS: Final = 4
+"""How many entries a topic shows."""
 _HEADINGS: Final = ("## User Profile", "## User preferences", "## General Tips", "## What's in Memory")
 _TIPS: Final = ("verify", "environment", "decision", "procedure", "fix", "failure")
 _ROOM: Final = 120
@@ -42,20 +45,20 @@ class _BudgetedPage:
         return True
 
 
-def write(entries: list[Entry], known: dict[str, SessionFacts], *, budget: int) -> tuple[str, list[Entry]]:
+def write(entries: list[Entry], sessions: dict[str, SessionFacts], *, budget: int) -> tuple[str, list[Entry]]:
     """Return the file, and the entries that are not in it."""
     fixed = sum(len(heading) + 3 for heading in _HEADINGS) + len(VERSION) + 2 + _ROOM
     page = _BudgetedPage(max(0, budget - fixed))
     everywhere = sorted((entry for entry in entries if entry.is_global), key=rank)
     wishes = [entry for entry in everywhere if entry.kind not in _TIPS]
     tips = [entry for entry in everywhere if entry.kind in _TIPS]
-    profile = _profile(entries, known)
+    profile = _profile(entries, sessions)
     profile = profile if page.take(profile) else ""
     left_out: list[Entry] = []
     preferences, general = ([f"- {entry.text}" for entry in chosen] for chosen in (wishes, tips))
     preferences = [line for entry, line in zip(wishes, preferences, strict=True) if _fits(page, entry, line, left_out)]
     general = [line for entry, line in zip(tips, general, strict=True) if _fits(page, entry, line, left_out)]
-    index, missed = _index(entries, known, page)
+    index, missed = _index(entries, sessions, page)
     left_out += missed
     more = [f"- {len(left_out)} more: read MEMORY.md"] if left_out else []
     text = [VERSION, "", _HEADINGS[0], profile, "", _HEADINGS[1], *preferences, "", _HEADINGS[2], *general, ""]
@@ -69,13 +72,13 @@ def _fits(page: _BudgetedPage, entry: Entry, line: str, left_out: list[Entry]) -
     return fits
 
 
-def _profile(entries: list[Entry], known: dict[str, SessionFacts]) -> str:
+def _profile(entries: list[Entry], sessions: dict[str, SessionFacts]) -> str:
     """Return what is known of the person: where they work."""
-    scopes = sorted({each.project for each in known.values()})
+    scopes = sorted({each.project for each in sessions.values()})
     if not entries or not scopes:
         return "Nothing is known yet."
     newest: dict[str, int] = {}
-    for each in known.values():
+    for each in sessions.values():
         newest[each.project] = max(newest.get(each.project, 0), each.input.updated_s)
     names = short_names(scopes)
     order = sorted(scopes, key=lambda scope: (-newest[scope], scope))
@@ -84,14 +87,16 @@ def _profile(entries: list[Entry], known: dict[str, SessionFacts]) -> str:
     return f"Works on {shown}{more}."
 
 
-def topics(entries: list[Entry], known: dict[str, SessionFacts], *, budget: int) -> list[str]:
+def topics(entries: list[Entry], sessions: dict[str, SessionFacts], *, budget: int) -> list[str]:
     """Return the lines that lead to entries, by project and day."""
     page = _BudgetedPage(budget)
-    lines, _ = _index(entries, known, page)
+    lines, _ = _index(entries, sessions, page)
     return [line for line in lines if line != "### Older Memory Topics"]
 
 
-def _index(entries: list[Entry], known: dict[str, SessionFacts], page: _BudgetedPage) -> tuple[list[str], list[Entry]]:
+def _index(
+    entries: list[Entry], sessions: dict[str, SessionFacts], page: _BudgetedPage
+) -> tuple[list[str], list[Entry]]:
     """Return the topics: those of the last days by project and day, then the older ones."""
     by_scope: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -108,7 +113,7 @@ def _index(entries: list[Entry], known: dict[str, SessionFacts], page: _Budgeted
         own = sorted(by_scope[scope], key=rank)
         day = wire_second(max(entry.last_seen_s for entry in own))[:10]
         title = names[scope] if scope == GLOBAL else scope
-        lines = _topic(scope, names[scope], own, known)
+        lines = _topic(scope, names[scope], own, sessions)
         if day in days:
             block = [f"### {title}", f"#### {day}", *lines]
             brief = block[:-1]
@@ -124,8 +129,8 @@ def _index(entries: list[Entry], known: dict[str, SessionFacts], page: _Budgeted
     return [*recent, *heading, *older], missed
 
 
-def _topic(scope: str, name: str, entries: list[Entry], known: dict[str, SessionFacts]) -> list[str]:
-    words = _keywords(scope, entries, known)
+def _topic(scope: str, name: str, entries: list[Entry], sessions: dict[str, SessionFacts]) -> list[str]:
+    words = _keywords(scope, entries, sessions)
     counted = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
     where = "holds everywhere" if scope == GLOBAL else f"only in {scope}"
     lines = [f"- {name}: {', '.join(words) or name}", f"  - desc: {counted}, {where}"]
@@ -133,9 +138,9 @@ def _topic(scope: str, name: str, entries: list[Entry], known: dict[str, Session
     return [*lines, *([f"  - learnings: {'; '.join(told)}"] if told else [])]
 
 
-def _keywords(scope: str, entries: list[Entry], known: dict[str, SessionFacts]) -> list[str]:
+def _keywords(scope: str, entries: list[Entry], sessions: dict[str, SessionFacts]) -> list[str]:
     threads = {source.thread_id for entry in entries for source in entry.sources if source.thread_id}
-    found = [known[thread].keywords for thread in sorted(threads) if thread in known]
+    found = [sessions[thread].keywords for thread in sorted(threads) if thread in sessions]
     if scope == GLOBAL:  # what those sessions were about besides is their project's
         told = " ".join(entry.text for entry in entries).lower()
         found = [[word for word in words if word.lower() in told] for words in found]

@@ -68,12 +68,12 @@ def _set(name: str) -> list[Case]:
     return cases.bundled() if name == cases.BUNDLED else cases.read(Path(name))
 
 
-def _tokens(known: Sequence[Case]) -> int:
-    return sum(len(case.sessions) for case in known) * (prompts.overhead() + _PER_SESSION)
+def _tokens(gold_cases: Sequence[Case]) -> int:
+    return sum(len(case.sessions) for case in gold_cases) * (prompts.overhead() + _PER_SESSION)
 
 
-async def _scores(extractor: Extractor, known: Sequence[Case]) -> dict[str, Any]:
-    return (await evaluate(extractor, known, ledger_of)).document()
+async def _scores(extractor: Extractor, gold_cases: Sequence[Case]) -> dict[str, Any]:
+    return (await evaluate(extractor, gold_cases, ledger_of)).document()
 
 
 def ledger_of(session: CaseSession, path: Path, folder: Path) -> Path:

@@ -50,7 +50,6 @@ class CaseScore(msgspec.Struct):
     leaks: list[str] = []
     outcomes_right: int = 0
     outcomes: int = 0
-    wrong_outcome: str = ""
     noise: bool = False
     """It taught nothing, and something was said."""
 
@@ -140,5 +139,3 @@ def _outcomes(case: Case, outputs: list[Output], result: CaseScore) -> None:
         return
     result.outcomes = len(case.expect.outcomes)
     result.outcomes_right = sum(two in (one, "any") for one, two in zip(told, case.expect.outcomes, strict=False))
-    if told != case.expect.outcomes:
-        result.wrong_outcome = f"{told} instead of {case.expect.outcomes}"

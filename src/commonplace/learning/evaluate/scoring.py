@@ -28,6 +28,7 @@ from commonplace.state.outputs import Output
 NOW: Final = datetime(2026, 11, 15, 12, tzinfo=UTC)
 """When the sessions of the gold set are read; what is in them does not depend on it."""
 CONCURRENCY: Final = 4
+"""How many cases are read at the same time."""
 _UNREAD: Final = ("subagent", "ephemeral")
 Ledger = Callable[[CaseSession, Path, Path], Path]
 """From a session, the file that its agent wrote and a folder to work in to a ledger: what importing does."""

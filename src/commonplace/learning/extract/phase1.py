@@ -30,12 +30,13 @@ from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import lesson_text, output_shape
 from commonplace.state import extraction_jobs, jobs
-from commonplace.state.database import Database, Transaction
+from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.extraction_jobs import ExtractionClaim
 from commonplace.state.jobs import Claim, Worker
 from commonplace.state.outputs import Output
 
 _BATCH: Final = 32
+"""How many sessions are claimed and stored together."""
 Progress = Callable[[int], None]
 NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded)
 """What no session is to blame for, and the next one would meet, too."""
@@ -44,7 +45,7 @@ _MOST_IN_A_ROW: Final = 5
 
 
 class Extractor(Protocol):
-    """Reads a session and says what it taught."""
+    """Reads a session and returns what it taught."""
 
     name: str
 
@@ -55,7 +56,7 @@ class Extractor(Protocol):
 
 @runtime_checkable
 class LastTryExtractor(Protocol):
-    """An extractor that does something else in the last of its tries."""
+    """An extractor that behaves differently in the last try of a session."""
 
     async def extract_last(self, view: SessionView) -> Output:
         """Return what a session taught, knowing that there will be no other try."""
@@ -70,7 +71,7 @@ class FailedExtraction(msgspec.Struct):
 
 
 class ExtractionResult(msgspec.Struct):
-    """What phase 1 did."""
+    """The result of phase 1."""
 
     extracted: int = 0
     no_output: int = 0
@@ -80,7 +81,7 @@ class ExtractionResult(msgspec.Struct):
 
 
 class CircuitBreaker(msgspec.Struct):
-    """Stops a run that makes no progress."""
+    """Stops a run in which a server fails again and again."""
 
     why: str | None = None
     """Why nothing more is read; None: it goes on."""
@@ -102,7 +103,7 @@ class CircuitBreaker(msgspec.Struct):
 
 
 class _SessionDeferred(msgspec.Struct, frozen=True):
-    """A session that is not read in this run, and loses nothing by it."""
+    """A session is not read in this run; nothing is lost by that."""
 
 
 _Results = dict[str, Output | str | _SessionDeferred]
@@ -110,7 +111,7 @@ _Results = dict[str, Output | str | _SessionDeferred]
 
 
 class ExtractionPhase(msgspec.Struct):
-    """What phase 1 works with."""
+    """The settings and collaborators of phase 1."""
 
     settings: Settings
     database: Database
@@ -150,17 +151,13 @@ async def _claim(phase: ExtractionPhase, count: int, tried: set[str]) -> list[Ex
     terms = select.claim_terms(
         phase.settings, background=phase.background, max_claims=count, current=phase.current, since_s=phase.since_s
     )
-    is_wanted = select.thread_filter(phase.settings)
+
+    def is_new(row: Row) -> bool:
+        return row["thread_id"] not in tried and terms.wanted(row)
 
     def body(tx: Transaction) -> list[ExtractionClaim]:
-        return extraction_jobs.claim_next(
-            tx,
-            terms,
-            phase.worker,
-            lambda: secrets.token_hex(16),
-            now=now,
-            wanted=lambda row: row["thread_id"] not in tried and is_wanted(row),
-        )
+        new = msgspec.structs.replace(terms, wanted=is_new)
+        return extraction_jobs.claim_next(tx, new, phase.worker, lambda: secrets.token_hex(16), now=now)
 
     return await phase.database.write(body)
 
@@ -173,12 +170,13 @@ async def _work(
     claims = [each.claim for each in batch]
     limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
     forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)
+    readings = _Readings(phase.extractor, forgotten, limiter, breaker, results)
     try:
         async with anyio.create_task_group() as heart:
             heart.start_soon(_beat, phase, claims, results)
             async with anyio.create_task_group() as group:
                 for each in batch:
-                    group.start_soon(_extract_claimed, phase, each, forgotten, results, limiter, breaker)
+                    group.start_soon(readings.read, each)
             heart.cancel_scope.cancel()
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -187,34 +185,39 @@ async def _work(
     await _store(phase, batch, results, done)
 
 
-async def _extract_claimed(
-    phase: ExtractionPhase,
-    each: ExtractionClaim,
-    forgotten: Forgotten,
-    results: _Results,
-    limiter: anyio.CapacityLimiter,
-    breaker: CircuitBreaker,
-) -> None:
-    key = each.claim.job_key
-    async with limiter:
-        if breaker.why is not None:
-            results[key] = _SessionDeferred()
-            return
-        try:
-            is_last = each.claim.tries_left <= 1
-            found = await extract_session(phase.extractor, Path(each.path), each.project, forgotten, is_last=is_last)
-            results[key] = output_shape.problem(found) or found
-            breaker.succeeded()
-        except NOBODYS_FAULT as error:
-            breaker.failed(error)
-            results[key] = _SessionDeferred()
-        except CommonplaceError as error:
-            breaker.failed(error)
-            results[key] = error.sentence()
-        except OSError as error:
-            results[key] = f"{each.path}: {error.strerror}."
-        except Exception as error:  # an extractor that breaks on one session must not cost the others
-            results[key] = f"The extractor failed: {type(error).__name__}: {error}."
+class _Readings(msgspec.Struct):
+    """The sessions of a batch that are read side by side."""
+
+    extractor: Extractor
+    forgotten: Forgotten
+    limiter: anyio.CapacityLimiter
+    breaker: CircuitBreaker
+    results: _Results
+
+    async def read(self, each: ExtractionClaim) -> None:
+        """Put what came of a session into the results."""
+        key = each.claim.job_key
+        async with self.limiter:
+            if self.breaker.why is not None:
+                self.results[key] = _SessionDeferred()
+                return
+            try:
+                is_last = each.claim.tries_left <= 1
+                found = await extract_session(
+                    self.extractor, Path(each.path), each.project, self.forgotten, is_last=is_last
+                )
+                self.results[key] = output_shape.problem(found) or found
+                self.breaker.succeeded()
+            except NOBODYS_FAULT as error:
+                self.breaker.failed(error)
+                self.results[key] = _SessionDeferred()
+            except CommonplaceError as error:
+                self.breaker.failed(error)
+                self.results[key] = error.sentence()
+            except OSError as error:
+                self.results[key] = f"{each.path}: {error.strerror}."
+            except Exception as error:  # an extractor that breaks on one session must not cost the others
+                self.results[key] = f"The extractor failed: {type(error).__name__}: {error}."
 
 
 async def extract_session(

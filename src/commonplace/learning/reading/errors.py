@@ -22,8 +22,10 @@ _LOCKED: Final = tables.pattern("locked")
 _PASSING: Final = tables.pattern("passing")
 _NO_SUCH_PLACE: Final = re.compile(r"\bcd: [^\n]{0,400}(?:No such file|Not a directory|no such file)")
 _STOPPED: Final = 130
+"""The exit code of a command that Ctrl-C ended."""
 _SEARCHES: Final = ("grep", "rg ", "test ", "[ ", "diff ", "git diff")
 _MAX_LINE: Final = 300
+"""Longer lines, in characters, are data and not messages."""
 
 
 def lines(output: str, count: int = 2) -> str:

@@ -20,6 +20,7 @@ Verdict = Literal["", "praise", "rejection", "mixed", "redone"]
 _HALF_DONE: Final = tables.pattern("half_done")
 _ONLY_AGREES: Final = tables.pattern("says_yes")
 _NOT_FOUND: Final = 127
+"""The exit code of a shell that did not find the command."""
 _PASSED: Final = re.compile(r"\b[1-9]\d* passed\b")
 _REDONE: Final[dict[Verdict, Verdict]] = {"rejection": "redone"}
 

@@ -135,8 +135,8 @@ def _without_tagged(text: str) -> str:
     return "\n".join([*kept, text[done:]])
 
 
-def _cut_quotation(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith("'") and len(found[0].split()) < _MIN_QUOTED else "“…”"
+def _cut_quotation(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("'") and len(match[0].split()) < _MIN_QUOTED else "“…”"
 
 
 def _is_others(line: str, stripped: str, speakers: set[str]) -> bool:

@@ -22,8 +22,11 @@ from commonplace.rollout.fold import LedgerFold
 from commonplace.rollout.transcript import output_ok
 
 MAX_EVENTS: Final = 20_000
+"""How many lines of a session are read; it bounds time and memory for any file."""
 _MAX_WORDS: Final = 16_000
+"""How many characters of a person's message are kept."""
 _MAX_ANSWER: Final = 8_000
+"""How many characters of an answer, of a command and of arguments are kept."""
 _KEPT_OUTPUT: Final = 4_000
 """How much of an output's head, and of its tail, is kept."""
 
@@ -31,7 +34,7 @@ Voice = Literal["user", "reply", "command", "shell"]
 
 
 class EventSpan(msgspec.Struct, frozen=True):
-    """Where an event stands."""
+    """The position of an event in its ledger."""
 
     turn: int
     start: int
@@ -40,7 +43,7 @@ class EventSpan(msgspec.Struct, frozen=True):
 
 
 class UserText(msgspec.Struct):
-    """Something the person said: typed, answered to a tool, given to a command, or run in their own shell."""
+    """A text of the person: typed, answered to a tool, given to a command, or run in their own shell."""
 
     at: EventSpan
     text: str
@@ -48,14 +51,14 @@ class UserText(msgspec.Struct):
 
 
 class ModelText(msgspec.Struct):
-    """Something the model said."""
+    """A message of the model."""
 
     at: EventSpan
     text: str
 
 
 class ToolUse(msgspec.Struct):
-    """A tool call and what became of it."""
+    """A tool call and its result."""
 
     at: EventSpan
     name: str
@@ -75,13 +78,13 @@ class ToolUse(msgspec.Struct):
 
 
 class Interruption(msgspec.Struct):
-    """The person stopped the turn."""
+    """The person interrupted the turn."""
 
     at: EventSpan
 
 
 class HistoryCut(msgspec.Struct):
-    """The history was cut here."""
+    """The history was compacted at this point."""
 
     at: EventSpan
 
@@ -98,7 +101,7 @@ class Turn(msgspec.Struct):
 
 
 class SessionView(msgspec.Struct):
-    """One session."""
+    """One session as learning reads it."""
 
     thread_id: str
     path: str

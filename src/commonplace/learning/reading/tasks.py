@@ -72,9 +72,9 @@ def _asks(task: SessionTask) -> bool:
     return any(each.heard.any("request", "problem") or each.is_question for each in sentences.of_text(task.request))
 
 
-def _begins(said: UserText, current: SessionTask, acts: bool) -> bool:
+def _begins(message: UserText, current: SessionTask, acts: bool) -> bool:
     """Say whether a prompt begins something new."""
-    own = sentences.of_text(said.text)
+    own = sentences.of_text(message.text)
     if not own or not any(isinstance(event, ModelText | ToolUse) for event in current.events):
         return False  # nothing was done yet: it goes on with what was asked
     rejected = any(each.heard.says("rejection") for each in own)
@@ -87,17 +87,17 @@ def _begins(said: UserText, current: SessionTask, acts: bool) -> bool:
     if not asking:
         return False
     if moves_on:
-        return (acts or len(said.text.split()) >= _FEW) and not (rejected and not praised and own[0].is_alone)
+        return (acts or len(message.text.split()) >= _FEW) and not (rejected and not praised and own[0].is_alone)
     if _is_interrupted(current) or _is_broken(current) or _is_asked(current):
         return False
-    if acts and _AND.match(said.text.strip()):
+    if acts and _AND.match(message.text.strip()):
         return True
     requests = _has_request(asking)
     closed = _is_closed(current)
     if any(taught) and not requests and not closed:
         return False  # it says how the thing at hand is to be done
     if acts and (closed or (praised and requests)):
-        return not _POINTS_BACK.search(said.text.lower())
+        return not _POINTS_BACK.search(message.text.lower())
     first = asking[0]
     if first is own[0] and (_FOLLOW_UP.match(first.text.lower()) or _FINISHING.match(first.heard.bare.lower())):
         return False

@@ -1,1 +1,1 @@
-"""What a person changes in memory: notes, pins, forgetting, edits by hand, and the history of changes."""
+"""Changes of the memory by a person: notes, pins, forgetting, manual edits, and the history of changes."""

@@ -30,7 +30,7 @@ from commonplace.state.home import Home
 
 
 class NoteRequest(msgspec.Struct, kw_only=True, frozen=True):
-    """What a person wants noted."""
+    """The content and scope of a note that a person wants written."""
 
     text: str
     project: str | None = None
@@ -54,7 +54,7 @@ async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
         raise BadInput("A note either changes something or forgets it.", hint="Leave out --change or --forget.")
     if request.project is not None and request.everywhere:
         raise BadInput("A note is for one project or for all.", hint="Leave out --project or --global.")
-    found = await store.known()
+    found = await store.known_entries()
     meant = _meant(request.change, found) if request.change is not None else None
     scope = await _scope(store, request, meant, found, folder)
     target = redact(_words(meant) if meant is not None else " ".join((request.change or "").split()))
@@ -63,26 +63,26 @@ async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
     return await anyio.to_thread.run_sync(_write, store, written, text)
 
 
-def _meant(text: str, found: list[KnownEntry]) -> KnownEntry | None:
-    """Return the entry that is to be changed; a text that none says is taken for itself."""
-    matches = listing.matching_entries(text, found)
-    return listing.single_entry(text, found)[0] if matches else None
+def _meant(text: str, entries: list[KnownEntry]) -> KnownEntry | None:
+    """Return the entry that is to be changed; None if no entry matches, and the text stands for itself."""
+    matches = listing.matching_entries(text, entries)
+    return listing.single_entry(text, entries)[0] if matches else None
 
 
-def _words(known: KnownEntry) -> str:
+def _words(entry: KnownEntry) -> str:
     """Return how a note names an entry: by the words that taught it last."""
-    sources = [source for source in known.entry.sources if source.note or "by the user" in source.how]
+    sources = [source for source in entry.entry.sources if source.note or "by the user" in source.how]
     newest = max(sources, key=lambda source: source.updated_s, default=None)
-    return newest.quote.removesuffix("…") if newest is not None else known.entry.text
+    return newest.quote.removesuffix("…") if newest is not None else entry.entry.text
 
 
 async def _scope(
-    store: MemoryStore, request: NoteRequest, meant: KnownEntry | None, found: list[KnownEntry], folder: Path
+    store: MemoryStore, request: NoteRequest, meant: KnownEntry | None, entries: list[KnownEntry], folder: Path
 ) -> str:
     if request.everywhere:
         return GLOBAL
     if request.project is not None:
-        return await lookup.named_scope(store.home, request.project, (each.entry.scope for each in found))
+        return await lookup.named_scope(store.home, request.project, (each.entry.scope for each in entries))
     if meant is not None:
         return meant.entry.scope
     return await anyio.to_thread.run_sync(identify, folder) or GLOBAL
@@ -107,12 +107,12 @@ def _refuse_link(root: Path) -> None:
 
 
 async def pin(store: MemoryStore, text: str, *, pinned: bool = True) -> dict[str, Any]:
-    """Keep an entry and what it rests on from ageing, or no longer.
+    """Pin an entry and its sources, so that they do not age, or unpin them.
 
     Raises:
         BadInput: nothing in memory is meant.
     """
-    found = await store.known()
+    found = await store.known_entries()
     chosen, _ = listing.single_entry(text, found)
     chosen.entry.pinned = pinned
     moment = wire_time(store.home.now())
@@ -147,14 +147,14 @@ def changes(home: Path, text: str | None) -> list[EntryChange]:
 
 
 async def reset(store: MemoryStore) -> dict[str, int]:
-    """Begin anew: empty the workspace and forget every row about it; modes, pins and what was forgotten stay.
+    """Empty the workspace and delete every row about it; modes, pins and forget decisions stay.
 
     Raises:
         WorkspaceError: the workspace is a link.
     """
     root, moment = store.root, wire_time(store.home.now())
     _refuse_link(root)
-    held = {each.entry.id: each.entry.text for each in await store.known()}
+    held = {each.entry.id: each.entry.text for each in await store.known_entries()}
     if store.home.has_index():
         key = store.home.key
 
@@ -176,7 +176,7 @@ async def reset(store: MemoryStore) -> dict[str, int]:
 
 
 async def scrub(home: Home) -> None:
-    """Let nothing that was deleted be read from the database's files; where others use it, say so and go on."""
+    """Make deleted data unreadable in the database's files; if other processes use the database, warn and go on."""
     if not home.has_index():
         return
     try:

@@ -1,10 +1,10 @@
-"""Forgetting: a thing goes out of files, rows, history and baseline, and is not learned again.
+"""Forgetting: a text is removed from files, rows, history and baseline, and is not learned again.
 
-    what is meant → all its wordings → a decision (hashes only) → every session that said it is read again without it
-        → notes that say it go → the memory is made anew → history, counters and listings → the database's free space
+    find the text → collect its wordings → write a decision (hashes only) → read every session that said it again
+        without it → remove notes → rebuild the memory → history, counters and listings → scrub the database
 
-The decision comes first and is durable: whatever is cut short after it, the next run of learning leaves the thing out.
-Session ledgers keep what was said, so a note can bring it back.
+The decision is written first and is durable: if anything after it is interrupted, the next run of learning leaves the
+text out. Session ledgers keep it, so a later note can bring it back.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from commonplace.state.outputs import Output
 
 _QUOTED: Final = re.compile(r'"([^"]{3,})"')
 _ENOUGH: Final = 3
-"""A text of so many words or more is forgotten itself, not only the entry that it names."""
+"""A text of at least this many words is forgotten itself, not only the entry that it names."""
 _DONE: Final = ("succeeded", "unchanged")
 
 
 class Forgot(msgspec.Struct):
-    """What is gone (the JSON of `memory forget`)."""
+    """The result of forgetting (the JSON of `memory forget`)."""
 
     removed: list[str]
     files: list[str]
     others: list[listing.Listed] = []
-    """What else the text may have meant; it stays."""
+    """Other entries that the text may have meant; they stay."""
 
 
 class _Plan(msgspec.Struct):
-    """What is to be forgotten, and what is left of the sessions that said it."""
+    """What is to be forgotten, and the remaining outputs of the sessions that said it."""
 
     decision: dict[str, Any]
     time: str
@@ -68,20 +68,20 @@ class _Plan(msgspec.Struct):
     """By thread, for those that change."""
 
     def forgotten(self, home: Path) -> Forgotten:
-        """Return all that is forgotten once this is."""
-        line = msgspec.convert({"time": self.time, "kind": "forget", **self.decision}, decisions.Decision)
+        """Return everything that is forgotten once this plan is carried out."""
+        line = msgspec.convert({"time": self.time, "kind": "forget", **self.decision}, decisions.DecisionLine)
         return Forgotten([*decisions.forgotten(home), line])
 
 
 class Relearning(Protocol):
-    """What forgetting asks of learning: to read a session again, and to make the memory anew."""
+    """The operations of learning that forgetting needs: read a session again, and rebuild the memory."""
 
     async def reread(self, path: Path, project: str, forgotten: Forgotten) -> Output | None:
         """Return what a session teaches without what was forgotten; None where only a model could read it again."""
         ...
 
     async def rebuild(self) -> str:
-        """Make the memory's files anew, after whoever is at it; return how that went."""
+        """Make the memory's files anew, after any running consolidation; return the result."""
         ...
 
     def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
@@ -113,11 +113,11 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
 
     await database.write(body)
     status = await relearning.rebuild()
-    after = {each.entry.id for each in await store.known()}
+    after = {each.entry.id for each in await store.known_entries()}
     removed = sorted({*plan.before, *plan.meant} - after)
     await anyio.to_thread.run_sync(_rewrite_history, store.home.path)
     await database.write(lambda tx: _forget_rows(tx, store.home.key, removed))
-    await (await store.home.index()).retell(store.home.path)
+    await (await store.home.index()).mask_texts(store.home.path)
     await edits.scrub(store.home)
     if status not in _DONE:
         raise WorkspaceError(
@@ -132,14 +132,14 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
 
 
 def _forget_rows(tx: Transaction, root: str, removed: list[str]) -> None:
-    """Forget how often entries were of use, and where their words are found: the next search makes that anew."""
+    """Delete the counters and the index documents of forgotten entries; the next search indexes the rest again."""
     for key in removed:
         usage.forget_entry(tx, key)
     postings.clear(tx, root, "memory")
 
 
 def _adopt(store: MemoryStore) -> None:
-    """Make notes of what a person changed in the files and no run has seen, so that the decision comes after it."""
+    """Turn manual edits that no run has seen into notes, so that the decision is newer than they are."""
     root = store.root
     if not root.is_symlink() and (root / layout.GIT).is_dir():
         staging.recover(root)
@@ -166,7 +166,7 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
     await restore_outputs(store.home)
     database = await store.home.database()
     taught = await database.read(outputs.everything)
-    found = await store.known()
+    found = await store.known_entries()
     told = await anyio.to_thread.run_sync(notes.read, root)
     past = await anyio.to_thread.run_sync(history.read, store.home.path)
     matches = listing.matching_entries(wanted, found) if wanted else []
@@ -218,9 +218,9 @@ def _all_of(each: KnownEntry) -> str:
 def _of_entry(
     chosen: KnownEntry, taught: dict[str, Output], past: list[history.EntryChange], told: list[notes.Note]
 ) -> Iterator[str]:
-    """Yield every wording of an entry: as it is told, as it was said, and as it was told before.
+    """Yield every wording of an entry: its present text, its quotations, and its earlier texts.
 
-    What it took the place of goes too: nobody who forgets a wish wants the one before it back.
+    Entries that it replaced are forgotten, too: somebody who forgets a wish does not want the earlier one back.
     """
     entry = chosen.entry
     yield from _wordings(entry.text)
@@ -248,9 +248,9 @@ def _wordings(text: str) -> Iterator[str]:
         yield from _QUOTED.findall(text)
 
 
-def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
+def _lessons(thread_id: str, output: Output) -> list[SessionLesson]:
     source = RawMemory(
-        thread_id, 0, "", "", None, found.raw_memory, found.rollout_summary, found.rollout_slug, found.lessons
+        thread_id, 0, "", "", None, output.raw_memory, output.rollout_summary, output.rollout_slug, output.lessons
     )
     return lesson_parser.of_input(source, "")
 
@@ -258,7 +258,7 @@ def _lessons(thread_id: str, found: Output) -> list[SessionLesson]:
 def _holding(
     wanted: str, taught: dict[str, Output], told: list[notes.Note], past: list[history.EntryChange]
 ) -> Iterator[str]:
-    """Yield whatever holds a text: lessons, notes, and what was known before."""
+    """Yield every lesson, note and earlier entry that contains a text."""
     lower = wanted.lower()
     if not lower:
         return
@@ -281,9 +281,9 @@ def _holding(
 async def _read_again(
     store: MemoryStore, relearning: Relearning, forgotten: Forgotten, taught: dict[str, Output], rests_on: set[str]
 ) -> dict[str, Output]:
-    """Return what is left of the sessions that said it: read again without it, or cut where that cannot be.
+    """Return the outputs of the sessions that said it: extracted again without it, or with it cut out.
 
-    Forgetting waits for no server and costs nothing, so what a model read is cut.
+    Forgetting never waits for a server, so outputs that a model made are cut.
     """
     said = {key for key, each in taught.items() if key in rests_on or removal.output(each, forgotten) is not each}
     root = store.home.key
@@ -323,7 +323,7 @@ def _contents(root: Path) -> Iterable[tuple[str, bytes]]:
 
 
 async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> Forgot:
-    """Return what would go: the same work, on a copy that is thrown away."""
+    """Return what would be forgotten: the same work on a copy of the home that is thrown away."""
     root, now = store.home.key, store.home.now_s()
     database = await store.home.database()
     rows = await database.read(
@@ -335,7 +335,7 @@ async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> 
             now=now,
         )
     )
-    mirrored = await database.read(lambda tx: mirror.mirrored(tx, root))
+    mirrored = await database.read(lambda tx: mirror.mirrored_fingerprint(tx, root))
     left: list[Row] = [
         {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or outputs.of_row(row))} for row in rows
     ]
@@ -372,7 +372,7 @@ def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: lis
 
 
 def _rewrite_history(home: Path, forgotten: Forgotten | None = None) -> None:
-    """Take what was forgotten out of the history; what a note brought back since stays."""
+    """Remove forgotten texts from the history; a text that a later note brought back stays."""
     known = forgotten or Forgotten.load(home)
 
     def is_forgotten(text: str, change: history.EntryChange) -> bool:

@@ -1,8 +1,8 @@
-"""What a person asked to forget, known by hashes only: the words themselves are nowhere.
+"""Texts that a person asked to forget, stored as hashes only: the words themselves are stored nowhere.
 
-A text is recognised if its words are the same, or nearly so: the words that say what it is about are hashed one by one,
-with a salt of their own for each decision, and most of them must come back. Inside a longer text it is recognised by
-its exact words, in whatever case and with whatever marks between them; for that, how many words it had is noted.
+A text is recognised if its words are the same, or nearly so: its content words are hashed one by one, with a separate
+salt for each decision, and most of them must occur again. Inside a longer text it is recognised by its exact words, in
+any case and with any punctuation between them; for that, the number of its words is stored.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from commonplace.protocol.ids import parse_time
 from commonplace.rollout import decisions
 
 FORGOTTEN: Final = "[forgotten]"
-"""What stands where a text cannot be left empty."""
+"""The text that replaces a forgotten one where a text cannot be left empty."""
 _ALIKE: Final = 0.8
+"""A text with this share of the forgotten words is the forgotten text."""
 _MIN_WORDS: Final = 2
+"""Texts of fewer words are compared as a whole only."""
 _BYTES: Final = 6
+"""The length of a word's hash, in bytes."""
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]|(?:(?![\u3400-\u9fff])[\w./:@#+-])+")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _WORD: Final = re.compile(r"[^\W_](?:[\w'./:@+-]{0,200}[\w+])?|\w")
@@ -84,9 +87,9 @@ class _Rule(msgspec.Struct):
 
 
 class Forgotten:
-    """Says whether a text is one that was forgotten, and takes it out of others."""
+    """Recognises forgotten texts, and removes them from others."""
 
-    def __init__(self, lines: Iterable[decisions.Decision]) -> None:
+    def __init__(self, lines: Iterable[decisions.DecisionLine]) -> None:
         self._rules: list[_Rule] = []
         for line in lines:
             moment = parse_time(line.time)
@@ -102,7 +105,7 @@ class Forgotten:
 
     @classmethod
     def load(cls, home: Path) -> Forgotten:
-        """Return what was forgotten in a home."""
+        """Return the forgotten texts of a home."""
         return cls(decisions.forgotten(home))
 
     def __bool__(self) -> bool:
@@ -119,15 +122,17 @@ class Forgotten:
         return max((rule.at for rule in self._rules if rule.is_this(plain, about)), default=None)
 
     def forgotten_within(self, text: str) -> int | None:
-        """Return when something was forgotten that a text holds: as a whole, as a sentence, or word by word."""
+        """Return when a text inside this one was forgotten: the whole text, a sentence of it, or its exact words; else
+        None.
+        """
         return max((at for at, _, _ in self._found(text)), default=None)
 
     def may_hold(self, text: str) -> bool:
-        """Say whether it is worth looking whether a text holds something that was forgotten."""
+        """Say whether a text may contain something forgotten; a cheap test before the exact ones."""
         return bool(self._near(text))
 
     def without_forgotten(self, text: str, instead: str = "") -> str:
-        """Return a text without what was forgotten; `instead` if nothing else was in it."""
+        """Return a text without its forgotten parts; `instead` if nothing else is left."""
         spans = sorted({(start, end) for _, start, end in self._found(text)})
         if not spans:
             return text
@@ -175,7 +180,7 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def decision(texts: Iterable[str]) -> dict[str, Any]:
-    """Return what is noted so that texts are not learned again: no word of them can be read back."""
+    """Return the decision that keeps texts from being learned again; no word can be read back from it."""
     salt = secrets.token_hex(8)
     known = list(dict.fromkeys(text for text in texts if _plain(text)))
     return {

@@ -1,9 +1,9 @@
-"""How the memory changed: `memory_history.jsonl`, one line per change of an entry.
+"""The history of the memory: `memory_history.jsonl`, one line per change of an entry.
 
     {"time", "entry_id", "before", "after", "cause", "sources"}
 
-The file itself says what was last known of each entry, so that a run that was cut short tells each change once, whoever
-finishes it. Forgetting rewrites the file without the text.
+The last state of each entry is read from the file itself, so that a run that was interrupted records each change once,
+whichever process finishes it. Forgetting rewrites the file without the text.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from commonplace.rollout import journal
 FILE: Final = "memory_history.jsonl"
 FORGOTTEN: Final = "[forgotten]"
 _MAX_SOURCES: Final = 16
+"""How many sources a change names."""
 
 
 class EntryChange(msgspec.Struct, kw_only=True):
-    """One line."""
+    """One change of an entry: a line of the history."""
 
     time: str
     entry_id: str
@@ -54,7 +55,7 @@ def read(home: Path) -> list[EntryChange]:
 
 
 def current(changes: Iterable[EntryChange]) -> dict[str, str]:
-    """Return what was last known of each entry that is still there."""
+    """Return the last known text of each entry that still exists."""
     known: dict[str, str] = {}
     for change in changes:
         if change.after is None:
@@ -65,11 +66,11 @@ def current(changes: Iterable[EntryChange]) -> dict[str, str]:
 
 
 def difference(
-    told: Iterable[EntryChange], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
+    changes: Iterable[EntryChange], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
 ) -> list[EntryChange]:
-    """Return the changes that lead from what was told so far to these entries."""
-    told = list(told)
-    known, before_that = current(told), {change.entry_id for change in told}
+    """Return the changes that lead from the recorded state to these entries."""
+    changes = list(changes)
+    known, before_that = current(changes), {change.entry_id for change in changes}
     now = {entry.id: entry for entry in entries}
     taken = {old.id: new for old, new in replaced if old.id not in now}
     found: list[EntryChange] = []

@@ -1,10 +1,10 @@
-"""A person's hand: what they changed in the workspace's files becomes notes before anything is written anew.
+"""Manual edits: changes of a person in the workspace's files become notes before anything is rewritten.
 
-The baseline tells what was ours. What a file says now and did not say before is something to remember; what it said and
-says no more is something to forget; one that stands for the other is a change. Whom it is for is told by where it
-stands, so moving a line from a project to everywhere is an edit too. Order and layout are none.
-A skill that they touched or removed is theirs from then on. A file that is gone or empty says nothing about what it
-held; it is written anew. Files that nobody writes anew are left as they are.
+The baseline tells which lines were ours. An added line is something to remember; a removed line is something to forget;
+an added line that replaces a removed one is a change. The section of a line tells its scope, so moving a line from a
+project to the global section is an edit, too. Order and layout do not count. A skill that a person changed or removed
+belongs to them from then on. A file that is missing or empty says nothing about its former content; it is rewritten.
+Files that the program never rewrites are left as they are.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ _UNTOLD: Final = (
     "Key steps:",
     "References",
 )
-"""What stands under these is ours alone."""
+"""Sections that only the program writes; lines in them are no edits."""
 _ALIKE: Final = 0.4
+"""A removed and an added line this close are one changed line."""
 
 
 class _StatedBullet(msgspec.Struct, frozen=True):
-    """One thing that a file says, and for whom."""
+    """One statement of a file, and its scope."""
 
     scope: str
     text: str
@@ -68,7 +69,7 @@ class _ChangedBullet(msgspec.Struct, frozen=True):
 
 
 def adopt(home: Path, root: Path, moment: datetime) -> list[str]:
-    """Turn what a person changed since the baseline into notes and decisions; return the notes' paths."""
+    """Turn a person's changes since the baseline into notes and decisions; return the notes' paths."""
     changes = {change.path: change.letter for change in baseline.status(root)}
     if not changes:
         return []
@@ -84,13 +85,13 @@ def adopt(home: Path, root: Path, moment: datetime) -> list[str]:
 
 
 def is_rewritten(path: str) -> bool:
-    """Say whether a file is one whose lines become notes: one that is written anew."""
+    """Say whether the program rewrites a file, so that changed lines in it become notes."""
     return path in (layout.MEMORY, layout.SUMMARY, layout.RAW) or path.startswith(f"{layout.SUMMARIES}/")
 
 
 def _note_owned_skills(home: Path, root: Path, changed: Iterable[str], moment: datetime) -> None:
     """Note the skills that are a person's now; a folder that they emptied goes."""
-    known = decisions.owned(home)
+    known = decisions.owned_files(home)
     for path in sorted(changed):
         if path.startswith(f"{layout.SKILLS}/"):
             if path not in known:
@@ -99,16 +100,16 @@ def _note_owned_skills(home: Path, root: Path, changed: Iterable[str], moment: d
                 (root / path).parent.rmdir()
 
 
-def _write(home: Path, root: Path, found: list[_ChangedBullet], moment: datetime) -> list[str]:
+def _write(home: Path, root: Path, edits: list[_ChangedBullet], moment: datetime) -> list[str]:
     """Write the notes: first what is to go, so that what is to stay is newer."""
-    if not found:
+    if not edits:
         return []
     forgotten = Forgotten.load(home)
-    after = max((when for edit in found if (when := forgotten.forgotten_within(edit.now)) is not None), default=0)
+    after = max((when for edit in edits if (when := forgotten.forgotten_within(edit.now)) is not None), default=0)
     first = notes.moment(root, moment, after=after)
     made: list[str] = []
     known = notes.read(root)
-    for edit in sorted((_told_safely(each, forgotten) for each in found), key=lambda each: bool(each.now)):
+    for edit in sorted((_without_forgotten(each, forgotten) for each in edits), key=lambda each: bool(each.now)):
         if not (edit.was or edit.now) or _is_noted(edit, known):
             continue
         action: notes.Action = "change" if edit.was and edit.now else "remember" if edit.now else "forget"
@@ -119,8 +120,8 @@ def _write(home: Path, root: Path, found: list[_ChangedBullet], moment: datetime
     return made
 
 
-def _told_safely(edit: _ChangedBullet, forgotten: Forgotten) -> _ChangedBullet:
-    """Return an edit without what was forgotten before: that needs no note to stay away, and none may name it."""
+def _without_forgotten(edit: _ChangedBullet, forgotten: Forgotten) -> _ChangedBullet:
+    """Return an edit without texts that were forgotten before: no note may name them."""
     is_gone = bool(edit.was) and forgotten.forgotten_within(edit.was) is not None
     return _ChangedBullet("", edit.now, edit.scope) if is_gone else edit
 
@@ -139,7 +140,7 @@ def _forgets(note: notes.Note) -> bool:
 
 
 def _edits(old: list[_StatedBullet], new: list[_StatedBullet]) -> Iterator[_ChangedBullet]:
-    """Yield what was taken away and what was added, in pairs where one stands for the other."""
+    """Yield removed and added statements, in pairs where one replaces the other."""
     was, now = Counter(old), Counter(new)
     gone = [each for each in dict.fromkeys(old) if each not in now]
     for added in [each for each in dict.fromkeys(new) if each not in was]:
@@ -158,7 +159,7 @@ def _nearness(old: str, new: str) -> float:
 
 
 def _statements(path: str, text: str, raw: str) -> Iterator[_StatedBullet]:
-    """Yield what a file says."""
+    """Yield the statements of a file."""
     if path == layout.SUMMARY:
         yield from _of_summary(text)
     elif path == layout.RAW:
@@ -213,7 +214,7 @@ def _is_topic(line: str, scope: str) -> bool:
 
 
 def statement_of(line: str) -> str:
-    """Return what a line of the memory says; nothing for headings and the like."""
+    """Return the statement of a line of the memory; empty for headings and the like."""
     if _FRAME.match(line) or _FRAME.match(line.strip()):
         return ""
     told = _EXITED.sub("", _MARKS.sub("", line.strip().removeprefix("- ")).strip())

@@ -1,8 +1,8 @@
-"""Taking over a memory that is there already: a Codex `memories` folder, or a folder of notes. The source is only read.
+"""Migrating an existing memory: a Codex `memories` folder, or a folder of notes. The source is only read.
 
-What a session taught becomes a row if we know the session, else a resource that stands beside the memory. What the
-memory says becomes notes, for whom its block says; notes are copied. Secrets, orders to whoever reads, and what was
-forgotten are left out. Doing it again adds nothing.
+What a session taught becomes a row if we know the session, else a resource beside the memory. Bullets of the memory
+become notes with the scope of their block; notes are copied. Secrets, injected instructions and forgotten texts are
+left out. Migrating again adds nothing.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ _CLOSING: Final = ("## User preferences", "## Reusable knowledge", "## Failures 
 _CWD: Final = re.compile(r"cwd=([^;,]+)")
 _FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _MAX_NOTE: Final = 2_000
+"""How many characters of a plain file without bullets become a note."""
 
 
 class Migrated(msgspec.Struct):
-    """What was taken over (the JSON of `memory migrate`)."""
+    """The result of a migration (the JSON of `memory migrate`)."""
 
     path: str
     notes: int = 0
@@ -61,7 +62,7 @@ class Migrated(msgspec.Struct):
 
 
 class _MigratedText(msgspec.Struct, frozen=True):
-    """Something that the other memory says."""
+    """One statement of the other memory."""
 
     text: str
     scope: str
@@ -167,7 +168,7 @@ def _put(path: Path, text: str) -> bool:
 
 
 def _take_wishes(store: MemoryStore, source: Path, learned: str, report: Migrated) -> None:
-    """Write a note for each thing that the other memory says and ours does not."""
+    """Write a note for each statement of the other memory that ours lacks."""
     root = store.root
     staging.recover(root)
     forgotten = Forgotten.load(store.home.path)

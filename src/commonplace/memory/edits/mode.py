@@ -1,4 +1,6 @@
-"""Whether memory may learn from a thread: a decision of a person, kept beside the ledgers."""
+"""The memory mode of a thread: a person decides whether memory may learn from it; the decision is kept beside the
+ledgers.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ from commonplace.rollout.private_folders import make_private
 
 Action = Literal["remember", "change", "forget"]
 MAX_NAME: Final = 128
+"""The longest name of a note's file, in bytes."""
 MAX_NOTE_BYTES: Final = 64 * 1024
+"""How much of a note is read."""
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9][a-z0-9-]{0,79}\.md")
 _FIELD: Final = re.compile(r"^(remember|change|to|forget|scope)\s*[:：]\s*+(.*)$", re.IGNORECASE)
 _POLITE: Final = r"^(?:please |pls |bitte |por favor |s'il te plaît |请)?"
@@ -46,7 +48,7 @@ _SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a person asked for."""
+    """A note: something to remember, to change or to forget."""
 
     path: str
     """Its file, below the workspace."""
@@ -90,19 +92,22 @@ def parse(path: str, text: str, modified_s: int = 0) -> Note | None:
     scope = fields.get("scope", GLOBAL).removeprefix("project ").strip() or GLOBAL
     seconds = _moment(path) or modified_s
     plain = " ".join(rest)
+    action, words = _request(fields, plain)
+    flat = " ".join(words.split())
+    target = fields.get("change", "") if action == "change" else ""
+    return Note(path, seconds, action, flat, " ".join(target.split()), scope) if flat else None
+
+
+def _request(fields: dict[str, str], plain: str) -> tuple[Action, str]:
+    """Return what the fields and the plain lines of a note ask for, and in which words."""
     if "forget" in fields:
-        return _note(path, seconds, "forget", f"{fields['forget']} {plain}", "", scope)
+        return "forget", f"{fields['forget']} {plain}"
     if "change" in fields:
-        return _note(path, seconds, "change", fields.get("to") or plain, fields["change"], scope)
+        return "change", fields.get("to") or plain
     told = f"{fields.get('remember', '')} {plain}".strip()
     if _FORGETS.match(told):
-        return _note(path, seconds, "forget", _FORGETS.sub("", told), "", scope)
-    return _note(path, seconds, "remember", _REMEMBERS.sub("", told) or told, "", scope)
-
-
-def _note(path: str, seconds: int, action: Action, text: str, target: str, scope: str) -> Note | None:
-    flat = " ".join(text.split())
-    return Note(path, seconds, action, flat, " ".join(target.split()), scope) if flat else None
+        return "forget", _FORGETS.sub("", told)
+    return "remember", _REMEMBERS.sub("", told) or told
 
 
 def _moment(path: str) -> int | None:
@@ -135,7 +140,7 @@ def write(root: Path, name: str, text: str) -> str:
 
 
 class Obstacle(Exception):
-    """Something that is no folder stands where notes are to be put."""
+    """A link or a file stands where the folder of notes belongs."""
 
     def __init__(self, path: Path, *, is_link: bool) -> None:
         super().__init__(str(path))

@@ -1,8 +1,8 @@
-"""What was learned, without what a person asked to forget: the texts of an extraction, and the files of the workspace.
+"""Removing forgotten texts from extractions and from the files of the workspace.
 
-A bullet that says something forgotten goes as a whole, with the references that only it named; so do names, keywords
-and file names that hold its words. An extraction that has no bullet left teaches nothing. Notes that say it go too,
-unless they were written since: that is how a person brings a thing back.
+A bullet that says something forgotten is removed as a whole, with the references that only it names; so are names,
+keywords and file names that contain its words. An extraction without bullets teaches nothing. Notes that say it are
+removed, too, unless they are newer than the decision: that is how a person brings a text back.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _lessons(stored: str, forgotten: Forgotten) -> Output | None:
 
 
 def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, Output]]:
-    """Return what may be used of rows, and those as they should be: others may have written them meanwhile."""
+    """Return the usable rows, and the corrected outputs of rows that another process may have written meanwhile."""
     if not forgotten:
         return found, {}
     kept: list[Row] = []
@@ -106,7 +106,7 @@ def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, O
 
 
 class _BulletRemover:
-    """Takes bullets out of texts, and then what their words left elsewhere."""
+    """Removes bullets from texts, and then the traces of their words elsewhere."""
 
     def __init__(self, forgotten: Forgotten) -> None:
         self._forgotten = forgotten
@@ -205,9 +205,10 @@ def _tidy(lines: list[str]) -> list[str]:
 
 
 def workspace(root: Path, forgotten: Forgotten) -> list[str]:
-    """Take what was forgotten out of the files that nobody writes anew; return the paths of those that changed or went.
+    """Remove forgotten texts from the files that are not rewritten; return the paths of those that changed or were
+    removed.
 
-    What is written anew from the rows is not touched: the files of the memory, and what single sessions taught.
+    Files that are rewritten from the rows are not touched: the memory's own files, and those of single sessions.
     """
     if not forgotten:
         return []

@@ -1,8 +1,8 @@
-"""A memory that somebody else wrote is kept: only what changed beneath it is touched.
+"""Updating a `MEMORY.md` that another program wrote: only what changed is touched.
 
-A model may have written `MEMORY.md` in words and an order of its own. Then nothing is written anew. What rested only on
-sessions that are gone goes, what a person asked to forget goes, and what new sessions taught comes after it in blocks
-of its own, unless it is there already. Tasks that go take their numbers along, and those after them move up.
+A model may have written `MEMORY.md` in its own words and order. Then it is not rewritten. Bullets that rest only on
+sessions that are gone are removed, forgotten ones are removed, and what new sessions taught is added in blocks of its
+own, unless the file says it already. When a task is removed, later tasks are renumbered.
 """
 
 from __future__ import annotations
@@ -35,38 +35,46 @@ def without_unsupported(text: str, is_there: Gone, is_forgotten: Gone) -> str:
     """Return MEMORY.md without what rests only on files that are gone, and without what was forgotten."""
     blocks, _ = reader.parse(text)
     lines = text.split("\n")
-    drop: set[int] = set()
+    lost = _LostLines(lines, is_there, is_forgotten)
     marks: dict[int, dict[int, int]] = {}
     for place, block in enumerate(blocks):
         end = blocks[place + 1].first if place + 1 < len(blocks) else len(lines) + 1
-        left = _block(block, lines, end, drop, is_there, is_forgotten)
-        marks.update(dict.fromkeys(range(block.first, end), left))
-    kept = [_renumbered(line, marks.get(number, {})) for number, line in enumerate(lines, 1) if number not in drop]
+        marks.update(dict.fromkeys(range(block.first, end), lost.add(block, end)))
+    kept = [
+        _renumbered(line, marks.get(number, {})) for number, line in enumerate(lines, 1) if number not in lost.numbers
+    ]
     return "\n".join(kept)
 
 
-def _block(
-    block: HandbookBlock, lines: list[str], end: int, drop: set[int], is_there: Gone, is_forgotten: Gone
-) -> dict[int, int]:
-    """Mark the lines of a block that go; return the numbers that its tasks have then."""
-    left: dict[int, int] = {}
-    gone: set[int] = set()
-    for task in block.tasks:
-        sources = [line for name in (reader.FILES, reader.RESOURCES) for line in task.parts.get(name, ())]
-        lost = [line for line in sources if (found := _FILE.match(line.text)) and not is_there(found[1])]
-        drop.update(line.number for line in lost)
-        if sources and len(lost) == len(sources):
-            gone.add(task.number)
-            drop.update(_lines_of(task.number, lines, block.first, end))
-        else:
-            left[task.number] = len(left) + 1
-    if block.tasks and not left:
-        drop.update(range(block.first, end))
-    for line in (line for section in block.lessons.values() for line in section):
-        named = {int(number) for number in _MARK.findall(line.text)}
-        if (named and named <= gone) or is_forgotten(bullet_words(line.text)):
-            drop.add(line.number)
-    return left
+class _LostLines:
+    """The numbers of the lines of a memory that nothing supports any more."""
+
+    def __init__(self, lines: list[str], is_there: Gone, is_forgotten: Gone) -> None:
+        self.numbers: set[int] = set()
+        self._lines = lines
+        self._is_there = is_there
+        self._is_forgotten = is_forgotten
+
+    def add(self, block: HandbookBlock, end: int) -> dict[int, int]:
+        """Add the lines of a block that go; return the numbers that its tasks have then."""
+        left: dict[int, int] = {}
+        gone: set[int] = set()
+        for task in block.tasks:
+            sources = [line for name in (reader.FILES, reader.RESOURCES) for line in task.parts.get(name, ())]
+            lost = [line for line in sources if (found := _FILE.match(line.text)) and not self._is_there(found[1])]
+            self.numbers.update(line.number for line in lost)
+            if sources and len(lost) == len(sources):
+                gone.add(task.number)
+                self.numbers.update(_lines_of(task.number, self._lines, block.first, end))
+            else:
+                left[task.number] = len(left) + 1
+        if block.tasks and not left:
+            self.numbers.update(range(block.first, end))
+        for line in (line for section in block.lessons.values() for line in section):
+            named = {int(number) for number in _MARK.findall(line.text)}
+            if (named and named <= gone) or self._is_forgotten(bullet_words(line.text)):
+                self.numbers.add(line.number)
+        return left
 
 
 def _lines_of(task: int, lines: list[str], first: int, end: int) -> range:
@@ -85,12 +93,12 @@ def _renumbered(line: str, numbers: dict[int, int]) -> str:
 
 
 def bullet_words(line: str) -> str:
-    """Return what a bullet says."""
+    """Return the words of a bullet."""
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip().strip('"')
 
 
 def bullet_text(line: str) -> str:
-    """Return what a bullet says, as an entry has it: with its quotes."""
+    """Return the text of a bullet as an entry has it: with its quotation marks."""
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip()
 
 
@@ -114,7 +122,7 @@ def files(text: str) -> dict[str, str]:
 
 
 def summary(text: str, wishes: list[Entry], topics: list[str], *, budget: int) -> str:
-    """Return a summary with what is new put where it belongs, as far as it fits; all else keeps its words."""
+    """Return a summary with new lines in their sections, as far as they fit; existing lines keep their words."""
     lines = text.rstrip("\n").split("\n")
     known = {bullet_words(line) for line in lines}
     added = [f"- {wish.text}" for wish in wishes if bullet_words(wish.text) not in known]

@@ -1,8 +1,8 @@
-"""Other sources of memory, `extensions/<name>/`: the notes of people, and material that ages.
+"""Extensions, `extensions/<name>/`: the notes of people, and resources that age.
 
-An extension's `instructions.md` says how to understand what it holds. Resources whose names begin with a time are
-removed when they are old enough, before the workspace is compared with its baseline, so that their going is seen and
-what rests on them can go too. Notes never age.
+An extension's `instructions.md` says how to understand its files. Resources whose names begin with a time are removed
+when they are old enough, before the workspace is compared with its baseline, so that the removal is seen and entries
+that rest on them can be removed. Notes never age.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`MEMORY.md`, read back: blocks with their scope, tasks with their sources, and what they taught, line by line.
+"""Parsing `MEMORY.md`: blocks with their scope, tasks with their sources, and lessons, line by line.
 
-Whoever wrote the file, each line finds its place: what belongs to no known part is kept as stray, so that a reader can
-show it and a checker can name it.
+Any program may have written the file. Lines that belong to no known part are kept as strays, so that a reader can show
+them and a checker can name them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NumberedLine(msgspec.Struct, frozen=True):
 
 
 class HandbookTask(msgspec.Struct):
-    """What a block's lessons rest on."""
+    """The sources of a block's lessons: one task and its sessions."""
 
     number: int
     name: str
@@ -39,7 +39,7 @@ class HandbookTask(msgspec.Struct):
 
 
 class HandbookBlock(msgspec.Struct):
-    """What was learned in one project, or everywhere."""
+    """One block: the lessons of one project, or of all projects."""
 
     title: str
     first: int
@@ -78,7 +78,7 @@ def parse(text: str) -> tuple[list[HandbookBlock], list[NumberedLine]]:
 
 
 class _BlockReader:
-    """Puts the lines of a block in their places."""
+    """Assigns the lines of a block to its parts."""
 
     def __init__(self, block: HandbookBlock) -> None:
         self._block = block

@@ -26,7 +26,7 @@ STEPS: Final = "Key steps:"
 _MEMORY: Final = tuple(TITLE_OF.values())
 _SUMMARY: Final = (_MEMORY[0], STEPS, _MEMORY[2], _MEMORY[1])
 UNNAMED: Final = "session"
-"""The name of a task that nobody named."""
+"""The name of a task without a name."""
 _MAX_KEYWORDS: Final = 24
 _MAX_TITLE: Final = 240
 MAX_STEPS: Final = 12

@@ -1,4 +1,4 @@
-"""The shape of what an extractor says: what consolidation reads, and people too."""
+"""The required shape of an extractor's output, which consolidation and people read."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ OUTCOMES: Final = ("success", "partial", "fail", "uncertain")
 KEYS: Final = ("description", "task", "task_group", "task_outcome", "cwd", "keywords")
 SECTIONS: Final = ("Preference signals:", "Reusable knowledge:", "Failures and how to do differently:", "References:")
 MAX_SLUG: Final = 80
+"""The longest slug, in characters."""
 _SLUG: Final = re.compile(r"[a-z0-9_-]+")
 _TASK: Final = re.compile(r"^### Task (\d+): (.+)$", re.MULTILINE)
 _SUMMARY_TASK: Final = re.compile(r"^## Task (\d+): (.+)$", re.MULTILINE)
 
 
-def problem(found: Output) -> str | None:
-    """Return what is wrong with an extraction; None if nothing is, or if it says that there is nothing to say."""
-    if not found.raw_memory or not found.rollout_summary:
+def problem(output: Output) -> str | None:
+    """Return what is wrong with an extraction; None if it is valid or empty."""
+    if not output.raw_memory or not output.rollout_summary:
         return None
-    return _raw_memory(found.raw_memory) or _summary(found.rollout_summary) or _slug(found.rollout_slug)
+    return _raw_memory(output.raw_memory) or _summary(output.rollout_summary) or _slug(output.rollout_slug)
 
 
 def _raw_memory(text: str) -> str | None:

@@ -25,6 +25,7 @@ from commonplace.memory.workspace.staging import put
 from commonplace.protocol.ids import parse_time
 
 MAX_FILE_BYTES: Final = 64 * 2**20
+"""Larger files are not read."""
 
 _TITLE: Final = "# Raw Memories\n\n"
 _NONE: Final = "No raw memories yet.\n"
@@ -47,6 +48,7 @@ _HASHES: Final = 62**4
 _STRIDE: Final = 9_699_691
 """How far the next hash is; it has no factor in common with 62, and spreads those that would crowd together."""
 _SLUG_CHARS: Final = 60
+"""How many characters of a slug a file's name holds."""
 _GREGORIAN_TICKS: Final = 0x01B21DD213814000
 """From 1582, where the times of UUIDs 1 and 6 begin, to 1970, in steps of 100 ns."""
 
@@ -55,7 +57,7 @@ _LAST_SECOND: Final = 253_402_300_799
 
 
 class RawMemory(msgspec.Struct, frozen=True):
-    """What one session taught."""
+    """The output of one session, as the files hold it."""
 
     thread_id: str
     updated_s: int
@@ -70,7 +72,7 @@ class RawMemory(msgspec.Struct, frozen=True):
 
 
 class SyncResult(msgspec.Struct, frozen=True):
-    """What `sync` did to the files, by their paths from the root."""
+    """The changes that `sync` made to the files, by their paths from the root."""
 
     written: list[str]
     removed: list[str]
@@ -111,11 +113,6 @@ def summary_text(one: RawMemory) -> str:
     if one.git_branch is not None:
         lines.append(f"git_branch: {_value(one.git_branch)}")
     return "\n".join(lines) + f"\n\n{one.rollout_summary}\n"
-
-
-def stem(one: RawMemory) -> str:
-    """Return the name of a session's summary, without `.md`: when it began, a short hash, its slug."""
-    return _stem(one, 0)
 
 
 def stems(inputs: Iterable[RawMemory]) -> dict[str, str]:

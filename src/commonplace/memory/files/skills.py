@@ -29,7 +29,7 @@ _FOLDED: Final = (">", "|", ">-", "|-", ">+", "|+")
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """What is offered of a skill."""
+    """The name, description and scope of a skill."""
 
     name: str
     description: str

@@ -1,8 +1,8 @@
-"""What a consolidator wrote, checked before anybody reads it.
+"""Validating what a consolidator wrote, before it is used.
 
-Schema, budgets, references, scope and sources, no secret, no link, no file where none belongs, and no instruction that
-rests on nothing but what a tool or a page said. Whoever wrote it, a memory with a problem never takes the old one's
-place.
+The checks: schema, budgets, references, scope and sources, no secrets, no links, no unexpected files, and no
+instruction that rests only on the output of a tool or a page. A memory with a problem never replaces the old one,
+whichever program wrote it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ SUMMARY_BYTES: Final = MemorySettings().summary_bytes
 LEAST_SUMMARY_BYTES: Final = 256
 """The headings of `memory_summary.md` stand in the smallest one, too."""
 MAX_SKILL_LINES: Final = 500
+"""A skill's file must have fewer lines."""
 _HEADINGS: Final = ["## User Profile", "## User preferences", "## General Tips", "## What's in Memory"]
 _TASK_PARTS: Final = (
     [reader.FILES, reader.KEYWORDS],
@@ -213,7 +214,7 @@ def _skills(root: Path, owned: Collection[str]) -> Iterator[str]:
 
 
 def _unfit(text: str) -> Iterator[str]:
-    """Yield what may stand in no memory: secrets, links to follow, orders from texts of others."""
+    """Yield what no memory may contain: secrets, links to follow, injected instructions."""
     secrets = find(text)
     if secrets:
         yield f"holds {len(secrets)} secret(s)."
@@ -223,7 +224,7 @@ def _unfit(text: str) -> Iterator[str]:
 
 
 def is_unfit(line: str) -> bool:
-    """Say whether a line has a link to follow in it, or an order to whoever reads it."""
+    """Say whether a line contains a link to follow, or an instruction to the reader."""
     return bool(_LINK.search(line)) or is_injection(line)
 
 

@@ -1,7 +1,7 @@
-"""Finding what answers a question, in memory and in sessions.
+"""Ranked search over memory and sessions.
 
-Both are ranked apart, each with its own statistics, and put in one order at the end. Entries are found by their own
-words and by those that taught them; summaries of single sessions line by line.
+Memory and sessions are ranked separately, each with its own statistics, and merged at the end. Entries are found by
+their own words and by the words that taught them; summaries of single sessions line by line.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Finder:
         return await self.find(asked)
 
     async def refresh(self, progress: Progress | None = None, *, sessions: bool = True, memory: bool = True) -> None:
-        """Bring what is searched up to date."""
+        """Bring the search index up to date."""
         if memory:
-            known = await self._store.known()
+            known = await self._store.known_entries()
             self._known = {each.entry.id: each for each in known}
             await _refresh(self._store, known)
         if sessions:
@@ -140,9 +140,27 @@ class Finder:
             mask = documents_where(opened.index, lambda each: self._is_shown(each, scopes, threads))
         found = await self._search.rank("memory", opened, query, mask, self._worth)
         rows = await self._search.rows({opened.index.document(each.number).place for each in found})
-        return await anyio.to_thread.run_sync(
-            _hits, opened.index, found, rows, self._known, self._store.root, self.cleaner()
-        )
+        return await anyio.to_thread.run_sync(self._hits, opened.index, found, rows, self.cleaner())
+
+    def _hits(
+        self, index: SegmentIndex, found: list[RankedPassage], rows: Mapping[str, Row], clean: Clean
+    ) -> list[ScoredHit]:
+        """Read entries and lines of summaries."""
+        hits: list[ScoredHit] = []
+        for each in found:
+            document = index.document(each.number)
+            if document.kind == search_documents.ENTRY:
+                if document.place in self._known:
+                    hits.append((each, _entry(each, self._known[document.place], clean)))
+                continue
+            number = int(index.offset[each.number])
+            try:
+                text = search_documents.lines(self._store.root / document.id).get(number)
+            except OSError:
+                text = None
+            if text is not None:
+                hits.append((each, _line(each, document.id, number, rows.get(document.place), clean(text))))
+        return hits
 
     def _is_shown(self, document: Document, scopes: Iterable[str], threads: set[str]) -> bool:
         """Say whether something of the memory is for some scopes: an entry by its own, a summary by its session's."""
@@ -151,7 +169,7 @@ class Finder:
         return document.place in self._known and self._known[document.place].entry.scope in scopes
 
     def _worth(self, document: Document, recipe: Recipe) -> float:
-        """Return what an entry is worth by how often it was used and taught."""
+        """Return the weight of an entry: how often it was used and taught."""
         known = self._known.get(document.place)
         if known is None:
             return 0.0
@@ -159,13 +177,13 @@ class Finder:
         return recipe.used * min(1.0, used / 10) + recipe.used * known.entry.pinned
 
 
-async def _refresh(store: MemoryStore, known: list[KnownEntry]) -> None:
+async def _refresh(store: MemoryStore, entries: list[KnownEntry]) -> None:
     """Bring the search index up to date with the entries and the summaries of single sessions."""
     root, database = store.home.key, await store.home.database()
     if await database.read(lambda tx: session_index.is_outdated(tx, root, "memory")):
-        await database.write(lambda tx: postings.outdated(tx, root, "memory", analysis.VERSION))
+        await database.write(lambda tx: postings.remove_outdated(tx, root, "memory", analysis.VERSION))
     before = await database.read(lambda tx: postings.stamps(tx, root, "memory"))
-    wanted = await anyio.to_thread.run_sync(_wanted, store.root, known, before)
+    wanted = await anyio.to_thread.run_sync(_wanted, store.root, entries, before)
     gone = sorted(before.keys() - wanted.keys())
     if gone:
         await database.write(lambda tx: postings.drop(tx, root, "memory", gone))
@@ -176,10 +194,10 @@ async def _refresh(store: MemoryStore, known: list[KnownEntry]) -> None:
         await index.merge_segments(database, root, "memory")
 
 
-def _wanted(root: Path, known: list[KnownEntry], before: dict[str, DocumentStamp]) -> dict[str, NewDocument]:
+def _wanted(root: Path, entries: list[KnownEntry], before: dict[str, DocumentStamp]) -> dict[str, NewDocument]:
     """Return every document of the memory, by name."""
     found: dict[str, NewDocument] = {}
-    for each in known:
+    for each in entries:
         entry = each.entry
         text = search_documents.digest(entry.text, *(source.quote for source in entry.sources))
         stamp = DocumentStamp(f"{search_documents.ENTRY}:{entry.id}", entry.last_seen_s, text)
@@ -191,32 +209,6 @@ def _wanted(root: Path, known: list[KnownEntry], before: dict[str, DocumentStamp
         thread = "" if before.get(name) == stamp else search_documents.thread_of(place)
         found[name] = NewDocument(stamp, partial(search_documents.of_summary, place), thread, search_documents.SUMMARY)
     return found
-
-
-def _hits(
-    index: SegmentIndex,
-    found: list[RankedPassage],
-    rows: Mapping[str, Row],
-    known: Mapping[str, KnownEntry],
-    root: Path,
-    clean: Clean,
-) -> list[ScoredHit]:
-    """Read entries and lines of summaries."""
-    hits: list[ScoredHit] = []
-    for each in found:
-        document = index.document(each.number)
-        if document.kind == search_documents.ENTRY:
-            if document.place in known:
-                hits.append((each, _entry(each, known[document.place], clean)))
-            continue
-        number = int(index.offset[each.number])
-        try:
-            text = search_documents.lines(root / document.id).get(number)
-        except OSError:
-            text = None
-        if text is not None:
-            hits.append((each, _line(each, document.id, number, rows.get(document.place), clean(text))))
-    return hits
 
 
 def _entry(each: RankedPassage, known: KnownEntry, clean: Clean) -> Hit:

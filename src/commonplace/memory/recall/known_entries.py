@@ -23,27 +23,27 @@ _CWD: Final = re.compile(r"^applies_to:.*?\bcwd=([^;,]+)")
 
 
 async def known_entries(store: MemoryStore) -> list[KnownEntry]:
-    """Return what the memory holds, from the files if the database fails; also what another program wrote there."""
+    """Return the entries of the memory, from the files if the database fails; also those that another program wrote."""
     try:
-        found = await store.known()
+        found = await store.known_entries()
         if await store.is_mirrored():
             return found
     except StateError as error:
         await store.home.degrade(str(error).rstrip("."))
-        found = await store.known()
+        found = await store.known_entries()
     return await anyio.to_thread.run_sync(_told_by_others, store.home.path, found)
 
 
-def _told_by_others(home: Path, found: list[KnownEntry]) -> list[KnownEntry]:
-    """Return what `MEMORY.md` says if it holds nothing of what its sessions taught: then somebody else wrote it."""
+def _told_by_others(home: Path, entries: list[KnownEntry]) -> list[KnownEntry]:
+    """Return the entries of a `MEMORY.md` that holds nothing of what its sessions taught: another program wrote it."""
     root = home / layout.FOLDER
     text = receipts.read(root, layout.MEMORY) or ""
     blocks = handbook.parse(text)[0]
     if (
         not any(block.lessons for block in blocks)
-        or receipts.WorkspaceFiles(root, [each.entry for each in found]).lessons()
+        or receipts.WorkspaceFiles(root, [each.entry for each in entries]).lessons()
     ):
-        return found
+        return entries
     taught = {each.thread_id: each for each in raw_memories.read(home)}
     by_file = {
         f"{layout.SUMMARIES}/{name}.md": taught[key] for key, name in raw_memories.stems(taught.values()).items()
@@ -57,7 +57,7 @@ def _told_by_others(home: Path, found: list[KnownEntry]) -> list[KnownEntry]:
         for entry in existing_handbook.entries("\n".join(lines[block.first - 1 : end]), by_file):
             if not validation.is_unfit(entry.text):
                 told.setdefault(entry.id, msgspec.structs.replace(entry, scope=scope))
-    return [KnownEntry(entry) for entry in told.values()] or found
+    return [KnownEntry(entry) for entry in told.values()] or entries
 
 
 def block_scope(block: HandbookBlock, project_of: Callable[[str], str]) -> str | None:

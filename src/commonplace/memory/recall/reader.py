@@ -1,4 +1,4 @@
-"""The files of the memory as a person reads and searches them: the agent's own tools, with everything in view."""
+"""Reading and searching the memory's files for a person: the agent's tools, without limits of scope."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from commonplace.search.hits import Clean, Hit
 from commonplace.search.query import Query
 
 _MOST = 200
+"""The most matches of one exact search."""
 
 
 async def read(

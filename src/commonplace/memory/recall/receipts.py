@@ -1,4 +1,4 @@
-"""What stands at a place of the workspace: which entries and which sessions some lines of a file tell of.
+"""Resolving citations: which entries and sessions some lines of a workspace file stand for.
 
     MEMORY.md              a lesson's line is its entry; a task's lines are the sessions that it names
     memory_summary.md      a line is the global entry that it says, or those of its project that it mentions
@@ -28,6 +28,7 @@ from commonplace.memory.files import handbook
 from commonplace.memory.workspace import layout
 
 MAX_FILE_BYTES: Final = 64 * 2**20
+"""Larger files are not read."""
 Problem = Literal["no_such_file", "no_such_lines", "blank_lines"]
 _TAIL: Final = re.compile(r"(?:\s{0,8}(?:\[Task \d{1,9}\]|\(\d{1,9} sessions\)|\[ad-hoc note\])){1,64}$")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -44,7 +45,7 @@ _SHORTENED: Final = 139
 
 
 class LineRange(msgspec.Struct, frozen=True):
-    """Some lines of a file below the workspace, counted from 1, the last one included."""
+    """A range of lines of a file below the workspace, counted from 1, with the last one included."""
 
     path: str
     first: int
@@ -52,7 +53,7 @@ class LineRange(msgspec.Struct, frozen=True):
 
 
 class ResolvedCitation(msgspec.Struct):
-    """What stands at a place."""
+    """The entries and threads that a range of lines stands for, or the problem with it."""
 
     entries: list[str] = []
     threads: list[str] = []
@@ -60,7 +61,7 @@ class ResolvedCitation(msgspec.Struct):
 
 
 class WorkspaceFiles:
-    """The workspace's files, and the entries that they tell of; each file is read once."""
+    """The workspace's files and the entries in them; each file is read once."""
 
     def __init__(self, root: Path, entries: Iterable[Entry]) -> None:
         self.root = root
@@ -72,7 +73,7 @@ class WorkspaceFiles:
         self._lessons: dict[int, list[str]] | None = None
 
     def resolve(self, place: LineRange) -> ResolvedCitation:
-        """Return what stands at a place."""
+        """Return the entries and threads that a range of lines stands for."""
         path = self._below(place.path)
         text = self.text(path)
         if text is None:
@@ -183,7 +184,7 @@ class WorkspaceFiles:
 
 
 def lesson_words(line: str) -> str:
-    """Return what a lesson's line says, without what it rests on."""
+    """Return the words of a lesson's line, without its sources."""
     return _TAIL.sub("", line.strip().removeprefix("- ").rstrip()).strip()
 
 

@@ -67,11 +67,11 @@ async def prompt(
     return made
 
 
-def _material(home: Path, scope: str, found: list[Entry], tools: Collection[str]) -> SectionInput:
+def _material(home: Path, scope: str, entries: list[Entry], tools: Collection[str]) -> SectionInput:
     root = home / layout.FOLDER
     with contextlib.suppress(CommonplaceError, OSError):  # whoever writes next puts it right
         staging.recover(root)
-    shelf = receipts.WorkspaceFiles(root, found)
+    shelf = receipts.WorkspaceFiles(root, entries)
     lines: dict[str, int] = {}
     for number, ids in shelf.lessons().items():
         for name in ids:
@@ -81,15 +81,15 @@ def _material(home: Path, scope: str, found: list[Entry], tools: Collection[str]
     told = " ".join(profile[1].split()) if profile else ""
     look = Repositories()
     offered = skills.read(root, lambda block: known_entries.block_scope(block, lambda cwd: look(cwd).identity or cwd))
-    others = sorted({entry.scope for entry in found} - {GLOBAL, scope})
+    others = sorted({entry.scope for entry in entries} - {GLOBAL, scope})
     names = short_names([*others, scope])
     return SectionInput(
         root=str(root),
         scope=scope,
-        entries=found,
+        entries=entries,
         lines=lines,
         profile="" if told in _NOTHING else told,
-        summary=_visible(scope, shelf, look) if _is_others(found) else [],
+        summary=_visible(scope, shelf, look) if _is_others(entries) else [],
         skills=[each for each in offered if each.is_for(scope)],
         others=[names[each] for each in others],
         tools=tools,
@@ -97,9 +97,9 @@ def _material(home: Path, scope: str, found: list[Entry], tools: Collection[str]
     )
 
 
-def _is_others(found: list[Entry]) -> bool:
+def _is_others(entries: list[Entry]) -> bool:
     """Say whether somebody else wrote the memory, or a part of it."""
-    return not found or any(source.how.startswith(_TOLD) for entry in found for source in entry.sources)
+    return not entries or any(source.how.startswith(_TOLD) for entry in entries for source in entry.sources)
 
 
 def cleaner(home: Path) -> Callable[[str], str]:

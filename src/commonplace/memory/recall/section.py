@@ -1,12 +1,12 @@
-"""The section of a prompt that tells an agent what is remembered here: packed under a budget, the same bytes each time.
+"""The memory section of a prompt: packed under a budget, with the same bytes each time.
 
-What goes in: the person's profile, what holds everywhere, this project's entries, skills by name, the names of other
-projects and nothing else of them, and how to use all that. The most useful comes first, as consolidation ranked it;
-what does not fit is left out and said, in the text and in the receipt. A small budget first costs entries, then words
-of guidance, then the section.
+It contains the person's profile, global entries, this project's entries, skills by name, the names of other projects,
+and guidance on how to use them. The most useful entries come first, as consolidation ranked them; what does not fit is
+left out and reported, in the text and in the receipt. A small budget first drops entries, then guidance, then the
+section.
 
-Entries are data. Each is one line, its secrets and forgotten words are taken out again, and no text can close the
-section or open a citation. Nothing here depends on the time or on counters.
+Entries are data. Each is one line, its secrets and forgotten words are removed again, and no text can close the section
+or open a citation. Nothing here depends on the time or on counters.
 """
 
 from __future__ import annotations
@@ -38,11 +38,17 @@ _UNSAFE: Final = re.compile(
 )
 _PLACE: Final = re.compile(r"\$([a-z]+)")
 _MAX_ENTRY_BYTES: Final = 1_200
+"""How many bytes of an entry a prompt holds."""
 _MAX_PROFILE_BYTES: Final = 800
+"""How many bytes of the profile."""
 _MAX_DESCRIPTION_BYTES: Final = 240
+"""How many bytes of a skill's description."""
 _MAX_NAME_BYTES: Final = 120
+"""How many bytes of the name of a project or a skill."""
 _SKILLS_SHARE: Final = 0.15
+"""The share of the section for skills."""
 _NAMES_SHARE: Final = 0.08
+"""The share of the section for the names of other projects."""
 _LOOKED: Final = 4
 _LOOKED_BYTES: Final = 16_384
 """How much of what is known is looked at to fill a budget: so many times the budget, and at least so much."""
@@ -54,7 +60,7 @@ _SECTIONS: Final[tuple[Section, ...]] = (
 
 
 class LeftOutEntry(msgspec.Struct, frozen=True):
-    """What is not in a prompt, and why: `budget`, `other_project`, `forgotten`."""
+    """An entry that is not in a prompt, and why: `budget`, `other_project`, `forgotten`."""
 
     id: str
     reason: str
@@ -71,12 +77,12 @@ class Prompt(msgspec.Struct):
 
 
 class SectionInput(msgspec.Struct, kw_only=True):
-    """What a section is made of."""
+    """The material of a section."""
 
     root: str
     """The memory's folder."""
     scope: str | None
-    """The project's identity; None for somewhere that is no project."""
+    """The project's identity; None outside of any project."""
     entries: list[Entry] = []
     """Everything that is known, the most useful first."""
     lines: dict[str, int] = {}
@@ -93,7 +99,7 @@ class SectionInput(msgspec.Struct, kw_only=True):
 
 
 class _SectionLine(msgspec.Struct, frozen=True):
-    """A line that may go in."""
+    """A line that may go into the section."""
 
     id: str
     heading: str
@@ -125,7 +131,7 @@ def harmless(text: str, most: int = _MAX_ENTRY_BYTES) -> str:
 
 
 class _SectionLines(msgspec.Struct):
-    """What may go in, the most useful first; what may not; and what is too far down to be looked at."""
+    """The lines that may go in, the most useful first; those that may not; and those too far down to be considered."""
 
     lines: list[_SectionLine] = []
     left: list[LeftOutEntry] = []
@@ -216,7 +222,7 @@ def _left_out(material: SectionInput, page: _SectionLines, chosen: list[_Section
 
 
 class _SectionFrame(msgspec.Struct, frozen=True):
-    """What stands around the lines."""
+    """The text around the lines."""
 
     opening: str
     before: list[str]

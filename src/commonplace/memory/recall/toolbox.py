@@ -1,11 +1,11 @@
-"""The memory tools of one client: what it may see, and that what it was given is counted.
+"""The memory tools of one client: they limit what it may see, and count what it was given.
 
-Each tool that reads takes `project` beside its own arguments: the name or identity of another project, or `*` for all.
-Without it the scope is what the client works in. A database that is locked, broken or missing costs ranking and
+Each reading tool takes `project` besides its own arguments: the name or identity of another project, or `*` for all.
+Without it, the scope is the client's working directory. A database that is locked, broken or missing costs ranking and
 counting, never an answer from the files.
 
-One store serves many calls. It is opened by the first, and given back when its database failed, so that a later call
-finds out whether that works again.
+One store serves many calls. The first call opens it; it is closed when its database failed, so that a later call finds
+out whether it works again.
 """
 
 from __future__ import annotations
@@ -39,25 +39,27 @@ NOTE: Final = "add_ad_hoc_note"
 FIND: Final = "find"
 ALL: Final = "*"
 _MAX_NAME: Final = 512
+"""The longest name of a project that a client may ask for."""
 _MAX_HITS: Final = 50
+"""The most hits of one `find`."""
 _FRESH_SECONDS: Final = 60.0
-"""How long what is known about the projects around a client is believed."""
+"""For how long the projects of a client's folders are cached."""
 
 Place = tuple[str, int, int]
-"""A file of the memory, and the first and last line of it that were given out."""
+"""A file of the memory, and the first and last line that were given out."""
 Work = Callable[[], Coroutine[Any, Any, None]]
 Later = Callable[[Work], None]
-"""Takes work that nobody waits for."""
+"""Schedules work that nobody waits for."""
 
 
 class OpenMemory(msgspec.Struct, frozen=True):
-    """The memory, open: its store, its search, and its folder with what is cached of that between calls."""
+    """The open memory: its store, its search, and its folder with cached files."""
 
     store: MemoryStore
     finder: Finder
     folder: MemoryFolder
     searching: anyio.Lock
-    """Held while one searches: an open index is for one question at a time."""
+    """A lock that a search holds: an open index serves one query at a time."""
 
 
 class MemoryLender(Protocol):
@@ -76,7 +78,7 @@ class FindArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RankedHits(msgspec.Struct, frozen=True):
-    """What `find` answers: the best matches first."""
+    """The answer of `find`: the best hits first."""
 
     query: str
     scope: str | None
@@ -84,7 +86,7 @@ class RankedHits(msgspec.Struct, frozen=True):
 
 
 class _ClientProjects(msgspec.Struct, frozen=True):
-    """What is known about the projects around a client: whom it is for, and whose folders are whose."""
+    """The project of a client, and the projects of the folders around it."""
 
     folder: Path
     scope: str
@@ -169,7 +171,7 @@ class Toolbox:
         return self._surroundings
 
     async def _count(self, result: msgspec.Struct, scope: str | None) -> None:
-        """Note which memories were given out; a memory that cannot be counted is given out all the same."""
+        """Count the entries that were given out; a failure to count does not change the answer."""
         places, names = lines_given_out(result), entries_of(result)
         if not places and not names:
             return
@@ -195,7 +197,7 @@ def _cleaned(result: msgspec.Struct, home: Path) -> msgspec.Struct:
 
 
 def _here() -> Path:
-    """Return the folder that we were started in; one that is gone is nobody's."""
+    """Return the current folder; if it was deleted, a path that belongs to no project."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -226,7 +228,7 @@ def _view(scope: str | None, projects: Mapping[str, str]) -> Visibility:
 
 
 def lines_given_out(result: msgspec.Struct) -> list[Place]:
-    """Return which lines of the memory a result holds."""
+    """Return the lines of the memory that a result contains."""
     if isinstance(result, Reading):
         return [_place(result.path, result.start_line_number, result.content)] if result.content.strip() else []
     if isinstance(result, MatchPage):

@@ -45,7 +45,7 @@ class CitationReceipt(msgspec.Struct):
 
 
 async def count_cited(store: MemoryStore, said: str | Citation) -> CitationReceipt:
-    """Count what an answer cites, and return what that was."""
+    """Count the citations of an answer, and return the receipt."""
     citation = citations.finished(said).citation if isinstance(said, str) else said
     if citation is None:
         return CitationReceipt()
@@ -68,7 +68,7 @@ async def count_cited(store: MemoryStore, said: str | Citation) -> CitationRecei
 async def count_retrieved(
     store: MemoryStore, places: Iterable[tuple[str, int, int]], *, scope: str | None = None
 ) -> CitationReceipt:
-    """Count what a tool gave out: what stands at places (path, first and last line), as far as a scope may see it."""
+    """Count what a tool gave out: ranges of lines (path, first and last line), entries and threads."""
     asked = [LineRange(*place) for place in dict.fromkeys(places)]
     if not asked:
         return CitationReceipt()
@@ -148,11 +148,11 @@ def _receipt(found: list[ResolvedCitation], threads: list[str], unknown: list[Un
 
 
 async def _threads(
-    store: MemoryStore, names: list[str], known: list[Entry], shelf: WorkspaceFiles
+    store: MemoryStore, names: list[str], entries: list[Entry], shelf: WorkspaceFiles
 ) -> tuple[list[str], list[UnknownCitation]]:
     """Return the threads that ids name, and those ids that name none."""
     spelt = {name: citations.thread_of(name) for name in names}
-    there = {source.thread_id for entry in known for source in entry.sources}
+    there = {source.thread_id for entry in entries for source in entry.sources}
     wanted = list(dict.fromkeys(thread for thread in spelt.values() if thread is not None and thread not in there))
     listed = await _listed(store, wanted)
     raw = (await anyio.to_thread.run_sync(shelf.text, layout.RAW)) or "" if len(listed) < len(wanted) else ""

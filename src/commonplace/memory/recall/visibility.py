@@ -58,7 +58,7 @@ class Visibility(msgspec.Struct, frozen=True):
 
 
 class SessionOwners(msgspec.Struct, frozen=True):
-    """Whose sessions are whose, as `raw_memories.md` tells it."""
+    """The projects of sessions, as `raw_memories.md` names them."""
 
     by_thread: dict[str, str] = {}
     by_file: dict[str, str] = {}
@@ -66,7 +66,7 @@ class SessionOwners(msgspec.Struct, frozen=True):
 
 
 class OwnershipFiles:
-    """The other files that a file's owner is told by; each is read when it is first needed."""
+    """The files that tell the project of another file; each is read when it is first needed."""
 
     def __init__(self, read: Callable[[str], str | None], sessions: SessionOwners | None = None) -> None:
         self._read = read

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from commonplace.errors import WorkspaceError
-from commonplace.memory.workspace import layout, staging
+from commonplace.memory.workspace import layout
 from commonplace.memory.workspace.layout import DIFF, GIT
 from commonplace.rollout.private_folders import make_private
 
@@ -50,7 +50,7 @@ _HUNK: Final = re.compile(rb"^(@@ -[0-9,]+ \+[0-9,]+ @@)[^\n]*", re.MULTILINE)
 
 
 class BaselineChange(msgspec.Struct, frozen=True):
-    """A file that is not as the baseline has it."""
+    """A file that differs from the baseline."""
 
     letter: Literal["A", "M", "D"]
     path: str
@@ -144,31 +144,6 @@ def diff(root: Path, *, against: Path | None = None) -> str:
     return "".join(_section(pair, root, objects) for pair in pairs)
 
 
-def restore(root: Path, *, against: Path | None = None) -> list[BaselineChange]:
-    """Bring every file back to the baseline and remove what it does not have; return what was undone.
-
-    This takes back what a person changed since, too. The baseline itself stays.
-
-    Raises:
-        WorkspaceError: there is no baseline that can be read.
-    """
-    layout.ensure(root)
-    pairs, objects = _compare(root, against or root)
-    for path, before, _ in pairs:
-        if before is None:
-            place = root / os.fsdecode(path)
-            place.unlink(missing_ok=True)
-            _remove_empty(place.parent, root)
-    for path, before, _ in pairs:
-        if before is not None and before.mode != _LINK:
-            place = root / os.fsdecode(path)
-            if place.is_dir():
-                shutil.rmtree(place)  # it holds nothing that belongs to a state
-            mode = 0o700 if before.mode == _PROGRAM else 0o600
-            staging.put(place, _content(objects, before.blob), mode=mode)
-    return [_change(pair) for pair in pairs]
-
-
 def _change(pair: _Pair) -> BaselineChange:
     path, before, after = pair
     return BaselineChange("A" if before is None else "D" if after is None else "M", path.decode("utf-8", "replace"))
@@ -215,15 +190,6 @@ def _read_folder(folder: bytes, below: bytes) -> Iterator[tuple[bytes, int, byte
 
 def _blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def _remove_empty(folder: Path, root: Path) -> None:
-    while folder != root:
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -44,7 +44,7 @@ _SHOWN: Final = 5
 
 
 class _StagingOrigin(msgspec.Struct, frozen=True):
-    """What a state was staged from, and by whom."""
+    """The state that was staged from, and the process that staged it."""
 
     worker: jobs.Worker
     entries: dict[str, tuple[int, ...]]

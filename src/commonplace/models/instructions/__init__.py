@@ -27,12 +27,6 @@ def instructions(info: ModelInfo | None = None, personality: str | None = None) 
     return _GAP.sub("\n\n", text.replace(PLACEHOLDER, (manner or "").strip())).strip() + "\n"
 
 
-def personalities() -> tuple[str, ...]:
-    """Return the personalities that can be asked for."""
-    folder = resources.files("commonplace.models.instructions").joinpath("personalities")
-    return tuple(sorted(file.name.removesuffix(".md") for file in folder.iterdir() if file.name.endswith(".md")))
-
-
 @cache
 def _read(name: str) -> str | None:
     parts = name.split("/")

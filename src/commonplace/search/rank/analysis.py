@@ -1,4 +1,4 @@
-"""From a text to its terms: the same way for what is searched and for what is asked.
+"""Analysis: a text becomes terms, in the same way for documents and for queries.
 
 A text falls into chunks (`src/auth.py`, `don't`, `parseHTML`), a chunk into terms: its parts, the humps of a part in
 camel case, and the whole chunk, so that an identifier is found by all of it and by any piece of it. Words are stemmed,
@@ -34,9 +34,11 @@ _PAIRED: Final = re.compile(
 """Han, kana and hangul: written without spaces, or with endings that are no words of their own."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?:[-/.:].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}", re.DOTALL)
 _LONGEST_PART: Final = 64
+"""Longer parts are data and give no terms."""
 _LONGEST_CHUNK: Final = 160
 """What is longer is no word but data: a hash, a key, an encoded file."""
 _MOST_CHUNKS: Final = 400_000
+"""How many chunks an analyser remembers."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Building a segment: documents come in one by one, in memory that does not grow with how many there are.
+"""Building a segment: documents are added one by one, in memory that does not grow with their number.
 
 The text of a passage becomes the numbers of its chunks at once, at the speed of a regular expression; what they mean as
 terms is put together for all passages at the end, with arrays.
@@ -19,11 +19,15 @@ from commonplace.search.rank.analysis import Analyser
 from commonplace.search.rank.segment import Document, PassageFacts, Segment
 
 ENOUGH_BYTES: Final = 8 * 2**20
+"""A segment is made of this many bytes of text."""
 ENOUGH_PASSAGES: Final = 2**16 - 1
+"""A segment holds at most this many passages, so that two bytes number them."""
 _TELLING: Final = 80
 """Texts of fewer characters are said again and again; longer ones that are equal are copies."""
 _MOST_SPEAKERS: Final = 2**16 - 1
+"""The most speakers of a segment."""
 _MOST_OFTEN: Final = 255
+"""The largest count of a term in a passage that is stored, in one byte."""
 _LONGEST: Final = 2**20
 """Characters of a passage that are looked at."""
 
@@ -125,7 +129,7 @@ class Builder:
             documents=self.documents,
             speakers=list(self._speakers),
         )
-        return segment.pack(facts, keys, owner, often)
+        return segment.pack(facts, segment.Occurrences(keys, owner, often))
 
 
 def _expanded(

@@ -1,4 +1,4 @@
-"""Merging segments: the postings of several become those of one, and documents that are gone fall out.
+"""Merging segments: the postings of several become those of one, without dropped documents.
 
 Nothing is read from texts again. A share of the terms is merged at a time, so that memory holds no more than that.
 """
@@ -18,9 +18,13 @@ from commonplace.search.rank.segments import OpenSegment
 Read = Callable[[str, int, int], dict[int, bytes]]
 """The buckets of a segment from one number to before another."""
 _TIER: Final = 4
+"""Segments of one tier are merged when there are this many; each tier is this much larger than the one before."""
 _FIRST_TIER: Final = 256
+"""The largest segment of the first tier, in passages."""
 _MOSTLY_GONE: Final = 0.3
+"""A segment with a larger share of dropped passages is merged."""
 _SHARES: Final = 8
+"""In how many parts the postings are merged, which bounds memory."""
 _NOTHING: Final = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint8))
 
 
@@ -62,7 +66,8 @@ def merge(opened: Sequence[OpenSegment], read: Read) -> tuple[Segment, dict[tupl
         key, passage, often = (np.concatenate([each[part] for each in found]) for part in range(3))
         order = np.lexsort((passage, key))
         numbers = range(share * width, (share + 1) * width)
-        buckets += segments.pack_buckets(key[order], passage[order], often[order], facts.size, bits, numbers)
+        ordered = segments.Occurrences(key[order], passage[order], often[order])
+        buckets += segments.pack_buckets(ordered, facts.size, bits, numbers)
     return Segment(facts.size, bits, segments.pack_facts(facts), buckets), moved
 
 

@@ -1,4 +1,4 @@
-"""The numbers that ranking rests on, in one place, so that each step can be switched off and measured."""
+"""The parameters of ranking, in one place, so that each step can be switched off and measured."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Recipe(msgspec.Struct, frozen=True):
 
 
 class RerankWeights(msgspec.Struct, frozen=True):
-    """Of the second ordering: linear in what is known of a candidate."""
+    """The weights of the second ranking, which is linear in the features of a candidate."""
 
     first: float = 1.00
     session: float = 0.29

@@ -1,4 +1,4 @@
-"""How well each passage answers a question: its own words, what stands beside it, the session it stands in.
+"""Scoring passages against a query: by their own words, their neighbours, and the session they belong to.
 
 The recipe was measured on public corpora; every step is a few lines over arrays, with nothing but addition between
 them, so that each can be read, weighed and left out on its own.
@@ -17,7 +17,9 @@ from commonplace.search.rank.segment import Numbers
 from commonplace.search.rank.segments import SegmentIndex, TermPostings
 
 _BEST_TURNS: Final = 400
+"""How many of the best passages count for the scores of documents."""
 _TURNS_OF_SESSION: Final = 3
+"""How many passages of one document count."""
 _DAY: Final = 86_400
 _BLOCK: Final = 64
 _MOST_TERMS: Final = 64
@@ -53,6 +55,19 @@ class _WeightedQuery(msgspec.Struct):
 class _Evidence(msgspec.Struct):
     own: Numbers
     covered: Numbers
+
+
+class _Candidates(msgspec.Struct):
+    """The passages that may answer, and for each what is known of it."""
+
+    passages: Numbers
+    first: Numbers
+    """Its score so far."""
+    session: Numbers
+    """How much its whole session tells."""
+    covered: Numbers
+    window: Numbers
+    """How much of the question it and its neighbours hold."""
 
 
 _NOTHING: Final = RankedPassages([], [], [], [], [])
@@ -91,7 +106,8 @@ def rank(
     window = _window(index, asked, best)
     final = first[best] / max(float(first[best].max()), 1e-9) if len(best) else first[best]
     if recipe.rerank and len(best):
-        final = _rerank(index, asked, best, final, turn, of_session[0], window, weights)
+        whole = of_session[0][index.document_of[best]]
+        final = _rerank(index, asked, _Candidates(best, final, whole, turn.covered[best], window), weights)
     order = np.argsort(-final, kind="stable")[:limit]
     chosen = best[order]
     documents = _best(of_session[1], limit)
@@ -131,10 +147,10 @@ def _named(index: SegmentIndex, question: str) -> Numbers | None:
     return chosen[index.speaker] if chosen.any() else None
 
 
-def _turns(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, average: float) -> _Evidence:
+def _turns(index: SegmentIndex, query: _WeightedQuery, recipe: Recipe, average: float) -> _Evidence:
     """Score each passage by its own words (BM25), and weigh which of the question's terms it holds."""
-    found = asked.found
-    idf = asked.idf[found.term]
+    found = query.found
+    idf = query.idf[found.term]
     length = index.length[found.passage]
     norm = recipe.k1 * (1 - recipe.b + recipe.b / max(average, 1e-9) * length)
     weight = idf * found.often * (recipe.k1 + 1) / (found.often + norm)
@@ -142,12 +158,12 @@ def _turns(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, average: 
     return _Evidence(own, np.bincount(found.passage, idf, index.size).astype(np.float32))
 
 
-def _spoken(index: SegmentIndex, asked: _WeightedQuery, own: Numbers, recipe: Recipe) -> Numbers:
+def _spoken(index: SegmentIndex, query: _WeightedQuery, own: Numbers, recipe: Recipe) -> Numbers:
     """Weigh who speaks and how: a person before an assistant, a statement before a question, whoever is named."""
     weighed = own * index.speech(recipe.assistant, recipe.question)
-    if asked.named is not None:
-        weighed += np.float32(recipe.speaker) * (asked.named & (own > 0))
-    if asked.asks_time:
+    if query.named is not None:
+        weighed += np.float32(recipe.speaker) * (query.named & (own > 0))
+    if query.asks_time:
         weighed += np.float32(recipe.time) * (index.is_dated & (own > 0))
     return weighed
 
@@ -165,10 +181,10 @@ def _spread(index: SegmentIndex, evidence: Numbers, recipe: Recipe) -> Numbers:
 
 
 def _sessions(
-    index: SegmentIndex, asked: _WeightedQuery, own: Numbers, recipe: Recipe, counts: Numbers | None
+    index: SegmentIndex, query: _WeightedQuery, own: Numbers, recipe: Recipe, counts: Numbers | None
 ) -> tuple[Numbers, Numbers]:
     """Score each document: as one text, and that plus its best turns."""
-    whole = _whole(index, asked, recipe, counts)
+    whole = _whole(index, query, recipe, counts)
     evidence = _spread(index, own * index.evidence(recipe.assistant_evidence), recipe)
     best = _best(evidence, _BEST_TURNS)
     documents = index.document_of[best]
@@ -183,9 +199,9 @@ def _sessions(
     return whole, whole + recipe.best_turns * turns
 
 
-def _whole(index: SegmentIndex, asked: _WeightedQuery, recipe: Recipe, counts: Numbers | None) -> Numbers:
+def _whole(index: SegmentIndex, query: _WeightedQuery, recipe: Recipe, counts: Numbers | None) -> Numbers:
     """Score each document as if it were one text (BM25 with documents as what is counted)."""
-    found, terms, documents = asked.found, len(asked.idf), len(index.documents)
+    found, terms, documents = query.found, len(query.idf), len(index.documents)
     lengths = index.lengths if counts is None or counts is index.live() else index.document_lengths(counts)
     number = np.count_nonzero(lengths)
     average = lengths.sum() / max(number, 1)
@@ -223,44 +239,36 @@ def _best(scores: Numbers, count: int) -> Numbers:
     return chosen[np.argsort(-scores[chosen], kind="stable")][:count]
 
 
-def _present(index: SegmentIndex, asked: _WeightedQuery, best: Numbers, shift: int) -> Numbers:
+def _present(index: SegmentIndex, query: _WeightedQuery, best: Numbers, shift: int) -> Numbers:
     """Return, for each term and candidate, whether the passage that stands so far from it holds the term."""
     beside = best + shift
     inside = (beside >= 0) & (beside < index.size)
     beside = np.where(inside, beside, 0)
     inside &= index.document_of[beside] == index.document_of[best]
-    held = np.zeros((len(asked.idf), len(best)), bool)
-    for term, (first, count) in enumerate(zip(asked.found.starts, asked.found.counts, strict=True)):
+    held = np.zeros((len(query.idf), len(best)), bool)
+    for term, (first, count) in enumerate(zip(query.found.starts, query.found.counts, strict=True)):
         if count:
-            where = asked.found.passage[first : first + count]
+            where = query.found.passage[first : first + count]
             at = np.minimum(np.searchsorted(where, beside), count - 1)
             held[term] = (where[at] == beside) & inside
     return held
 
 
-def _window(index: SegmentIndex, asked: _WeightedQuery, best: Numbers) -> Numbers:
+def _window(index: SegmentIndex, query: _WeightedQuery, best: Numbers) -> Numbers:
     """Weigh the terms that stand in a passage, and half of those that stand only beside it."""
-    here = _present(index, asked, best, 0)
-    beside = _present(index, asked, best, -1) | _present(index, asked, best, 1)
-    return asked.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
+    here = _present(index, query, best, 0)
+    beside = _present(index, query, best, -1) | _present(index, query, best, 1)
+    return query.idf @ np.where(here, 1.0, np.where(beside, 0.5, 0.0))
 
 
-def _rerank(
-    index: SegmentIndex,
-    asked: _WeightedQuery,
-    best: Numbers,
-    first: Numbers,
-    turn: _Evidence,
-    whole: Numbers,
-    window: Numbers,
-    weights: RerankWeights,
-) -> Numbers:
+def _rerank(index: SegmentIndex, asked: _WeightedQuery, candidates: _Candidates, weights: RerankWeights) -> Numbers:
     """Order the candidates once more, by what is known of each."""
+    best = candidates.passages
     matched = np.count_nonzero(_present(index, asked, best, 0) & (asked.idf > 0)[:, None], axis=0)
-    final = weights.first * first
-    final += weights.session * whole[index.document_of[best]] / asked.total
-    final += weights.covered * turn.covered[best] / asked.total
-    final += weights.window * window / asked.total
+    final = weights.first * candidates.first
+    final += weights.session * candidates.session / asked.total
+    final += weights.covered * candidates.covered / asked.total
+    final += weights.window * candidates.window / asked.total
     final += weights.user * index.is_user[best]
     final += weights.matched * matched / max(asked.known, 1)
     final += weights.question * index.is_question[best]

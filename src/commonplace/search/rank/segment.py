@@ -12,7 +12,7 @@ Terms are spread over buckets by the top bits of their keys, so that a question 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ DATED: Final = 4
 BUCKET_POSTINGS: Final = 16_384
 """About how many postings share a bucket: 48 KB."""
 _MOST_BITS: Final = 12
+"""The most bits that name a bucket."""
 _SMALL: Final = 2**16
 
 Numbers = NDArray[Any]
@@ -123,15 +124,15 @@ class Postings(msgspec.Struct):
         return sum(each.nbytes for each in (self.keys, self.ends, self.passage, self.often))
 
 
-def pack_bucket(found: Postings, passages: int) -> bytes:
+def pack_bucket(postings: Postings, passages: int) -> bytes:
     """Return the postings of a bucket's terms as bytes."""
     return b"".join(
         (
-            len(found.keys).to_bytes(4, "little"),
-            found.keys.astype("<u8").tobytes(),
-            found.ends.astype("<u4").tobytes(),
-            found.passage.astype("<u2" if passages <= _SMALL else "<u4").tobytes(),
-            found.often.astype("<u1").tobytes(),
+            len(postings.keys).to_bytes(4, "little"),
+            postings.keys.astype("<u8").tobytes(),
+            postings.ends.astype("<u4").tobytes(),
+            postings.passage.astype("<u2" if passages <= _SMALL else "<u4").tobytes(),
+            postings.often.astype("<u1").tobytes(),
         )
     )
 
@@ -148,17 +149,24 @@ def unpack_bucket(data: bytes, passages: int) -> Postings:
     return Postings(keys, ends, passage, often)
 
 
-def pack(facts: PassageFacts, keys: Numbers, passage: Numbers, often: Numbers) -> Segment:
-    """Make a segment of postings that are sorted by key, then by passage."""
-    bits = bits_for(len(keys))
-    buckets = pack_buckets(keys, passage, often, facts.size, bits, range(2**bits))
+class Occurrences(NamedTuple):
+    """Which passage holds which term how often, a row each, sorted by key, then by passage."""
+
+    keys: Numbers
+    passage: Numbers
+    often: Numbers
+
+
+def pack(facts: PassageFacts, found: Occurrences) -> Segment:
+    """Make a segment."""
+    bits = bits_for(len(found.keys))
+    buckets = pack_buckets(found, facts.size, bits, range(2**bits))
     return Segment(facts.size, bits, pack_facts(facts), buckets)
 
 
-def pack_buckets(
-    keys: Numbers, passage: Numbers, often: Numbers, passages: int, bits: int, numbers: range
-) -> list[bytes]:
-    """Pack postings, sorted by key and passage, into the buckets of these numbers."""
+def pack_buckets(found: Occurrences, passages: int, bits: int, numbers: range) -> list[bytes]:
+    """Pack postings into the buckets of these numbers."""
+    keys, passage, often = found
     inner = [bucket << (64 - bits) for bucket in numbers[1:]] if bits else []
     edges = np.searchsorted(keys, np.array(inner, np.uint64))
     limits = [0, *(int(edge) for edge in edges), len(keys)]

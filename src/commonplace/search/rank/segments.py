@@ -1,4 +1,4 @@
-"""Segments, opened: all passages under one numbering, and the postings of a question's terms.
+"""Open segments: all passages under one numbering, and the postings of a query's terms.
 
 It reads nothing itself: `wants` says which buckets a question needs, `hold` takes them, and they are kept while there
 is room. A mask says which passages count; what is deleted, of another project or too old is as if it were not there, in
@@ -20,6 +20,7 @@ from commonplace.search.rank.segment import Document, Numbers, PassageFacts, Pos
 Place = tuple[str, int]
 """A bucket: its segment and its number there."""
 KEPT_BYTES: Final = 64 * 2**20
+"""How many bytes of buckets an open index caches."""
 
 
 class OpenSegment(msgspec.Struct):
@@ -33,7 +34,7 @@ class OpenSegment(msgspec.Struct):
 
 
 class TermPostings(msgspec.Struct):
-    """The postings of a question's terms: for each which term, which passage, how often; and where terms begin."""
+    """The postings of a query's terms: for each the term, the passage and the count; and where terms begin."""
 
     term: Numbers
     passage: Numbers
@@ -43,7 +44,7 @@ class TermPostings(msgspec.Struct):
 
 
 class SegmentIndex:
-    """Some segments as one."""
+    """Several segments as one index."""
 
     def __init__(
         self, opened: Sequence[OpenSegment], before: SegmentIndex | None = None, *, keep: int = KEPT_BYTES

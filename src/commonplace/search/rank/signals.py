@@ -1,4 +1,4 @@
-"""What a text shows besides its words: whether it asks, who speaks, whether a question wants to know when."""
+"""Signals of a text besides its words: whether it is a question, who speaks, whether it asks for a time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _ASKS_TIME: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[^\W_]+")
 _LONGEST_NAME: Final = 3
+"""The longest name of a speaker, in words."""
 
 
 def is_question(text: str) -> bool:

@@ -17,7 +17,3 @@ ON CONFLICT (home, path) DO UPDATE SET source = excluded.source, size = excluded
 -- name: imports.forget_left_out
 -- Look again at what settings or decisions had left out.
 DELETE FROM imports WHERE home = :home AND reason IN ('excluded', 'deleted')
-
--- name: imports.forget_thread
--- Forget where a thread came from.
-DELETE FROM imports WHERE home = :home AND thread_id = :thread_id

@@ -1,4 +1,4 @@
-"""The command line's front door: as little import as possible before it is known what is asked for."""
+"""The entry point of the command line: it imports as little as possible before it knows the command."""
 
 from __future__ import annotations
 

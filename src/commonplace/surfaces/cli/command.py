@@ -1,4 +1,4 @@
-"""What the commands about memory share: opening the book for one call."""
+"""What the memory commands share: opening the book for one call."""
 
 from __future__ import annotations
 

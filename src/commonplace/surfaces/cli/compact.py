@@ -1,4 +1,4 @@
-"""`commonplace sessions compact`: parse, call `runtime.compacting`, print."""
+"""`commonplace sessions compact`: parses arguments, calls `Sessions.compact` and prints the report."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 @click.option(
     "--window", type=click.IntRange(1), help="Tokens that the model's context holds. [default: as the session says]"
 )
-@click.option("--target", metavar="PCT", type=click.IntRange(1, 90), help="Of the window. [default: a setting]")
-@click.option("--digest-tokens", type=click.IntRange(0, 64_000), help="For the digest. [default: a setting]")
-@click.option("--model", metavar="M", help="Who summarises. [default: nobody, the digest stands alone]")
+@click.option(
+    "--target", metavar="PCT", type=click.IntRange(1, 90), help="Share of the window to shrink to. [default: a setting]"
+)
+@click.option("--digest-tokens", type=click.IntRange(0, 64_000), help="Tokens of the digest. [default: a setting]")
+@click.option("--model", metavar="M", help="The model that summarises. [default: none, the digest stands alone]")
 @output.json_option
 def command(
     thread: str,

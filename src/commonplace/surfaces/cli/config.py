@@ -14,7 +14,7 @@ _HEADER: Final = ("setting", "from", "value")
 
 @click.group("config")
 def command() -> None:
-    """Settings and where they come from."""
+    """Show the settings and where they come from."""
 
 
 @command.command()

@@ -31,14 +31,13 @@ from commonplace.surfaces.cli import learn_report, output
 
 SAMPLE = "learn/sessions.json"
 _QUESTION = "which port does the test database use"
-_UNWANTED = (("a token that was typed", "ghp_"), ("a key in an output", "AKIA"), ("an order in a web page", "IGNORE"))
 """What is in the sessions and may not be in the memory."""
 
 
 @click.command("demo")
 @click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder as the home, and keep it.")
 def command(keep: Path | None) -> None:
-    """See what it does, on sample sessions in a throw-away home."""
+    """Show what Commonplace does, on sample sessions in a throw-away home."""
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise click.UsageError(f"{keep} is not empty.")
     folder = keep or Path(tempfile.mkdtemp(prefix="commonplace-demo-"))
@@ -89,9 +88,9 @@ def _title(screen: Console, number: str, text: str) -> None:
     screen.print(Text.assemble("\n", (f" {number} ", "bold reverse"), (f" {text}", "bold")))
 
 
-async def _why(screen: Console, book: Book, shown: list[Listed]) -> None:
+async def _why(screen: Console, book: Book, entries: list[Listed]) -> None:
     """Show the exact words that the best-supported entry rests on."""
-    best = max(shown, key=lambda entry: (entry.kind == "preference", entry.support, entry.scope == GLOBAL))
+    best = max(entries, key=lambda entry: (entry.kind == "preference", entry.support, entry.scope == GLOBAL))
     found = await book.memory.why(best.id)
     _title(screen, "3", f"commonplace memory why {best.id}")
     screen.print(Text(f"  {output.one_line(found.entry.text, screen.width - 4)}", style="magenta"))
@@ -130,12 +129,12 @@ async def _search(screen: Console, book: Book) -> None:
             return
 
 
-async def _prompt(screen: Console, book: Book, shown: list[Listed]) -> None:
+async def _prompt(screen: Console, book: Book, entries: list[Listed]) -> None:
     """Count what an agent is told in each project: its own and what is for all, nothing of the others."""
     _title(screen, "6", "What an agent is told there: commonplace memory prompt, commonplace mcp install")
-    for scope in sorted({entry.project for entry in shown if entry.project}):
+    for scope in sorted({entry.project for entry in entries if entry.project}):
         told = await book.memory.prompt(project=scope, count=False)
-        named = Counter(entry.project for entry in shown if entry.id in told.included)
+        named = Counter(entry.project for entry in entries if entry.id in told.included)
         own, everywhere = named.pop(scope, 0), named.pop(None, 0)
         name = scope.rpartition("/")[2]
         screen.print(f"  {name:14} {own:2} of its own, {everywhere} for all, {named.total()} of other projects")

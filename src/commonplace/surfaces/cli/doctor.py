@@ -1,4 +1,4 @@
-"""`commonplace doctor`: print what fits together and what does not."""
+"""`commonplace doctor`: prints the result of every check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from commonplace.surfaces.cli import output
 @click.option("--repair", is_flag=True, help="Rebuild what is derived from files, free what dead processes hold.")
 @output.json_option
 def command(repair: bool, as_json: bool) -> int:
-    """Check that everything fits together, and put it right.
+    """Check files, database and jobs against each other; --repair rebuilds rows.
 
     Exits 1 when something is wrong. Counters and budgets cannot be rebuilt; if they are lost, it says so.
     """

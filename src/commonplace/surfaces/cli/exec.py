@@ -32,7 +32,7 @@ _CLIENT = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE"
 
 
 class ExecRequest(msgspec.Struct, kw_only=True):
-    """What was asked for."""
+    """The parsed command line of `exec`."""
 
     action: str = "start"
     thread: str | None = None
@@ -64,12 +64,7 @@ class ExecRequest(msgspec.Struct, kw_only=True):
 @click.option("--full-auto", is_flag=True, help="Short for --sandbox workspace-write.")
 @click.option("--dangerously-bypass-approvals-and-sandbox", "--yolo", "bypass", is_flag=True, hidden=True)
 @click.option("--skip-git-repo-check", is_flag=True, hidden=True)
-@click.option("--thread-source", hidden=True)
-@click.option("--color", hidden=True)
-@click.option("--ignore-user-config", is_flag=True, hidden=True)
-@click.option("--ignore-rules", is_flag=True, hidden=True)
-@click.option("--strict-config", is_flag=True, hidden=True)
-@click.option("--cyber-access-program", hidden=True)
+@click.option("--thread-source", default="user", hidden=True)
 def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None, **options: Any) -> int:
     """Run an agent on one prompt, without a terminal.
 
@@ -111,6 +106,7 @@ def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ExecRequest:
             "sandbox": "danger-full-access" if options["bypass"] else sandbox,
             "approval": "never",
             "ephemeral": options["ephemeral"],
+            "thread_source": options["thread_source"],
             "originator": os.environ.get(_CLIENT) or "commonplace",
         },
     )
@@ -149,14 +145,14 @@ def _prompt(given: str | None) -> str:
     return f"{written}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if piped.strip() else written
 
 
-async def _run(book: Book, asked: ExecRequest) -> int:
+async def _run(book: Book, request: ExecRequest) -> int:
     from commonplace.agent import events
     from commonplace.agent import user_input as inputs
 
-    given = inputs.text(asked.prompt or "", asked.images, _schema(asked.schema))
-    _check_output(asked.output)
-    thread = await _thread(book, asked)
-    shown = _OutputGuard(_JsonOut() if asked.json else _TextOut())
+    given = inputs.text(request.prompt or "", request.images, _schema(request.schema))
+    _check_output(request.output)
+    thread = await _thread(book, request)
+    shown = _OutputGuard(_JsonOut() if request.json else _TextOut())
     shown.opening(thread)
     thread.listen(shown.take)
     book.tasks.start_soon(_signals, thread)
@@ -165,8 +161,8 @@ async def _run(book: Book, asked: ExecRequest) -> int:
     shown.closing(end)
     if not isinstance(end, events.TurnCompleted):
         return 1
-    if asked.output is not None:
-        await anyio.Path(asked.output).write_text(end.message or "", "utf-8")
+    if request.output is not None:
+        await anyio.Path(request.output).write_text(end.message or "", "utf-8")
     return 0
 
 
@@ -176,23 +172,23 @@ def _check_output(path: Path | None) -> None:
         raise BadInput(f"{path} cannot be written.", hint="Give a file in a folder that exists.")
 
 
-async def _thread(book: Book, asked: ExecRequest) -> Thread:
-    if asked.action == "start":
-        return await book.start(**asked.wishes)
-    if asked.wishes["ephemeral"]:
+async def _thread(book: Book, request: ExecRequest) -> Thread:
+    if request.action == "start":
+        return await book.start(**request.wishes)
+    if request.wishes["ephemeral"]:
         raise BadInput("A session that is gone on with is written to.", hint="Leave --ephemeral out.")
-    name = asked.thread or await _newest(book, asked)
-    if asked.action == "fork":
-        await book.check(**asked.wishes)
+    name = request.thread or await _newest(book, request)
+    if request.action == "fork":
+        await book.check(**request.wishes)
         name = (await book.sessions.fork(name)).thread_id
-    return await book.resume(name, **asked.wishes)
+    return await book.resume(name, **request.wishes)
 
 
-async def _newest(book: Book, asked: ExecRequest) -> str:
+async def _newest(book: Book, request: ExecRequest) -> str:
     """Return the newest session of ours, in this folder or in any."""
     from commonplace.sessions import index
 
-    return (await index.newest_thread(book.state, None if asked.everywhere else asked.cwd)).thread_id
+    return (await index.newest_thread(book.state, None if request.everywhere else request.cwd)).thread_id
 
 
 async def _signals(thread: Thread) -> None:
@@ -215,7 +211,7 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
 
 
 class _OutputGuard:
-    """Passes on what is to be shown until that fails; then nobody listens any more, and the turn is interrupted."""
+    """Passes events to the output until writing fails; then it interrupts the turn, because nobody reads any more."""
 
     def __init__(self, out: _JsonOut | _TextOut) -> None:
         self._out = out

@@ -120,7 +120,7 @@ def _fields(item: events.Item) -> Line | None:
             changes = [{"path": each.path, "kind": each.kind} for each in item.changes]
             return {"type": "file_change", "changes": changes, "status": status}
         case events.McpToolCall():
-            return _mcp(item.server, item.tool, item.arguments, item.result, item.error, item.status)
+            return _mcp(item)
         case events.ToolCall():
             return None if item.tool in _SILENT else _own(item)
         case events.WebSearch():
@@ -136,7 +136,9 @@ def _own(item: events.ToolCall) -> Line:
     content = [] if item.output is None else [{"type": "text", "text": item.output}]
     failed = item.status in ("failed", "declined")
     result = None if item.output is None or failed else {"content": content, "structured_content": None}
-    return _mcp(OWN_SERVER, item.tool, _arguments(item.arguments), result, item.output if failed else None, item.status)
+    called = events.McpToolCall(id=item.id, server=OWN_SERVER, tool=item.tool, result=result, status=item.status)
+    error = item.output if failed else None
+    return _mcp(msgspec.structs.replace(called, arguments=_arguments(item.arguments), error=error))
 
 
 def _arguments(text: str) -> Any:
@@ -147,13 +149,13 @@ def _arguments(text: str) -> Any:
         return text
 
 
-def _mcp(server: str, tool: str, arguments: Any, result: Any, error: str | None, status: str) -> Line:
+def _mcp(call: events.McpToolCall) -> Line:
     return {
         "type": "mcp_tool_call",
-        "server": server,
-        "tool": tool,
-        "arguments": arguments,
-        "result": result,
-        "error": None if error is None else {"message": error},
-        "status": "failed" if status == "declined" else status,
+        "server": call.server,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "result": call.result,
+        "error": None if call.error is None else {"message": call.error},
+        "status": "failed" if call.status == "declined" else call.status,
     }

@@ -8,7 +8,9 @@ from commonplace.agent import events
 from commonplace.surfaces.cli import output
 
 _WIDTH = 100
+"""How many columns of a command or a thought are shown."""
 _TAIL = 3
+"""How many lines of an output are shown."""
 
 
 def event_lines(event: events.Event) -> Iterator[str]:

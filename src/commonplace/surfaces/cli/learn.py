@@ -1,4 +1,4 @@
-"""`commonplace learn`: what your last month taught, from the sessions on this machine."""
+"""`commonplace learn`: imports the sessions on this machine, learns from them, and shows the result."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 from rich.text import Text
 
 from commonplace.app import book as books
-from commonplace.importers.sources import NAMES
 from commonplace.surfaces.cli import learn_report, memory_eval, output, views
+from commonplace.surfaces.cli.import_options import path_option, source_option
 from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
@@ -49,14 +49,8 @@ def _bar(done: int, total: int) -> str:
 
 
 @click.command("learn")
-@click.option("--from", "source", type=click.Choice(NAMES), help="Whose sessions; found out where it is not said.")
-@click.option(
-    "--path",
-    "paths",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
-)
+@source_option
+@path_option
 @click.option("--since", help=f"Only sessions that went on after this: {TIMES}.")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many sessions, the newest first.")
 @click.option(
@@ -122,22 +116,22 @@ def _cost(report: LearningReport) -> str:
     return f"Cost: {requests:,} requests, {tokens:,} tokens." if requests else "Cost: nothing, no model was asked."
 
 
-def show(report: LearningReport, shown: list[Listed], home: Path) -> None:
+def show(report: LearningReport, entries: list[Listed], home: Path) -> None:
     """Tell what was learned, what was skipped and why, what it cost, and what to do next."""
     for source in report.sources:
         views.imported_source(source)
     learn_report.read(report)
-    learn_report.memory(shown)
+    learn_report.memory(entries)
     screen = learn_report.console()
     screen.print()
     learn_report.warnings(report)
-    if not shown:
+    if not entries:
         screen.print("Nothing was learned yet. Sessions count once they are six hours old and not older than 30 days.")
         return
     done = report.consolidation
     changes = f"{done.added} new, {done.changed} changed, {done.removed} gone"
-    screen.print(Text(f"{len(shown)} entries ({changes}). {_cost(report)}", style="bold"))
-    best = next((entry for entry in shown if entry.support > 1), shown[0])
+    screen.print(Text(f"{len(entries)} entries ({changes}). {_cost(report)}", style="bold"))
+    best = next((entry for entry in entries if entry.support > 1), entries[0])
     for told, what in (
         (output.safe(f"{home}/memories/MEMORY.md"), "read it, edit it: your edits are kept"),
         (f"commonplace memory why {best.id}", "the exact words, from the exact turn"),

@@ -1,4 +1,4 @@
-"""What learning came to, for people: what was learned, for which project, and what was left out and why."""
+"""The report of learning for people: what was learned, for which project, and what was left out and why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ REASONS: Final = {
 }
 """What the reasons for not reading a session mean."""
 _SHOWN: Final = 5
+"""How many entries of a project are shown."""
 _WIDEST: Final = 110
+"""The widest report, in columns."""
 _COLOURS: Final = {
     "preference": "magenta", "rule": "magenta", "verify": "green", "environment": "cyan", "decision": "cyan",
     "procedure": "green", "fix": "yellow", "failure": "red",

@@ -1,4 +1,4 @@
-"""`commonplace mcp`: serve the memory to other agents, and tell them about it.
+"""`commonplace mcp`: serves the memory to other agents, and registers the server with them.
 
 The server is loaded by what it is asked to do: a client waits for the first answer on stdin, and whatever is imported
 before that is waited for too.
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CLIENTS = ("codex", "claude-code")
 _MAX_INPUT = 1024 * 1024
+"""How much of a hook's input is read."""
 
 client_argument = click.argument("client", type=click.Choice(_CLIENTS))
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")

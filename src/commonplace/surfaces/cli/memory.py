@@ -1,4 +1,4 @@
-"""`commonplace memory …`: parse, call `runtime.memory`, print."""
+"""`commonplace memory …`: parses arguments, calls `Memory` and prints the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from commonplace.surfaces.cli.command import call
 
 @click.group("memory")
 def command() -> None:
-    """What was learned, and the work on it."""
+    """List, search and change what was learned."""
 
 
 for each in (
@@ -38,19 +38,19 @@ def status(as_json: bool) -> None:
         _show(found)
 
 
-def _show(found: Status) -> None:
+def _show(report: Status) -> None:
     def counts(table: dict[str, int]) -> str:
         return ", ".join(f"{count} {name}" for name, count in sorted(table.items())) or "none"
 
-    output.say(f"threads     {counts(found.threads)}")
-    output.say(f"jobs        {counts(found.jobs)}")
-    output.say(f"learned     {found.outputs} sessions, {found.selected} of them in the last consolidation")
-    for kind, cost in found.budget.items():
+    output.say(f"threads     {counts(report.threads)}")
+    output.say(f"jobs        {counts(report.jobs)}")
+    output.say(f"learned     {report.outputs} sessions, {report.selected} of them in the last consolidation")
+    for kind, cost in report.budget.items():
         who = "" if cost.model == "embedded" else f" by {cost.model}"
         output.say(f"today       {kind}{who}: {_cost(cost)}")
-    for lock in found.locks:
+    for lock in report.locks:
         output.say(f"working     {lock.worker} on {lock.kind} {lock.key} until {lock.until}")
-    for job in found.failed:
+    for job in report.failed:
         output.say(f"failed      {job.thread_id}: {output.one_line(job.reason, 100)}")
 
 

@@ -1,4 +1,4 @@
-"""`commonplace memory note`, `forget`, `pin`, `reset` and `migrate`: a person's hand on what was learned."""
+"""`commonplace memory note`, `forget`, `pin`, `reset` and `migrate`: a person changes the memory."""
 
 from __future__ import annotations
 

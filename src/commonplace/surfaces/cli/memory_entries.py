@@ -1,4 +1,4 @@
-"""`commonplace memory list`, `why` and `history`: what is known, why, and since when."""
+"""`commonplace memory list`, `why` and `history`: the entries, their sources, and their changes."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def why(entry: str, as_json: bool) -> None:
         _show(found)
 
 
-def _show(found: Why) -> None:
-    entry = found.entry
+def _show(sources: Why) -> None:
+    entry = sources.entry
     output.say(f"{entry.text}\n")
     output.say(f"  {entry.id}, {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}")
-    for place, link in enumerate(found.chain):
+    for place, link in enumerate(sources.chain):
         output.say()
         if link.thread_id is None:
             output.say(f"  note {link.path}")
@@ -78,11 +78,11 @@ def _show(found: Why) -> None:
             output.say(f"  {link.path or 'its file is not known'}, bytes {link.byte_start}-{link.byte_end}")
             output.say(f"  {link.summary_file or 'no summary'}")
         output.say(f"  › {output.one_line(link.quote, _WIDTH)}")
-        if place in found.missing:
+        if place in sources.missing:
             output.say("  (these words are no longer there)")
-    if found.others:
+    if sources.others:
         output.say("\nPerhaps you meant:")
-        for other in found.others[:5]:
+        for other in sources.others[:5]:
             output.say(f"  {_line(other)}")
 
 

@@ -1,4 +1,4 @@
-"""`commonplace memory eval`: how well a model reads sessions, in numbers, so that one can be chosen by them."""
+"""`commonplace memory eval`: scores how well a model reads sessions, so that a model can be chosen."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-async def ask(told: Forecast) -> bool:
+async def ask(forecast: Forecast) -> bool:
     """Ask whether a model may read so much; where nobody can be asked, it may not."""
     if not sys.stdin.isatty():
         return False
-    question = f"{told.model} would read {told.sessions} session(s), about {told.tokens:,} tokens. Go on?"
+    question = f"{forecast.model} would read {forecast.sessions} session(s), about {forecast.tokens:,} tokens. Go on?"
     return await anyio.to_thread.run_sync(lambda: click.confirm(question, err=True))
 
 

@@ -1,4 +1,4 @@
-"""`commonplace memory prompt` and `audit`: what an agent is told, and what is wrong with what is known."""
+"""`commonplace memory prompt` and `audit`: the memory section of a prompt, and the problems of the memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS: Final = {
 @click.option("--tools", "has_tools", is_flag=True, help="Speak of the memory tools, because the agent has them.")
 @output.json_option
 def prompt(folder: Path | None, project: str | None, budget: int | None, has_tools: bool, as_json: bool) -> None:
-    """Print what an agent is told about what is remembered here.
+    """Print the memory section that an agent gets in this folder.
 
     Nothing is printed when nothing is remembered. What is told is counted as injected.
     """
@@ -58,8 +58,8 @@ def audit(as_json: bool) -> None:
         _show(found)
 
 
-def _show(found: Audit) -> None:
-    kinds = {name: getattr(found, name) for name in _KINDS}
+def _show(report: Audit) -> None:
+    kinds = {name: getattr(report, name) for name in _KINDS}
     if not any(kinds.values()):
         output.say("Nothing is wrong with the memory.")
     for name, findings in kinds.items():
@@ -67,7 +67,7 @@ def _show(found: Audit) -> None:
             continue
         meaning, hint = _KINDS[name]
         output.say(f"{name}: {len(findings)} {meaning}")
-        rows = [(_place(each), _told(each)) for each in findings[:_SHOWN]]
+        rows = [(_place(each), _finding_text(each)) for each in findings[:_SHOWN]]
         output.columns([(f"  {place}", told) for place, told in rows], ("  what", "why"))
         if len(findings) > _SHOWN:
             output.say(f"  … {len(findings) - _SHOWN} more with --json")
@@ -80,7 +80,7 @@ def _place(finding: Finding) -> str:
     return f"{finding.file}:{finding.line}" if finding.line else finding.file or ""
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     return f"{finding.problem}: {finding.text}" if finding.text else finding.problem
 
 

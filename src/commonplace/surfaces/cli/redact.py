@@ -1,4 +1,4 @@
-"""`commonplace redact`: a filter that takes secrets out of what passes through it."""
+"""`commonplace redact`: a filter that removes secrets from text."""
 
 from __future__ import annotations
 

@@ -22,15 +22,18 @@ COMMANDS = {
     "chat": ("commonplace.surfaces.cli.chat", "Talk to an agent in the terminal."),
     "sessions": (
         "commonplace.surfaces.cli.sessions",
-        "Session files: list, show, resume from, fork, verify.",
+        "List, show, search, fork, import and verify sessions.",
     ),
-    "demo": ("commonplace.surfaces.cli.demo", "See what it does, on sample sessions in a throw-away home."),
-    "memory": ("commonplace.surfaces.cli.memory", "What was learned, and the work on it."),
+    "demo": ("commonplace.surfaces.cli.demo", "Show what Commonplace does, on sample sessions in a throw-away home."),
+    "memory": ("commonplace.surfaces.cli.memory", "List, search and change what was learned."),
     "mcp": ("commonplace.surfaces.cli.mcp", "Serve the memory to other agents (MCP)."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
-    "worker": ("commonplace.surfaces.cli.worker", "Import and learn again and again, alone or with others."),
-    "doctor": ("commonplace.surfaces.cli.doctor", "Check that everything fits together, and put it right."),
-    "config": ("commonplace.surfaces.cli.config", "Settings and where they come from."),
+    "worker": ("commonplace.surfaces.cli.worker", "Import and learn repeatedly, alone or beside other workers."),
+    "doctor": (
+        "commonplace.surfaces.cli.doctor",
+        "Check files, database and jobs against each other; --repair rebuilds rows.",
+    ),
+    "config": ("commonplace.surfaces.cli.config", "Show the settings and where they come from."),
 }
 """Name → module (with a click command called `command`) and one line of help, so that --help loads none of them."""
 

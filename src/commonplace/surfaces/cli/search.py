@@ -1,4 +1,4 @@
-"""`commonplace sessions search` and `memory search`: parse, call `runtime.searching`, print."""
+"""`commonplace sessions search` and `memory search`: parses arguments, calls `Finder` and prints the hits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def sessions(
     batch: bool,
     as_json: bool,
 ) -> int:
-    """Find what was said: ranked by how well it answers, with the answer that it got."""
+    """Search sessions: messages, ranked by how well they answer, with their replies."""
     if batch == (query is not None):
         raise click.UsageError(
             "Give a QUERY, or --batch and queries on stdin." if not batch else "--batch has no QUERY."
@@ -77,13 +77,15 @@ def sessions(
         raise click.UsageError("--batch goes with neither --in nor --exact.")
 
     async def inside() -> list[Hit] | int:
+        from commonplace.search.query import Query
         from commonplace.search.within import NamedThread
 
         async with books.open(warn=output.warn) as book:
             since_s = since_seconds(since, book.settings.now())
             if batch:
                 return await _batch(book, project, since_s, assistant)
-            asked = await _query(book, query or "", limit, None if thread else project, since_s, assistant)
+            asked = Query(query or "", limit, since_s=since_s, assistant=assistant)
+            asked = await _in_project(book, asked, None if thread else project)
             if thread is not None:
                 return await book.search.in_thread(NamedThread(thread), asked, exact=exact, ignore_case=ignore_case)
             return await _search(book, asked, exact=exact, ignore_case=ignore_case)
@@ -110,16 +112,14 @@ async def _search(book: Book, query: Query, *, exact: bool, ignore_case: bool) -
     return await book.search.sessions(query)
 
 
-async def _query(
-    book: Book, query: str, limit: int, project: str | None, since_s: int | None, assistant: float | None
-) -> Query:
+async def _in_project(book: Book, query: Query, project: str | None) -> Query:
+    """Return a query of one project, or of all with those near this folder first."""
     from commonplace.projects import lookup
     from commonplace.projects.identity import identify
-    from commonplace.search.query import Query
 
     scope = await lookup.named_scope(book.state, project, ()) if project is not None else None
     near = await anyio.to_thread.run_sync(identify, Path.cwd()) if scope is None else None
-    return Query(query, limit, scope, since_s, assistant, near)
+    return msgspec.structs.replace(query, scope=scope, near=near)
 
 
 async def _batch(book: Book, project: str | None, since_s: int | None, assistant: float | None) -> int:
@@ -166,15 +166,18 @@ def _error(error: CommonplaceError) -> dict[str, Any]:
 def memory(
     query: str, limit: int, project: str | None, since: str | None, exact: bool, ignore_case: bool, as_json: bool
 ) -> None:
-    """Find what was learned: entries, and lines of the summaries of single sessions."""
+    """Search the memory: entries, and lines of the summaries of single sessions."""
     if ignore_case and not exact:
         raise click.UsageError("--ignore-case goes with --exact; ranked search never looks at case.")
     if exact and since:
         raise click.UsageError("--since does not go with --exact; lines of files tell no time.")
 
     async def inside() -> list[Hit]:
+        from commonplace.search.query import Query
+
         async with books.open(warn=output.warn) as book:
-            asked = await _query(book, query, limit, project, since_seconds(since, book.settings.now()), None)
+            asked = Query(query, limit, since_s=since_seconds(since, book.settings.now()))
+            asked = await _in_project(book, asked, project)
             asked.check()
             if exact:
                 return await book.search.exact_memory(asked, ignore_case=ignore_case)
@@ -213,11 +216,11 @@ def read(path: str, first: int, lines: int | None, project: str | None, as_json:
         output.say(found.content.removesuffix("\n"))
 
 
-def _show(found: list[Hit]) -> None:
+def _show(hits: list[Hit]) -> None:
     """Print hits as people read them: where, when, what, and what was answered."""
-    if not found:
+    if not hits:
         output.say("Nothing was found.")
-    for hit in found:
+    for hit in hits:
         when = (hit.time or "")[:10]
         where = hit.entry_id if isinstance(hit.entry_id, str) else None
         where = where or (f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else f"{hit.thread_id} turn {hit.turn}")

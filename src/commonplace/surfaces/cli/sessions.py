@@ -1,4 +1,4 @@
-"""`commonplace sessions …`: parse, call `runtime.sessions`, print."""
+"""`commonplace sessions …`: parses arguments, calls `Sessions` and prints the result."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import anyio
 import click
 
 from commonplace.app import book as books
-from commonplace.importers.sources import NAMES
 from commonplace.sessions.sessions import Sessions
 from commonplace.surfaces.cli import compact, output, search, views
+from commonplace.surfaces.cli.import_options import path_option, source_option
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ def done(result: dict[str, Any], sentence: str, *, as_json: bool) -> None:
 
 @click.group("sessions")
 def command() -> None:
-    """Session files: list, show, resume from, fork, verify.
+    """List, show, search, fork, import and verify sessions.
 
     THREAD is a thread id, the beginning of one, a name, or the path of a session file.
     """
@@ -89,14 +89,8 @@ def list_(
 
 
 @command.command("import")
-@click.option("--from", "source", type=click.Choice(NAMES), help="Whose sessions; found out where it is not said.")
-@click.option(
-    "--path",
-    "paths",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="An agent's folder, a folder of sessions, or a file (may be repeated); else the usual places.",
-)
+@source_option
+@path_option
 @output.json_option
 def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
     """Bring in the sessions of other agents; their files are only read.
@@ -119,7 +113,7 @@ def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
 @click.option("--items", "with_items", is_flag=True, help="Also every item of the record.")
 @output.json_option
 def show(thread: str, home: Path | None, with_items: bool, as_json: bool) -> None:
-    """Tell a thread: what was said, what was called, where it was compacted."""
+    """Show a thread: its messages, calls and compactions."""
     shown = call(lambda sessions: sessions.show(thread, home, with_items=with_items))
     if as_json:
         output.print_json(shown)

@@ -49,7 +49,7 @@ def threads(page: ThreadPage) -> None:
 
 
 def thread(shown: Shown) -> None:
-    """Print a thread, told."""
+    """Print a thread."""
     say(f"thread   {shown.thread_id}\nfile     {shown.path}\nsource   {shown.source}\nproject  {shown.project}")
     say(f"\n{len(shown.user_texts)} thing(s) the person said:")
     for text in shown.user_texts:
@@ -60,7 +60,7 @@ def thread(shown: Shown) -> None:
     for name, count in called.most_common():
         say(f"  {one_line(name, 60)} × {count}" + (f" ({failed[name]} failed)" if failed[name] else ""))
     for mark in shown.compactions:
-        say(f"\ncompacted in turn {mark.turn} at {mark.time}{_kept(mark.score)}")
+        say(f"\ncompacted in turn {mark.turn} at {mark.time}{_retention_text(mark.score)}")
     for child in shown.sidechains:
         say(f"\nsub-agent {child.thread_id}")
     if shown.items is not None:
@@ -91,33 +91,33 @@ def imported(report: ImportReport) -> None:
         say(f"warning: {warning}")
 
 
-def context(found: Context) -> None:
+def context(result: Context) -> None:
     """Print what the model would get."""
-    for item in found.items:
+    for item in result.items:
         say(_summary(msgspec.json.decode(item)))
-    receipt = found.receipt
+    receipt = result.receipt
     where = (
         "the beginning" if receipt.checkpoint_offset is None else f"a checkpoint at byte {receipt.checkpoint_offset}"
     )
     say(
-        f"\n{len(found.items)} items, window {found.window_number}, rebuilt from {where}; "
+        f"\n{len(result.items)} items, window {result.window_number}, rebuilt from {where}; "
         f"{human_bytes(receipt.bytes_read)} read."
     )
     _skipped(receipt.skipped)
 
 
-def verified(found: Verified) -> None:
+def verified(result: Verified) -> None:
     """Print whether a thread is sound."""
-    blobs = found.blobs
-    state = "sound" if found.ok else "damaged"
+    blobs = result.blobs
+    state = "sound" if result.ok else "damaged"
     say(
-        f"{state}: {found.lines} lines, {len(found.skipped)} not usable; "
+        f"{state}: {result.lines} lines, {len(result.skipped)} not usable; "
         f"{blobs.referenced} payloads, {blobs.missing} missing, {blobs.corrupt} corrupt"
     )
-    _skipped(found.skipped)
+    _skipped(result.skipped)
 
 
-def _kept(score: Any) -> str:
+def _retention_text(score: Any) -> str:
     """Return what a compaction's score says, if it has one."""
     kept = cast("dict[str, Any]", score).get("r_p") if isinstance(score, dict) else None
     return f", {kept:.0%} of the names likely to be needed kept" if isinstance(kept, int | float) else ""

@@ -1,4 +1,4 @@
-"""`commonplace worker`: learn again and again, in the background of a machine or a team."""
+"""`commonplace worker`: learns repeatedly, in the background of a machine or a team."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENDED = 128 + signal.SIGTERM
 @click.option("--current", metavar="ID", help="A session that goes on and is left alone (with --background).")
 @output.json_option
 def command(once: bool, background: bool, current: str | None, as_json: bool) -> int:
-    """Import and learn again and again, alone or with others.
+    """Import and learn repeatedly, alone or beside other workers.
 
     Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of
     workers, on any number of hosts that share a PostgreSQL database, share the work.
@@ -59,10 +59,10 @@ def command(once: bool, background: bool, current: str | None, as_json: bool) ->
     if background:
         with contextlib.suppress(OSError):
             os.nice(background_process.NICENESS)
-    return anyio.run(_until_told, work)
+    return anyio.run(_until_cancelled, work)
 
 
-async def _until_told(work: Callable[[], Awaitable[None]]) -> int:
+async def _until_cancelled(work: Callable[[], Awaitable[None]]) -> int:
     """Work, or give everything back when we are told to end; return the exit code."""
     ended = 0
     problem: Exception | None = None

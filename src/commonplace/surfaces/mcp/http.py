@@ -51,7 +51,7 @@ _STATUS: Final = {
 
 
 class RejectedRequest(Exception):
-    """A request that is not served, and what HTTP says about it."""
+    """A request that is not served, with its HTTP status."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ def _check_headers(request: RpcRequest, headers: http_auth.Headers) -> None:
     """Compare what a request says with what its headers say, by which others may have let it pass.
 
     Raises:
-        Turned: they differ, or the version is none of ours.
+        RejectedRequest: they differ, or the version is none of ours.
     """
     meta = cast("Json", request.params["_meta"])
     key = _NAMED.get(request.method)
@@ -237,7 +237,7 @@ async def _body(headers: http_auth.Headers, receive: Receive) -> bytes:
     """Return the body of a request.
 
     Raises:
-        Turned: it is too large.
+        RejectedRequest: it is too large.
     """
     length = headers.get("content-length", "")
     too_large = RejectedRequest(413, f"A message has at most {MAX_BODY // (1024 * 1024)} MB.")

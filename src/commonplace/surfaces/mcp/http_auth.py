@@ -1,4 +1,4 @@
-"""Who may talk to the server over HTTP: whoever has the token, from this machine, and no web page.
+"""Authentication over HTTP: a client needs the token and must run on this machine; web pages are refused.
 
 A page in a browser can make the browser ask a server on this machine, also under a name of the page's own choice. So
 the name that was asked for must be ours, and a request that says which page it comes from must come from us.

@@ -54,7 +54,7 @@ class Fault(Exception):
 
 
 class RpcRequest(msgspec.Struct, frozen=True):
-    """Something that wants an answer."""
+    """A request, which needs an answer."""
 
     id: Id
     method: str
@@ -62,7 +62,7 @@ class RpcRequest(msgspec.Struct, frozen=True):
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Something that wants none."""
+    """A notification, which needs no answer."""
 
     method: str
     params: Json
@@ -77,7 +77,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A message that cannot be used, and what to say about it."""
+    """A message that cannot be used, and the error to answer with."""
 
     id: Id
     code: int
@@ -88,7 +88,7 @@ Message: TypeAlias = RpcRequest | Notice | Reply | Refusal
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What came in at once: one message, or a batch of them."""
+    """The messages of one transmission: one message, or a JSON-RPC batch."""
 
     messages: tuple[Message, ...]
     is_batch: bool = False
@@ -159,19 +159,19 @@ def _message(value: Any) -> Message:
     return Refusal(known, INVALID_REQUEST, "A message has a method, or answers one.")
 
 
-def _call(fields: Json, known: Id) -> Message:
+def _call(fields: Json, request_id: Id) -> Message:
     method, params = fields["method"], fields.get("params")
     wants_answer = "id" in fields
     if not isinstance(method, str):
-        return Refusal(known, INVALID_REQUEST, "The method is a text.")
-    if wants_answer and (known is None or isinstance(known, float)):
-        return Refusal(known, INVALID_REQUEST, "An id is a text or a whole number.")
+        return Refusal(request_id, INVALID_REQUEST, "The method is a text.")
+    if wants_answer and (request_id is None or isinstance(request_id, float)):
+        return Refusal(request_id, INVALID_REQUEST, "An id is a text or a whole number.")
     if params is not None and not isinstance(params, dict):
         if not wants_answer:
             return Notice(method, {})
-        return Refusal(known, INVALID_PARAMS, "The params are an object.")
+        return Refusal(request_id, INVALID_PARAMS, "The params are an object.")
     given = cast("Json", params or {})
-    return RpcRequest(known, method, given) if wants_answer else Notice(method, given)
+    return RpcRequest(request_id, method, given) if wants_answer else Notice(method, given)
 
 
 def _id(value: Any) -> Id:
@@ -217,17 +217,17 @@ def envelope(params: Mapping[str, Any]) -> Envelope | None:
     return Envelope(version)
 
 
-def result(known: Id, value: Any) -> Json:
+def result(request_id: Id, value: Any) -> Json:
     """Return the answer to a request."""
-    return {"jsonrpc": "2.0", "id": known, "result": value}
+    return {"jsonrpc": "2.0", "id": request_id, "result": value}
 
 
-def error(known: Id, code: int, message: str, data: Any = None) -> Json:
+def error(request_id: Id, code: int, message: str, data: Any = None) -> Json:
     """Return the refusal of a request."""
     fault: Json = {"code": code, "message": message}
     if data is not None:
         fault["data"] = data
-    return {"jsonrpc": "2.0", "id": known, "error": fault}
+    return {"jsonrpc": "2.0", "id": request_id, "error": fault}
 
 
 def encode(message: Json | list[Json]) -> bytes:

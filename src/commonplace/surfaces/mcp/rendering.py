@@ -1,4 +1,4 @@
-"""What the server says about itself and its tools, and how a tool's result looks on the wire.
+"""How the server describes itself and its tools, and how a tool's result looks on the wire.
 
 A result is there twice, as text and as structure, and both say the same: some clients show only the one, some only the
 other.

@@ -1,4 +1,4 @@
-"""Starting and ending the server: one book for everybody who asks, and work that nobody waits for.
+"""Starting and ending the server: one book serves all clients, and background work ends with it.
 
 Nothing is opened or read before the first call of a tool, so that a client gets its first answer at once, and so that
 settings or a database that cannot be used become an answer and not the end of the server.
@@ -24,14 +24,14 @@ _LAST_SECONDS: Final = 5.0
 
 
 class ServerOptions(msgspec.Struct, frozen=True):
-    """How the server was started."""
+    """The options that the server was started with."""
 
     project: str | None = None
     notes: bool = False
 
 
 class SharedState:
-    """What all clients share."""
+    """The state that all clients share."""
 
     def __init__(self, options: ServerOptions, lender: LazyMemoryLender, tasks: TaskGroup) -> None:
         self._options = options
@@ -39,7 +39,7 @@ class SharedState:
         self._tasks = tasks
 
     def session(self) -> McpSession:
-        """Return the talk with a new client."""
+        """Return the session of a new client."""
         options = self._options
         return McpSession(MemoryTools(self._lender, self._later, project=options.project, notes=options.notes), warn)
 

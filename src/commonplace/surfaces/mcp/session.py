@@ -1,4 +1,4 @@
-"""One client's talk with the server, whatever carries it: messages in, answers out.
+"""One client's session with the server, over any transport: messages come in, answers go out.
 
 Nothing that a client sends ends the session: what is wrong with a message becomes an error in its answer, what goes
 wrong in a tool becomes a tool error. A client of the older era introduces itself first; one of the modern era says with
@@ -32,7 +32,7 @@ SLOW: Final = frozenset({"tools/call", "resources/read", "tools/list"})
 
 
 class McpSession:
-    """What is known about one client, and the answers to it."""
+    """The state of one client, and the answers to it."""
 
     def __init__(self, tools: MemoryTools, warn: Callable[[str], None]) -> None:
         self.tools = tools
@@ -47,7 +47,7 @@ class McpSession:
         self._closed = False
 
     async def answer(self, batch: Batch, send: Send) -> Json | list[Json] | None:
-        """Return what to send back for what came in at once; None for silence."""
+        """Return the answer to a batch; None if nothing in it needs one."""
         if not batch.is_batch:
             return await self._one(batch.messages[0], send)
         if self.version is not None and self.version not in protocol.BATCH_VERSIONS:

@@ -119,7 +119,7 @@ async def serve(client: session.McpSession, incoming: int, outgoing: int) -> Non
 
 
 class _MessageQueue:
-    """Where messages wait for their answers: quick ones are answered in order, slow ones a few at a time."""
+    """The messages that wait for answers: quick ones are answered in order, slow ones a few at a time."""
 
     def __init__(self, client: session.McpSession, writer: Writer, tasks: TaskGroup) -> None:
         self._client = client
@@ -164,7 +164,7 @@ def _too_long() -> Batch:
 
 
 class LineReader:
-    """Carries lines from a thread into the loop, a line at a time.
+    """Passes lines from a thread to the event loop, one at a time.
 
     The thread only ever schedules calls on the loop, and waits for none of them: a task of its own there would be
     cancelled with the loop, of which asyncio tells on stderr, and a loop that has ended runs no call any more.

@@ -16,9 +16,13 @@ from commonplace.protocol.ids import wire_second
 from commonplace.redact import redact
 
 _SOURCES: Final = 2
+"""How many quotations a bullet is shown with."""
 _QUOTE: Final = 240
+"""How many characters of a quotation are shown."""
 _GONE: Final = 6
+"""How many removed bullets are shown."""
 _INDEX_BYTES: Final = 2_000
+"""How many bytes of new lines of the index are shown."""
 
 
 def message(base: CurationBase, part: ConversationPart, number: int, total: int) -> str:
@@ -41,10 +45,10 @@ def first_page(summary: str, most: int) -> str:
     return redact("\n\n".join([prompts.text("summary", most=f"{most:,}"), summary.rstrip("\n"), prompts.text("end")]))
 
 
-def _bullets(found: list[SourcedBullet]) -> str:
+def _bullets(bullets: list[SourcedBullet]) -> str:
     lines: list[str] = []
     place: tuple[int, str] | None = None
-    for each in found:
+    for each in bullets:
         bullet = each.bullet
         if place is None or place[0] != bullet.block:
             where = "scope: global" if bullet.scope == GLOBAL else f"scope: project {bullet.scope}"
@@ -58,7 +62,7 @@ def _bullets(found: list[SourcedBullet]) -> str:
 
 def _evidence(one: SourcedBullet) -> list[str]:
     """Return the words that taught a bullet, where they say more than it does."""
-    told, found = normal(one.bullet.told), list[Source]()
+    told, found = normal(one.bullet.statement), list[Source]()
     sources = sorted((source for each in one.rests for source in each.sources), key=lambda source: -source.updated_s)
     for source in sources:
         is_new = all(normal(source.quote) != normal(other.quote) for other in found)

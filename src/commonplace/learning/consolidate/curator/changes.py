@@ -22,10 +22,11 @@ from commonplace.memory.workspace import layout
 _NEAR = 0.25
 """Share of the shorter of two bullets that they must have in common for one to be shown beside the other."""
 _MOST_NEAR = 8
+"""How many of the nearest other bullets are shown."""
 
 
 class CurationBase(msgspec.Struct):
-    """What a model starts from: the staged workspace as the deterministic merge left it."""
+    """The state that a model starts from: the staged workspace as the deterministic merge left it."""
 
     root: Path
     is_init: bool
@@ -89,7 +90,7 @@ def _text(root: Path | None, name: str) -> str:
 
 
 class ConversationPart(msgspec.Struct):
-    """What one conversation is about."""
+    """The bullets that one conversation is about."""
 
     bullets: list[SourcedBullet]
     near: list[SourcedBullet]
@@ -100,10 +101,12 @@ class ConversationPart(msgspec.Struct):
         return {each.entry.id for each in (*self.bullets, *self.near)}
 
 
-def parts(found: CurationBase, *, room: int, beside: int) -> list[ConversationPart]:
+def parts(curation_base: CurationBase, *, room: int, beside: int) -> list[ConversationPart]:
     """Return what is new, in parts of at most so many bytes, each with the nearest of what is not."""
-    known = set[Key]() if found.is_init else {each.key for each in bullet_sources.bullets(found.accepted)}
-    new = [each for each in found.resting if each.bullet.key not in known]
+    known = (
+        set[Key]() if curation_base.is_init else {each.key for each in bullet_sources.bullets(curation_base.accepted)}
+    )
+    new = [each for each in curation_base.resting if each.bullet.key not in known]
     cut: list[list[SourcedBullet]] = []
     left = 0
     for each in new:
@@ -113,19 +116,19 @@ def parts(found: CurationBase, *, room: int, beside: int) -> list[ConversationPa
             left = room
         cut[-1].append(each)
         left -= size
-    return [ConversationPart(each, _near(each, found.resting, beside)) for each in cut]
+    return [ConversationPart(each, _near(each, curation_base.resting, beside)) for each in cut]
 
 
 def _near(chosen: list[SourcedBullet], everything: list[SourcedBullet], room: int) -> list[SourcedBullet]:
     """Return the bullets that share the most with some, for the same project or for all, the nearest first."""
     own = {each.bullet.line for each in chosen}
     scopes = {each.bullet.scope for each in chosen} | {GLOBAL}
-    asked = [(each.bullet, similarity.words(each.bullet.told)) for each in chosen]
+    asked = [(each.bullet, similarity.words(each.bullet.statement)) for each in chosen]
     ranked: list[tuple[float, int, SourcedBullet]] = []
     for other in everything:
         if other.bullet.line in own or other.bullet.scope not in scopes:
             continue
-        words = similarity.words(other.bullet.told)
+        words = similarity.words(other.bullet.statement)
         score = max(_closeness(mine, words, bullet, other.bullet) for bullet, mine in asked)
         if score >= _NEAR:
             ranked.append((-score, other.bullet.line, other))

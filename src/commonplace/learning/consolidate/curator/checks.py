@@ -1,11 +1,12 @@
-"""What a model may not do to the memory, whatever it was told: checked on what it wrote, not on what it promised.
+"""What a model may not do to the memory, checked on what it wrote.
 
-* Every bullet that it changed rests on what sessions taught, for the same project: in its words and in its names.
-* A preference or a rule rests on a person's own words. What a tool or a page said never becomes something to do.
+* Every bullet that it changed rests on what sessions taught for the same project: in its words and in its names.
+* A preference or a rule rests on a person's own words. What a tool or a page said never becomes an instruction.
 * What a person asked to forget does not come back; what they pinned or noted does not go.
-* What it was not shown stays; no project and no source goes.
+* What the model was not shown stays; no project and no source goes.
 
-What a bullet is made of is found in what was learned (`tracing`), so that it keeps its sources to the byte, and its id.
+The sources of a bullet are found among the learned entries (`bullet_sources`), so that it keeps its sources to the
+byte, and its id.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from commonplace.memory.files import handbook as reader
 from commonplace.memory.workspace import layout
 
 _SHOWN = 100
+"""How many characters of a bullet a problem quotes."""
 
 
 class CurationReview(msgspec.Struct):
-    """What a model left, and what is wrong with it."""
+    """The memory that a model left, and the problems with it."""
 
     consolidated: ConsolidatedMemory
     problems: list[str]
@@ -65,7 +67,7 @@ def _bullet(
     material: ConsolidationInput, one: SourcedBullet, origins: dict[tuple[int, int], set[str]]
 ) -> Iterator[str]:
     """Yield what is wrong with a bullet that a model wrote."""
-    told = one.bullet.told
+    told = one.bullet.statement
     if (
         told in material.forgotten or material.forgotten.forgotten_within(told) is not None
     ):  # its words are repeated nowhere
@@ -86,8 +88,8 @@ def _ungrounded(material: ConsolidationInput, one: SourcedBullet) -> str | None:
     words = grounding.of_entries(rests, only_persons=is_wish)
     threads = {source.thread_id for each in rests for source in each.sources}
     taught = "" if is_wish else "\n".join(each.raw_memory for each in material.inputs if each.thread_id in threads)
-    why = grounding.problem(one.bullet.told, words, taught, may_order=is_wish or bool(grounding.wishes(rests)))
-    return why or (grounding.reversal(one.bullet.told, rests) if is_wish else None)
+    why = grounding.problem(one.bullet.statement, words, taught, may_order=is_wish or bool(grounding.wishes(rests)))
+    return why or (grounding.reversal(one.bullet.statement, rests) if is_wish else None)
 
 
 def _mismarked(one: SourcedBullet, origins: dict[tuple[int, int], set[str]]) -> str | None:
@@ -110,19 +112,19 @@ def _origins(memory: str, threads: dict[str, str]) -> dict[tuple[int, int], set[
     return found
 
 
-def _twice(found: list[SourcedBullet]) -> Iterator[str]:
+def _twice(bullets: list[SourcedBullet]) -> Iterator[str]:
     seen: set[tuple[str, str, str]] = set()
-    for each in found:
+    for each in bullets:
         if each.bullet.key in seen:
             yield f"MEMORY.md: {_cut(each.bullet.text)!r} stands there twice."
         seen.add(each.bullet.key)
 
 
 def _missing(
-    material: ConsolidationInput, base: CurationBase, found: list[SourcedBullet], shown: set[str]
+    material: ConsolidationInput, base: CurationBase, bullets: list[SourcedBullet], shown: set[str]
 ) -> Iterator[str]:
     """Yield what is no longer there and must be."""
-    covered = {each.id for one in found for each in (one.entry, *one.rests)}
+    covered = {each.id for one in bullets for each in (one.entry, *one.rests)}
     for one in base.resting:
         entry = one.entry
         if covered & {entry.id, *(each.id for each in one.rests)}:
@@ -132,9 +134,9 @@ def _missing(
         elif entry.id not in shown:
             yield f"MEMORY.md: {_cut(one.bullet.text)!r} was not yours to remove, and is gone."
     pinned = {one.entry.id for one in base.resting if one.entry.id in material.pinned}
-    for lost in sorted(pinned & covered - {each.entry.id for each in found}):
+    for lost in sorted(pinned & covered - {each.entry.id for each in bullets}):
         yield f"MEMORY.md: the pinned entry {lost} was merged into another; it must stay a bullet of its own."
-    scopes = {each.bullet.scope for each in found}
+    scopes = {each.bullet.scope for each in bullets}
     for scope in sorted({one.bullet.scope for one in base.resting} - scopes):
         yield f"MEMORY.md: nothing is left for {scope}."
 
@@ -160,12 +162,12 @@ def _frame(memory: str) -> list[str]:
     return lines
 
 
-def _consolidated(material: ConsolidationInput, base: CurationBase, found: list[SourcedBullet]) -> ConsolidatedMemory:
+def _consolidated(material: ConsolidationInput, base: CurationBase, bullets: list[SourcedBullet]) -> ConsolidatedMemory:
     """Return what the memory holds now."""
     entries: dict[str, Entry] = {}
-    for one in found:
+    for one in bullets:
         entries.setdefault(one.entry.id, one.entry)
-    taken = {each.id: one.entry for one in found for each in one.rests if each.id != one.entry.id}
+    taken = {each.id: one.entry for one in bullets for each in one.rests if each.id != one.entry.id}
     for entry in base.loose:
         if entry.id not in taken:
             entries.setdefault(entry.id, entry)

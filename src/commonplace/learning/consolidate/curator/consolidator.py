@@ -67,7 +67,9 @@ class Curator:
         """Write the memory's files without asking anybody; return what they hold."""
         return MergeConsolidator().consolidate(material)
 
-    async def curate(self, material: ConsolidationInput, made: ConsolidatedMemory, check: Check) -> ConsolidatedMemory:
+    async def curate(
+        self, material: ConsolidationInput, memory: ConsolidatedMemory, check: Check
+    ) -> ConsolidatedMemory:
         """Let the model go over what is new; return what the memory's files hold then.
 
         Raises:
@@ -76,11 +78,11 @@ class Curator:
             BudgetSpent: nothing more may be spent.
             ModelError: the model's server failed.
         """
-        base = await anyio.to_thread.run_sync(changes.base, material, made)
+        base = await anyio.to_thread.run_sync(changes.base, material, memory)
         room, beside = self._settings.part_bytes, self._settings.near_bytes
         parts = await anyio.to_thread.run_sync(partial(changes.parts, base, room=room, beside=beside))
         if not parts:
-            return made
+            return memory
         left, seconds = await self._spending.seconds_left(), self._settings.seconds
         with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
             return await self._go_over(material, base, parts, check)
@@ -109,7 +111,7 @@ class Curator:
     async def _conversation(
         self, material: ConsolidationInput, base: CurationBase, shown: set[str], message: str, check: Check
     ) -> CurationReview:
-        """Let the model do one thing; return the memory that it left.
+        """Run one conversation; return the review of the memory that it left.
 
         Raises:
             MemoryInvalid: it cannot be used, also after a repair.

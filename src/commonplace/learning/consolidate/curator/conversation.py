@@ -1,4 +1,4 @@
-"""One conversation with the restricted agent, on the runtime that every agent here runs on, and watched.
+"""One conversation with the restricted agent, which runs like every session of this program, under limits.
 
 The session is bare (`Profile.bare`): the model is told its instructions and the message, and nothing about the person,
 the machine or any project; nothing is recorded, it has no memory (`IsolatedEnvironment`), and its tools are exactly
@@ -110,7 +110,7 @@ class LimitedModel:
 
 
 class ConversationSetup(msgspec.Struct):
-    """What a conversation needs."""
+    """The model, limits and clock of a conversation."""
 
     model: Model
     choice: Choice

@@ -17,6 +17,7 @@ from commonplace.memory import similarity
 from commonplace.memory.entries import SECTION_OF, Entry, Source, normal
 
 _SHARE: Final = 0.5
+"""The share of a text's weighted words that must occur in its sources."""
 _EXACT: Final = re.compile(r"\d|\w[./_:@]\w|^[./~-]+\w")
 """Words that stand for one thing only; plain words with a hyphen do not."""
 _CODE: Final = re.compile(r"`([^`]+)`")

@@ -15,11 +15,6 @@ _TOLD: Final = InstructionTexts("commonplace.learning.consolidate.curator")
 text = _TOLD.text
 
 
-def version() -> str:
-    """Return the version of the instructions."""
-    return _TOLD.version
-
-
 def instructions() -> str:
     """Return what the model is told about its work."""
     return _TOLD.instructions

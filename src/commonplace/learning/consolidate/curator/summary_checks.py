@@ -21,10 +21,12 @@ from commonplace.memory.workspace import layout
 
 _PROFILE: Final = "## User Profile"
 _PROFILE_WORDS: Final = 350
+"""The most words of the profile."""
 _EVERYWHERE: Final = {"## User preferences": True, "## General Tips": False}
 """The sections of what holds everywhere, and whether only a person's wishes stand there."""
 _HEADING: Final = re.compile(r"^#{2,4} (.+)$")
 _NEAR: Final = 0.6
+"""A line of the summary this close to an entry says what the entry says."""
 _SHOWN: Final = 100
 
 

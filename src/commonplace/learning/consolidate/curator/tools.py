@@ -1,9 +1,9 @@
-"""The tools of the restricted agent, and their limits: `list`, `read`, `search`, `edit`, `write`, `done`.
+"""The tools of the restricted agent and their limits: `list`, `read`, `search`, `edit`, `write`, `done`.
 
-All work on the staged workspace and on nothing else (`places`). What is shown and what is written is without secrets.
-A bench is for one conversation: it counts calls and bytes, and stops a model that asks for the same again and again or
-whose every call fails. `done` ends the conversation at once, in the same answer as the edits before it; it does not
-after one that failed, so that a mistake is seen.
+All of them work on the staged workspace and nothing else (`staged_files`). Secrets are removed from what is shown and
+from what is written. A `CuratorTools` serves one conversation: it counts calls and bytes, and stops a model that asks
+for the same again and again or whose every call fails. `done` ends the conversation at once, in the same answer as the
+edits before it; after an edit that failed it does not, so that the model sees the mistake.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ SAME: Final = 3
 FAILURES: Final = 8
 """How many calls in a row may fail."""
 _LINES: Final = 120
+"""How many lines one `read` shows."""
 _MATCHES: Final = 20
+"""How many matches one `search` shows."""
 _MATCH_CHARS: Final = 400
+"""How many characters of a match are shown."""
 _ENTRIES: Final = 200
+"""How many names one `list` shows."""
 
 
 class _ListCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +76,7 @@ class _FinishCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CuratorTools:
-    """What one conversation works with, and how much of its limits it has used."""
+    """The tools of one conversation, with counts of how much of its limits it has used."""
 
     def __init__(self, root: Path, owned: Collection[str], settings: CuratorLimits) -> None:
         self._root = root
@@ -148,36 +152,36 @@ class CuratorTools:
             return data.decode()
         return data[:most].decode("utf-8", "ignore") + "\n" + prompts.text("cut" if most else "no_more")
 
-    def _list(self, given: _ListCall) -> str:
+    def _list(self, call: _ListCall) -> str:
         with files.MemoryRoot(self._root) as root:
             found = list_files.listing(
-                root, ListArguments(given.path or None, None, _ENTRIES), Visibility(), _ownership_files(root)
+                root, ListArguments(call.path or None, None, _ENTRIES), Visibility(), _ownership_files(root)
             )
         lines = [each.path + ("/" if each.entry_type == "directory" else "") for each in found.entries]
         return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
 
-    def _read(self, given: _ReadCall) -> str:
-        if given.line < 1 or given.lines < 1:
+    def _read(self, call: _ReadCall) -> str:
+        if call.line < 1 or call.lines < 1:
             raise arguments.bad_arguments("line and lines count from 1")
-        lines = staged_files.read(self._root, given.path).split("\n")
-        wanted = lines[given.line - 1 : given.line - 1 + min(given.lines, _LINES)]
-        return "\n".join(f"{number}: {line}" for number, line in enumerate(wanted, given.line)) or "(no such line)"
+        lines = staged_files.read(self._root, call.path).split("\n")
+        wanted = lines[call.line - 1 : call.line - 1 + min(call.lines, _LINES)]
+        return "\n".join(f"{number}: {line}" for number, line in enumerate(wanted, call.line)) or "(no such line)"
 
-    def _search(self, given: _SearchCall) -> str:
+    def _search(self, call: _SearchCall) -> str:
         wanted = SearchArguments(
-            [given.words], path=given.path or None, case_sensitive=False, normalized=True, max_results=_MATCHES
+            [call.words], path=call.path or None, case_sensitive=False, normalized=True, max_results=_MATCHES
         )
         with files.MemoryRoot(self._root) as root:
             found = search_files.search(root, file_cache.FileCache(), wanted, Visibility(), _ownership_files(root))
         lines = [f"{each.path}:{each.match_line_number}: {each.content[:_MATCH_CHARS]}" for each in found.matches]
         return "\n".join([*lines, *(["…"] if found.truncated else [])]) or "(nothing)"
 
-    def _edit(self, given: _EditCall) -> str:
-        staged_files.may_write(given.path, self._owned)
-        text = staged_files.read(self._root, given.path)
-        if not given.changes:
+    def _edit(self, call: _EditCall) -> str:
+        staged_files.may_write(call.path, self._owned)
+        text = staged_files.read(self._root, call.path)
+        if not call.changes:
             raise arguments.bad_arguments("there is no change in changes")
-        for change in given.changes:
+        for change in call.changes:
             times = text.count(change.old) if change.old else 0
             if times != 1:
                 shown = change.old if len(change.old) <= 100 else f"{change.old[:100]}…"
@@ -185,18 +189,18 @@ class CuratorTools:
                     "not_once", f"old must stand in the file exactly once, it does {times} times: {shown!r}"
                 )
             text = text.replace(change.old, self._taken(change.new))
-        staged_files.write(self._root, given.path, text, self._owned)
+        staged_files.write(self._root, call.path, text, self._owned)
         return "changed"
 
-    def _write(self, given: _WriteCall) -> str:
-        staged_files.may_write(given.path, self._owned)
-        if staged_files.skill_of(given.path) is None:
-            raise ToolError("read_only", f"{given.path} is changed with edit, not written anew")
-        staged_files.write(self._root, given.path, self._taken(given.text), self._owned)
+    def _write(self, call: _WriteCall) -> str:
+        staged_files.may_write(call.path, self._owned)
+        if staged_files.skill_of(call.path) is None:
+            raise ToolError("read_only", f"{call.path} is changed with edit, not written anew")
+        staged_files.write(self._root, call.path, self._taken(call.text), self._owned)
         return "written"
 
     def _taken(self, text: str) -> str:
-        """Return a text as it may be written; it counts."""
+        """Return a text as it may be written, and count its bytes."""
         size = len(text.encode("utf-8", "replace"))
         if size > self._settings.edit_bytes:
             raise ToolError("too_large", f"a text has {size} bytes, and {self._settings.edit_bytes} is the most")
@@ -205,7 +209,7 @@ class CuratorTools:
             raise ToolError("too_large", f"more than {self._settings.written_bytes} bytes were written")
         return redact(text)
 
-    def _done(self, given: _FinishCall) -> str:
+    def _done(self, call: _FinishCall) -> str:
         if self._is_broken:
             self._is_broken = False
             raise ToolError("not_done", "the change before this failed; put it right, or call done once more")

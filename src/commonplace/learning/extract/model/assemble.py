@@ -10,29 +10,29 @@ from commonplace.memory.files.lesson_parser import lesson_of
 from commonplace.memory.lessons import Lesson, SessionLessons, SummaryLine, TaskLessons
 
 
-def session_lessons(view: SessionView, told: VerifiedSession, reader: str) -> SessionLessons:
+def session_lessons(view: SessionView, session: VerifiedSession, reader: str) -> SessionLessons:
     """Return what a session taught, as `reader` told it."""
     return SessionLessons(
-        tasks=tuple(_task(task) for task in told.tasks),
+        tasks=tuple(_task(task) for task in session.tasks),
         project=view.project,
-        cwd=told.cwd or view.cwd,
+        cwd=session.cwd or view.cwd,
         branch=view.branch or "",
         started=view.started,
         source=view.source,
         reader=reader,
-        title=told.title,
-        context=told.context,
-        description=told.description,
-        keywords=tuple(told.keywords),
-        slug=told.slug,
+        title=session.title,
+        context=session.context,
+        description=session.description,
+        keywords=tuple(session.keywords),
+        slug=session.slug,
         dialogue_bytes=view.dialogue_bytes(),
         spoken_bytes=view.spoken_bytes(),
     )
 
 
 def _task(task: VerifiedTask) -> TaskLessons:
-    summary = tuple(SummaryLine(each.section, each.text, _evidence(each.evidence)) for each in task.told)
-    return TaskLessons(task.name, task.outcome, tuple(map(lesson, task.learned)), summary=summary)
+    summary = tuple(SummaryLine(each.section, each.text, _evidence(each.evidence)) for each in task.summary_bullets)
+    return TaskLessons(task.name, task.outcome, tuple(map(lesson, task.memory_bullets)), summary=summary)
 
 
 def lesson(learned: VerifiedBullet) -> Lesson:
@@ -40,5 +40,5 @@ def lesson(learned: VerifiedBullet) -> Lesson:
     return lesson_of(learned.section, learned.text, _evidence(learned.evidence))
 
 
-def _evidence(found: tuple[FindingEvidence, ...]) -> tuple[lessons.Evidence, ...]:
-    return tuple(lessons.Evidence(each.at.turn, each.at.start, each.at.end, each.quote, each.how) for each in found)
+def _evidence(evidence: tuple[FindingEvidence, ...]) -> tuple[lessons.Evidence, ...]:
+    return tuple(lessons.Evidence(each.at.turn, each.at.start, each.at.end, each.quote, each.how) for each in evidence)

@@ -45,7 +45,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class DraftBullet(msgspec.Struct, frozen=True):
-    """One line, and what it is said to rest on."""
+    """One bullet of a model's answer, with its references."""
 
     section: str
     text: str
@@ -53,7 +53,7 @@ class DraftBullet(msgspec.Struct, frozen=True):
 
 
 class DraftTask(msgspec.Struct):
-    """One task of one of the texts."""
+    """One task of a model's answer."""
 
     number: int
     name: str
@@ -63,7 +63,7 @@ class DraftTask(msgspec.Struct):
 
 
 class Draft(msgspec.Struct):
-    """What a model said, before anything of it is believed."""
+    """A model's answer before it is verified."""
 
     head: dict[str, str]
     """The front matter of `raw_memory`."""
@@ -76,11 +76,11 @@ class Draft(msgspec.Struct):
     slug: str | None
 
 
-def from_output(found: Output) -> Draft:
+def from_output(output: Output) -> Draft:
     """Take an answer apart that has the right shape."""
-    head, _, body = found.raw_memory.removeprefix("---\n").partition("\n---\n")
+    head, _, body = output.raw_memory.removeprefix("---\n").partition("\n---\n")
     pairs = (line.partition(":") for line in head.split("\n"))
-    lines = found.rollout_summary.split("\n")
+    lines = output.rollout_summary.split("\n")
     begins = next((place for place, line in enumerate(lines) if _TASK.match(line)), len(lines))
     before = [line.strip() for line in lines[1:begins] if line.strip()]
     context = " ".join(before).partition(_CONTEXT)[2].strip()
@@ -90,7 +90,7 @@ def from_output(found: Output) -> Draft:
         context,
         _tasks(body.split("\n")),
         _tasks(lines[begins:]),
-        found.rollout_slug,
+        output.rollout_slug,
     )
 
 
@@ -148,11 +148,11 @@ def _field(line: str, task: DraftTask) -> None:
         task.group = value
 
 
-def _reference(found: re.Match[str]) -> Reference:
-    rest = found["rest"].strip()
+def _reference(match: re.Match[str]) -> Reference:
+    rest = match["rest"].strip()
     quoted = _QUOTED.match(rest)
     words = quoted["quote"] if quoted else rest.lstrip(",:;- ").strip("`")
-    return Reference(int(found["turn"]) if found["turn"] else None, words.replace('\\"', '"').strip())
+    return Reference(int(match["turn"]) if match["turn"] else None, words.replace('\\"', '"').strip())
 
 
 def _bullet(section: str, text: str, own: dict[int, Reference], everywhere: dict[int, Reference]) -> DraftBullet:

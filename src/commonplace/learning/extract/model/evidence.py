@@ -40,6 +40,7 @@ HOW: Final[dict[Whose, str]] = {
 }
 _ORDER: Final[tuple[Whose, ...]] = ("person", "command", "output", "tool", "assistant", "pasted")
 _MAX_COMMANDS: Final = 32
+"""How many commands of one line are compared."""
 _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 
 
@@ -58,12 +59,12 @@ class _Text(msgspec.Struct, frozen=True):
 
 
 def comparable_text(text: str) -> str:
-    """Return what of a text is compared."""
+    """Return the form of a text that is compared."""
     return "".join(text.translate(_PLAIN).split())
 
 
 class QuoteFinder:
-    """The texts of a session in which quotes are looked for; made once, used for each of its answers."""
+    """The texts of a session in which quotations are searched; made once, used for each answer about the session."""
 
     def __init__(self, view: SessionView) -> None:
         self._view = view
@@ -76,7 +77,7 @@ class QuoteFinder:
 
     @cached_property
     def user_lines(self) -> list[str]:
-        """What the person said in their own words, line by line."""
+        """The person's own words, line by line."""
         return [line for text in self._texts if text.whose == "person" for line in text.text.splitlines()]
 
     @cached_property
@@ -153,11 +154,11 @@ def _first(texts: list[_Text], wanted: str) -> _Text | None:
     return next((text for text in texts if (wanted in text.bare if is_long else wanted == text.bare)), None)
 
 
-def _original(found: _Text, wanted: str) -> str:
+def _original(text: _Text, wanted: str) -> str:
     """Return the words as they stand in the session."""
-    start = found.bare.index(wanted)
-    places = [place for place, letter in enumerate(found.text) if not letter.isspace()]
-    return found.text[places[start] : places[start + len(wanted) - 1] + 1]
+    start = text.bare.index(wanted)
+    places = [place for place, letter in enumerate(text.text) if not letter.isspace()]
+    return text.text[places[start] : places[start + len(wanted) - 1] + 1]
 
 
 def _of_event(event: ViewEvent) -> Iterator[_Text]:

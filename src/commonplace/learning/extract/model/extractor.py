@@ -123,9 +123,9 @@ class ModelExtractor:
             waiting = rest
         return await anyio.to_thread.run_sync(self._written, view, told)
 
-    def _written(self, view: SessionView, told: list[VerifiedSession]) -> Output:
+    def _written(self, view: SessionView, sessions: list[VerifiedSession]) -> Output:
         reader = f"{self.name} with prompt {prompts.version()}"
-        found = assemble.session_lessons(view, merge.merge(told), reader)
+        found = assemble.session_lessons(view, merge.merge(sessions), reader)
         return lesson_text.redacted(lesson_text.output(found))
 
     def _room(self) -> int:
@@ -185,7 +185,7 @@ class ModelExtractor:
 
 
 class _ModelReply:
-    """What came of one request so far."""
+    """The reply to one request as far as it has come."""
 
     def __init__(self) -> None:
         self.stop: Stop | None = None
@@ -210,10 +210,10 @@ class _ModelReply:
         return "\n".join(self._said) or "".join(self._pieces)
 
 
-async def _read(heard: _ModelReply) -> Output | str:
+async def _read(reply: _ModelReply) -> Output | str:
     """Return what an answer says, or what is wrong with it."""
-    found = await anyio.to_thread.run_sync(model_answer.read, heard.text)
-    if isinstance(found, str) and heard.stop in ("length", "paused"):
+    found = await anyio.to_thread.run_sync(model_answer.read, reply.text)
+    if isinstance(found, str) and reply.stop in ("length", "paused"):
         return f"It broke off in the middle; be briefer. {found}"
     return found
 

@@ -46,9 +46,9 @@ class FallbackExtractor:
         return _noted(await self._last.extract(view), f"{self._last.name} ({self._first.name}: {why})")
 
 
-def _noted(found: Output, note: str) -> Output:
+def _noted(output: Output, note: str) -> Output:
     """Say in a summary's context line who read the session."""
-    if found.lessons is None:
-        return found
-    session = lessons.decode(found.lessons)
+    if output.lessons is None:
+        return output
+    session = lessons.decode(output.lessons)
     return lesson_text.output(msgspec.structs.replace(session, reader=note))

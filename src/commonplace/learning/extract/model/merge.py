@@ -22,12 +22,17 @@ def merge(slices: list[VerifiedSession]) -> VerifiedSession:
     told = [each for each in slices if not each.is_empty]
     if len(told) <= 1:
         return told[0] if told else VerifiedSession()
-    learned = _once([[task.learned for task in each.tasks] for each in told])
-    summed = _once([[task.told for task in each.tasks] for each in told])
+    learned = _once([[task.memory_bullets for task in each.tasks] for each in told])
+    summed = _once([[task.summary_bullets for task in each.tasks] for each in told])
     tasks: dict[str, VerifiedTask] = {}
     for number, each in enumerate(told):
         for place, task in enumerate(each.tasks):
-            _join(tasks, msgspec.structs.replace(task, learned=learned[number][place], told=summed[number][place]))
+            _join(
+                tasks,
+                msgspec.structs.replace(
+                    task, memory_bullets=learned[number][place], summary_bullets=summed[number][place]
+                ),
+            )
     return VerifiedSession(
         title="; ".join(dict.fromkeys(each.title for each in told if each.title)),
         context=" ".join(dict.fromkeys(each.context for each in told if each.context)),
@@ -46,8 +51,8 @@ def _join(tasks: dict[str, VerifiedTask], task: VerifiedTask) -> None:
         tasks[key] = task
         return
     known.outcome = task.outcome
-    known.learned = [*known.learned, *task.learned]
-    known.told = [*known.told, *task.told]
+    known.memory_bullets = [*known.memory_bullets, *task.memory_bullets]
+    known.summary_bullets = [*known.summary_bullets, *task.summary_bullets]
 
 
 class _KeptBullet(msgspec.Struct):

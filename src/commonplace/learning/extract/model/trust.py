@@ -34,10 +34,15 @@ from commonplace.memory import similarity
 from commonplace.memory.sentence_split import MAX_SENTENCE
 
 _MAX_TEXT: Final = 600
+"""How many characters of a bullet are kept."""
 _MAX_NAME: Final = 120
+"""How many characters of a task's name are kept."""
 _MAX_DEFAULT: Final = 200
+"""How many characters of a stated default are kept."""
 _MAX_KEYWORDS: Final = 24
+"""How many keywords are kept."""
 _MAX_LINE: Final = 400
+"""How many characters of any other line are kept."""
 _ENOUGH: Final = 0.7
 """The share of its words that must be the person's: what is grafted on to a few of theirs has to be short."""
 _LEADS: Final[dict[str, tuple[str, ...]]] = {
@@ -63,13 +68,13 @@ _UNNAMED: Final = "session"
 
 
 class Judge:
-    """Decides what of the answers about one session is kept."""
+    """Decides which parts of a model's answers about one session are kept."""
 
     def __init__(self, session: evidence.QuoteFinder) -> None:
         self._session = session
 
     def verified(self, draft: Draft) -> VerifiedSession:
-        """Return what is left of an answer."""
+        """Return the parts of an answer that may be kept."""
         by_number = {task.number: task for task in draft.summary}
         tasks = [self._task(task, by_number.pop(task.number, None)) for task in draft.memory]
         tasks += [self._task(None, task) for task in by_number.values()]
@@ -145,20 +150,20 @@ class Judge:
     def _is_persons(self, text: str) -> bool:
         """Say whether a meaning is made of the person's words."""
         words = similarity.words(text)
-        return words.exact <= self._said and _is_mostly(words.about, self._said)
+        return words.exact <= self._user_words and _is_mostly(words.about, self._user_words)
 
     def _is_grounded(self, text: str) -> bool:
         """Say whether what a bullet tells to do was said by the person or done."""
         words = similarity.words(text)
-        return words.exact <= self._done and _is_mostly(words.about, self._done)
+        return words.exact <= self._command_words and _is_mostly(words.about, self._command_words)
 
     @cached_property
-    def _said(self) -> frozenset[str]:
+    def _user_words(self) -> frozenset[str]:
         return _words(self._session.user_lines)
 
     @cached_property
-    def _done(self) -> frozenset[str]:
-        return self._said | _words(self._session.command_lines)
+    def _command_words(self) -> frozenset[str]:
+        return self._user_words | _words(self._session.command_lines)
 
     def _is_sayable(self, text: str) -> bool:
         return not exclusions.is_unfit(text) and (not _is_telling(text, _TELLS) or self._is_grounded(text))

@@ -16,18 +16,18 @@ class VerifiedBullet(msgspec.Struct, frozen=True):
 
 
 class VerifiedTask(msgspec.Struct):
-    """One task, as both texts tell it."""
+    """One task with the bullets of both texts."""
 
     name: str
     outcome: str
-    learned: list[VerifiedBullet] = []
+    memory_bullets: list[VerifiedBullet] = []
     """The bullets of `raw_memory`."""
-    told: list[VerifiedBullet] = []
+    summary_bullets: list[VerifiedBullet] = []
     """The bullets of `rollout_summary`, its steps among them."""
 
 
 class VerifiedSession(msgspec.Struct):
-    """What one session, or one slice of it, taught."""
+    """What one session, or one slice of it, taught, after verification."""
 
     title: str = ""
     context: str = ""
@@ -40,4 +40,4 @@ class VerifiedSession(msgspec.Struct):
     @property
     def is_empty(self) -> bool:
         """Whether no bullet is left."""
-        return not any(task.learned for task in self.tasks)
+        return not any(task.memory_bullets for task in self.tasks)

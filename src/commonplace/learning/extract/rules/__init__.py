@@ -44,7 +44,7 @@ DETECTORS: Final[dict[str, Detector]] = {
 
 
 class RuleExtractor:
-    """The extractor that needs nothing."""
+    """The embedded extractor: it works by rules and a small classifier, and needs no model."""
 
     name = "embedded"
 

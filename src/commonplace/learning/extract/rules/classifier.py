@@ -44,7 +44,7 @@ _stem = lru_cache(maxsize=8192)(without_ending)
 
 
 class ClassifierWeights(msgspec.Struct):
-    """What was learned from labelled messages."""
+    """The weights that were trained on labelled messages."""
 
     kinds: list[str]
     base: list[int]
@@ -54,7 +54,7 @@ class ClassifierWeights(msgspec.Struct):
 
 
 class KindProbabilities(msgspec.Struct, frozen=True):
-    """How likely each kind is, between 0 and 1."""
+    """The probability of each kind, between 0 and 1."""
 
     nothing: float
     kinds: dict[Kind, float]
@@ -79,7 +79,7 @@ def weights() -> ClassifierWeights:
 
 @lru_cache(maxsize=1024)
 def classify(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> KindProbabilities:
-    """Return what a sentence of a message is likely to be, given what cue words say it is."""
+    """Return the probable kinds of a sentence of a message, given what cue words say about it."""
     known = weights()
     total = known.base
     for feature in features(own, place, moment, by_cues):
@@ -94,7 +94,7 @@ def classify(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kin
 
 
 def features(own: tuple[Sentence, ...], place: int, moment: Moment, by_cues: Kind | None = None) -> set[str]:
-    """Return what is there to be heard: words, their neighbours, cues, and where the sentence stands."""
+    """Return the features of a sentence: its words, their neighbours, cues, and its position in the message."""
     sentence = own[place]
     tokens = _tokens(sentence.text)
     stems = [_stem(token) for token in tokens]

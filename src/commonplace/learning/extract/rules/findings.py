@@ -41,7 +41,7 @@ class FindingEvidence(msgspec.Struct, frozen=True):
 
 
 class RuleFinding(msgspec.Struct):
-    """One thing worth keeping: what somebody said (`words`), or what commands showed (`shown`)."""
+    """One lesson in the making: what somebody said (`words`), or what commands showed (`shown`)."""
 
     kind: Kind
     evidence: list[FindingEvidence]
@@ -78,7 +78,7 @@ class RuleFinding(msgspec.Struct):
 
 
 class SessionTask(msgspec.Struct):
-    """What a person wanted done, from asking for it to leaving it."""
+    """A task: what a person asked for, and the events until they moved on."""
 
     name: str
     request: str

@@ -57,7 +57,7 @@ _MIN_HAN: Final = 5
 
 
 class MessageContext(msgspec.Struct, frozen=True):
-    """Where in a session a message stands."""
+    """The position of a message in its session."""
 
     moment: Moment
     programs: frozenset[str] = frozenset()
@@ -74,13 +74,13 @@ class MessageContext(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What a sentence was found to be."""
+    """What a sentence teaches, and how sure that is."""
 
     kind: Kind
     share: float
     """How likely it is to be of that section."""
-    by_ear: bool
-    """Only the classifier found it."""
+    by_classifier: bool
+    """Only the classifier found it; cue words did not."""
 
 
 ANSWERING: Final = MessageContext("answering")

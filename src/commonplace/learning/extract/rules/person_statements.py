@@ -56,13 +56,13 @@ class _Group(msgspec.Struct):
         self.parts.append(sentence)
         if told is None:
             return
-        self.by_ear = self.by_ear and told.by_ear
+        self.by_ear = self.by_ear and told.by_classifier
         if told.kind not in section_of(self.kind) and told.share > self.share:
             self.kind, self.share = told.kind, told.share
 
 
 class _PrecedingEvents(msgspec.Struct):
-    """What came before a message."""
+    """The events before a message."""
 
     moment: classifier.Moment = "opening"
     answer: ModelText | None = None
@@ -144,7 +144,7 @@ def _groups(own: tuple[Sentence, ...], scene: MessageContext) -> list[_Group]:
         told = judge.judge_sentence(own, number, scene)
         if told is not None and (current is None or not _joins(current, sentence, told)):
             parts = [*_lead(own, number, current, scene), sentence]
-            current = _Group(told.kind, told.share, parts, told.by_ear)
+            current = _Group(told.kind, told.share, parts, told.by_classifier)
             found.append(current)
         elif current is not None and (told is not None or _follows(current, own, number, scene)):
             current.add(sentence, told)
@@ -198,8 +198,8 @@ def _joins(group: _Group, sentence: Sentence, told: Judgement) -> bool:
     if sentence.is_listed or len(group.parts) >= _MAX_PARTS:
         return False
     if told.kind not in section_of(group.kind):
-        return group.by_ear and told.by_ear and preferences.continues(sentence)
-    return group.by_ear or told.by_ear or preferences.goes_on(group.parts, sentence)
+        return group.by_ear and told.by_classifier and preferences.continues(sentence)
+    return group.by_ear or told.by_classifier or preferences.goes_on(group.parts, sentence)
 
 
 def _finding(said: UserText, group: _Group, place: int) -> RuleFinding:

@@ -75,7 +75,7 @@ def likely_languages(text: str) -> tuple[str, ...]:
 
 
 class SentenceCues:
-    """A sentence, and what its words say; each question is answered once."""
+    """A sentence and the cues that it contains; each cue is searched once."""
 
     __slots__ = ("_answers", "_cues", "_head", "bare", "languages", "lower", "text")
 

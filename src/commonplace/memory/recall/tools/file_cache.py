@@ -24,13 +24,15 @@ from commonplace.memory.recall.tools import files, normalization
 from commonplace.memory.recall.tools.normalization import Comparison
 
 MAX_KEPT: Final = 48 * 2**20
+"""How many bytes of files are cached."""
 _MAX_FOLDERS: Final = 2
+"""How many folders are cached."""
 _SETTLED_NS: Final = 2_000_000_000
 """How old a change must be for the clock of any file system to have gone on since."""
 
 
 class CachedFile(msgspec.Struct, frozen=True, gc=False):
-    """A file that was read."""
+    """A file that was read into the cache."""
 
     path: str
     stamp: files.Stamp
@@ -40,7 +42,7 @@ class CachedFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class JoinedText(msgspec.Struct, frozen=True):
-    """Files as one text, prepared in one way."""
+    """Several files as one text, normalised in one way."""
 
     data: bytes
     starts: list[int]
@@ -64,7 +66,7 @@ class JoinedText(msgspec.Struct, frozen=True):
 
 
 class FolderSnapshot:
-    """A folder's files as they are at one time."""
+    """The files of a folder at one time."""
 
     def __init__(self, documents: list[CachedFile], texts: list[bytes]) -> None:
         self.documents = documents

@@ -28,6 +28,7 @@ from commonplace.errors import ToolError
 from commonplace.memory.recall.tools import failures
 
 MAX_FILE_BYTES: Final = 64 * 2**20
+"""Larger files are not read."""
 MAX_DEPTH: Final = 200
 """How many folders are walked into, one in another; each takes a descriptor while it is walked."""
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -42,7 +43,7 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class OpenedPath(msgspec.Struct):
-    """What a path leads to; the descriptor is open for folders and files that can be read."""
+    """The target of a path; the descriptor is open for folders and for readable files."""
 
     kind: Kind
     path: str
@@ -58,6 +59,13 @@ class OpenedPath(msgspec.Struct):
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+    def must_exist(self, asked: str | None) -> None:
+        """Refuse a path that leads to nothing, or to a link (raises ToolError)."""
+        if self.kind == "missing":
+            raise failures.not_found(asked or "")
+        if self.kind == "link":
+            raise failures.invalid_path(self.path, failures.LINK)
 
 
 class MemoryRoot:

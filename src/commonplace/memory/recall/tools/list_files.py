@@ -13,6 +13,7 @@ from commonplace.memory.recall.tools.results import DirectoryEntry, Listing
 from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, owner
 
 MAX_RESULTS: Final = 2000
+"""The most names on one page."""
 
 
 def listing(root: files.MemoryRoot, arguments: ListArguments, view: Visibility, beside: OwnershipFiles) -> Listing:
@@ -23,10 +24,7 @@ def listing(root: files.MemoryRoot, arguments: ListArguments, view: Visibility, 
     """
     with root.find(arguments.path) as target:
         start = offset(arguments.cursor)
-        if target.kind == "missing":
-            raise failures.not_found(arguments.path or "")
-        if target.kind == "link":
-            raise failures.invalid_path(target.path, failures.LINK)
+        target.must_exist(arguments.path)
         found = [entry for entry in _entries(target) if _is_shown(entry, view, beside)]
     end = page(len(found), start, arguments.max_results, MAX_RESULTS)
     following = str(end) if end < len(found) else None

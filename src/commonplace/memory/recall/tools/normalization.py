@@ -56,7 +56,7 @@ def is_alphanumeric(char: str) -> bool:
 
 
 class _CharacterTable(dict[int, int | None]):
-    """Which characters stay, found out when one is first met."""
+    """The characters that are kept, decided when each is first met."""
 
     def __missing__(self, code: int) -> int | None:
         kept = code if code == 10 or is_alphanumeric(chr(code)) else None

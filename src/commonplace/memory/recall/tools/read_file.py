@@ -16,6 +16,7 @@ from commonplace.memory.recall.tools.results import Reading
 from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible_text
 
 BUDGET_TOKENS: Final = 20_000
+"""The most tokens of one `read`."""
 
 
 def read(root: files.MemoryRoot, arguments: ReadArguments, view: Visibility, beside: OwnershipFiles) -> Reading:

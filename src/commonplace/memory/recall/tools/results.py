@@ -35,7 +35,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class FileMatch(msgspec.Struct, frozen=True):
-    """A place where what was looked for stands."""
+    """A match of a search."""
 
     path: str
     match_line_number: int

@@ -34,11 +34,13 @@ from commonplace.memory.recall.tools.results import FileMatch, MatchPage
 from commonplace.memory.recall.visibility import OwnershipFiles, Visibility, visible_lines
 
 MAX_RESULTS: Final = 200
+"""The most matches on one page."""
 MAX_PAGE_CHARS: Final = 8 * 2**20
+"""The most characters on one page."""
 
 
 class _FileQuery(msgspec.Struct, frozen=True):
-    """What is looked for, and how."""
+    """A query: its texts, and how they are compared."""
 
     queries: list[str]
     mode: MatchMode
@@ -72,14 +74,11 @@ def search(
         raise failures.bad_arguments(f"queries must not be more than {MAX_QUERIES}")
     with root.find(arguments.path) as target:
         start = offset(arguments.cursor)
-        if target.kind == "missing":
-            raise failures.not_found(arguments.path or "")
-        if target.kind == "link":
-            raise failures.invalid_path(target.path, failures.LINK)
+        target.must_exist(arguments.path)
         question = _question(arguments, queries, mode)
-        page = _MatchCollector(start, clamp(arguments.max_results, MAX_RESULTS))
+        page = _MatchCollector(start, clamp(arguments.max_results, MAX_RESULTS), question, view, beside)
         for path, data, compared in _candidates(root, cache, target, question):
-            page.take(path, data, compared, question, view, beside)
+            page.take(path, data, compared)
             if page.is_full:
                 break
     if start > page.seen:
@@ -125,9 +124,12 @@ def _candidates(
 
 
 class _MatchCollector:
-    """Counts matches, and makes those that are on the page."""
+    """Counts matches, and collects those of the requested page."""
 
-    def __init__(self, start: int, size: int) -> None:
+    def __init__(self, start: int, size: int, question: _FileQuery, view: Visibility, beside: OwnershipFiles) -> None:
+        self._question = question
+        self._view = view
+        self._beside = beside
         self._start = start
         self._end = start + size
         self._chars = 0
@@ -139,16 +141,15 @@ class _MatchCollector:
         """Whether a match after the page was seen."""
         return self.seen > self._end
 
-    def take(
-        self, path: str, data: bytes, compared: bytes, question: _FileQuery, view: Visibility, beside: OwnershipFiles
-    ) -> None:
+    def take(self, path: str, data: bytes, compared: bytes) -> None:
         """Look at one file."""
+        question = self._question
         found = [[] if b"\n" in text else hits(compared, text) for text in question.texts]
         text: str | None = None
         shown: list[bool] | None = None
-        if view.scope is not None and any(found):
+        if self._view.scope is not None and any(found):
             text = data.decode("utf-8")
-            shown = visible_lines(view, path, text, beside)
+            shown = visible_lines(self._view, path, text, self._beside)
             if shown is not None:
                 found = [[line for line in each if shown[line]] for each in found]
         matched = windows(found, question.mode)
@@ -158,11 +159,10 @@ class _MatchCollector:
             lines = _lines(data.decode("utf-8") if text is None else text, shown)
             by_text = dict(zip(question.texts, found, strict=True))
             for window in chosen:
-                self._add(path, window, lines, question, by_text)
+                self._add(path, window, lines, by_text)
 
-    def _add(
-        self, path: str, window: Window, lines: list[str], question: _FileQuery, found: dict[bytes, list[int]]
-    ) -> None:
+    def _add(self, path: str, window: Window, lines: list[str], found: dict[bytes, list[int]]) -> None:
+        question = self._question
         if self._chars > MAX_PAGE_CHARS:
             self._end = self._start + len(self.matches)
             return

@@ -35,7 +35,7 @@ _SUB = ("resume", "fork")
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
-    """What was asked for."""
+    """The parsed command line of `chat`."""
 
     action: str = "start"
     thread: str | None = None
@@ -113,16 +113,16 @@ def _check_terminal() -> None:
         raise BadInput("chat needs a terminal.", hint='Use `commonplace exec "…"` without one.')
 
 
-async def _talk(book: Book, asked: ChatRequest, warnings: Warnings) -> int:
+async def _talk(book: Book, request: ChatRequest, warnings: Warnings) -> int:
     if book.settings.sources["sandbox"] == "default":  # somebody is there to be asked, so that more may be done
-        asked.wishes["sandbox"] = asked.wishes["sandbox"] or "workspace-write"
-    thread = await _thread(book, asked)
+        request.wishes["sandbox"] = request.wishes["sandbox"] or "workspace-write"
+    thread = await _thread(book, request)
     from commonplace.surfaces.cli.chat.conversation import Conversation
     from commonplace.surfaces.cli.chat.screen import Screen
 
     screen = Screen(book.home / "chat_history")
     warnings.to = screen.warn
-    conversation = Conversation(book, thread, asked.wishes, screen)
+    conversation = Conversation(book, thread, request.wishes, screen)
     try:
         await conversation.run()
     finally:
@@ -130,14 +130,14 @@ async def _talk(book: Book, asked: ChatRequest, warnings: Warnings) -> int:
     return 0 if screen.was_left else 1
 
 
-async def _thread(book: Book, asked: ChatRequest) -> Thread:
+async def _thread(book: Book, request: ChatRequest) -> Thread:
     """Open the thread that is talked in."""
-    if asked.action == "start":
-        return await book.start(**asked.wishes)
+    if request.action == "start":
+        return await book.start(**request.wishes)
     from commonplace.sessions import index
 
-    name = asked.thread or (await index.newest_thread(book.state, Path(asked.wishes["cwd"]))).thread_id
-    if asked.action == "fork":
-        await book.check(**asked.wishes)
+    name = request.thread or (await index.newest_thread(book.state, Path(request.wishes["cwd"]))).thread_id
+    if request.action == "fork":
+        await book.check(**request.wishes)
         name = (await book.sessions.fork(name)).thread_id
-    return await book.resume(name, **asked.wishes)
+    return await book.resume(name, **request.wishes)

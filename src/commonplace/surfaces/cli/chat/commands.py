@@ -109,7 +109,7 @@ def _last(chat: ChatConversation) -> None:
     """Show the last exchange of a thread that is gone on with."""
     asked, answered = chat.thread.last_words()
     if asked:
-        chat.shown.said(asked)
+        chat.shown.show_input(asked)
     if answered:
         chat.shown.answer(answered)
 

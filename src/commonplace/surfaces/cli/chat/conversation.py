@@ -1,4 +1,4 @@
-"""A conversation: what a person types becomes a turn, words for the running one, an answer, or a command.
+"""A conversation: an input becomes a turn, text for the running turn, an answer to a question, or a command.
 
 Words typed while the agent works are told to it before its next request; `/queue` keeps them for a turn of their own.
 What a stopped turn did not take in comes back into the line. One question is asked at a time. Leaving, however it
@@ -88,7 +88,7 @@ class Conversation:
 
     async def _take(self, text: str) -> None:
         if (found := commands.parse(text)) is not None:
-            self.shown.said(text.strip(), "note")
+            self.shown.show_input(text.strip(), "note")
             await commands.run(self, *found)
         else:
             self.tell(text)

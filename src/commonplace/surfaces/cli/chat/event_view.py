@@ -1,4 +1,4 @@
-"""The events of a turn on the screen: what is finished is printed once, what goes on is drawn below it.
+"""The events of a turn on the screen: finished items are printed once, running items are drawn below them.
 
 Answers are printed block by block while they stream, commands when they have ended, with the last lines of their
 output; until then a command's newest lines are drawn. Deltas that come fast are drawn together.
@@ -17,12 +17,13 @@ from commonplace.surfaces.cli.chat.screen import Screen
 _TOGETHER: Final = 0.04
 """Seconds for which deltas are collected before they are drawn."""
 _TAIL: Final = 3
+"""How many lines of a running command's output are drawn."""
 _KEPT: Final = 2_000
 """Characters of a running command's output that are kept for drawing."""
 
 
 class EventView:
-    """What is on the screen of a conversation."""
+    """Shows the events of a conversation on the screen."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -62,9 +63,9 @@ class EventView:
     def echo(self, words: str) -> None:
         """Print what a person said, before the turn tells that it took it in."""
         self._echoed.append(words)
-        self.said(words)
+        self.show_input(words)
 
-    def said(self, words: str, kind: str = "") -> None:
+    def show_input(self, words: str, kind: str = "") -> None:
         """Print what a person said."""
         lines = output.safe(words).split("\n")
         text = "\n".join(f"{'  ' if place else '› '}{line}" for place, line in enumerate(lines))
@@ -110,7 +111,7 @@ class EventView:
     def _completed(self, event: events.ItemCompleted, item: events.Item) -> None:
         match item:
             case events.UserMessage():
-                self._heard("\n".join(str(part["text"]) for part in item.content if "text" in part))
+                self._show_taken_input("\n".join(str(part["text"]) for part in item.content if "text" in part))
             case events.AgentMessage():
                 stream = self._streams.pop(item.id, None)
                 self._blocks(stream.end() if stream is not None and stream.said else [item.text])
@@ -124,14 +125,14 @@ class EventView:
                 self._tell(event)
         self.changed()
 
-    def _heard(self, words: str) -> None:
+    def _show_taken_input(self, words: str) -> None:
         """Take an input of a person out of the queue, because the turn took it in."""
         if words in self._echoed:
             self._echoed.remove(words)
             return
         if words in self.waiting:
             self.waiting.remove(words)
-        self.said(words)
+        self.show_input(words)
 
     def _tell(self, event: events.Event) -> None:
         lines = list(exec_text.event_lines(event))

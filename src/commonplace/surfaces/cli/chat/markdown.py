@@ -1,12 +1,12 @@
-"""Markdown that streams: the blocks that are finished, the rest, and how they look in a terminal.
+"""Streamed Markdown: finished blocks, the unfinished rest, and how they look in a terminal.
 
 A top-level block is finished when another one begins after it: nothing that follows can change it. So a finished block
 is printed once, and only the last one is drawn again while it grows. A block that grows too long is cut at a line, a
 code block so that both parts are code.
 
 Nothing that a model wrote can steer the terminal: texts are made harmless before they are parsed and again, piece by
-piece, when they are drawn, since a parser may make other characters of an entity. HTML is text, links
-are spelled out, and the definitions of links stay: nothing that was written is left out.
+piece, when they are drawn, since a parser may make other characters of an entity. HTML is text, links are spelled out,
+and the definitions of links stay: nothing that was written is left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _clean(text: str) -> str:
 
 
 class MarkdownStream:
-    """A text that comes in pieces."""
+    """Markdown text that arrives in pieces."""
 
     def __init__(self) -> None:
         self._rest = ""

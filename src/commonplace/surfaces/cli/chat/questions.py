@@ -1,4 +1,4 @@
-"""Questions that a person answers in the line: may this be done, which session is meant.
+"""Questions that a person answers in the input line: approvals, and which session is meant.
 
 An answer is a letter and Enter, so that nothing is allowed by a key that was meant for a sentence; Esc says no to
 everything at once. What is asked about is printed whole: a command that is cut could hide what it does.
@@ -41,10 +41,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Acts on Esc."""
 
 
-def consent(asked: events.Asked, folder: Path, decide: Callable[[Decision], None]) -> Question:
+def consent(request: events.Asked, folder: Path, decide: Callable[[Decision], None]) -> Question:
     """Return the question whether something may be done, in a conversation that is about a folder."""
-    answers = _answers(asked)
-    prefixes = ", ".join(f"`{_flat(shlex.join(words))} …`" for words in asked.prefixes)
+    answers = _answers(request)
+    prefixes = ", ".join(f"`{_flat(shlex.join(words))} …`" for words in request.prefixes)
     meanings = {
         "approved": "yes",
         "approved_for_session": "for this session",
@@ -65,15 +65,15 @@ def consent(asked: events.Asked, folder: Path, decide: Callable[[Decision], None
         decide("abort")
         return _SAID["abort"]
 
-    return Question(text=_told(asked, folder), hint=hint, take=take, give_up=give_up)
+    return Question(text=_question_text(request, folder), hint=hint, take=take, give_up=give_up)
 
 
-def _answers(asked: events.Asked) -> dict[str, Decision]:
+def _answers(request: events.Asked) -> dict[str, Decision]:
     """Return what can be answered: a change is allowed once, and nothing is always allowed that has no first words."""
     found: dict[str, Decision] = {"y": "approved"}
-    if asked.kind != "change":
+    if request.kind != "change":
         found["s"] = "approved_for_session"
-    if asked.prefixes:
+    if request.prefixes:
         found["a"] = "approved_always"
     return {**found, "n": "denied", "q": "abort"}
 
@@ -82,15 +82,15 @@ def _words(answers: dict[str, Decision]) -> set[str]:
     return {*answers, "yes", "no"}
 
 
-def _told(asked: events.Asked, folder: Path) -> str:
-    lines = [f"? {_WHAT[asked.kind]}"]
-    if asked.command:
-        sign = "$ " if asked.kind == "run" else ""
-        lines += [f"    {sign if not place else '  '}{line}" for place, line in enumerate(_shown(asked).split("\n"))]
-    lines += [f"    {_flat(path)}" for path in asked.paths]
-    lines += [f"    in {_flat(asked.cwd)}"] if asked.kind == "run" and asked.cwd != str(folder) else []
-    lines += [f"    because: {_flat(asked.reason)}"] if asked.reason else []
-    lines += [f"    asked since: {_flat(asked.problem)}"] if asked.problem else []
+def _question_text(request: events.Asked, folder: Path) -> str:
+    lines = [f"? {_WHAT[request.kind]}"]
+    if request.command:
+        sign = "$ " if request.kind == "run" else ""
+        lines += [f"    {sign if not place else '  '}{line}" for place, line in enumerate(_shown(request).split("\n"))]
+    lines += [f"    {_flat(path)}" for path in request.paths]
+    lines += [f"    in {_flat(request.cwd)}"] if request.kind == "run" and request.cwd != str(folder) else []
+    lines += [f"    because: {_flat(request.reason)}"] if request.reason else []
+    lines += [f"    asked since: {_flat(request.problem)}"] if request.problem else []
     return safe("\n".join(lines))
 
 
@@ -99,10 +99,10 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _shown(asked: events.Asked) -> str:
+def _shown(request: events.Asked) -> str:
     """Return a command line as a person would type it; only a known shell's script stands for the whole."""
-    command = asked.command
-    if asked.kind != "run":
+    command = request.command
+    if request.kind != "run":
         return " ".join(command)
     if len(command) == 3 and command[1] in ("-c", "-lc") and PurePath(command[0]).name in _SHELLS:
         return command[2].rstrip("\n")

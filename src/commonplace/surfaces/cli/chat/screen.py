@@ -1,4 +1,4 @@
-"""The terminal: a line to type in that stays at the bottom, and above it whatever was printed.
+"""The terminal: an input line that stays at the bottom, and printed text above it.
 
 One prompt_toolkit application runs as long as the conversation, so the terminal is in one mode all the time: what is
 typed while the agent works is taken, and Ctrl-C is a key, never a signal that hits something half done. What is
@@ -39,7 +39,7 @@ _ESCAPE_SECONDS: Final = 0.05
 
 
 class InputListener(Protocol):
-    """Whoever is told what the person does, and says what is drawn above the line."""
+    """Receives the input of the person, and says what is drawn above the input line."""
 
     @property
     def is_asked(self) -> bool:
@@ -238,7 +238,7 @@ def _keys(screen: Screen, buffer: Buffer, person: InputListener) -> KeyBindings:
 
 
 class _PrivateHistory(FileHistory):
-    """Inputs in a file that only its owner reads; what cannot be kept is not worth an error."""
+    """The input history in a file that only its owner can read; inputs that cannot be stored are ignored."""
 
     def store_string(self, string: str) -> None:
         if len(string) <= _LONGEST_REMEMBERED:
