@@ -166,9 +166,7 @@ def _phrases() -> _Phrases:
 @lru_cache(maxsize=16_384)
 def _topics_by_prefix(word: str) -> tuple[str, ...]:
     known = _phrases()
-    return tuple(
-        topic for size in known.lengths if size <= len(word) for topic in known.prefixes.get(word[:size], ())
-    )
+    return tuple(topic for size in known.lengths if size <= len(word) for topic in known.prefixes.get(word[:size], ()))
 
 
 def practice(tokens: list[str]) -> frozenset[str]:

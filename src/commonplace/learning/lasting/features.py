@@ -115,9 +115,7 @@ def measure(
         hand=_mean(zip(hands, tokens, strict=True)),
         line_hands=_line_means(sentences, hands, tokens),
     )
-    return [
-        _measured(message, *row) for row in zip(sentences, tokens, shapes, hands, strict=True)
-    ]
+    return [_measured(message, *row) for row in zip(sentences, tokens, shapes, hands, strict=True)]
 
 
 class _Message(msgspec.Struct):
@@ -289,7 +287,9 @@ class PersonHabits:
         """Return how strong a habit a request shows, and the stem of the word that shows it."""
         counts = ((stem, len(self._asked[stem])) for stem in extras if stem in self._asked)
         shown = (
-            (math.log2(count) * count / (count + len(self._other.get(stem, ()))), stem) for stem, count in counts if count > 1
+            (math.log2(count) * count / (count + len(self._other.get(stem, ()))), stem)
+            for stem, count in counts
+            if count > 1
         )
         return max(shown, default=(0.0, ""))
 

@@ -6,6 +6,7 @@ import re
 import tomllib
 from functools import cache
 from importlib import resources
+from itertools import combinations
 from typing import Any, Final
 
 import msgspec
@@ -136,7 +137,16 @@ def light() -> frozenset[str]:
 @cache
 def opposites() -> frozenset[frozenset[str]]:
     """Return pairs of which only one holds."""
-    return frozenset(frozenset(pair.split()) for pair in _tables()["opposites"]["pairs"].split("|"))
+    pairs = [pair.split() for pair in _tables()["opposites"]["pairs"].split("|")]
+    rivals = [pair for group in _tables()["tools"]["exclusive"].split("|") for pair in combinations(group.split(), 2)]
+    return frozenset(frozenset(pair) for pair in (*pairs, *rivals))
+
+
+@cache
+def tools() -> frozenset[str]:
+    """Return names of tools, which stand for one thing only although they are written like words."""
+    listed = _tables()["tools"]
+    return frozenset(listed["exclusive"].replace("|", " ").split()) | frozenset(listed["others"].split())
 
 
 def _stem(word: str, endings: tuple[str, ...], *, is_english: bool) -> str:

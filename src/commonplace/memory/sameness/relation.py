@@ -214,7 +214,7 @@ def _is_denied(match: _Match) -> bool:
 
 def _is_opposite(match: _Match) -> bool:
     """All but one word is the same, and that word is the opposite."""
-    if match.solid < _SOLID or len(match.rest[0]) != 1 or len(match.rest[1]) != 1:
+    if not match.solid or len(match.rest[0]) != 1 or len(match.rest[1]) != 1:
         return False
     one, two = match.rest[0][0], match.rest[1][0]
     names = [frozenset((first, second)) for first in _names(one) for second in _names(two)]

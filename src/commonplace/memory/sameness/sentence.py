@@ -202,7 +202,8 @@ def _words(text: str, at: int, language: Language) -> Iterator[_Unit]:
             continue
         if "'" in lower and lower not in language.negators and lower.endswith("'s"):
             lower = lower.removesuffix("'s")
-        is_name = bool(_NAME.search(part)) or (len(part) > 1 and part.isupper()) or language.code == "zh"
+        is_written_so = bool(_NAME.search(part)) or (len(part) > 1 and part.isupper())
+        is_name = is_written_so or language.code == "zh" or lower in lexicon.tools()
         known = lower in language.ideas or lower in language.stop or lower in language.negators
         yield _Unit(lower, "name" if is_name and not known else "word", is_capital=part[0].isupper(), at=at)
 
