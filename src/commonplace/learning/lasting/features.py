@@ -232,7 +232,7 @@ def _signs(message: _Message, sentence: OwnSentence, act: Act, length: int) -> d
     }
 
 
-def _joint_signs(message: _Message, act: Act, length: int, is_practice: bool) -> dict[str, bool]:  # noqa: FBT001
+def _joint_signs(message: _Message, act: Act, length: int, is_practice: bool) -> dict[str, bool]:
     """Return which signs a sentence has together with what happened around it."""
     around, agrees, asks = message.around, message.agrees, bool(act.question)
     is_wish, looks = act.mode in _WISHES, act.verb in word_set("looking")

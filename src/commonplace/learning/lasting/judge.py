@@ -1,7 +1,8 @@
 """How likely a sentence lasts: three linear models over features and one over words, joined and calibrated.
 
-The three heads are *work* (how to work and check), *rule* (how things should be) and *fact* (how things are). A sentence
-lasts if any of them says so. The weights are in `judge.json`; `training/` makes them, `docs/learning.md` is their card.
+The three heads are *work* (how to work and check), *rule* (how things should be) and *fact* (how things are). A
+sentence lasts if any of them says so. The weights are in `judge.json`; `training/` makes them, and `docs/learning.md`
+is their card.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import zlib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -97,7 +99,7 @@ def judge() -> Judge:
 def grams(tokens: list[str]) -> list[int]:
     """Return the hashes of words and pairs of words; numbers are one word."""
     words = ["^", *("<n>" if token[0].isdigit() else token for token in tokens), "$"]
-    pairs = map(" ".join, zip(words, words[1:], strict=False))
+    pairs = map(" ".join, pairwise(words))
     return sorted({zlib.crc32(gram.encode()) & ((1 << _BITS) - 1) for gram in (*words, *pairs)})
 
 
