@@ -104,7 +104,7 @@ def _statement(
     best = max(range(len(measured)), key=lambda place: likely[place])
     if likely[best] < LEAST:
         return None
-    first, last = _grown(message.text, measured, likely, best)
+    first, last = grown(message.text, measured, likely, best)
     if sum(len(each.tokens) for each in measured[first : last + 1]) < _FEWEST:
         return None
     text = message.text[measured[first].sentence.start : measured[last].sentence.end]
@@ -113,7 +113,7 @@ def _statement(
     return Statement(message.at, text, title, kind(sums), round(likely[best], 3), inputs[best], message.refused)
 
 
-def _grown(text: str, measured: list[MeasuredSentence], likely: list[float], best: int) -> tuple[int, int]:
+def grown(text: str, measured: list[MeasuredSentence], likely: list[float], best: int) -> tuple[int, int]:
     """Return the first and the last sentence of a stretch around the best one."""
     first = last = best
     size = len(measured[best].tokens)
