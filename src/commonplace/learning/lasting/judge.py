@@ -1,0 +1,97 @@
+"""How likely a sentence lasts: three linear models over features and one over words, joined and calibrated.
+
+The three heads are *work* (how to work and check), *rule* (how things should be) and *fact* (how things are). A
+sentence lasts if any of them says so. The weights are in `judge.json`; `training/` makes them, and `docs/learning.md`
+is their card.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+
+from commonplace.learning.lasting.features import MeasuredSentence
+from commonplace.memory.entries import Kind
+from commonplace.memory.lessons import JudgeSums
+
+KINDS: Final[tuple[Kind, ...]] = ("preference", "rule", "decision", "environment", "failure", "procedure", "verify")
+_BITS: Final = 16
+"""Words and pairs of words are hashed to so many bits."""
+
+
+class Judge(msgspec.Struct, frozen=True):
+    """The weights."""
+
+    hand: dict[str, float]
+    heads: dict[str, tuple[float, float, float]]
+    base: tuple[float, float, float]
+    about: dict[str, tuple[float, ...]]
+    about_base: tuple[float, ...]
+    words: dict[int, float]
+    word_base: float
+    mix: float
+    """How heavy the words are."""
+    a: float
+    b: float
+    """The calibration: probability = sigmoid(a · sum + b)."""
+
+    def sums(self, measured: MeasuredSentence) -> JudgeSums:
+        """Return what a sentence adds up to by all that its message tells."""
+        hashed = grams(measured.tokens)
+        said = self.word_base + sum(self.words.get(gram, 0.0) for gram in hashed) / math.sqrt(len(hashed))
+        return JudgeSums(self.base, said, self.about_base) + self.features(measured.features)
+
+    def features(self, features: Mapping[str, float]) -> JudgeSums:
+        """Return what features add to the sums."""
+        heads = [0.0, 0.0, 0.0]
+        about = [0.0] * (len(KINDS) + 1)
+        for name, value in features.items():
+            for at, weight in enumerate(self.heads.get(name, ())):
+                heads[at] += weight * value
+            for at, weight in enumerate(self.about.get(name, ())):
+                about[at] += weight * value
+        return JudgeSums((heads[0], heads[1], heads[2]), 0.0, tuple(about))
+
+    def probability(self, sums: JudgeSums) -> float:
+        """Return how likely a sentence with these sums lasts."""
+        none = math.prod(1 - _sigmoid(head) for head in sums.heads)
+        lasting = min(max(1 - none, 1e-6), 1 - 1e-6)
+        return _sigmoid(self.a * (math.log(lasting / (1 - lasting)) + self.mix * sums.words) + self.b)
+
+
+def kind(sums: JudgeSums) -> Kind:
+    """Return what kind of lesson a sentence is, supposing that it lasts."""
+    return max(zip(sums.about[1:], KINDS, strict=True))[1]
+
+
+def is_of_person(sums: JudgeSums) -> bool:
+    """Say whether a sentence is about the person rather than the project, supposing that it lasts."""
+    return sums.about[0] > 0
+
+
+@cache
+def judge() -> Judge:
+    """Return the judge that is shipped."""
+    data = resources.files("commonplace.learning.lasting").joinpath("judge.json").read_bytes()
+    return msgspec.json.decode(data, type=Judge)
+
+
+def grams(tokens: list[str]) -> list[int]:
+    """Return the hashes of words and pairs of words; numbers are one word."""
+    words = ["^", *("<n>" if token[0].isdigit() else token for token in tokens), "$"]
+    pairs = map(" ".join, pairwise(words))
+    return sorted({zlib.crc32(gram.encode()) & ((1 << _BITS) - 1) for gram in (*words, *pairs)})
+
+
+def _sigmoid(value: float) -> float:
+    if value >= 0:
+        return 1 / (1 + math.exp(-value))
+    power = math.exp(value)
+    return power / (1 + power)

@@ -1,0 +1,262 @@
+"""Deciding whether two lessons are the same, whether the newer replaces the older, or whether both hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from commonplace.memory.sameness import lexicon
+from commonplace.memory.sameness.sentence import Sentence, Token
+
+_SOLID: Final = 2
+"""So many words must be common to two lessons that are about one thing."""
+_OLDER_SHARE: Final = 0.6
+_NEWER_SHARE: Final = 0.5
+"""A denial speaks of a lesson if so much of both is common."""
+_CHANGED_OLDER_SHARE: Final = 0.5
+_CHANGED_NEWER_SHARE: Final = 0.35
+"""With words that announce a change, so much is enough."""
+_LONGER: Final = 4
+"""A lesson that is longer than this many times another says too much else to support it."""
+_ASKING: Final = frozenset({"wait", "ask", "approve"})
+
+
+class Relation(Enum):
+    """What a newer lesson is to an older one."""
+
+    SAME = "same"
+    REPLACES = "replaces"
+    DIFFERENT = "different"
+
+
+class Pair(NamedTuple):
+    """A token of the older lesson and the token of the newer that says the same."""
+
+    older: Token
+    newer: Token
+
+
+class _Match:
+    """Two sentences side by side: which tokens say the same, and what is left over."""
+
+    def __init__(self, older: Sentence, newer: Sentence) -> None:
+        self.older, self.newer = older, newer
+        self.pairs = _pairs(older, newer)
+        left = {pair.older.place for pair in self.pairs}
+        right = {pair.newer.place for pair in self.pairs}
+        is_changed = self.is_announced
+        rest = _rest(older, left, is_changed), _rest(newer, right, is_changed)
+        if not is_changed:
+            bare = tuple([token for token in each if not token.is_light] for each in rest)
+            rest = bare[0] if not rest[1] else rest[0], bare[1] if not rest[0] else rest[1]
+        self.rest: tuple[list[Token], list[Token]] = rest
+        self.solid = sum(not pair.older.is_weak and not pair.newer.is_weak for pair in self.pairs)
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether only the newer says that something changes."""
+        return self.newer.has_change and not self.older.has_change
+
+    def share(self, sentence: Sentence) -> float:
+        """Return how much of a sentence is common."""
+        return self.solid / max(1, sum(not token.is_weak for token in sentence.tokens))
+
+
+def compare(older: Sentence, newer: Sentence) -> Relation:
+    """Return what a newer lesson is to an older one; when in doubt they are different."""
+    match = _Match(older, newer)
+    if not match.pairs:
+        return Relation.DIFFERENT
+    if _is_same(match):
+        return Relation.SAME
+    if older.is_question or newer.is_question or _is_order_against(match):
+        return Relation.DIFFERENT
+    return Relation.REPLACES if any(rule(match) for rule in _REPLACING) else Relation.DIFFERENT
+
+
+def is_supported_by(shorter: Sentence, longer: Sentence) -> bool:
+    """Say whether a longer lesson says, among other things, what a shorter one does."""
+    match = _Match(shorter, longer)
+    core = [token for token in shorter.tokens if not token.is_weak and not token.is_light]
+    matched = {pair.older.place for pair in match.pairs}
+    return (
+        len(core) >= _SOLID
+        and all(token.place in matched for token in core)
+        and len(longer.tokens) <= _LONGER * len(shorter.tokens)
+        and not _is_turned(match)
+        and _is_polarity_equal(match)
+        and not _is_order_against(match)
+    )
+
+
+def _pairs(older: Sentence, newer: Sentence) -> list[Pair]:
+    """Match tokens one to one: the same text first, then the same idea, the same stem, a stem of the same idea."""
+    pairs: list[Pair] = []
+    left, right = list(older.tokens), list(newer.tokens)
+    for is_equal in _EQUAL:
+        for token in list(left):
+            other = next((each for each in right if is_equal(token, each, older)), None)
+            if other is not None:
+                pairs.append(Pair(token, other))
+                left.remove(token)
+                right.remove(other)
+    return pairs
+
+
+def _is_of_idea(one: Token, two: Token, sentence: Sentence) -> bool:
+    stems = sentence.language.idea_stems
+    if one.is_hard or two.is_hard:
+        return False
+    return (bool(one.idea) and not two.idea and two.stem in stems.get(one.idea, ())) or (
+        bool(two.idea) and not one.idea and one.stem in stems.get(two.idea, ())
+    )
+
+
+_EQUAL: Final[tuple[Callable[[Token, Token, Sentence], bool], ...]] = (
+    lambda one, two, _: one.text == two.text,
+    lambda one, two, _: bool(one.idea) and one.idea == two.idea,
+    lambda one, two, _: {one.kind, two.kind} <= {"word", "name"} and one.stem == two.stem,
+    _is_of_idea,
+)
+
+
+def _rest(sentence: Sentence, matched: set[int], is_changed: bool) -> list[Token]:
+    """Return what of a sentence the other has not; light verbs do not count where a change is announced."""
+    return [
+        token
+        for token in sentence.tokens
+        if token.place not in matched and not token.is_weak and not (is_changed and token.is_light)
+    ]
+
+
+def _is_same(match: _Match) -> bool:
+    if match.rest[0] or match.rest[1] or not match.solid:
+        return False
+    if _is_turned(match) or _is_order_against(match) or _is_inverted(match):
+        return False
+    older, newer = match.older, match.newer
+    if older.is_conditional != newer.is_conditional:
+        return _is_asking(match, newer if older.is_conditional else older)
+    if older.is_released != newer.is_released or sum(older.denials) != sum(newer.denials):
+        return False
+    return _is_polarity_equal(match) and (older.is_only == newer.is_only or older.is_conditional)
+
+
+def _is_asking(match: _Match, other: Sentence) -> bool:
+    """Say whether a sentence asks for something first in other words than a conditional denial does."""
+    if other.is_negative or _have_one_head(match):
+        return False
+    return other.is_only or other.asks_first or any(token.idea in _ASKING for token in other.tokens)
+
+
+def _have_one_head(match: _Match) -> bool:
+    """Say whether both name the same thing as what comes later."""
+    matched = {pair.older.place: pair.newer.place for pair in match.pairs}
+    later = {mark.head for mark in match.newer.orders if mark.is_before}
+    return any(mark.is_before and matched.get(mark.head or 0) in later for mark in match.older.orders)
+
+
+def _is_turned(match: _Match) -> bool:
+    """Say whether one rules out what the other wants."""
+    return any(pair.older.is_ruled_out != pair.newer.is_ruled_out for pair in match.pairs)
+
+
+def _is_polarity_equal(match: _Match) -> bool:
+    older, newer = match.older, match.newer
+    if older.is_released != newer.is_released:
+        return False
+    return all(bool(older.denials[one.segment]) == bool(newer.denials[two.segment]) for one, two in match.pairs)
+
+
+def _is_order_against(match: _Match) -> bool:
+    """Say whether one puts before what the other puts after."""
+    forward = {pair.older.place: pair.newer.place for pair in match.pairs}
+    backward = {new: old for old, new in forward.items()}
+    return _is_against(match.older, match.newer, forward) or _is_against(match.newer, match.older, backward)
+
+
+def _is_against(one: Sentence, two: Sentence, places: dict[int, int]) -> bool:
+    for mark in one.orders:
+        head = places.get(mark.head) if mark.head is not None else None
+        for other in two.orders:
+            if mark.is_before == other.is_before:
+                if head is not None and other.part and head not in other.part:
+                    return True
+            elif head is None or not other.part or head in other.part:
+                return True
+    return False
+
+
+def _is_inverted(match: _Match) -> bool:
+    """Say whether two sequences go the other way round."""
+    if not (match.older.is_sequence or match.newer.is_sequence):
+        return False
+    places = [pair.newer.place for pair in sorted(match.pairs, key=lambda pair: pair.older.place)]
+    couples = [(one, two) for at, one in enumerate(places) for two in places[at + 1 :]]
+    return bool(couples) and 2 * sum(one > two for one, two in couples) >= len(couples)
+
+
+def _is_held_otherwise(match: _Match) -> bool:
+    """What was wanted is ruled out now, or the other way round."""
+    return _is_turned(match) and match.solid >= _SOLID and not match.rest[0] and len(match.rest[1]) <= _SOLID
+
+
+def _is_denied(match: _Match) -> bool:
+    """One of them denies the other."""
+    older, newer = match.older, match.newer
+    if older.is_negative == newer.is_negative and older.is_conditional == newer.is_conditional:
+        return False
+    if match.solid < _SOLID or (match.rest[0] and match.rest[1]):
+        return False
+    return match.share(older) >= _OLDER_SHARE and match.share(newer) >= _NEWER_SHARE
+
+
+def _is_opposite(match: _Match) -> bool:
+    """All but one word is the same, and that word is the opposite."""
+    if not match.solid or len(match.rest[0]) != 1 or len(match.rest[1]) != 1:
+        return False
+    one, two = match.rest[0][0], match.rest[1][0]
+    names = [frozenset((first, second)) for first in _names(one) for second in _names(two)]
+    return any(name in lexicon.opposites() for name in names)
+
+
+def _names(token: Token) -> tuple[str, ...]:
+    return (token.text, token.idea, token.stem) if token.idea else (token.text, token.stem)
+
+
+def _is_other_number(match: _Match) -> bool:
+    """All but one number is the same."""
+    if match.solid < _SOLID or len(match.rest[0]) != 1 or len(match.rest[1]) != 1:
+        return False
+    return match.rest[0][0].kind == match.rest[1][0].kind == "number" and _is_polarity_equal(match)
+
+
+def _is_other_value(match: _Match) -> bool:
+    """A change is announced, and all but one name, path, number or command is the same."""
+    if not match.is_announced or match.solid < 1 or len(match.rest[0]) != 1 or len(match.rest[1]) != 1:
+        return False
+    one, two = match.rest[0][0], match.rest[1][0]
+    return one.is_hard and one.kind == two.kind
+
+
+def _is_announced(match: _Match) -> bool:
+    """A change is announced of something that both speak of."""
+    if not match.is_announced or match.solid < _SOLID:
+        return False
+    hard = sum(token.is_hard for token in match.rest[0])
+    return (
+        match.share(match.older) >= _CHANGED_OLDER_SHARE
+        and match.share(match.newer) >= _CHANGED_NEWER_SHARE
+        and hard <= (1 if match.newer.is_change_faint else _SOLID)
+    )
+
+
+_REPLACING: Final = (
+    _is_held_otherwise,
+    _is_denied,
+    _is_opposite,
+    _is_other_number,
+    _is_other_value,
+    _is_announced,
+)
