@@ -1,9 +1,9 @@
 """The shell calls of a session, each cut once into its simple commands, with how each of them ended.
 
 A call tells one exit code for a whole command line. `calls_of` says of each simple command whether it succeeded or
-failed, or that the call does not tell: a pipe into `tail` hides the code of what stands before it, and a chain of `&&` does
-not say which part failed. Members of a pipe belong to its first command; what stands in a loop or a condition is left
-out, because nobody knows whether it ran. `cd` moves the folder of what follows, `export` adds to its variables.
+failed, or that the call does not tell: a pipe into `tail` hides the code of what stands before it, and a chain of `&&`
+does not say which part failed. Members of a pipe belong to its first command; what stands in a loop or a condition is
+left out, because nobody knows whether it ran. `cd` moves the folder of what follows, `export` adds to its variables.
 """
 
 from __future__ import annotations
@@ -254,9 +254,16 @@ class _Cutter:
             fed = [without_wrappers(segment.texts)[1][:1] for segment in rest]
             filters = all(each and program_name(each[0]) in _FILTERS for each in fed)
             both = (*self._assignments, *assignments)
-            self.pieces.append(_Piece(tuple(words), both, self.folder, before, after, bool(rest), filters))
+            folder, words = self._of_git(words)
+            self.pieces.append(_Piece(tuple(words), both, folder, before, after, bool(rest), filters))
         if after == ")" and self._saved:
             self.folder, self._assignments = self._saved.pop()
+
+    def _of_git(self, words: list[str]) -> tuple[str | None, list[str]]:
+        """Return the folder of a command and its words, without the `-C FOLDER` of git."""
+        if words[0] == "git" and words[1:2] == ["-C"] and len(words) > 3:
+            return self._target(words[2]), ["git", *words[3:]]
+        return self.folder, words
 
     def _open(self, script: str, before: str, after: str, depth: int) -> None:
         """Add the pieces of `bash -c SCRIPT` in its place."""

@@ -23,6 +23,7 @@ _TABLE: Final = tables.table("trouble")
 _READERS: Final = frozenset(_TABLE["readers"].split())
 _GIT_READERS: Final = frozenset(_TABLE["git_readers"].split())
 _WITH_SUBCOMMAND: Final = frozenset(_TABLE["with_subcommand"].split())
+_LOOKS: Final = frozenset({"--version", "--help"})
 _WITHIN: Final = 15
 """How many calls after a trouble are searched for its cure."""
 _MAX_TROUBLES: Final = 20
@@ -30,6 +31,7 @@ _MAX_TROUBLES: Final = 20
 _MAX_TEXT: Final = 90
 """The longest command that is shown in full."""
 _MAX_SIGN: Final = 60
+_NEW_BRANCH: Final = re.compile(r"^(git (?:checkout|switch) -[bBcC]) \S++")
 
 Form = Canonical | None
 Forms = Sequence[Sequence[Form]]
@@ -45,8 +47,8 @@ class Kind(msgspec.Struct, frozen=True):
     cure: re.Pattern[str] | None
     may_be_same_command: bool
     """A changed form of the command that failed may be the cure."""
-    programs: frozenset[str]
-    """Which programs have this trouble; empty for all."""
+    has_it: re.Pattern[str] | None
+    """Which commands have this trouble; None for all."""
     says: str
     """How the trouble is called; empty if the output's own words are best."""
     cured_sessions: int
@@ -81,7 +83,7 @@ def _kinds() -> dict[str, Kind]:
             re.compile(row["signs"], re.MULTILINE),
             cure,
             row.get("may_be_same_command", False),
-            frozenset(row.get("programs", "").split()),
+            re.compile(row["has_it"]) if "has_it" in row else None,
             row.get("says", ""),
             row.get("cured_sessions", 2),
             row.get("uncured_sessions", 0),
@@ -116,11 +118,11 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms) -> Tr
             break
     else:
         return None
-    at = _failed_command(kind, call, doers)
+    detail = next((value for value in sign.groupdict().values() if value), "")
+    at = _failed_command(kind, call, doers, detail)
     if at is None:
         return None
     command, form = call.commands[at], forms[number][at]
-    detail = next((value for value in sign.groupdict().values() if value), "")
     said = " ".join(sign[0].split())[:_MAX_SIGN].strip(" :")
     trouble = Trouble(kind.name, short(command, form), said, place_of(call.use, command.text), detail)
     goal = _Goal(kind, command, form, detail)
@@ -135,6 +137,8 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms) -> Tr
 def is_doer(command: SimpleCommand) -> bool:
     """Return whether a command does more than look; `gh` never counts."""
     program = command.program
+    if not _LOOKS.isdisjoint(command.words[1:]):
+        return False
     if program in ("git", "gh"):
         return program == "git" and _subcommand(command) not in _GIT_READERS
     return program not in _READERS
@@ -144,9 +148,16 @@ def short(command: SimpleCommand, form: Form) -> str:
     """Return a command as it is told: its form, else the whole of it if it is short, else the program."""
     if form is not None:
         return form.form
-    if len(command.text) <= _MAX_TEXT and "\n" not in command.text:
-        return command.text
+    text = _NEW_BRANCH.sub(r"\1 <branch>", command.text)
+    if len(text) <= _MAX_TEXT and "\n" not in text:
+        return text
     return f"{command.program} {_subcommand(command)}".strip()
+
+
+def runs_program(command: SimpleCommand, program: str) -> bool:
+    """Return whether a command runs a program, by itself or behind a carrier."""
+    inner = carried(command.words)
+    return command.program == program or (bool(inner.words) and inner.words[0] == program)
 
 
 def _subcommand(command: SimpleCommand) -> str:
@@ -159,9 +170,11 @@ def _subcommand(command: SimpleCommand) -> str:
     return ""
 
 
-def _failed_command(kind: Kind, call: Call, doers: Sequence[int]) -> int | None:
-    """Return which command of a call had the trouble: of the programs that have it, one that did not succeed."""
-    able = [at for at in doers if not kind.programs or call.commands[at].program in kind.programs]
+def _failed_command(kind: Kind, call: Call, doers: Sequence[int], detail: str) -> int | None:
+    """Return which command of a call had the trouble: of those that can have it, one that did not succeed."""
+    if kind.name == "not-found" and any(runs_program(command, detail) for command in call.commands):
+        return next((at for at in doers if runs_program(call.commands[at], detail)), None)
+    able = [at for at in doers if kind.has_it is None or kind.has_it.match(call.commands[at].text)]
     failed = [at for at in able if call.commands[at].status != "ok"]
     return next(iter(failed or able), None)
 
@@ -189,32 +202,34 @@ class _Goal:
             is_same_goal = self._is_same_goal(command, form)
             if command.status != "failed" and self._fits(command, form, is_same_goal=is_same_goal):
                 place = place_of(call.use, command.text)
-                self._cure = _Cure(short(command, form), place, is_same_goal)
+                self._cure = _Cure(short(command, form), place, self._is_other_form(command, form))
             if is_same_goal and command.status == "ok" and is_gone and self._cure is not None:
                 return self._cure
         return None
 
     def _is_same_goal(self, command: SimpleCommand, form: Form) -> bool:
         if self._missing:
-            return self._runs_missing(command)
+            return runs_program(command, self._missing)
         if form is not None and self._form is not None and form.role == self._form.role:
             return True
         if command.program != self._failed.program:
             return False
         return command.program not in _WITH_SUBCOMMAND or _subcommand(command) == _subcommand(self._failed)
 
-    def _runs_missing(self, command: SimpleCommand) -> bool:
-        inner = carried(command.words)
-        return command.program == self._missing or (bool(inner.words) and inner.words[0] == self._missing)
+    def _is_other_form(self, command: SimpleCommand, form: Form) -> bool:
+        """Return whether a cure does what the failed command was to do."""
+        if form is not None and self._form is not None:
+            return form.role == self._form.role
+        return self._is_same_goal(command, form) and command.program in (self._missing, *_WITH_SUBCOMMAND)
 
     def _fits(self, command: SimpleCommand, form: Form, *, is_same_goal: bool) -> bool:
         """Return whether a command may cure the trouble."""
         kind = self._kind
         if not is_doer(command) or self._is_same_command(command, form):
             return False
-        if kind.may_be_same_command and is_same_goal and (self._missing or kind.cure is None):
+        if kind.may_be_same_command and is_same_goal and (self._missing or (kind.cure is None and form is not None)):
             return True
-        if kind.cure is None or (is_same_goal and not kind.may_be_same_command and self._form is not None):
+        if kind.cure is None:
             return False
         whole = " ".join((*command.assignments, command.text))
         return kind.cure.search(command.text) is not None or kind.cure.search(whole) is not None
