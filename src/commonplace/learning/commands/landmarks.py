@@ -16,10 +16,6 @@ from commonplace.learning.commands.roles import Role
 STEPS: Final[frozenset[Role]] = frozenset({"deploy", "release", "migrate", "codegen", "run", "build", "setup"})
 """Roles of commands that may be steps of a procedure."""
 _TAG: Final = re.compile(r"git tag (?:-[asfm] )*+(?P<prefix>(?:[\w.-]{1,40}/)?v?)\d[\w.+-]*+")
-_OTHERS: Final = (
-    (re.compile(r"git push (?:\S+ )*?--tags\b"), "git push --tags"),
-    (re.compile(r"gh release create\b"), "gh release create"),
-)
 _WORKFLOW: Final = re.compile(r"gh workflow run (?P<name>[\w./-]{1,80})")
 _MAX_LANDMARKS: Final = 60
 
@@ -63,4 +59,7 @@ def _git_step(text: str) -> str:
         return f"git tag {found['prefix']}<version>"
     if found := _WORKFLOW.match(text):
         return f"gh workflow run {found['name']}"
-    return next((shown for expression, shown in _OTHERS if expression.match(text)), "")
+    words = text.split()
+    if words[:2] == ["git", "push"] and "--tags" in words:
+        return "git push --tags"
+    return "gh release create" if words[:3] == ["gh", "release", "create"] else ""

@@ -14,7 +14,7 @@ from commonplace.protocol import shell
 _TABLE: Final = tables.table("forms")
 _RUNNERS: Final[dict[str, str]] = _TABLE["runners"]
 _NONE: Final = "∅"
-_NAME: Final = re.compile(r"[\w@+:./*-]*\w[\w@+:./*-]*+")
+_NAME: Final = re.compile(r"[\w@+:./*-]++")
 _BEFORE_ANOTHER: Final = tables.words("forms", "runner_tasks", "before_another")
 _SHOWS_ONLY: Final = tables.words("forms", "runner_tasks", "shows_only")
 _ALONE: Final = tables.words("forms", "runner_tasks", "alone")

@@ -25,8 +25,8 @@ _TESTS: Final = frozenset({"test", "integration", "e2e"})
 _STRICT: Final = frozenset({"test", "integration", "e2e", "lint", "typecheck", "format", "bench"})
 """Roles whose short flags `-f` and `-a` are switches."""
 _NO_SHORT_PROJECT: Final = frozenset({"pytest", "py.test", "jest", "vitest"})
-_FILE: Final = re.compile(r"[^*?\[]*[*?\[].*|.*::.*|.*\.[A-Za-z]{1,5}(?::\d++)?")
-_VERSION: Final = re.compile(r"v?\d++(?:\.\d++)*+\S*|.+@\S+")
+_FILE_END: Final = re.compile(r"\.[A-Za-z]{1,5}(?::\d{1,6}){0,2}\Z")
+_VERSION: Final = re.compile(r"v?\d++(?:\.\d++)*+\S*|[^@]+@\S+")
 _HASH: Final = re.compile(
     r"(?<![\w-])(?=[a-f]*+\d)(?=\d*+[a-f])[0-9a-f]{7,40}(?![\w-])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
 )
@@ -119,6 +119,11 @@ def _move_by_tag(run: ToolRun) -> None:
             run.role = "e2e" if part == "e2e" else "integration"
 
 
+def _is_file(word: str) -> bool:
+    """Return whether a word names a file, several files by a pattern, or a test in a file."""
+    return "::" in word or any(sign in word for sign in "*?[") or _FILE_END.search(word) is not None
+
+
 class _Flags:
     """Reads the flags and words of a tool from left to right."""
 
@@ -203,7 +208,7 @@ class _Flags:
         elif run.role in _WORDS_IN_FORM:
             if len(run.words) < _WORDS_OF_FORM and not _VERSION.fullmatch(word):
                 run.words.append(word)
-        elif _FILE.fullmatch(word) and word not in (".", "..", "...") and not word.endswith("/..."):
+        elif _is_file(word):
             run.is_narrowed = True
         else:
             run.scope.append(word.rstrip("/") or word)
