@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -19,27 +19,22 @@ _BETWEEN: Final = 2
 _LEAST_SESSIONS: Final = 2
 _MOST: Final = 3
 
+_MOST_FOLLOWED: Final = 200
+"""How many sequences of one length are made longer, the most common ones; it bounds the time."""
+
 Steps = tuple[str, ...]
+Path = tuple[int, ...]
+_Taken = list[tuple[SessionRuns, list[Landmark]]]
+"""The sessions that took a sequence, each with the steps as it took them."""
 
 
 def procedure_lines(sessions: Sequence[SessionRuns]) -> list[CommandLine]:
     """Return the lines about a project's procedures, and about steps of git that stand in none of them."""
     shared = _shared_steps(sessions)
-    taken: dict[Steps, dict[str, list[Source]]] = defaultdict(dict)
-    goals: dict[Steps, str] = {}
-    for session in sessions:
-        landmarks = [landmark for landmark in session.landmarks if landmark.text in shared]
-        if not any(landmark.role in _GOALS for landmark in landmarks):
-            continue
-        for sequence in _sequences(landmarks):
-            steps = tuple(landmark.text for landmark in sequence)
-            sources = [source_of(session.thread_id, session.updated_s, landmark.place) for landmark in sequence]
-            taken[steps].setdefault(session.thread_id, sources)
-            goals[steps] = next(landmark.role for landmark in reversed(sequence) if landmark.role in _GOALS)
-    often = {steps: where for steps, where in taken.items() if len(where) >= _LEAST_SESSIONS}
-    kept = _longest(often)
-    lines = [_line(goals[steps], steps, [s for each in often[steps].values() for s in each]) for steps in kept]
-    inside = {step for steps in kept for step in steps}
+    walks = [_Walk(session, shared) for session in sessions]
+    taken = _taken_often([walk for walk in walks if walk.has_goal])
+    lines = [_procedure(steps, taken[steps]) for steps in _longest(taken)]
+    inside = {step for line in lines for step in line.commands}
     return [*lines, *_lone_steps(sessions, shared - inside)]
 
 
@@ -52,24 +47,59 @@ def _shared_steps(sessions: Sequence[SessionRuns]) -> set[str]:
     return {text for text, count in counts.items() if count >= _LEAST_SESSIONS}
 
 
-def _sequences(landmarks: Sequence[Landmark]) -> Iterator[list[Landmark]]:
-    """Yield the sequences of two to six different steps with a goal among them and few others in between."""
+class _Walk:
+    """The shared steps of one session, and how sequences of them go on."""
 
-    def longer(sequence: list[Landmark], last: int) -> Iterator[list[Landmark]]:
-        if len(sequence) > 1 and any(landmark.role in _GOALS for landmark in sequence):
-            yield sequence
-        if len(sequence) == _LONGEST:
-            return
-        for place in range(last + 1, min(last + 2 + _BETWEEN, len(landmarks))):
-            landmark = landmarks[place]
-            if all(landmark.text != step.text for step in sequence):
-                yield from longer([*sequence, landmark], place)
+    def __init__(self, session: SessionRuns, shared: set[str]) -> None:
+        self.session = session
+        self.landmarks = [landmark for landmark in session.landmarks if landmark.text in shared]
+        self.paths: dict[Steps, dict[int, Path]] = {}
+        """For each sequence, the places of its steps, by the place of the last."""
+        for place, landmark in enumerate(self.landmarks):
+            self.paths.setdefault((landmark.text,), {})[place] = (place,)
 
-    for start in range(len(landmarks)):
-        yield from longer([landmarks[start]], start)
+    @property
+    def has_goal(self) -> bool:
+        """A step of the session reaches a goal."""
+        return any(landmark.role in _GOALS for landmark in self.landmarks)
+
+    def grow(self) -> None:
+        """Make each sequence longer by one step that comes soon after it and is not in it."""
+        longer: dict[Steps, dict[int, Path]] = {}
+        for steps, ends in self.paths.items():
+            for last, path in ends.items():
+                for place in range(last + 1, min(last + 2 + _BETWEEN, len(self.landmarks))):
+                    text = self.landmarks[place].text
+                    if text not in steps:
+                        longer.setdefault((*steps, text), {}).setdefault(place, (*path, place))
+        self.paths = longer
+
+    def steps_of(self, steps: Steps) -> list[Landmark]:
+        """Return where the session took a sequence first."""
+        ends = self.paths[steps]
+        return [self.landmarks[place] for place in ends[min(ends)]]
 
 
-def _longest(taken: dict[Steps, dict[str, list[Source]]]) -> list[Steps]:
+def _taken_often(walks: Sequence[_Walk]) -> dict[Steps, _Taken]:
+    """Return the sequences of two to six steps with a goal that at least two sessions took."""
+    often: dict[Steps, _Taken] = {}
+    for _ in range(_LONGEST - 1):
+        counts: Counter[Steps] = Counter()
+        for walk in walks:
+            walk.grow()
+            counts.update(walk.paths.keys())
+        ranked = sorted(counts, key=lambda steps: (-counts[steps], steps))[:_MOST_FOLLOWED]
+        kept = {steps for steps in ranked if counts[steps] >= _LEAST_SESSIONS}
+        for walk in walks:
+            walk.paths = {steps: ends for steps, ends in walk.paths.items() if steps in kept}
+            for steps in walk.paths:
+                taken = walk.steps_of(steps)
+                if any(landmark.role in _GOALS for landmark in taken):
+                    often.setdefault(steps, []).append((walk.session, taken))
+    return often
+
+
+def _longest(taken: dict[Steps, _Taken]) -> list[Steps]:
     """Return the longest procedures that can be told, none of which shares half of its steps with another."""
     kept: list[Steps] = []
     for steps in sorted(taken, key=lambda each: (-len(each), -len(taken[each]), each)):
@@ -89,6 +119,16 @@ def _lone_steps(sessions: Sequence[SessionRuns], steps: set[str]) -> Iterator[Co
                 found[landmark.text].setdefault(session.thread_id, source)
     for text, sources in sorted(found.items()):
         yield _line("release", (text,), list(sources.values()))
+
+
+def _procedure(steps: Steps, taken: _Taken) -> CommandLine:
+    sources = [
+        source_of(session.thread_id, session.updated_s, landmark.place)
+        for session, landmarks in taken
+        for landmark in landmarks
+    ]
+    goal = next(landmark.role for landmark in reversed(taken[0][1]) if landmark.role in _GOALS)
+    return _line(goal, steps, sources)
 
 
 def _line(goal: str, steps: Steps, sources: list[Source]) -> CommandLine:

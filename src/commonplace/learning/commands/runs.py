@@ -142,7 +142,8 @@ class _Collector:
         run.whole += is_whole
         run.last_s = max(run.last_s, _seconds(call.use.at.time))
         _count(run.forms, form.form)
-        _count(run.scopes, form.scope)
+        if form.scope or is_whole:
+            _count(run.scopes, form.scope)
         for assignment in dict.fromkeys(map(_shown_assignment, command.assignments)):
             _count(run.assignments, assignment)
 

@@ -73,8 +73,8 @@ class Tally(msgspec.Struct):
 
     @property
     def is_whole(self) -> bool:
-        """It ran on the whole project at least once; a tool of Go needs `./...` for that."""
-        if self.language == "go" and self.is_bare:
+        """It ran on the whole project at least once; `go` needs `./...` for that."""
+        if self.program == "go":
             return self.whole > 0 and any(scope.endswith("...") for scope in self.scopes)
         return self.whole > 0
 

@@ -45,7 +45,7 @@ def _most_common(counts: Counter[str]) -> str:
 
 def _scope(tally: Tally) -> str:
     is_go = tally.language == "go" and tally.is_bare
-    if tally.is_task or tally.is_script or (not is_go and "" in tally.scopes):
+    if tally.is_task or tally.is_script or (tally.program != "go" and "" in tally.scopes):
         return ""
     for scope in _WHOLE:
         if scope in tally.scopes:

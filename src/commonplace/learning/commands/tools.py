@@ -201,7 +201,7 @@ class _Flags:
         run = self._run
         if paths.is_temporary(word) or "$(" in word or "`" in word:
             return 0
-        if word.isdecimal() or not word:
+        if word.isdecimal() or not word or (word.startswith("+") and run.tool == "cargo"):
             return 1
         if paths.is_absolute(word) or "$" in word or (run.tool in _NO_SCOPE and run.role in _TESTS):
             run.is_narrowed = True

@@ -203,13 +203,15 @@ class _Goal:
             if command.status != "failed" and self._fits(command, form, is_same_goal=is_same_goal):
                 place = place_of(call.use, command.text)
                 self._cure = _Cure(short(command, form), place, self._is_other_form(command, form))
+                if not self._cure.is_other_form:
+                    continue  # a cure does not show by itself that it helped
             if is_same_goal and command.status == "ok" and is_gone and self._cure is not None:
                 return self._cure
         return None
 
     def _is_same_goal(self, command: SimpleCommand, form: Form) -> bool:
-        if self._missing:
-            return runs_program(command, self._missing)
+        if self._missing and runs_program(command, self._missing):
+            return True
         if form is not None and self._form is not None and form.role == self._form.role:
             return True
         if command.program != self._failed.program:
@@ -218,16 +220,19 @@ class _Goal:
 
     def _is_other_form(self, command: SimpleCommand, form: Form) -> bool:
         """Return whether a cure does what the failed command was to do."""
+        if self._missing and runs_program(command, self._missing):
+            return True
         if form is not None and self._form is not None:
             return form.role == self._form.role
-        return self._is_same_goal(command, form) and command.program in (self._missing, *_WITH_SUBCOMMAND)
+        return form is self._form and self._is_same_goal(command, form)
 
     def _fits(self, command: SimpleCommand, form: Form, *, is_same_goal: bool) -> bool:
         """Return whether a command may cure the trouble."""
         kind = self._kind
         if not is_doer(command) or self._is_same_command(command, form):
             return False
-        if kind.may_be_same_command and is_same_goal and (self._missing or (kind.cure is None and form is not None)):
+        is_carried = bool(self._missing) and command.program != self._missing and runs_program(command, self._missing)
+        if kind.may_be_same_command and (is_carried or (is_same_goal and kind.cure is None and form is not None)):
             return True
         if kind.cure is None:
             return False
