@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from commonplace.learning.commands.calls import SimpleCommand
+from commonplace.learning.commands.calls import SimpleCommand, calls_of
 from commonplace.learning.commands.runs import SessionRuns, runs_of
 from commonplace.learning.reading.session_view import EventSpan, SessionView, ToolUse, Turn, ViewEvent
 
 ROOT = "/home/ada/shop"
-DAY_S = 24 * 3600
-START_S = 1_767_225_600
-"""2026-01-01."""
 
 
 def used(command: str, code: int | None = 0, output: str = "", *, folder: str | None = None) -> ToolUse:
@@ -42,8 +39,6 @@ def project(*sessions: tuple[ToolUse | str, ...]) -> list[SessionRuns]:
 
 def simple(line: str, folder: str = ROOT) -> SimpleCommand:
     """The only simple command of a line."""
-    from commonplace.learning.commands.calls import calls_of
-
     call = calls_of(view(used(line), cwd=folder))[0]
     assert len(call.commands) == 1, call.commands
     return call.commands[0]

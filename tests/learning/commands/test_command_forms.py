@@ -104,6 +104,9 @@ def test_a_command_has_a_role_a_form_and_a_scope(line: str, role: str, form: str
         "cd /tmp/x && make test",
         "cd $X && make test",
         "docker push shop:3f9a2b7c1d",
+        "make deploy SHA=3f9a2b7c1d",
+        "make build OUT=/tmp/x",
+        "make test PKG=$(cat x)",
         "pytest --version",
         "npx jest --listTests",
         "go test --help",
@@ -135,7 +138,7 @@ def test_a_command_that_says_nothing_of_the_project_has_no_form(line: str) -> No
         ("gofmt -l .", "gofmt -w ."),
         ("python -m pytest", "python3 -m pytest tests"),
         ("bash scripts/x.sh", "./scripts/x.sh --fast"),
-        ("go test -v ./...", "go test -race=false -short ./...".replace("-race=false ", "")),
+        ("go test -v ./...", "go test -short ./..."),
         ("cargo test --no-fail-fast", "cargo test cart"),
     ],
 )

@@ -56,6 +56,22 @@ def lines_of(*sessions: tuple[ToolUse | str, ...]) -> list[CommandLine]:
             [used("git status", 128, "fatal: unable to read 1f2e3d4c5b"), "git -C . read-tree HEAD", "git status"],
             "`git status` fails with `unable to read`: run `git read-tree HEAD`",
         ),
+        (
+            [
+                used("git push", 1, "remote: error: GH006: Protected branch update failed"),
+                "gh pr create --fill",
+                "git push",
+            ],
+            "`git push` fails with `protected branch`: run `gh pr create --fill`",
+        ),
+        (
+            [used("make up", 1, "Cannot connect to the Docker daemon at unix:///x"), "colima start", "make up"],
+            "`make up` fails with `Cannot connect to the Docker daemon`: run `colima start`",
+        ),
+        (
+            [used("docker ps", 1, "Cannot connect to the Docker daemon at unix:///x"), "open -a Docker", "docker ps"],
+            "`docker ps` fails with `Cannot connect to the Docker daemon`: run `open -a Docker`",
+        ),
     ],
 )
 def test_a_trouble_is_told_with_its_cure(calls: list[ToolUse | str], text: str) -> None:

@@ -26,6 +26,10 @@ _ENDINGS: Final = tuple(tables.words("forms", "scripts", "endings"))
 _SCRIPT_VALUES: Final = tables.words("forms", "scripts", "value_flags")
 _CODE_FLAGS: Final = tables.words("forms", "scripts", "code_flags")
 _BARE_WORD: Final = re.compile(r"[a-z][\w:-]{0,40}")
+_HASH: Final = re.compile(
+    r"(?<![\w-])(?=[a-f]*+\d)(?=\d*+[a-f])[0-9a-f]{7,40}(?![\w-])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
+)
+_MAY_HAVE_HASH: Final = frozenset({"test", "integration", "e2e", "lint"})
 _MAX_FORM: Final = 120
 """A longer form is no line that anybody would type."""
 
@@ -79,9 +83,16 @@ def canonical(command: SimpleCommand, roots: Sequence[str]) -> Canonical | None:
     found = _task(program, arguments, form, key, folder)
     found = found or _script(words, program, inner.carrier, folder, roots)
     found = found or _tool(program, arguments, form, key, folder)
-    if found is None or len(found.form) > _MAX_FORM:
+    if found is None or _is_thrown_away(found):
         return None
     return msgspec.structs.replace(found, is_narrowed=True) if is_elsewhere else found
+
+
+def _is_thrown_away(found: Canonical) -> bool:
+    """Return whether a form is for one time only: temporary files, what a shell puts in, a hash, too long."""
+    text = f"{found.form} {found.scope}"
+    is_hashed = found.role not in _MAY_HAVE_HASH and _HASH.search(text) is not None
+    return is_hashed or paths.is_temporary(text) or "$(" in text or "`" in text or len(found.form) > _MAX_FORM
 
 
 def _moved(folder: str, given: str) -> str:

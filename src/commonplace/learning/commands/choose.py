@@ -153,7 +153,8 @@ def _candidates(tallies: Sequence[Tally], told: Sequence[Tally]) -> Iterator[Tal
 
 def _line(tally: Tally, chains: Sequence[Chain], *, is_told: bool) -> CommandLine:
     chain = _chain_for(tally, chains) if tally.role == "check" else ""
-    kind: Kind = "verify" if tally.role in CHECKS and not tally.is_binary and not tally.is_script else "procedure"
+    makes_program = tally.role == "build" and tally.is_binary
+    kind: Kind = "verify" if tally.role in CHECKS and not makes_program else "procedure"
     sources = newest_first(list(tally.sources.values()))
     shown = tuple(chain.split(" && ")) if chain else (texts.command_of(tally),)
     return CommandLine(kind, tally.role, texts.text_of(tally, chain), shown, sources, tally.sessions, is_told)

@@ -27,9 +27,6 @@ _STRICT: Final = frozenset({"test", "integration", "e2e", "lint", "typecheck", "
 _NO_SHORT_PROJECT: Final = frozenset({"pytest", "py.test", "jest", "vitest"})
 _FILE_END: Final = re.compile(r"\.[A-Za-z]{1,5}(?::\d{1,6}){0,2}\Z")
 _VERSION: Final = re.compile(r"v?\d++(?:\.\d++)*+\S*|[^@]+@\S+")
-_HASH: Final = re.compile(
-    r"(?<![\w-])(?=[a-f]*+\d)(?=\d*+[a-f])[0-9a-f]{7,40}(?![\w-])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
-)
 _SPECIAL: Final = re.compile(r"integration|e2e")
 _PARTS: Final = re.compile(r"[/_.,=: -]++")
 _MOVED_BY_TAG: Final = frozenset({"go", "pytest", "py.test", "gotestsum"})
@@ -76,8 +73,7 @@ def tool_run(tool: str, arguments: Sequence[str]) -> ToolRun | None:
     if not _Flags(run).read(rest):
         return None
     _move_by_tag(run)
-    is_hashed = run.role not in ("test", "lint") and _HASH.search(" ".join((run.form, *run.scope)))
-    return None if is_hashed else run
+    return run
 
 
 def _role_and_subcommand(tool: str, arguments: Sequence[str]) -> tuple[Role, str, int] | None:

@@ -48,7 +48,7 @@ class Kind(msgspec.Struct, frozen=True):
     may_be_same_command: bool
     """A changed form of the command that failed may be the cure."""
     has_it: re.Pattern[str] | None
-    """Which commands have this trouble; None for all."""
+    """Which commands have this trouble most likely, of several in one call."""
     says: str
     """How the trouble is called; empty if the output's own words are best."""
     cured_sessions: int
@@ -135,13 +135,14 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms) -> Tr
 
 
 def is_doer(command: SimpleCommand) -> bool:
-    """Return whether a command does more than look; `gh` never counts."""
-    program = command.program
-    if not _LOOKS.isdisjoint(command.words[1:]):
-        return False
-    if program in ("git", "gh"):
-        return program == "git" and _subcommand(command) not in _GIT_READERS
-    return program not in _READERS
+    """Return whether a command can have a trouble: it does more than look, and is none of `gh`."""
+    if command.program == "git":
+        return _subcommand(command) not in _GIT_READERS
+    return command.program != "gh" and not _is_reader(command)
+
+
+def _is_reader(command: SimpleCommand) -> bool:
+    return command.program in _READERS or not _LOOKS.isdisjoint(command.words[1:])
 
 
 def short(command: SimpleCommand, form: Form) -> str:
@@ -171,12 +172,12 @@ def _subcommand(command: SimpleCommand) -> str:
 
 
 def _failed_command(kind: Kind, call: Call, doers: Sequence[int], detail: str) -> int | None:
-    """Return which command of a call had the trouble: of those that can have it, one that did not succeed."""
+    """Return which command of a call had the trouble: of those that likely have it, one that did not succeed."""
     if kind.name == "not-found" and any(runs_program(command, detail) for command in call.commands):
         return next((at for at in doers if runs_program(call.commands[at], detail)), None)
-    able = [at for at in doers if kind.has_it is None or kind.has_it.match(call.commands[at].text)]
-    failed = [at for at in able if call.commands[at].status != "ok"]
-    return next(iter(failed or able), None)
+    likely = [at for at in doers if kind.has_it is not None and kind.has_it.match(call.commands[at].text)]
+    failed = [at for at in likely or doers if call.commands[at].status != "ok"]
+    return next(iter(failed or likely or doers), None)
 
 
 class _Cure(msgspec.Struct, frozen=True):
@@ -229,7 +230,7 @@ class _Goal:
     def _fits(self, command: SimpleCommand, form: Form, *, is_same_goal: bool) -> bool:
         """Return whether a command may cure the trouble."""
         kind = self._kind
-        if not is_doer(command) or self._is_same_command(command, form):
+        if _is_reader(command) or self._is_same_command(command, form):
             return False
         is_carried = bool(self._missing) and command.program != self._missing and runs_program(command, self._missing)
         if kind.may_be_same_command and (is_carried or (is_same_goal and kind.cure is None and form is not None)):

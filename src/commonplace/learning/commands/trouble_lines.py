@@ -28,13 +28,14 @@ def trouble_lines(sessions: Sequence[SessionRuns]) -> list[CommandLine]:
     for (kind, _), group in sorted(seen.items(), key=lambda item: (_ORDER[item[0][0]], item[0][1])):
         cured = [(session, trouble) for session, trouble in group if trouble.cure]
         if cured:
-            lines.append(_fix(KINDS[kind], cured))
+            lines.append(_fix(KINDS[kind], cured, len(group)))
         elif line := _failure(KINDS[kind], group):
             lines.append(line)
     return lines
 
 
-def _fix(kind: Kind, group: Sequence[_Seen]) -> CommandLine:
+def _fix(kind: Kind, group: Sequence[_Seen], seen: int) -> CommandLine:
+    """Return the line about a trouble that was cured, out of all sessions in which it was seen."""
     cures = Counter(trouble.cure for _, trouble in group)
     cure = _most_common(cures)
     trouble = next(trouble for _, trouble in group if trouble.cure == cure)
@@ -43,7 +44,8 @@ def _fix(kind: Kind, group: Sequence[_Seen]) -> CommandLine:
     text = _fitting(f"{_what(kind, trouble, failed)}: {verb} {code(cure)}")
     is_tool = kind.name == "not-found" and roles.is_development_tool(trouble.detail)
     needed = 1 if is_tool else kind.cured_sessions
-    return CommandLine("fix", kind.name, text, (failed, cure), _sources(group), len(group), len(group) >= needed)
+    is_told = len(group) >= needed or 0 < kind.uncured_sessions <= seen
+    return CommandLine("fix", kind.name, text, (failed, cure), _sources(group), len(group), is_told)
 
 
 def _failure(kind: Kind, group: Sequence[_Seen]) -> CommandLine | None:
