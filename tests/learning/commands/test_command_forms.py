@@ -31,7 +31,7 @@ def form_of(line: str) -> Canonical | None:
         ("turbo run build --filter=web", "build", "turbo --filter=web run build", ""),
         ("nx run web:test", "test", "nx run web:test", ""),
         ("nx test web", "test", "nx test web", ""),
-        ("nx run-many -t lint", "lint", "nx -t lint", ""),
+        ("nx run-many -t lint", "lint", "nx run-many -t lint", ""),
         ("./gradlew :app:test", "test", "./gradlew :app:test", ""),
         ("mvn clean verify", "check", "mvn clean verify", ""),
         ("just e2e", "e2e", "just e2e", ""),

@@ -136,24 +136,24 @@ def shows_failure(output: str) -> bool:
 def _with_late_output(view: SessionView) -> Iterator[ToolUse]:
     """Yield the shell calls; one that went on in the background has the end that a later call reported."""
     uses = [event for event in view.events() if isinstance(event, ToolUse) and not event.is_memory]
-    waiting: dict[str, ToolUse] = {}
-    for use in uses:
+    waiting: dict[str, int] = {}
+    ends: dict[int, ToolUse] = {}
+    for number, use in enumerate(uses):
         if use.command and (found := _SESSION_ID.search(use.output[:400])):
-            waiting[found[1]] = use
-        elif use.name == "write_stdin" and use.code is not None:
-            _end_late(use, waiting)
-    for use in uses:
+            waiting[found[1]] = number
+        elif use.name == "write_stdin" and use.code is not None and (session := _session_number(use)) in waiting:
+            ends[waiting.pop(session)] = use
+    for number, use in enumerate(uses):
         if use.command and not use.refused:
-            yield use
+            end = ends.get(number, use)
+            yield msgspec.structs.replace(use, ok=end.ok, code=end.code, output=end.output)
 
 
-def _end_late(use: ToolUse, waiting: dict[str, ToolUse]) -> None:
+def _session_number(use: ToolUse) -> str:
     try:
-        number = str(msgspec.json.decode(use.arguments, type=_SessionNumber).session_id)
+        return str(msgspec.json.decode(use.arguments, type=_SessionNumber).session_id)
     except (msgspec.DecodeError, RecursionError):
-        return
-    if call := waiting.pop(number, None):
-        call.code, call.ok, call.output = use.code, use.ok, use.output
+        return ""
 
 
 class _SessionNumber(msgspec.Struct):
@@ -181,18 +181,30 @@ def _call(use: ToolUse, folder: str, home: str) -> tuple[Call, str | None]:
 
 
 def _with_status(pieces: list[_Piece], code: int | None, fails: bool) -> list[SimpleCommand]:
+    """Return the simple commands of a call with their status, without what only moves."""
     count = sum(not piece.only_moves for piece in pieces)
+    hidden = _hidden(pieces)
     found: list[SimpleCommand] = []
-    is_hidden = is_last = False
-    for number, piece in enumerate(reversed(pieces)):
-        is_last = number == 0
-        status = _status(piece, code, count, is_last=is_last, fails=fails, is_hidden=is_hidden)
-        is_hidden = is_hidden or piece.before in _BREAKS
-        if not piece.only_moves:
-            chained = piece.before == "&&"
-            found.append(SimpleCommand(piece.words, piece.assignments, piece.folder, status, piece.is_counted, chained))
-    found.reverse()
+    is_joined = True  # by `&&` alone to the command before
+    for number, piece in enumerate(pieces):
+        is_joined = is_joined and piece.before == "&&"
+        if piece.only_moves:
+            continue
+        is_last = number == len(pieces) - 1
+        status = _status(piece, code, count, is_last=is_last, fails=fails, is_hidden=hidden[number])
+        found.append(SimpleCommand(piece.words, piece.assignments, piece.folder, status, piece.is_counted, is_joined))
+        is_joined = True
     return found
+
+
+def _hidden(pieces: list[_Piece]) -> list[bool]:
+    """Return of each piece whether what stands behind it hides its exit code."""
+    found: list[bool] = []
+    is_hidden = False
+    for piece in reversed(pieces):
+        found.append(is_hidden)
+        is_hidden = is_hidden or piece.before in _BREAKS
+    return found[::-1]
 
 
 def _status(piece: _Piece, code: int | None, count: int, *, is_last: bool, fails: bool, is_hidden: bool) -> Status:

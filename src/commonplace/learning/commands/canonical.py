@@ -67,25 +67,35 @@ def canonical(command: SimpleCommand, roots: Sequence[str]) -> Canonical | None:
     words, is_elsewhere = _local_words(inner.words, folder, roots)
     if not words or "$" in words[0]:
         return None
-    program = program_name(words[0])
-    program = program.partition("@")[0] or program
-    arguments = words[1:]
-    if program == "docker" and arguments[:1] == ["compose"]:
-        program, arguments, words = "docker-compose", arguments[1:], ["docker compose", *arguments[1:]]
-    elif program == "cargo" and arguments[:1] in (["make"], ["xtask"]):
-        program = "cargo-make" if arguments[0] == "make" else "xtask"
-        words, arguments = [f"cargo {arguments[0]}", *arguments[1:]], arguments[1:]
-    elif program in _INTERPRETERS and (carried_file := _carried_file(arguments)):
-        words = [f"{words[0]} {arguments[0]}", *arguments[1:]]
-        program, arguments = carried_file, arguments[1:]
-    form = " ".join(filter(None, (inner.carrier, words[0])))
-    key = " ".join(filter(None, (inner.key, program)))
-    found = _task(program, arguments, form, key, folder)
-    found = found or _script(words, program, inner.carrier, folder, roots)
-    found = found or _tool(program, arguments, form, key, folder)
+    called = _called(words)
+    form = " ".join(filter(None, (inner.carrier, called.shown)))
+    key = " ".join(filter(None, (inner.key, called.program)))
+    found = _task(called.program, called.arguments, form, key, folder)
+    found = found or _script(words, called.program, inner.carrier, folder, roots)
+    found = found or _tool(called.program, called.arguments, form, key, folder)
     if found is None or _is_thrown_away(found):
         return None
     return msgspec.structs.replace(found, is_narrowed=True) if is_elsewhere else found
+
+
+class _Called(msgspec.Struct, frozen=True):
+    """A program by its name, as it is written, and its arguments."""
+
+    program: str
+    shown: str
+    arguments: Sequence[str]
+
+
+def _called(words: Sequence[str]) -> _Called:
+    """Return the program that decides: `docker compose`, `cargo make` and `python manage.py` are one each."""
+    program, first = program_name(words[0]).partition("@")[0] or words[0], words[1] if len(words) > 1 else ""
+    carried_file = program_name(first) if first else ""
+    name = {"docker compose": "docker-compose", "cargo make": "cargo-make", "cargo xtask": "xtask"}.get(
+        f"{program} {first}", carried_file if program in _INTERPRETERS and carried_file in _CARRIED_FILES else ""
+    )
+    if name:
+        return _Called(name, f"{words[0]} {first}", words[2:])
+    return _Called(program, words[0], words[1:])
 
 
 def _is_thrown_away(found: Canonical) -> bool:
@@ -97,11 +107,6 @@ def _is_thrown_away(found: Canonical) -> bool:
 
 def _moved(folder: str, given: str) -> str:
     return posixpath.normpath(posixpath.join(folder, given)) if given else folder
-
-
-def _carried_file(arguments: Sequence[str]) -> str:
-    name = program_name(arguments[0]) if arguments else ""
-    return name if name in _CARRIED_FILES else ""
 
 
 def _local_words(words: Sequence[str], folder: str, roots: Sequence[str]) -> tuple[list[str], bool]:

@@ -111,7 +111,7 @@ class _Reader:
             task.words = [*([name] if not equals else []), value if not equals else word, *task.words]
         elif name in _TASK_FLAGS and task.runner == "nx" and not task.name:
             task.name = value.partition(",")[0]
-            task.words += [name, task.name]
+            task.words += [*([task.verb] if task.verb else []), name, task.name]
         elif name in self._switches:
             task.words.insert(0, word)
             width = 1
