@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from commonplace.learning.commands import roles, texts
-from commonplace.learning.commands.lines import MAX_TEXT, CommandLine, Kind, newest_first
+from commonplace.learning.commands.lines import MAX_TEXT, CommandLine, LineKind, newest_first
 from commonplace.learning.commands.procedures import procedure_lines
 from commonplace.learning.commands.roles import CHECKS, Role
 from commonplace.learning.commands.runs import Chain, SessionRuns
-from commonplace.learning.commands.tallies import Tally, tallies_of, with_whole_scripts
+from commonplace.learning.commands.tallies import CommandTally, tallies_of, with_whole_scripts
 from commonplace.learning.commands.trouble_lines import trouble_lines
 
 _ORDER: Final[tuple[Role, ...]] = (*CHECKS, "codegen", "migrate", "run", "deploy", "release", "task", "bench")
@@ -49,8 +49,8 @@ def choose(sessions: Sequence[SessionRuns], roots: Sequence[str]) -> list[Comman
     return [*(line for line in lines if line.is_told), *(line for line in lines if not line.is_told)]
 
 
-def _told(tallies: Sequence[Tally], project_sessions: int) -> list[Tally]:
-    told: list[Tally] = []
+def _told(tallies: Sequence[CommandTally], project_sessions: int) -> list[CommandTally]:
+    told: list[CommandTally] = []
     for role in _ORDER:
         of_role = [tally for tally in tallies if tally.role == role]
         needed = roles.sessions_needed(role, project_sessions)
@@ -63,17 +63,17 @@ def _told(tallies: Sequence[Tally], project_sessions: int) -> list[Tally]:
     return told
 
 
-def _lone_check(tallies: Sequence[Tally]) -> list[Tally]:
+def _lone_check(tallies: Sequence[CommandTally]) -> list[CommandTally]:
     """Return the check that succeeded most often in a single session, if that tells enough."""
     able = [tally for tally in tallies if tally.ok and (tally.is_task or (tally.is_whole and tally.most_ok >= _LEAST))]
     return sorted(able, key=lambda tally: (-tally.most_ok, -tally.runs, tally.key))[:1]
 
 
-def _without_spoken_for(tallies: Sequence[Tally]) -> list[Tally]:
+def _without_spoken_for(tallies: Sequence[CommandTally]) -> list[CommandTally]:
     """Leave out the bare tools that a task of the project runs."""
     tasks = [tally for tally in tallies if tally.is_task]
 
-    def speaks_for(task: Tally, tool: Tally) -> bool:
+    def speaks_for(task: CommandTally, tool: CommandTally) -> bool:
         is_related = task.language == tool.language or (task.language == "any" and task.place == tool.place)
         return is_related and task.ok_count >= max(_LEAST, _SPEAKS_FOR * tool.ok_count)
 
@@ -84,11 +84,11 @@ def _without_spoken_for(tallies: Sequence[Tally]) -> list[Tally]:
     ]
 
 
-def _best(role: Role, tallies: Sequence[Tally]) -> list[Tally]:
+def _best(role: Role, tallies: Sequence[CommandTally]) -> list[CommandTally]:
     """Return the commands of a role that are told: scripts and own tasks each, of all others the best per place."""
     tallies = with_whole_scripts(tallies)
     alone = [tally for tally in tallies if tally.is_script or role == "task"]
-    groups: dict[tuple[str, str, bool], list[Tally]] = defaultdict(list)
+    groups: dict[tuple[str, str, bool], list[CommandTally]] = defaultdict(list)
     for tally in tallies:
         if tally not in alone:
             groups[tally.place, _language(tally, tallies), tally.is_binary].append(tally)
@@ -105,7 +105,7 @@ def _best(role: Role, tallies: Sequence[Tally]) -> list[Tally]:
     return [*_first(chosen), *_first(alone)]
 
 
-def _language(tally: Tally, tallies: Sequence[Tally]) -> str:
+def _language(tally: CommandTally, tallies: Sequence[CommandTally]) -> str:
     """Return the ecosystem of a command; a runner for all of them stands for that of the tools in its place."""
     if tally.language != "any":
         return tally.language
@@ -113,7 +113,7 @@ def _language(tally: Tally, tallies: Sequence[Tally]) -> str:
     return max(rivals, key=lambda each: (each.ok_count, each.key)).language if rivals else "any"
 
 
-def _leaders(group: Sequence[Tally]) -> list[Tally]:
+def _leaders(group: Sequence[CommandTally]) -> list[CommandTally]:
     """Return the best command of a group, and others of another name that are run often beside it."""
     newest = max(tally.last_s for tally in group)
     best, *rest = sorted(group, key=lambda tally: (-_score(tally, newest), tally.key))
@@ -126,18 +126,18 @@ def _leaders(group: Sequence[Tally]) -> list[Tally]:
     return leaders
 
 
-def _score(tally: Tally, newest: int) -> float:
+def _score(tally: CommandTally, newest: int) -> float:
     score = float(tally.ok_count)
     score *= _TASK_FACTOR if tally.is_task else 1.0
     score *= _WHOLE_FACTOR if tally.is_whole else 1.0
     return score * (_OLD_FACTOR if tally.last_s < newest - _OLD_S else 1.0)
 
 
-def _first(tallies: Sequence[Tally]) -> list[Tally]:
+def _first(tallies: Sequence[CommandTally]) -> list[CommandTally]:
     return sorted(tallies, key=lambda tally: (-tally.ok_count, -tally.runs, tally.key))[:_PER_ROLE]
 
 
-def _candidates(tallies: Sequence[Tally], told: Sequence[Tally]) -> Iterator[Tally]:
+def _candidates(tallies: Sequence[CommandTally], told: Sequence[CommandTally]) -> Iterator[CommandTally]:
     """Yield the commands that are not told and ran well once: tasks, scripts and what ran on the whole project."""
     able = [tally for tally in tallies if tally.ok and (not tally.is_bare or tally.is_whole)]
     able.sort(key=lambda tally: (-tally.ok_count, -tally.runs, tally.role, tally.key, tally.folder))
@@ -151,16 +151,16 @@ def _candidates(tallies: Sequence[Tally], told: Sequence[Tally]) -> Iterator[Tal
     yield from rest[:_MAX_CANDIDATES]
 
 
-def _line(tally: Tally, chains: Sequence[Chain], *, is_told: bool) -> CommandLine:
+def _line(tally: CommandTally, chains: Sequence[Chain], *, is_told: bool) -> CommandLine:
     chain = _chain_for(tally, chains) if tally.role == "check" else ""
     makes_program = tally.role == "build" and tally.is_binary
-    kind: Kind = "verify" if tally.role in CHECKS and not makes_program else "procedure"
+    kind: LineKind = "verify" if tally.role in CHECKS and not makes_program else "procedure"
     sources = newest_first(list(tally.sources.values()))
     shown = tuple(chain.split(" && ")) if chain else (texts.command_of(tally),)
     return CommandLine(kind, tally.role, texts.text_of(tally, chain), shown, sources, tally.sessions, is_told)
 
 
-def _chain_for(tally: Tally, chains: Sequence[Chain]) -> str:
+def _chain_for(tally: CommandTally, chains: Sequence[Chain]) -> str:
     """Return the longest chain of checks that a full check is often run in."""
     counts: dict[str, int] = defaultdict(int)
     for chain in chains:

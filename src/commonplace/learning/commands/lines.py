@@ -11,10 +11,10 @@ from commonplace.learning.commands.places import Place
 MAX_TEXT: Final = 160
 """The longest text of a line."""
 
-Kind = Literal["verify", "procedure", "fix", "failure"]
+LineKind = Literal["verify", "procedure", "fix", "failure"]
 
 
-class Source(msgspec.Struct, frozen=True):
+class CommandSource(msgspec.Struct, frozen=True):
     """Where a session shows what a line says."""
 
     thread_id: str
@@ -28,24 +28,24 @@ class Source(msgspec.Struct, frozen=True):
 class CommandLine(msgspec.Struct, frozen=True):
     """A line about commands."""
 
-    kind: Kind
+    kind: LineKind
     role: str
     """The role of the command; for troubles, the kind of trouble."""
     text: str
     commands: tuple[str, ...]
-    sources: list[Source]
+    sources: list[CommandSource]
     """The newest session first."""
     sessions: int
     is_told: bool
     """False for a candidate: found by a search and shown for review, never told to an agent."""
 
 
-def source_of(thread_id: str, updated_s: int, place: Place) -> Source:
+def source_of(thread_id: str, updated_s: int, place: Place) -> CommandSource:
     """Return the source that a place of a session is."""
-    return Source(thread_id, place.turn, place.start, place.end, place.quote, updated_s)
+    return CommandSource(thread_id, place.turn, place.start, place.end, place.quote, updated_s)
 
 
-def newest_first(sources: list[Source]) -> list[Source]:
+def newest_first(sources: list[CommandSource]) -> list[CommandSource]:
     """Return sources in the order in which they are shown."""
     return sorted(sources, key=lambda source: (-source.updated_s, source.thread_id, source.start))
 

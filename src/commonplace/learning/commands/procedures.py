@@ -8,7 +8,7 @@ from typing import Final
 
 from commonplace.learning.commands import tables
 from commonplace.learning.commands.landmarks import Landmark
-from commonplace.learning.commands.lines import MAX_TEXT, CommandLine, Source, code, newest_first, source_of
+from commonplace.learning.commands.lines import MAX_TEXT, CommandLine, CommandSource, code, newest_first, source_of
 from commonplace.learning.commands.runs import SessionRuns
 
 _GOALS: Final = ("deploy", "release", "migrate")
@@ -23,7 +23,7 @@ _MOST_FOLLOWED: Final = 200
 """How many sequences of one length are made longer, the most common ones; it bounds the time."""
 
 Steps = tuple[str, ...]
-Path = tuple[int, ...]
+_Path = tuple[int, ...]
 _Taken = list[tuple[SessionRuns, list[Landmark]]]
 """The sessions that took a sequence, each with the steps as it took them."""
 
@@ -53,7 +53,7 @@ class _Walk:
     def __init__(self, session: SessionRuns, shared: set[str]) -> None:
         self.session = session
         self.landmarks = [landmark for landmark in session.landmarks if landmark.text in shared]
-        self.paths: dict[Steps, dict[int, Path]] = {}
+        self.paths: dict[Steps, dict[int, _Path]] = {}
         """For each sequence, the places of its steps, by the place of the last."""
         for place, landmark in enumerate(self.landmarks):
             self.paths.setdefault((landmark.text,), {})[place] = (place,)
@@ -65,7 +65,7 @@ class _Walk:
 
     def grow(self) -> None:
         """Make each sequence longer by one step that comes soon after it and is not in it."""
-        longer: dict[Steps, dict[int, Path]] = {}
+        longer: dict[Steps, dict[int, _Path]] = {}
         for steps, ends in self.paths.items():
             for last, path in ends.items():
                 for place in range(last + 1, min(last + 2 + _BETWEEN, len(self.landmarks))):
@@ -111,7 +111,7 @@ def _longest(taken: dict[Steps, _Taken]) -> list[Steps]:
 
 def _lone_steps(sessions: Sequence[SessionRuns], steps: set[str]) -> Iterator[CommandLine]:
     """Yield a line for each step of git or gh that stands in no procedure."""
-    found: dict[str, dict[str, Source]] = defaultdict(dict)
+    found: dict[str, dict[str, CommandSource]] = defaultdict(dict)
     for session in sessions:
         for landmark in session.landmarks:
             if landmark.source == "git" and landmark.text in steps:
@@ -131,7 +131,7 @@ def _procedure(steps: Steps, taken: _Taken) -> CommandLine:
     return _line(goal, steps, sources)
 
 
-def _line(goal: str, steps: Steps, sources: list[Source]) -> CommandLine:
+def _line(goal: str, steps: Steps, sources: list[CommandSource]) -> CommandLine:
     sessions = len({source.thread_id for source in sources})
     return CommandLine("procedure", goal, _text(goal, steps), steps, newest_first(sources), sessions, is_told=True)
 

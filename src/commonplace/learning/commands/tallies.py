@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.commands import paths, roles, task_runners
-from commonplace.learning.commands.lines import Source, source_of
+from commonplace.learning.commands.lines import CommandSource, source_of
 from commonplace.learning.commands.roles import Role
 from commonplace.learning.commands.runs import Run, SessionRuns
 
@@ -22,7 +22,7 @@ _RARE: Final = 0.25
 _AROUND_NAME: Final = re.compile(r"[^\w-]++")
 
 
-class Tally(msgspec.Struct):
+class CommandTally(msgspec.Struct):
     """One command of a project, counted."""
 
     role: Role
@@ -37,7 +37,7 @@ class Tally(msgspec.Struct):
     is_task: bool
     is_script: bool
     is_binary: bool
-    sources: dict[str, Source] = {}
+    sources: dict[str, CommandSource] = {}
     """One per session."""
     ok_sessions: set[str] = set()
     runs: int = 0
@@ -79,10 +79,10 @@ class Tally(msgspec.Struct):
         return self.whole > 0
 
 
-def tallies_of(sessions: Sequence[SessionRuns], roots: Sequence[str]) -> list[Tally]:
+def tallies_of(sessions: Sequence[SessionRuns], roots: Sequence[str]) -> list[CommandTally]:
     """Return the commands of a project that succeeded at least once, counted over its sessions."""
     packages = {name: folder for session in sessions for name, folder in session.packages.items()}
-    found: dict[tuple[str, ...], Tally] = {}
+    found: dict[tuple[str, ...], CommandTally] = {}
     for session in sessions:
         own = session_roots(session.cwd, roots)
         for run in session.runs:
@@ -109,9 +109,9 @@ def place_of_command(component: str, folder: str, packages: dict[str, str]) -> s
     return parts[-1].lower() if parts else ""
 
 
-def _tally(run: Run, folder: str, packages: dict[str, str]) -> Tally:
+def _tally(run: Run, folder: str, packages: dict[str, str]) -> CommandTally:
     place = place_of_command(run.component, folder, packages)
-    return Tally(
+    return CommandTally(
         run.role,
         run.program,
         run.name,
@@ -127,7 +127,7 @@ def _tally(run: Run, folder: str, packages: dict[str, str]) -> Tally:
     )
 
 
-def _add(tally: Tally, run: Run, session: SessionRuns) -> None:
+def _add(tally: CommandTally, run: Run, session: SessionRuns) -> None:
     source = source_of(session.thread_id, session.updated_s, run.place)
     tally.sources.setdefault(session.thread_id, source)
     if run.ok:
@@ -142,11 +142,11 @@ def _add(tally: Tally, run: Run, session: SessionRuns) -> None:
     tally.assignments.update(run.assignments)
 
 
-def _without_rare_folders(tallies: Iterable[Tally]) -> list[Tally]:
+def _without_rare_folders(tallies: Iterable[CommandTally]) -> list[CommandTally]:
     """Add commands in a folder to the same command in the root, where they are rare or the folder does not matter."""
     found = sorted(tallies, key=lambda tally: len(tally.folder))
     in_root = {(tally.role, tally.key, tally.component): tally for tally in found if not tally.folder}
-    kept: list[Tally] = []
+    kept: list[CommandTally] = []
     for tally in found:
         root = in_root.get((tally.role, tally.key, tally.component))
         if root is None or root is tally:
@@ -158,9 +158,9 @@ def _without_rare_folders(tallies: Iterable[Tally]) -> list[Tally]:
     return kept
 
 
-def with_whole_scripts(tallies: Sequence[Tally]) -> list[Tally]:
+def with_whole_scripts(tallies: Sequence[CommandTally]) -> list[CommandTally]:
     """Put the uses of one script with different words behind it together; its form is then the script alone."""
-    scripts: dict[tuple[str, str], list[Tally]] = {}
+    scripts: dict[tuple[str, str], list[CommandTally]] = {}
     for tally in tallies:
         if tally.is_script:
             scripts.setdefault((tally.name, tally.folder), []).append(tally)
@@ -168,7 +168,7 @@ def with_whole_scripts(tallies: Sequence[Tally]) -> list[Tally]:
     return [*(tally for tally in tallies if not tally.is_script), *whole]
 
 
-def _whole_script(group: Sequence[Tally]) -> Tally:
+def _whole_script(group: Sequence[CommandTally]) -> CommandTally:
     first = group[0]
     forms: Counter[str] = Counter()
     for tally in group:
@@ -185,7 +185,7 @@ def _whole_script(group: Sequence[Tally]) -> Tally:
     return whole
 
 
-def _merge(root: Tally, rare: Tally) -> None:
+def _merge(root: CommandTally, rare: CommandTally) -> None:
     root.sources = {**rare.sources, **root.sources}
     root.ok_sessions |= rare.ok_sessions
     root.runs += rare.runs

@@ -9,7 +9,7 @@ from typing import Final
 
 from commonplace.learning.commands import tables
 from commonplace.learning.commands.lines import MAX_TEXT, code
-from commonplace.learning.commands.tallies import Tally
+from commonplace.learning.commands.tallies import CommandTally
 
 _WHOLE: Final[list[str]] = tables.table("forms")["scope"]["whole"].split()
 _LABELS: Final[dict[str, str]] = tables.table("roles")["labels"]
@@ -18,17 +18,17 @@ _CONSTANT: Final = 0.8
 """A variable whose value is the same in this share of its runs is shown with the value."""
 
 
-def label_of(tally: Tally) -> str:
+def label_of(tally: CommandTally) -> str:
     """Return what a line calls its command."""
     return _BINARY_LABEL if tally.is_binary and tally.role == "build" else _LABELS[tally.role]
 
 
-def command_of(tally: Tally) -> str:
+def command_of(tally: CommandTally) -> str:
     """Return the command as a line shows it, without its variables and its folder."""
     return f"{_most_common(tally.forms)} {_scope(tally)}".strip()
 
 
-def text_of(tally: Tally, chain: str = "") -> str:
+def text_of(tally: CommandTally, chain: str = "") -> str:
     """Return the text of a line; a chain of checks stands for the command if there is one."""
     command = chain or command_of(tally)
     where = f" in {tally.folder}" if tally.folder and not chain else ""
@@ -43,7 +43,7 @@ def _most_common(counts: Counter[str]) -> str:
     return min(counts, key=lambda text: (-counts[text], len(text), text), default="")
 
 
-def _scope(tally: Tally) -> str:
+def _scope(tally: CommandTally) -> str:
     is_go = tally.language == "go" and tally.is_bare
     if tally.is_task or tally.is_script or (tally.program != "go" and "" in tally.scopes):
         return ""
@@ -69,7 +69,7 @@ def _common_folder(scopes: Iterable[str], *, is_go: bool) -> str:
     return "" if common == "." else common
 
 
-def _variables(tally: Tally) -> str:
+def _variables(tally: CommandTally) -> str:
     """Return the variables that at least half of the runs set, as they stand before a command."""
     by_name: dict[str, Counter[str]] = {}
     for assignment, count in tally.assignments.items():

@@ -38,7 +38,7 @@ Forms = Sequence[Sequence[Form]]
 """The canonical forms of the commands of each call."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class TroubleKind(msgspec.Struct, frozen=True):
     """A kind of trouble."""
 
     name: str
@@ -74,11 +74,11 @@ class Trouble(msgspec.Struct, frozen=True, omit_defaults=True):
     """The cure is the same command in another form."""
 
 
-def _kinds() -> dict[str, Kind]:
-    found: dict[str, Kind] = {}
+def _kinds() -> dict[str, TroubleKind]:
+    found: dict[str, TroubleKind] = {}
     for row in cast("list[dict[str, Any]]", _TABLE["kinds"]):
         cure = re.compile(row["cure"]) if "cure" in row else None
-        found[row["name"]] = Kind(
+        found[row["name"]] = TroubleKind(
             row["name"],
             re.compile(row["signs"], re.MULTILINE),
             cure,
@@ -171,7 +171,7 @@ def _subcommand(command: SimpleCommand) -> str:
     return ""
 
 
-def _failed_command(kind: Kind, call: Call, doers: Sequence[int], detail: str) -> int | None:
+def _failed_command(kind: TroubleKind, call: Call, doers: Sequence[int], detail: str) -> int | None:
     """Return which command of a call had the trouble: of those that likely have it, one that did not succeed."""
     if kind.name == "not-found" and any(runs_program(command, detail) for command in call.commands):
         return next((at for at in doers if runs_program(call.commands[at], detail)), None)
@@ -189,7 +189,7 @@ class _Cure(msgspec.Struct, frozen=True):
 class _Goal:
     """What a failed command was to reach, and the last command that may have cured its trouble."""
 
-    def __init__(self, kind: Kind, failed: SimpleCommand, form: Form, detail: str) -> None:
+    def __init__(self, kind: TroubleKind, failed: SimpleCommand, form: Form, detail: str) -> None:
         self._kind = kind
         self._failed = failed
         self._form = form

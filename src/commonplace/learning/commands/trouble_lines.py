@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from commonplace.learning.commands import roles
-from commonplace.learning.commands.lines import MAX_TEXT, CommandLine, Source, code, newest_first, source_of
+from commonplace.learning.commands.lines import MAX_TEXT, CommandLine, CommandSource, code, newest_first, source_of
 from commonplace.learning.commands.runs import SessionRuns
-from commonplace.learning.commands.trouble import KINDS, Kind, Trouble
+from commonplace.learning.commands.trouble import KINDS, Trouble, TroubleKind
 
 _ORDER: Final = {name: number for number, name in enumerate(KINDS)}
 _MAX_COMMAND: Final = 60
@@ -34,7 +34,7 @@ def trouble_lines(sessions: Sequence[SessionRuns]) -> list[CommandLine]:
     return lines
 
 
-def _fix(kind: Kind, group: Sequence[_Seen], seen: int) -> CommandLine:
+def _fix(kind: TroubleKind, group: Sequence[_Seen], seen: int) -> CommandLine:
     """Return the line about a trouble that was cured, out of all sessions in which it was seen."""
     cures = Counter(trouble.cure for _, trouble in group)
     cure = _most_common(cures)
@@ -48,7 +48,7 @@ def _fix(kind: Kind, group: Sequence[_Seen], seen: int) -> CommandLine:
     return CommandLine("fix", kind.name, text, (failed, cure), _sources(group), len(group), is_told)
 
 
-def _failure(kind: Kind, group: Sequence[_Seen]) -> CommandLine | None:
+def _failure(kind: TroubleKind, group: Sequence[_Seen]) -> CommandLine | None:
     if not kind.uncured_sessions:
         return None
     failed = _most_common(Counter(trouble.failed for _, trouble in group))
@@ -58,7 +58,7 @@ def _failure(kind: Kind, group: Sequence[_Seen]) -> CommandLine | None:
     return CommandLine("failure", kind.name, text, (failed,), _sources(group), len(group), is_told)
 
 
-def _what(kind: Kind, trouble: Trouble, failed: str) -> str:
+def _what(kind: TroubleKind, trouble: Trouble, failed: str) -> str:
     """Return what fails, and why."""
     short = failed if len(failed) <= _MAX_COMMAND else " ".join(failed.split()[:2])
     if kind.name == "not-found":
@@ -79,8 +79,8 @@ def _most_common(counts: Counter[str]) -> str:
     return min(counts, key=lambda text: (-counts[text], len(text), text))
 
 
-def _sources(group: Sequence[_Seen]) -> list[Source]:
-    found: list[Source] = []
+def _sources(group: Sequence[_Seen]) -> list[CommandSource]:
+    found: list[CommandSource] = []
     for session, trouble in group:
         places = [trouble.place, *([trouble.cure_place] if trouble.cure_place else [])]
         found += [source_of(session.thread_id, session.updated_s, place) for place in places]
