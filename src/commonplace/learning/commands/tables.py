@@ -1,0 +1,32 @@
+"""The tables of this package: lists of words and expressions, read from the TOML files beside the modules."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """Return a whole table by the name of its file."""
+    text = resources.files("commonplace.learning.commands").joinpath(f"{name}.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def words(name: str, *keys: str) -> frozenset[str]:
+    """Return a list of words of a table."""
+    value: Any = table(name)
+    for key in keys:
+        value = value[key]
+    return frozenset(value.split())
+
+
+def pattern(name: str, *keys: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """Return one expression that matches where one of a list of a table does."""
+    value: Any = table(name)
+    for key in keys:
+        value = value[key]
+    return re.compile("|".join([value] if isinstance(value, str) else value), flags)

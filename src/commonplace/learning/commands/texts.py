@@ -1,0 +1,85 @@
+"""The text of a line: the most common form of a command, the widest scope it ran on, its variables and its folder."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from commonplace.learning.commands import tables
+from commonplace.learning.commands.lines import MAX_TEXT, code
+from commonplace.learning.commands.tallies import CommandTally
+
+_WHOLE: Final[list[str]] = tables.table("forms")["scope"]["whole"].split()
+_LABELS: Final[dict[str, str]] = tables.table("roles")["labels"]
+_BINARY_LABEL: Final = "Build the program"
+_CONSTANT: Final = 0.8
+"""A variable whose value is the same in this share of its runs is shown with the value."""
+
+
+def label_of(tally: CommandTally) -> str:
+    """Return what a line calls its command."""
+    return _BINARY_LABEL if tally.is_binary and tally.role == "build" else _LABELS[tally.role]
+
+
+def command_of(tally: CommandTally) -> str:
+    """Return the command as a line shows it, without its variables and its folder."""
+    return f"{_most_common(tally.forms)} {_scope(tally)}".strip()
+
+
+def text_of(tally: CommandTally, chain: str = "") -> str:
+    """Return the text of a line; a chain of checks stands for the command if there is one."""
+    command = chain or command_of(tally)
+    where = f" in {tally.folder}" if tally.folder and not chain else ""
+    variables = "" if chain else _variables(tally)
+    label = label_of(tally)
+    texts = (f"{label}: {code(variables + command)}{where}", f"{label}: {code(command)}{where}")
+    return next((text for text in texts if len(text) <= MAX_TEXT), texts[-1][: MAX_TEXT - 2] + "…`")
+
+
+def _most_common(counts: Counter[str]) -> str:
+    """Return the most common of several texts; of equally common ones the shortest, then the first by letters."""
+    return min(counts, key=lambda text: (-counts[text], len(text), text), default="")
+
+
+def _scope(tally: CommandTally) -> str:
+    is_go = tally.language == "go" and tally.is_bare
+    if tally.is_task or tally.is_script or (tally.program != "go" and "" in tally.scopes):
+        return ""
+    for scope in _WHOLE:
+        if scope in tally.scopes:
+            return scope
+    used = Counter({scope: count for scope, count in tally.scopes.items() if scope})
+    if not used:
+        return ""
+    scope = _most_common(used)
+    if used[scope] * 2 >= tally.sessions:
+        return scope
+    return _common_folder(used, is_go=is_go)
+
+
+def _common_folder(scopes: Iterable[str], *, is_go: bool) -> str:
+    """Return the folder that all scopes lie in, as a scope of its own; empty if they have none in common."""
+    words = [word for scope in scopes for word in scope.split()]
+    bare = [posixpath.normpath(word.removesuffix("...")) for word in words if not word.startswith((".." + "/", "/"))]
+    common = posixpath.commonpath(bare) if bare else ""
+    if is_go:
+        return f"./{common}/..." if common not in ("", ".") else "./..."
+    return "" if common == "." else common
+
+
+def _variables(tally: CommandTally) -> str:
+    """Return the variables that at least half of the runs set, as they stand before a command."""
+    by_name: dict[str, Counter[str]] = {}
+    for assignment, count in tally.assignments.items():
+        name, _, value = assignment.partition("=")
+        by_name.setdefault(name, Counter())[value] += count
+    shown: list[str] = []
+    for name, values in sorted(by_name.items()):
+        total = sum(values.values())
+        value, count = values.most_common(1)[0]
+        if total * 2 >= tally.runs:
+            is_constant = count >= _CONSTANT * total and " " not in value
+            shown.append(f"{name}={value} " if is_constant else f"{name}=… ")
+    return "".join(shown)
