@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import socket
 from collections.abc import Generator
 from pathlib import Path
@@ -22,6 +23,10 @@ __all__ = ["postgres", "postgres_server"]
 
 # Tests get a HOME of their own; where the pinned programs are is known before that.
 os.environ.setdefault("COMMONPLACE_ANCHORS", str(Path("~/.cache/commonplace-anchors").expanduser()))
+
+# A shell that runs the suite in the background ignores SIGINT, and every process of a test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Properties: `make test` tries the same few examples in every run, `make soak` tries many others in each.
 # Neither run measures how fast examples are.

@@ -23,8 +23,10 @@ import ambiguity
 from ambiguity import Ambiguity
 from commonplace.agent.undo import gitignore
 from commonplace.clients import toml_text
+from commonplace.learning.lasting import acts
 from commonplace.learning.reading import cues
 from commonplace.memory import similarity, stale_names
+from commonplace.memory.sameness import lexicon
 from commonplace.redact import catalogue, glued
 from commonplace.redact.catalogue import unmistakable
 from commonplace.redact.catalogue.formats import shape_of
@@ -70,6 +72,19 @@ def tables() -> Iterator[re.Pattern[str]]:
             yield similarity.pattern(name)
 
 
+def act_tables() -> Iterator[re.Pattern[str]]:
+    yield from (pattern for _, pattern in (*acts._modes(), *acts._objects()))
+    yield from (acts._fillers(), acts._adverbs())
+
+
+def sentence_tables() -> Iterator[re.Pattern[str]]:
+    for code in lexicon.LANGUAGES:
+        known = lexicon.language(code)
+        yield from (known.released, known.change, known.condition)
+        if letters := lexicon.letters(code):
+            yield letters
+
+
 def targets() -> Iterator[re.Pattern[str]]:
     yield from (stale_names.rule_of(program, "a.b-c") for program in ("make", "just"))
 
@@ -88,6 +103,15 @@ MADE: dict[str, tuple[str, Texts] | str] = {
     "re.compile('|'.join(_table()[name]))": ("search", tables),
     "re.compile('|'.join(lines))": ("search", tables),
     "re.compile(_joined(lines), flags.get(name, re.NOFLAG))": ("search", languages),
+    "re.compile(text, re.IGNORECASE)": ("match", act_tables),
+    "re.compile(text)": "with those above",
+    "re.compile(f\"(?:(?:{_tables()['leads']['fillers']})\\\\b{_MARKS}|{_OPENING})++\", re.IGNORECASE)": "with those above",
+    "re.compile(f\"(?:(?:{_tables()['leads']['adverbs']})\\\\s++)++\", re.IGNORECASE)": "with those above",
+    "re.compile(tables['released'][code])": ("search", sentence_tables),
+    "re.compile(tables['change'][code])": "with those above",
+    "re.compile(tables['condition'][code])": "with those above",
+    "re.compile(found)": "with those above",
+    "re.sub(f'\\\\b{re.escape(phrase)}\\\\b', word, plain, flags=re.IGNORECASE)": "plain words",
     "re.search(f'\\\\b{re.escape(name.lower())}\\\\b', told)": "a plain word",
     "re.compile(f'{before}(?:{inner}){after}' if before or after else inner, flags)": "modules hold what it makes",
     "re.compile(_RANGE.sub('\\\\1+', text).encode())": ("match", shapes),

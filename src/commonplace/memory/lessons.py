@@ -26,6 +26,40 @@ class Evidence(msgspec.Struct, frozen=True):
     """`said by the user`, `verified by exit status`, …: how far it can be trusted."""
 
 
+class JudgeSums(msgspec.Struct, frozen=True, array_like=True):
+    """What the models of a judge add up to for a sentence. Sums of parts of its features can be added."""
+
+    heads: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    words: float = 0.0
+    about: tuple[float, ...] = (0.0,) * 8
+    """Whose it is (the person's above zero), then each kind."""
+
+    def __add__(self, other: JudgeSums) -> JudgeSums:
+        """Return the sums of both."""
+        first, second, third = (one + two for one, two in zip(self.heads, other.heads, strict=True))
+        about = tuple(one + two for one, two in zip(self.about, other.about, strict=True))
+        return JudgeSums((first, second, third), self.words + other.words, about)
+
+
+class WritingSample(msgspec.Struct, frozen=True, array_like=True):
+    """How one sentence of a person is written; all of theirs together tell how they write and what they ask for."""
+
+    hand: float
+    """How much it looks like the prose of a machine."""
+    size: float
+    """Its length, as the judge sees it."""
+    extras: tuple[str, ...] = ()
+    """Stems of what it says beyond the bare words of requests about the flow of work."""
+    is_request: bool = False
+
+
+class JudgeInput(msgspec.Struct, frozen=True, array_like=True):
+    """What a judge knows of a sentence before it knows the person: it is judged again when their sessions are known."""
+
+    sums: JudgeSums
+    sample: WritingSample
+
+
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that a session taught: what somebody said (`words`), or what commands showed (`shown`)."""
 
@@ -41,6 +75,10 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: tuple[str, ...] = ()
     """The commands that `shown` tells of, in order."""
     evidence: tuple[Evidence, ...] = ()
+    confidence: float = 1.0
+    """How likely it lasts, by what its session tells."""
+    judged: JudgeInput | None = None
+    """What it is judged by again when all sessions of the person are known."""
 
     @property
     def text(self) -> str:
@@ -88,6 +126,8 @@ class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     description: str = ""
     keywords: tuple[str, ...] = ()
     slug: str | None = None
+    sentences: tuple[WritingSample, ...] = ()
+    """Every sentence that the person wrote: the measure of how they write."""
     dialogue_bytes: int = 0
     spoken_bytes: int = 0
 

@@ -199,16 +199,16 @@ def _shown_outcome(item: events.TurnItem) -> bool | None:
     return True if item.status == "completed" else None
 
 
-class _OldOutput(msgspec.Struct):
-    metadata: _OldMetadata | None = None
+class _ToolOutcome(msgspec.Struct):
+    metadata: _ToolMetadata | None = None
     success: bool | None = None
 
 
-class _OldMetadata(msgspec.Struct):
+class _ToolMetadata(msgspec.Struct):
     exit_code: int | None = None
 
 
-_old_output = msgspec.json.Decoder(_OldOutput)
+_old_output = msgspec.json.Decoder(_ToolOutcome)
 
 
 def output_ok(output: str | list[items.Content]) -> bool:

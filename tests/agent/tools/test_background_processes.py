@@ -104,6 +104,14 @@ async def test_a_process_is_interrupted(run: Run) -> None:
     assert 5 == output.exit_code
 
 
+async def test_a_process_is_interrupted_although_this_one_ignores_it(run: Run) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        await test_a_process_is_interrupted(run)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 async def test_what_the_leader_leaves_goes_on_while_it_holds_the_output(run: Run, processes: Processes) -> None:
     started = await run("shell", {"command": "sleep 1000 & echo left", "background": True})
 

@@ -14,6 +14,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -332,7 +333,18 @@ class Processes:
         self._running.pop(running.id, None)
 
 
+def _let_commands_be_interrupted() -> None:
+    """Ignore SIGINT by a handler where it is ignored: programs inherit what is ignored, and no handlers.
+
+    Shells start background jobs with SIGINT ignored, and what is ignored at the start of a shell no `trap` catches.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda _number, _frame: None)
+
+
 def _spawn(launch: Launch) -> tuple[subprocess.Popen[bytes], int]:
+    _let_commands_be_interrupted()
     output, printing = os.pipe()
     try:
         process = subprocess.Popen(  # noqa: S603  # running what a model asks for is the point; `approve` decides

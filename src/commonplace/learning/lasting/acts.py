@@ -23,12 +23,13 @@ _LEADS_WITH_YES: Final = re.compile(r"(?:yes|yeah|yep|yup|ok|okay|sure|cool|grea
 _MARKS: Final = r"[\s,;:.!?)\-–—…]*+"
 _OPENING: Final = r"[\s,;:.!?)(\-–—…*#>\"'“]++"
 _RAW: Final = re.compile(
-    r"`[^`\n]{1,80}`|https?://\S+|@?[\w~.-]*(?:/[\w.@<>*-]+)+/?|[\w-]+\.(?:go|py|ts|tsx|js|jsx|md|json|jsonl|sh|yml|yaml"
-    r"|toml|rs|java|kt|cs|cpp|c|h|txt|log|lock|env|html|css|sql|vue|svelte|rb|php|swift|xml|mod|sum|tf)\b(?::\d+)?"
-    r"|--?[a-z][\w-]+|#\d+|\b[A-Z]{2,6}-\d+\b|\b[0-9a-f]{7,40}\b|\b\w+(?:_\w+)+\b|\b\w*[a-z][A-Z]\w*(?:\(\))?"
-    r"|\b\w+\(\)|[^\W\d_]+(?:'[a-z]+)?|\d+(?:\.\d+)*|[^\w\s]"
+    r"`[^`\n]{1,80}`|https?://\S+|(?<![\w~.@-])@?[\w~.-]*+(?:/[\w.@<>*-]++)++/?"
+    r"|(?<![\w-])[\w-]++\.(?:go|py|ts|tsx|js|jsx|md|json|jsonl|sh|yml|yaml|toml|rs|java|kt|cs|cpp|c|h|txt|log|lock|env"
+    r"|html|css|sql|vue|svelte|rb|php|swift|xml|mod|sum|tf)\b(?::\d+)?|--?[a-z][\w-]++|#\d++|\b[A-Z]{2,6}-\d++\b"
+    r"|\b[0-9a-f]{7,40}\b|\b[^\W_]++(?:_++[^\W_]++)++_*+|\b(?:[^\Wa-z]|[a-z](?![A-Z]))*+[a-z][A-Z]\w*+(?:\(\))?"
+    r"|\b\w++\(\)|[^\W\d_]++(?:'[a-z]++)?|\d++(?:\.\d++)*+|[^\w\s]"
 )
-_REFERENCE: Final = re.compile(r"#\d+|[A-Z]{2,6}-\d+|[0-9a-f]*\d[0-9a-f]{6,}")
+_REFERENCE: Final = re.compile(r"#\d+|[A-Z]{2,6}-\d+|[a-f]*+\d[0-9a-f]{6,}")
 _FILE: Final = re.compile(r"[\w-]+\.\w{1,6}(?::\d+)?")
 _IDENTIFIER: Final = re.compile(r"[a-z][A-Z]|\(\)")
 NAMES: Final = frozenset({"<id>", "<path>", "<code>", "<flag>", "<ref>", "<url>"})
@@ -198,7 +199,7 @@ def _shapes(chunk: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=32_768)
-def _class(piece: str) -> str:  # noqa: C901, PLR0911, PLR0912 (a table of classes, the first that fits)
+def _class(piece: str) -> str:
     lower = piece.lower()
     if lower in word_set("function"):
         return lower

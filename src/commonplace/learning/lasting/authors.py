@@ -50,10 +50,10 @@ _HARNESS: Final = re.compile(
 _PLAN: Final = re.compile(r"(?i)\s*+(?:please )?implement (?:the following|this) plan\b\s*:")
 _REFUSED_BECAUSE: Final = "the user said:"
 _CLARIFY: Final = re.compile(r"\s*+The user wants to clarify these questions\.")
-_ANSWER: Final = re.compile(r"(?m)^[ \t]*Answer: *(?=(.+)$)")
+_ANSWER: Final = re.compile(r"(?m)^[ \t]*+Answer: *+(?=(\S.*)$)")
 _TAG: Final = re.compile(
-    r"<(ide_\w+|system-reminder|task-notification|local-command[\w-]*|command-\w+|bash-\w+|image|pasted[\w-]*|file"
-    r"|document|selection|attachment)\b[^<>]{0,200}>"
+    r"<(ide_\w++|system-reminder|task-notification|local-command[\w-]*+|command-\w++|bash-\w++|image|pasted[\w-]*+|file"
+    r"|document|selection|attachment)(?=[\s/>])[^<>]{0,200}+>"
 )
 _FENCE: Final = re.compile(r"(?m)^[ \t]*(```|~~~)")
 _OUTPUT_LINE: Final = re.compile(
@@ -95,9 +95,9 @@ _ANNOUNCING: Final = re.compile(
     r"|look at|address|handle|fix|from|about|prompt|warning|it'?s|above)\b"
 )
 _REVIEW: Final = re.compile(
-    r"(?i)\s*+(?:(?:Low|Medium|High|Critical)\s(?:Severity|Priority)|\*{0,2}(?:P[0-3]|Severity|Suggestion|Recommendation"
-    r"|Issue|Problem|Impact|Root cause|Summary|Context|Details)\b\*{0,2}\s*[:：]|(?:Consider|Either|To fix|Additionally,"
-    r"|However,|Missing|Potential)\b.{40,})"
+    r"(?i)\s*+(?:(?:Low|Medium|High|Critical)\s(?:Severity|Priority)|\*{0,2}(?:P[0-3]|Severity|Suggestion|"
+    r"Recommendation|Issue|Problem|Impact|Root cause|Summary|Context|Details)\b\*{0,2}\s*[:：]"
+    r"|(?:Consider|Either|To fix|Additionally,|However,|Missing|Potential)\b.{40,})"
 )
 _NAME_OF_CODE: Final = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(\)|`")
 _SENTENCE_END: Final = re.compile(r"[.?!\n]")

@@ -19,6 +19,7 @@ from commonplace.learning.lasting import acts, handwriting
 from commonplace.learning.lasting.acts import Act, word_set
 from commonplace.learning.lasting.authors import Author, Stretch
 from commonplace.learning.lasting.own_sentences import OwnSentence, own_sentences
+from commonplace.memory.lessons import WritingSample
 
 _AGREES: Final = re.compile(
     r"(?i)\b(?:you'?re (?:absolutely |completely |totally )?(?:right|correct)"
@@ -44,7 +45,7 @@ _BARE_REQUEST: Final = 8
 _SHORT: Final = 5
 _LONG: Final = 12
 _TELLING: Final = 6
-_STRONG_HABIT: Final = 1.5
+STRONG_HABIT: Final = 1.5
 """The same wish in three sessions or more."""
 _FOREIGN_HAND: Final = -2.0
 """The score of handwriting for other languages, which look like nothing that its model knows."""
@@ -232,7 +233,7 @@ def _signs(message: _Message, sentence: OwnSentence, act: Act, length: int) -> d
     }
 
 
-def _joint_signs(message: _Message, act: Act, length: int, is_practice: bool) -> dict[str, bool]:  # noqa: FBT001
+def _joint_signs(message: _Message, act: Act, length: int, is_practice: bool) -> dict[str, bool]:
     """Return which signs a sentence has together with what happened around it."""
     around, agrees, asks = message.around, message.agrees, bool(act.question)
     is_wish, looks = act.mode in _WISHES, act.verb in word_set("looking")
@@ -275,13 +276,13 @@ class PersonHabits:
         self._other: defaultdict[str, set[str]] = defaultdict(set)
         self._middle: tuple[float, float] | None = None
 
-    def add(self, session: str, hand: float, size: float, extras: Iterable[str], *, is_request: bool) -> None:
+    def add(self, session: str, sample: WritingSample) -> None:
         """Count one sentence of the person."""
-        self._hands.append(hand)
-        self._sizes.append(size)
+        self._hands.append(sample.hand)
+        self._sizes.append(sample.size)
         self._middle = None
-        for stem in extras:
-            (self._asked if is_request else self._other)[stem].add(session)
+        for stem in sample.extras:
+            (self._asked if sample.is_request else self._other)[stem].add(session)
 
     def habit(self, extras: Iterable[str]) -> tuple[float, str]:
         """Return how strong a habit a request shows, and the stem of the word that shows it."""
@@ -293,14 +294,14 @@ class PersonHabits:
         )
         return max(shown, default=(0.0, ""))
 
-    def features(self, hand: float, size: float, extras: Iterable[str], *, is_request: bool) -> dict[str, float]:
+    def features(self, sample: WritingSample) -> dict[str, float]:
         """Return the features of a sentence that depend on who said it."""
         if self._middle is None:
-            self._middle = (median(self._hands or [hand]), median(self._sizes or [size]))
-        found = {"own:rel": hand - self._middle[0], "len:rel": size - self._middle[1]}
-        if is_request:
-            strength, _ = self.habit(extras)
+            self._middle = (median(self._hands or [sample.hand]), median(self._sizes or [sample.size]))
+        found = {"own:rel": sample.hand - self._middle[0], "len:rel": sample.size - self._middle[1]}
+        if sample.is_request:
+            strength, _ = self.habit(sample.extras)
             found["hab:score"] = strength
-            if strength >= _STRONG_HABIT:
+            if strength >= STRONG_HABIT:
                 found["hab:strong"] = 1.0
         return found

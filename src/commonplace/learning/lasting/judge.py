@@ -1,7 +1,8 @@
 """How likely a sentence lasts: three linear models over features and one over words, joined and calibrated.
 
-The three heads are *work* (how to work and check), *rule* (how things should be) and *fact* (how things are). A sentence
-lasts if any of them says so. The weights are in `judge.json`; `training/` makes them, `docs/learning.md` is their card.
+The three heads are *work* (how to work and check), *rule* (how things should be) and *fact* (how things are). A
+sentence lasts if any of them says so. The weights are in `judge.json`; `training/` makes them, and `docs/learning.md`
+is their card.
 """
 
 from __future__ import annotations
@@ -11,30 +12,18 @@ import zlib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from commonplace.learning.lasting.features import MeasuredSentence
+from commonplace.memory.entries import Kind
+from commonplace.memory.lessons import JudgeSums
 
-KINDS: Final = ("preference", "rule", "decision", "environment", "failure", "procedure", "verify")
+KINDS: Final[tuple[Kind, ...]] = ("preference", "rule", "decision", "environment", "failure", "procedure", "verify")
 _BITS: Final = 16
 """Words and pairs of words are hashed to so many bits."""
-
-
-class Sums(msgspec.Struct, frozen=True, array_like=True):
-    """What the models add up to for a sentence. Sums of parts of its features can be added."""
-
-    heads: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    words: float = 0.0
-    about: tuple[float, ...] = (0.0,) * 8
-    """Whose it is (the person's above zero), then each kind."""
-
-    def __add__(self, other: Sums) -> Sums:
-        """Return the sums of both."""
-        first, second, third = (one + two for one, two in zip(self.heads, other.heads, strict=True))
-        about = tuple(one + two for one, two in zip(self.about, other.about, strict=True))
-        return Sums((first, second, third), self.words + other.words, about)
 
 
 class Judge(msgspec.Struct, frozen=True):
@@ -53,13 +42,13 @@ class Judge(msgspec.Struct, frozen=True):
     b: float
     """The calibration: probability = sigmoid(a · sum + b)."""
 
-    def sums(self, measured: MeasuredSentence) -> Sums:
+    def sums(self, measured: MeasuredSentence) -> JudgeSums:
         """Return what a sentence adds up to by all that its message tells."""
         hashed = grams(measured.tokens)
         said = self.word_base + sum(self.words.get(gram, 0.0) for gram in hashed) / math.sqrt(len(hashed))
-        return Sums(self.base, said, self.about_base) + self.features(measured.features)
+        return JudgeSums(self.base, said, self.about_base) + self.features(measured.features)
 
-    def features(self, features: Mapping[str, float]) -> Sums:
+    def features(self, features: Mapping[str, float]) -> JudgeSums:
         """Return what features add to the sums."""
         heads = [0.0, 0.0, 0.0]
         about = [0.0] * (len(KINDS) + 1)
@@ -68,21 +57,21 @@ class Judge(msgspec.Struct, frozen=True):
                 heads[at] += weight * value
             for at, weight in enumerate(self.about.get(name, ())):
                 about[at] += weight * value
-        return Sums((heads[0], heads[1], heads[2]), 0.0, tuple(about))
+        return JudgeSums((heads[0], heads[1], heads[2]), 0.0, tuple(about))
 
-    def probability(self, sums: Sums) -> float:
+    def probability(self, sums: JudgeSums) -> float:
         """Return how likely a sentence with these sums lasts."""
         none = math.prod(1 - _sigmoid(head) for head in sums.heads)
         lasting = min(max(1 - none, 1e-6), 1 - 1e-6)
         return _sigmoid(self.a * (math.log(lasting / (1 - lasting)) + self.mix * sums.words) + self.b)
 
 
-def kind(sums: Sums) -> str:
+def kind(sums: JudgeSums) -> Kind:
     """Return what kind of lesson a sentence is, supposing that it lasts."""
     return max(zip(sums.about[1:], KINDS, strict=True))[1]
 
 
-def is_of_person(sums: Sums) -> bool:
+def is_of_person(sums: JudgeSums) -> bool:
     """Say whether a sentence is about the person rather than the project, supposing that it lasts."""
     return sums.about[0] > 0
 
@@ -97,7 +86,7 @@ def judge() -> Judge:
 def grams(tokens: list[str]) -> list[int]:
     """Return the hashes of words and pairs of words; numbers are one word."""
     words = ["^", *("<n>" if token[0].isdigit() else token for token in tokens), "$"]
-    pairs = map(" ".join, zip(words, words[1:], strict=False))
+    pairs = map(" ".join, pairwise(words))
     return sorted({zlib.crc32(gram.encode()) & ((1 << _BITS) - 1) for gram in (*words, *pairs)})
 
 

@@ -111,7 +111,7 @@ def language(code: str) -> Language:
         endings=endings,
         ideas=ideas,
         idea_stems={idea: frozenset(each) for idea, each in stems.items()},
-        vocabulary=frozenset().union(*word_lists, ideas, numbers, *contrast) if code == "zh" else frozenset(),
+        vocabulary=frozenset[str]().union(*word_lists, ideas, numbers, *contrast) if code == "zh" else frozenset(),
     )
 
 
@@ -120,6 +120,12 @@ def letters(code: str) -> re.Pattern[str] | None:
     """Return the letters and endings by which a language shows."""
     found = _tables()["letters"].get(code)
     return re.compile(found) if found else None
+
+
+@cache
+def verbs() -> frozenset[str]:
+    """Return the ideas that are what somebody does."""
+    return frozenset(_tables()["verbs"]["ideas"].split())
 
 
 @cache

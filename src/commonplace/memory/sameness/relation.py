@@ -121,7 +121,7 @@ _EQUAL: Final[tuple[Callable[[Token, Token, Sentence], bool], ...]] = (
 )
 
 
-def _rest(sentence: Sentence, matched: set[int], is_changed: bool) -> list[Token]:  # noqa: FBT001
+def _rest(sentence: Sentence, matched: set[int], is_changed: bool) -> list[Token]:
     """Return what of a sentence the other has not; light verbs do not count where a change is announced."""
     return [
         token

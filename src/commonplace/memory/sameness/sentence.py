@@ -15,31 +15,24 @@ from commonplace.memory.sameness.lexicon import Language
 Kind = Literal["code", "path", "number", "name", "word"]
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _UNIT: Final = re.compile(
-    r"""(?x)
-      `(?P<code>[^`]{1,200})`
-    | (?P<path>https?://[^\s,;)]+ | ~?/?[\w.@+-]*\w/[\w./@*+-]* | ~?/[\w.-][\w./@*+-]* | \.[\w-]+/[\w./*-]*
-        | [\w-]+\.(?:[a-z]{1,4}|json|toml|yaml|lock)\b(?!\.\w) )
-    | (?P<flag>(?<![\w-])--?[A-Za-z][\w-]*)
-    | (?P<number>\d+(?:[.,:]\d+)*(?![\w]))
-    | (?P<han>[\u3400-\u9fff]+)
-    | (?P<word>[^\W_](?:[\w'+#-]*[\w+#])?)
-    | (?P<sign>[.;:!?,。；：！？，、→])
-    """
+    r"`(?P<code>[^`]{1,200})`|(?P<han>[\u3400-\u9fff]+)|(?P<run>(?:(?![\u3400-\u9fff])[\w'./:@*+#~-])+)"
+    r"|(?P<sign>[;!?,。；：！？，、→])"
 )
+_FILE: Final = re.compile(r"[\w-]+\.(?:[a-z]{1,4}|json|toml|yaml|lock)")
+_FLAG: Final = re.compile(r"--?[A-Za-z][\w-]*")
+_NUMBER: Final = re.compile(r"\d+(?:[.:]\d+)*")
+_WORD: Final = re.compile(r"[^\W_][\w'+#-]*|_\w+")
+_TRAILING: Final = ".:'*"
 _SEGMENT_END: Final = frozenset(".;:!?。；：！？→")
 _CLAUSE_END: Final = _SEGMENT_END | frozenset(",，、")
 _NAME: Final = re.compile(r"\d|_|[^\W\d_][A-Z]|#|\+")
-_ENCLITIC: Final = re.compile(r"(\w*[áéíóú]\w*?)(?:me|te|lo|la|le|los|las|les|nos|se)")
+_ENCLITICS: Final = ("los", "las", "les", "nos", "me", "te", "lo", "la", "le", "se")
+_ACCENTED: Final = frozenset("áéíóú")
 _PARTICIPLE: Final = re.compile(r"(ein|aus|auf|an|ab|zu|um|vor|nach|mit|hin|her)ge(\w{3,})")
 _FRENCH_ONLY: Final = re.compile(r"\bn(?:e |')(\S{1,30}(?: \S{1,30})?) qu(?:e |')")
 _FRENCH_PRONOUN: Final = re.compile(r"-(?:moi|toi|le|la|les|nous|vous|y|en)\b")
 _ACCENTS: Final = str.maketrans("áéíóú", "aeiou")
 _FRENCH_DENIAL: Final = frozenset({"ne", "n"})
-_VERBS: Final = frozenset(
-    "add answer ask change deploy delete install keep merge mock open prefer print push put read run show store support "
-    "take use wait write".split()
-)
-"""Ideas that are what somebody does."""
 _SAMPLE: Final = 400
 """So many characters tell the language of a sentence."""
 _NEIGHBOURS: Final = 3
@@ -182,14 +175,27 @@ def _units(plain: str, language: Language) -> Iterator[_Unit]:
             yield from (_Unit(word.lower(), "code", is_capital=False, at=at) for word in text.split())
         elif kind == "han":
             yield from _cut_han(text, at, language)
-        elif kind in ("path", "flag"):
-            yield _Unit(text.lower().rstrip("."), "path" if kind == "path" else "code", is_capital=False, at=at)
         elif kind == "sign":
             yield _Unit(text, "sign", is_capital=False, at=at)
-        elif kind == "number":
-            yield _Unit(text.rstrip(".,:"), "number", is_capital=False, at=at)
         else:
-            yield from _words(text, at, language)
+            yield from _of_run(text, at, language)
+
+
+def _of_run(text: str, at: int, language: Language) -> Iterator[_Unit]:
+    """Yield what stands between blanks: a path, a flag, a number or words, and the mark behind it."""
+    bare = text.rstrip(_TRAILING)
+    if "/" in bare.strip("/") or "://" in bare or bare.startswith("~") or _FILE.fullmatch(bare):
+        yield _Unit(bare.lower(), "path", is_capital=False, at=at)
+    elif _FLAG.fullmatch(bare):
+        yield _Unit(bare.lower(), "code", is_capital=False, at=at)
+    elif _NUMBER.fullmatch(bare):
+        yield _Unit(bare, "number", is_capital=False, at=at)
+    else:
+        for word in _WORD.finditer(bare):
+            yield from _words(word[0].rstrip("-'"), at + word.start(), language)
+    mark = next((sign for sign in text[len(bare) :] if sign in ".:"), None)
+    if mark is not None:
+        yield _Unit(mark, "sign", is_capital=False, at=at + len(bare))
 
 
 def _words(text: str, at: int, language: Language) -> Iterator[_Unit]:
@@ -306,7 +312,7 @@ class _Reader:
         if self._units[number - 1].text not in ",，" or any(unit.text in ",，" for unit in self._units[: number - 1]):
             return False
         leads = self._units[0].text in language.scope | language.before | language.after
-        return leads and not any(token.idea in _VERBS for token in self._tokens)
+        return leads and not any(token.idea in lexicon.verbs() for token in self._tokens)
 
     def _add(self, number: int, unit: _Unit) -> None:
         language, kind = self._language, unit.kind
@@ -354,7 +360,7 @@ class _Reader:
             for at in self._first_denial
         )
 
-    def _order(self, is_before: bool, count: int, clause: int) -> OrderMark:  # noqa: FBT001 (a row of `_marks`)
+    def _order(self, is_before: bool, count: int, clause: int) -> OrderMark:
         if self._language.code == "zh":
             return OrderMark(is_before, tuple(range(max(0, count - _NEIGHBOURS), count)))
         behind = (place for place in range(count, len(self._tokens)) if self._clauses[place] == clause)
@@ -365,8 +371,9 @@ def _normal(word: str, language: Language) -> str:
     """Return a word without what hides that it is the same: Spanish pronouns, the *ge* of German participles."""
     if word in language.ideas:
         return word
-    if language.code == "es" and (found := _ENCLITIC.fullmatch(word)):
-        return found[1].translate(_ACCENTS)
+    if language.code == "es" and (ending := next((each for each in _ENCLITICS if word.endswith(each)), "")):
+        bare = word[: -len(ending)]
+        return bare.translate(_ACCENTS) if not _ACCENTED.isdisjoint(bare) else word
     if language.code == "de" and (found := _PARTICIPLE.fullmatch(word)):
         return found[1] + found[2]
     return word
