@@ -102,7 +102,9 @@ def owner_and_name(path: str) -> str:
 
 
 def title(project: str) -> str:
-    """Return the name of a project: the last part of its address or folder that is no number and no hash."""
+    """Return the name of a project: the last part of its address; of a folder, the last that is no number or hash."""
+    if not project.startswith("/"):
+        return project.rstrip("/").rpartition("/")[2] or project
     parts = [part for part in (main_checkout(project) or project).split("/") if part]
     names = [part for part in parts if _NUMBER_OR_HASH.fullmatch(part.lower()) is None]
     return names[-1] if names else project
