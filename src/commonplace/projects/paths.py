@@ -144,6 +144,8 @@ def file_key(path: str) -> str | None:
         return None
     if any(part in ("..", "...") or part.lower() in tables.VENDORED for part in parts):
         return None
+    if path.startswith("."):  # settings of tools, which templates bring along
+        return None
     words = {word.lower() for word in _WORDS.findall(path)} - tables.COMMON_PATH_WORDS
     if sum(len(word) >= 2 and not word.isdecimal() for word in words) < _FEWEST_WORDS:
         return None

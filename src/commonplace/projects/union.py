@@ -89,6 +89,8 @@ class _Union:
         self.nodes = sorted(self.pools)
         self.parent = {node: node for node in self.nodes}
         self.why: dict[Node, list[str]] = defaultdict(list)
+        self.merged: list[tuple[str, str, Node]] = []
+        """The names of each pair that a person merged, with a folder of its group; the newest is the last."""
         self.by_folder: dict[str, list[Node]] = defaultdict(list)
         for node in sorted(self.nodes, key=lambda node: (-len(self.pools[node].sessions), node)):
             self.by_folder[node[0]].append(node)
@@ -145,10 +147,13 @@ class _Union:
     def join_decided(self) -> None:
         """Join what a person merged."""
         for kept, other in self.decisions.merges:
-            chosen = [node for node in self.nodes if self._is_named(node, kept)]
-            for node in [*chosen[1:], *(node for node in self.nodes if self._is_named(node, other))]:
-                if chosen:
-                    self.join(chosen[0], node, f"You merged {other} into {kept}.", decided=True)
+            named = {name: [node for node in self.nodes if self._is_named(node, name)] for name in (kept, other)}
+            if not named[kept] or not named[other]:
+                continue
+            first = named[kept][0]
+            for node in (*named[kept], *named[other]):
+                self.join(first, node, f"You merged {other} into {kept}.", decided=True)
+            self.merged.append((kept, other, first))
 
     def _is_named(self, node: Node, name: str) -> bool:
         """Say whether a project's name means a folder: by its path, its main checkout, or its repository."""
@@ -222,11 +227,10 @@ class _Union:
         for node in self.nodes:
             members[self.find(node)].append(node)
         for root, nodes in members.items():
-            pool = self.pools[root]
             yield ProjectGroup(
                 self._project(root, nodes),
                 tuple(nodes),
-                () if self.label[root] else (*sorted(pool.identities()), *sorted(pool.roots)),
+                () if self.label[root] else self._addresses(root),
                 tuple(sorted({session for node in nodes for session in self.started.get(node, ())})),
                 (
                     *([f"You split off {self.label[root]}."] if self.label[root] else []),
@@ -234,13 +238,19 @@ class _Union:
                 ),
             )
 
+    def _addresses(self, root: Node) -> tuple[str, ...]:
+        """Return the identities by which a group is known, also those that a person merged into it."""
+        pool = self.pools[root]
+        merged = {name for kept, other, node in self.merged if self.find(node) == root for name in (kept, other)}
+        return tuple(sorted(pool.identities() | pool.roots | {name for name in merged if not name.startswith("/")}))
+
     def _project(self, root: Node, nodes: list[Node]) -> str:
         """Return a group's identity: as decided, else its address, else its first commit, else its checkout."""
         pool = self.pools[root]
         if self.label[root]:
             return self.label[root]
-        for kept, _ in reversed(self.decisions.merges):
-            if any(self._is_named(node, kept) for node in nodes):
+        for kept, _, node in reversed(self.merged):
+            if self.find(node) == root:
                 return kept
         return pool.strongest() or min(pool.roots, default="") or _shortest_checkout({folder for folder, _ in nodes})
 
