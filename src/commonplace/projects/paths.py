@@ -46,7 +46,8 @@ def main_checkout(folder: str) -> str | None:
         found = marker.search(folder)
         if found and found.start() > 0 and found.end() < len(folder):
             root = folder[: found.start()]
-            return None if is_broad(root) else root
+            is_shared = is_broad(root) or root.rpartition("/")[2] in tables.WORKSPACE_PROGRAMS
+            return None if is_shared else root
     above, _, name = folder.rpartition("/")
     found = tables.WORKTREE_BESIDE.search(name)
     if found and found.start() > 0 and _WORKTREE_NAME.fullmatch(name, found.end()):

@@ -28,6 +28,8 @@ WORKTREE_BESIDE: Final = re.compile(_TABLES["worktrees"]["beside"])
 """What stands between the two in the name of a worktree beside the main checkout."""
 WORKSPACES: Final = _patterns("workspaces", "patterns")
 """Where programs keep checkouts of a project under its name."""
+WORKSPACE_PROGRAMS: Final = _words("workspaces", "programs")
+"""Folders of such programs."""
 GENERIC_NAMES: Final = _words("folders", "generic")
 """Names that many folders have."""
 BROAD_FOLDER: Final = re.compile(_TABLES["folders"]["broad"])

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -21,7 +23,7 @@ from commonplace.protocol.remotes import is_commit
 
 ROUNDS: Final = 4
 _MOST_ALIKE: Final = 64
-"""With how many groups a group is compared for one piece of evidence that many share: those that have most evidence."""
+"""With how many groups a group is compared at most."""
 _MOST_REASONS: Final = 12
 
 
@@ -266,21 +268,25 @@ def _shortest_checkout(folders: set[str]) -> str:
 
 
 def _comparable(profiles: list[Profile]) -> Iterable[tuple[int, int]]:
-    """Yield the pairs that share any evidence.
+    """Yield the pairs that share evidence, each once.
 
-    Of evidence that very many groups share, each is compared with those that have most evidence. They are joined first,
-    and the others are compared with the whole in the next round.
+    Where very many groups share evidence, each is compared with those with which it shares most, and of one piece of
+    evidence only with the groups that have most. Those are joined first, and the others are compared with the whole in
+    the next round.
     """
     richest = sorted(range(len(profiles)), key=lambda place: (-_richness(profiles[place]), place))
     index: dict[tuple[str, str], list[int]] = defaultdict(list)
     for place in richest:
         for key in _keys(profiles[place]):
             index[key].append(place)
+    index = {key: places[:_MOST_ALIKE] for key, places in index.items() if len(places) > 1}
+    pairs: set[tuple[int, int]] = set()
     for place, profile in enumerate(profiles):
-        others: set[int] = set()
-        for key in _keys(profile):
-            others.update(index[key][:_MOST_ALIKE])
-        yield from ((place, other) if place < other else (other, place) for other in others if other != place)
+        alike = Counter(chain.from_iterable(index.get(key, ()) for key in _keys(profile)))
+        del alike[place]
+        nearest = nsmallest(_MOST_ALIKE, ((-count, other) for other, count in alike.items()))
+        pairs.update((place, other) if place < other else (other, place) for _, other in nearest)
+    return sorted(pairs)
 
 
 def _richness(profile: Profile) -> int:
