@@ -21,8 +21,9 @@ class Projects:
     async def list(self) -> builtins.list[ListedProject]:
         """Return the projects, those with most sessions first."""
         from commonplace.projects import assignment, listing
+        from commonplace.sessions import index
 
-        await (await self._home.index()).refresh(self._home.path)
+        await index.use(self._home, lambda threads: threads.refresh(self._home.path))
         await assignment.settle(self._home)
         return await listing.listed(self._home)
 
