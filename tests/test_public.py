@@ -23,7 +23,14 @@ from commonplace import errors
 from ledgers import Script, user
 
 HEAVY = {"anyio", "asyncio", "click", "msgspec", "sqlite3", "rich", "zstandard"}
-FRONT = (commonplace.Book, commonplace.Thread, commonplace.Sessions, commonplace.Memory, commonplace.Finder)
+FRONT = (
+    commonplace.Book,
+    commonplace.Thread,
+    commonplace.Sessions,
+    commonplace.Memory,
+    commonplace.Projects,
+    commonplace.Finder,
+)
 """The objects that the library consists of."""
 INTERNAL = {
     commonplace.Book: {"state", "memory_store", "importer", "background", "tasks"},

@@ -4,9 +4,10 @@
         page = await book.sessions.list(limit=10)
         context = await book.sessions.context(page.threads[0].thread_id)
 
-    Book            what `open` gives: `sessions`, `memory`, `search`, `start`, `resume`, `why`, `settings`
+    Book            what `open` gives: `sessions`, `memory`, `projects`, `search`, `start`, `resume`, `why`, `settings`
     Sessions        threads: list, show, context, verify, fork, compact, import, move, delete
     Memory          what was learned: learn, list, why, note, forget, pin, prompt, audit, status
+    Projects        which folders are one project: list, merge, split
     Finder          ranked and exact search over both
     Thread          a thread with an agent: turns, and their events as a stream
     events          what a turn tells; `models` and `scripted`: models, and one that follows a script
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from commonplace.agent.user_input import UserInput
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
     from commonplace.app.memory import Memory
+    from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
     from commonplace.config import Approval, CompactionSettings, MemorySettings, Sandbox, Settings, Tone
     from commonplace.context.additional import AdditionalContext
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from commonplace.memory.why import Link, Why
     from commonplace.models import Model, scripted
     from commonplace.models.scripted import ScriptedModel, ScriptError
+    from commonplace.projects.listing import ListedProject
     from commonplace.protocol.citations import Citation, CitedEntry
     from commonplace.protocol.rollout import Skipped
     from commonplace.rollout.sidechains import Sidechain
@@ -163,6 +166,7 @@ __all__ = [
     "Limits",
     "Link",
     "Listed",
+    "ListedProject",
     "Memory",
     "MemoryInvalid",
     "MemorySettings",
@@ -177,6 +181,7 @@ __all__ = [
     "NoteRequest",
     "OptionChanges",
     "ParentMissing",
+    "Projects",
     "Prompt",
     "Query",
     "QuotaExceeded",
@@ -233,6 +238,7 @@ _PLACES = {
     "agent.thread": "Thread",
     "app.book": "Book open",
     "app.memory": "Memory",
+    "app.projects": "Projects",
     "app.threads": "OptionChanges ThreadOptions",
     "config": "Approval CompactionSettings MemorySettings Sandbox Settings Tone",
     "context.additional": "AdditionalContext",
@@ -257,6 +263,7 @@ _PLACES = {
     "memory.why": "Link Why",
     "models": "Model",
     "models.scripted": "ScriptError ScriptedModel",
+    "projects.listing": "ListedProject",
     "protocol.citations": "Citation CitedEntry",
     "protocol.rollout": "Skipped",
     "rollout.sidechains": "Sidechain",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from commonplace.agent.thread import Thread
     from commonplace.app.background import Background
     from commonplace.app.memory import Memory
+    from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
     from commonplace.memory.recall.find import Finder
     from commonplace.memory.why import Link
@@ -91,6 +92,13 @@ class Book:
         from commonplace.app.memory import Memory
 
         return Memory(self.memory_store, lambda: self.importer)
+
+    @property
+    def projects(self) -> Projects:
+        """Projects: which folders are one, and what a person decides about that."""
+        from commonplace.app.projects import Projects
+
+        return Projects(self.state)
 
     @property
     def search(self) -> Finder:

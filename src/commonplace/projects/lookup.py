@@ -9,7 +9,9 @@ from typing import Final
 import anyio.to_thread
 
 from commonplace.errors import BadInput, StateError
+from commonplace.projects import names, paths
 from commonplace.projects.identity import identify
+from commonplace.projects.names import ProjectNames
 from commonplace.projects.scope import GLOBAL
 from commonplace.protocol.remotes import remote_identity
 from commonplace.state.database import Row
@@ -21,17 +23,24 @@ _HINT: Final = "`commonplace memory list` shows what there is."
 async def named_scope(home: Home, text: str, known_scopes: Iterable[str]) -> str:
     """Return the scope that a text names: an identity, the last part of one, an address, or a folder.
 
+    A folder or an address of a project means the project, whatever that is called by now.
+
     Raises:
         BadInput: it names none, or several.
     """
     current: list[Row] = []
+    known = ProjectNames()
     if home.has_index():
         root = home.key
         current = await (await home.database()).read(lambda tx: tx.query("threads.current", home=root))
+        known = await names.read(home)
     scopes = sorted({*known_scopes, *(row["project"] for row in current), GLOBAL} - {""})
     wanted = text.strip().rstrip("/").lower()
+    decided = known.named(text.strip().rstrip("/")) or known.named(remote_identity(text) or wanted)
+    if decided is not None:
+        return decided
     same = [scope for scope in scopes if scope.lower() == wanted]
-    short = [scope for scope in scopes if scope.lower().rstrip("/").rpartition("/")[2] == wanted]
+    short = [scope for scope in scopes if wanted in (scope.lower().rpartition("/")[2], paths.title(scope).lower())]
     if same or len(short) == 1:
         return (same or short)[0]
     if len(short) > 1:
@@ -40,12 +49,13 @@ async def named_scope(home: Home, text: str, known_scopes: Iterable[str]) -> str
     if place.is_dir() or text.startswith(("/", "~", ".")):
         folder = place.absolute()
         identity = await anyio.to_thread.run_sync(identify, folder)
+        decided = known.project(str(folder), identity or "") or known.named(str(folder))
         noted = next((row["project"] for row in current if row["cwd"] == str(folder)), None)
-        return identity or noted or str(folder.resolve())
+        return decided or identity or noted or str(folder.resolve())
     identity = remote_identity(text) or (wanted if wanted.count("/") >= 2 else None)
     if identity is None:
-        names = ", ".join(scope for scope in scopes if scope != GLOBAL)
-        raise BadInput(f"No project is called {text!r}.", hint=f"Known are: {names}." if names else _HINT)
+        others = ", ".join(scope for scope in scopes if scope != GLOBAL)
+        raise BadInput(f"No project is called {text!r}.", hint=f"Known are: {others}." if others else _HINT)
     return identity
 
 
@@ -59,6 +69,9 @@ async def folder_scope(home: Home, folder: Path, named: str | None, scopes: Coll
         return await named_scope(home, named, scopes)
     place = folder.expanduser().absolute()
     identity = await anyio.to_thread.run_sync(identify, place)
+    decided = await _decided(home, place, identity or "")
+    if decided is not None and (decided in scopes or identity not in scopes):
+        return decided
     if identity in scopes:
         return str(identity)
     try:
@@ -68,6 +81,17 @@ async def folder_scope(home: Home, folder: Path, named: str | None, scopes: Coll
     if noted is not None and (noted in scopes or identity is None):
         return noted  # a repository that was renamed since is known by its old name until memory is made anew
     return identity or str(await anyio.to_thread.run_sync(place.resolve))
+
+
+async def _decided(home: Home, place: Path, identity: str) -> str | None:
+    """Return the project that was decided for a folder and its repository; None if it is new or nothing is stored."""
+    if not home.has_index():
+        return None
+    try:
+        known = await names.read(home)
+    except StateError:
+        return None
+    return known.project(str(place), identity) or known.named(str(place))
 
 
 async def _noted(home: Home, place: Path) -> str | None:

@@ -29,8 +29,9 @@ from typing import Final
 
 import msgspec
 
+from commonplace.projects import paths
 from commonplace.projects.identity import DirectoryIdentity
-from commonplace.protocol.remotes import remote_identity
+from commonplace.protocol.remotes import is_commit, remote_identity
 
 GLOBAL: Final = "global"
 """The scope of what is for every project."""
@@ -38,7 +39,6 @@ PLACEHOLDER: Final = re.compile(r"^(?:misc|general|task|todo|tbd|untitled|exampl
 """Names that say nothing."""
 _NOW: Final = 2**62
 """When the disk was looked at: after everything that a thread noted."""
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class FolderIdentity(msgspec.Struct, frozen=True):
@@ -55,6 +55,13 @@ class ProjectMap(msgspec.Struct, frozen=True):
 
     projects: dict[str, str]
     aliases: dict[str, str]
+    known: dict[str, str] = {}
+    """The identity of each folder that the disk or a thread tells, without what follows from folders above it."""
+
+    def identity(self, cwd: str, noted: str | None) -> str:
+        """Return the identity of a thread's repository: as it noted it, else that of its folder; empty if unknown."""
+        found = noted or self.known.get(cwd, "")
+        return self.aliases.get(found, found)
 
     def project(self, cwd: str, identity: str | None = None) -> str:
         """Return the project of a thread, by what it noted itself if its folder was not settled."""
@@ -88,7 +95,7 @@ def settle(
             found = _above(cwd, known, too_broad)
         project = found or cwd
         projects[cwd] = aliases.get(project, project)
-    return ProjectMap(projects, aliases)
+    return ProjectMap(projects, aliases, known)
 
 
 def _sightings(rows: set[FolderIdentity], places: dict[str, DirectoryIdentity]) -> _Sightings:
@@ -137,8 +144,8 @@ def _aliases(sightings: _Sightings) -> dict[str, str]:
 
 def _may_be_one(older: str, newer: str, *, gone: bool) -> bool:
     """Say whether two identities may be of one repository, by how they are spelt."""
-    if _COMMIT.fullmatch(older) or _COMMIT.fullmatch(newer):
-        return not (_COMMIT.fullmatch(older) and _COMMIT.fullmatch(newer))
+    if is_commit(older) or is_commit(newer):
+        return not (is_commit(older) and is_commit(newer))
     older_owner, _, older_name = older.rpartition("/")
     newer_owner, _, newer_name = newer.rpartition("/")
     return older_name == newer_name or (gone and older_owner == newer_owner)
@@ -192,7 +199,7 @@ def _only_stars(pattern: str) -> str:
 
 def short_names(scopes: list[str]) -> dict[str, str]:
     """Return a short name for each scope; the whole identity where two would have the same."""
-    short = {scope: scope.rstrip("/").rpartition("/")[2] or scope for scope in scopes}
+    short = {scope: paths.title(scope) for scope in scopes}
     short = {scope: scope if PLACEHOLDER.match(name) else name for scope, name in short.items()}
     taken = list(short.values())
     names = {scope: name if taken.count(name) == 1 else scope for scope, name in short.items()}

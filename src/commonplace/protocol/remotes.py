@@ -28,6 +28,14 @@ _AZURE_SSH = re.compile(r"(?:ssh\.dev\.azure\.com|vs-ssh\.visualstudio\.com)/v3/
 _AZURE_OLD = re.compile(r"([^./]+)\.visualstudio\.com/(?:defaultcollection/)?(.+)")
 
 
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def is_commit(identity: str) -> bool:
+    """Say whether an identity is that of a repository's first commit, not of a remote."""
+    return _COMMIT.fullmatch(identity) is not None
+
+
 def remote_identity(url: str) -> str | None:
     """Return the identity of a remote, or None when the text names no host (a local path, say)."""
     text = url.strip()

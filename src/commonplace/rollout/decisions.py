@@ -4,8 +4,9 @@ One line per decision: `{"time", "kind", …}`. Kinds so far: `mode {thread_id, 
 there are listed and learned from where they are), `tombstone {thread_id}` (a session of another agent that was deleted
 here and must not come back), `forget {salt, hashes, words, sizes}` (what may not be learned again, without its text),
 `pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs), `allow {path, words}` (which
-commands may run in a project, by their first words). The newest decision about a thing counts; lines that nobody
-understands are kept and passed over.
+commands may run in a project, by their first words), `merge {projects}` (two projects are one, and the first gives the
+name), `split {path}` (a folder is a project of its own, with everything below it). The newest decision about a thing
+counts; lines that nobody understands are kept and passed over.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class DecisionLine(msgspec.Struct):
     hashes: list[str] = []
     words: list[list[str]] = []
     sizes: list[int] = []
+    projects: list[str] = []
 
 
 _decision = msgspec.json.Decoder(DecisionLine)
@@ -104,3 +106,27 @@ def owned_files(home: Path) -> set[str]:
 def forgotten(home: Path) -> list[DecisionLine]:
     """Return what may not be learned again."""
     return [line for line in read(home) if line.kind == "forget" and line.salt]
+
+
+def project_merges(home: Path) -> list[tuple[str, str]]:
+    """Return the pairs of projects that are one, oldest first; a later split of one of them ends that."""
+    return _project_decisions(home)[0]
+
+
+def project_splits(home: Path) -> list[str]:
+    """Return the folders that are projects of their own, oldest first; a later merge of one ends that."""
+    return _project_decisions(home)[1]
+
+
+def _project_decisions(home: Path) -> tuple[list[tuple[str, str]], list[str]]:
+    merges: list[tuple[str, str]] = []
+    splits: list[str] = []
+    for line in read(home):
+        if line.kind == "merge" and len(line.projects) == 2:
+            kept, other = line.projects
+            splits = [path for path in splits if path not in (kept, other)]
+            merges = [*(pair for pair in merges if set(pair) != {kept, other}), (kept, other)]
+        elif line.kind == "split" and line.path:
+            merges = [pair for pair in merges if line.path not in pair]
+            splits = [*(path for path in splits if path != line.path), line.path]
+    return merges, splits

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.state import consolidation_jobs
+from commonplace.state import consolidation_jobs, projects
 from commonplace.state.database import Row, Transaction
 from commonplace.state.jobs import EXTRACTION
 
@@ -112,9 +112,12 @@ def pollute(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
 
 
 def delete_thread(tx: Transaction, thread_id: str, *, root: str, now: int) -> bool:
-    """Delete the output and the job of a thread, before the thread itself is deleted; return whether there was any."""
+    """Delete the output, the evidence and the job of a thread, before the thread itself is deleted; return whether
+    there was an output.
+    """
     row = get(tx, thread_id)
     deleted = tx.execute("outputs.delete", thread_id=thread_id) > 0
+    projects.delete_evidence(tx, thread_id)
     tx.execute("jobs.delete", kind=EXTRACTION, job_key=thread_id)
     if row is not None and row["is_selected"]:
         consolidation_jobs.enqueue(tx, root, now)

@@ -66,6 +66,9 @@ class ToolUse(msgspec.Struct):
     command: str = ""
     """For a shell: the command line."""
     folder: str | None = None
+    """For a shell: the folder that the call names."""
+    cwd: str = ""
+    """The session's working folder when the call was made."""
     ok: bool | None = None
     """None while no output is known."""
     code: int | None = None
@@ -112,6 +115,9 @@ class SessionView(msgspec.Struct):
     started: str
     updated: str
     turns: list[Turn] = []
+    repository_url: str | None = None
+    """The repository and the commit that the session noted when it started."""
+    commit_hash: str | None = None
 
     def events(self) -> list[ViewEvent]:
         """Return everything that happened and was not taken back, in order."""
@@ -131,6 +137,7 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
+_context: Final = msgspec.json.Decoder(rollout.TurnContext)
 _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want to take this action", "User rejected")
 _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")
 
@@ -154,7 +161,10 @@ class _SessionFold(LedgerFold):
             meta.git.branch if meta.git else None,
             meta.timestamp,
             meta.timestamp,
+            repository_url=meta.git.repository_url if meta.git else None,
+            commit_hash=meta.git.commit_hash if meta.git else None,
         )
+        self.cwd = meta.cwd
         self.inherited = _inherited_turns(ledger)
         self.current = Turn(self.inherited)
         self.view.turns.append(self.current)
@@ -171,6 +181,10 @@ class _SessionFold(LedgerFold):
 
     def compacted(self, line: Line) -> None:
         self._add(HistoryCut(self._at(line)))
+
+    def other(self, line: Line) -> None:
+        if line.type == "turn_context":
+            self.cwd = _context.decode(line.payload).cwd or self.cwd
 
     def turn_ended(self, line: Line, *, aborted: bool) -> None:
         if aborted:
@@ -234,6 +248,7 @@ class _SessionFold(LedgerFold):
     def _call(self, line: Line, name: str, arguments: str, call_id: str, namespace: str | None) -> None:
         command, folder = commands.of_call(name, arguments)
         called = ToolUse(self._at(line), name, _cut(arguments, _MAX_ANSWER), _cut(command, _MAX_ANSWER), folder)
+        called.cwd = self.cwd
         called.is_memory = memory_traces.is_memory_tool(name, namespace) or memory_traces.reads_memory(arguments)
         self.calls[call_id] = called
         self._add(called)

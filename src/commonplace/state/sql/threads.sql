@@ -145,6 +145,13 @@ FROM threads WHERE home = :home GROUP BY cwd, coalesce(git_url, '')
 UPDATE threads SET project = :project
 WHERE home = :home AND cwd = :cwd AND coalesce(git_url, '') = :git_url AND project <> :project
 
+-- name: threads.folders
+-- The folder of each thread of a home, what it noted of its repository, and the evidence for its project.
+SELECT threads.thread_id, threads.cwd, coalesce(threads.git_url, '') AS git_url, threads.git_branch, threads.git_commit,
+  threads.project, folder_evidence.evidence
+FROM threads LEFT JOIN folder_evidence ON folder_evidence.thread_id = threads.thread_id
+WHERE threads.home = :home AND threads.is_current = 1 ORDER BY threads.thread_id
+
 -- name: blobs.put
 -- Note that a file refers to a blob.
 INSERT INTO blob_refs (sha256, path) VALUES (:sha256, :path) ON CONFLICT DO NOTHING

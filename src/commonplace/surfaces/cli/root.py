@@ -26,6 +26,7 @@ COMMANDS = {
     ),
     "demo": ("commonplace.surfaces.cli.demo", "Show what Commonplace does, on sample sessions in a throw-away home."),
     "memory": ("commonplace.surfaces.cli.memory", "List, search and change what was learned."),
+    "projects": ("commonplace.surfaces.cli.projects", "List projects, and decide which folders belong together."),
     "mcp": ("commonplace.surfaces.cli.mcp", "Serve the memory to other agents (MCP)."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "worker": ("commonplace.surfaces.cli.worker", "Import and learn repeatedly, alone or beside other workers."),
