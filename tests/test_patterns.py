@@ -110,7 +110,7 @@ MADE: dict[str, tuple[str, Texts] | str] = {
     "re.compile(_joined(lines), flags.get(name, re.NOFLAG))": ("search", languages),
     "re.compile(text, re.IGNORECASE)": ("match", act_tables),
     "re.compile(text)": "with those above",
-    "re.compile(f\"(?:(?:{_tables()['leads']['fillers']})\\\\b{_MARKS}|{_OPENING})++\", re.IGNORECASE)": "with those above",
+    "re.compile(f\"(?:(?:{_tables()['leads']['fillers']})\\\\b{_MARKS}|{_OPENING})++\", re.IGNORECASE)": "as above",
     "re.compile(f\"(?:(?:{_tables()['leads']['adverbs']})\\\\s++)++\", re.IGNORECASE)": "with those above",
     "re.compile(tables['released'][code])": ("search", sentence_tables),
     "re.compile(tables['change'][code])": "with those above",

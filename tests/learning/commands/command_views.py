@@ -13,7 +13,7 @@ def used(command: str, code: int | None = 0, output: str = "", *, folder: str | 
     """A shell call with its exit code (None: unknown) and its output."""
     at = EventSpan(1, 0, 0, "2026-01-01T00:00:00Z")
     ok = None if code is None else code == 0
-    return ToolUse(at, "Bash", "", command, folder, ok, code or None, output)
+    return ToolUse(at, "Bash", "", command, folder, ok=ok, code=code or None, output=output)
 
 
 def view(
