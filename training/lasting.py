@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 
 from commonplace.learning.lasting import acts, authors, handwriting, own_sentences, statements
 from commonplace.learning.lasting.features import MeasuredSentence, PersonHabits, measure
-from commonplace.learning.lasting.judge import KINDS, Judge, grams
+from commonplace.learning.lasting.judge import KINDS, LastingJudge, grams
 from commonplace.learning.reading import session_view
 from commonplace.learning.reading.session_view import ModelText
 from commonplace.memory.lessons import JudgeSums, WritingSample
@@ -230,7 +230,7 @@ def invented() -> list[tuple[list[str], bool]]:
 # ---- the judge
 
 
-def train(rows: list[Row], hand: dict[str, float], others: list[tuple[list[str], bool]]) -> Judge:
+def train(rows: list[Row], hand: dict[str, float], others: list[tuple[list[str], bool]]) -> LastingJudge:
     """Fit the heads, the kinds and the words."""
     names = sorted({name for row in rows for name in row.features})
     index = {name: place for place, name in enumerate(names)}
@@ -257,7 +257,7 @@ def train(rows: list[Row], hand: dict[str, float], others: list[tuple[list[str],
     whose = np.array([row.message.label.get("scope") == "person" for row in rows])
     about = [fitted(0.01, y, whose), *(fitted(0.002, y, kinds == kind) for kind in KINDS)]
     words, word_base = _word_weights(rows, y, weight, others)
-    return Judge(
+    return LastingJudge(
         hand=hand,
         heads={name: tuple(round(float(each[0][place]), 4) for each in heads) for name, place in index.items()},
         base=tuple(each[1] for each in heads),
@@ -301,7 +301,7 @@ def _word_weights(rows, y, weight, others) -> tuple[dict[int, float], float]:
     return kept, float(model.intercept_[0])
 
 
-def parts(judge: Judge, row: Row) -> tuple[float, float]:
+def parts(judge: LastingJudge, row: Row) -> tuple[float, float]:
     """Return the log odds of the heads together, and the score of the words."""
     hashed = grams(row.measured.tokens)
     said = judge.word_base + sum(judge.words.get(gram, 0.0) for gram in hashed) / math.sqrt(len(hashed))
@@ -311,7 +311,9 @@ def parts(judge: Judge, row: Row) -> tuple[float, float]:
     return math.log(lasting / (1 - lasting)), said
 
 
-def calibrated(judges: list[tuple[Judge, list[Row]]], final: Judge) -> tuple[Judge, list[tuple[Row, float]]]:
+def calibrated(
+    judges: list[tuple[LastingJudge, list[Row]]], final: LastingJudge
+) -> tuple[LastingJudge, list[tuple[Row, float]]]:
     """Return the final judge with its calibration, and what judges who never saw a person say of their sentences."""
     told = [(row, *parts(judge, row)) for judge, rows in judges for row in rows]
     heads, words = np.array([each[1] for each in told]), np.array([each[2] for each in told])

@@ -18,7 +18,7 @@ import msgspec
 
 from commonplace.projects import paths, weights
 from commonplace.projects.evidence import ORIGIN, FolderEvidence
-from commonplace.projects.weights import Pool, Profile
+from commonplace.projects.weights import FolderProfile, Pool
 from commonplace.protocol.remotes import is_commit
 
 ROUNDS: Final = 4
@@ -267,7 +267,7 @@ def _shortest_checkout(folders: set[str]) -> str:
     )
 
 
-def _comparable(profiles: list[Profile]) -> Iterable[tuple[int, int]]:
+def _comparable(profiles: list[FolderProfile]) -> Iterable[tuple[int, int]]:
     """Yield the pairs that share evidence, each once.
 
     Where very many groups share evidence, each is compared with those with which it shares most, and of one piece of
@@ -289,12 +289,12 @@ def _comparable(profiles: list[Profile]) -> Iterable[tuple[int, int]]:
     return sorted(pairs)
 
 
-def _richness(profile: Profile) -> int:
+def _richness(profile: FolderProfile) -> int:
     pool = profile.pool
     return len(pool.files) + len(pool.commits) + len(pool.branches) + len(pool.modules) + len(pool.own)
 
 
-def _keys(profile: Profile) -> Iterable[tuple[str, str]]:
+def _keys(profile: FolderProfile) -> Iterable[tuple[str, str]]:
     """Yield everything by which a group may have something in common with another."""
     pool = profile.pool
     kinds: tuple[tuple[str, Iterable[str]], ...] = (

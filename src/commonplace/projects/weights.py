@@ -99,7 +99,7 @@ class Pool(msgspec.Struct):
         return found
 
 
-class Profile(msgspec.Struct, frozen=True):
+class FolderProfile(msgspec.Struct, frozen=True):
     """What pairs are compared by: a pool, and what follows from it."""
 
     pool: Pool
@@ -117,11 +117,11 @@ class Profile(msgspec.Struct, frozen=True):
     """Names of projects in the paths of workspaces."""
 
 
-def profile_of(pool: Pool) -> Profile:
+def profile_of(pool: Pool) -> FolderProfile:
     """Return what a group is compared by."""
     identities = pool.identities()
     folders = pool.folders
-    return Profile(
+    return FolderProfile(
         pool,
         identities,
         pool.mentions(),
@@ -133,7 +133,7 @@ def profile_of(pool: Pool) -> Profile:
     )
 
 
-def weigh(one: Profile, two: Profile) -> dict[str, float]:
+def weigh(one: FolderProfile, two: FolderProfile) -> dict[str, float]:
     """Return what two groups have in common: the weight of each kind of evidence that they share."""
     a, b = one.pool, two.pool
     found = {
@@ -159,11 +159,11 @@ def may_join(a: Pool, b: Pool) -> bool:
     return bool(mine & theirs) or not (a.roots and b.roots and a.roots.isdisjoint(b.roots))
 
 
-def _mentioned(here: Profile, there: Profile) -> float:
+def _mentioned(here: FolderProfile, there: FolderProfile) -> float:
     return max((here.mentions.get(name, 0.0) for name in there.identities), default=0.0)
 
 
-def _share_workspace(one: Profile, two: Profile) -> bool:
+def _share_workspace(one: FolderProfile, two: FolderProfile) -> bool:
     return bool(one.workspaces & (two.names | two.workspaces)) or bool(two.workspaces & one.names)
 
 
@@ -191,7 +191,7 @@ def _files(mine: set[str], theirs: set[str]) -> float:
     return next((weight for fewest, share, weight in _FILES if shared >= fewest and shared >= share * smaller), 0.0)
 
 
-def _path_end(one: Profile, two: Profile) -> float:
+def _path_end(one: FolderProfile, two: FolderProfile) -> float:
     is_repository = bool(one.owner_names & two.repositories or two.owner_names & one.repositories)
     return (
         (_OWNER_AND_NAME if is_repository else 0.0)

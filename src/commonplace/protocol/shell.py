@@ -70,7 +70,7 @@ class Redirection(msgspec.Struct, frozen=True):
     start: int
 
 
-class Segment(msgspec.Struct, frozen=True):
+class CommandSegment(msgspec.Struct, frozen=True):
     """A simple command of a script, from its first word or redirection to its last."""
 
     start: int
@@ -95,14 +95,14 @@ class Segment(msgspec.Struct, frozen=True):
         return self.before in ("|", "|&")
 
 
-def segments(script: str) -> list[Segment]:
+def segments(script: str) -> list[CommandSegment]:
     """Return the segments of a script in order; one without words only where an operator or a comment stands alone."""
     return _Lexer(script).run()
 
 
-def pipelines(script: str) -> list[list[Segment]]:
+def pipelines(script: str) -> list[list[CommandSegment]]:
     """Return the segments of a script that have words, those that feed each other together."""
-    found: list[list[Segment]] = []
+    found: list[list[CommandSegment]] = []
     for segment in segments(script):
         if segment.is_fed and found:
             found[-1].append(segment)
@@ -139,7 +139,7 @@ class _Lexer:
     def __init__(self, script: str) -> None:
         self._script = script
         self._at = 0
-        self._segments: list[Segment] = []
+        self._segments: list[CommandSegment] = []
         self._depth = 0
         self._is_broken = False
         self._heredocs: list[_Heredoc] = []
@@ -155,7 +155,7 @@ class _Lexer:
         self._is_literal = self._is_closed = True
         self._has_comment = False
 
-    def run(self) -> list[Segment]:
+    def run(self) -> list[CommandSegment]:
         """Return the segments."""
         script = self._script
         while self._at < len(script):
@@ -307,7 +307,7 @@ class _Lexer:
             starts = [*(word.start for word in words[:1]), *(each.start for each in redirections[:1])]
             start, end = (min(starts), self._end) if starts else (self._at, self._at)
             before, comment, closed = self._before, self._has_comment, self._is_closed
-            self._segments.append(Segment(start, end, words, redirections, before, operator, comment, closed))
+            self._segments.append(CommandSegment(start, end, words, redirections, before, operator, comment, closed))
         if is_command or operator != "\n" or not self._before:
             self._before = operator
         self._at += len(operator)

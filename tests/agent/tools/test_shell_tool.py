@@ -221,7 +221,8 @@ async def test_cancelling_leaves_no_process_in_the_group(
                 processes.find(1)
             assert gone(groups[0])
 
-    assert gone(groups[0])
+    while not gone(groups[0]):  # all were killed before this; the system takes a moment to end the last of them
+        await anyio.lowlevel.checkpoint()
     if how == "call":
         assert outputs[0].content == f"aborted; it had printed:\n{groups[0]}\n"
 

@@ -76,7 +76,7 @@ def split(script: str) -> list[Words] | None:
     return [segment.texts for segment in segments]
 
 
-def _is_plain(segment: shell.Segment) -> bool:
+def _is_plain(segment: shell.CommandSegment) -> bool:
     """Return whether a segment is a simple command of literal words, joined to others by plain operators."""
     if not segment.words or segment.redirections or segment.has_comment or not segment.is_closed:
         return False

@@ -49,7 +49,7 @@ def pieces(line: str) -> list[Piece]:
     return found
 
 
-def _words(segment: shell.Segment) -> list[str]:
+def _words(segment: shell.CommandSegment) -> list[str]:
     texts = segment.texts
     words = texts[shell.prefix_length(texts) :]
     if words and not words[0].startswith("./"):

@@ -18,7 +18,7 @@ import msgspec
 from commonplace.learning.commands import tables
 from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.protocol import shell
-from commonplace.protocol.shell import Segment
+from commonplace.protocol.shell import CommandSegment
 
 Status = Literal["ok", "failed", "unknown"]
 
@@ -236,7 +236,7 @@ class _Cutter:
             if not self._is_in_loop(pipeline):
                 self._add(pipeline, depth)
 
-    def _is_in_loop(self, pipeline: list[Segment]) -> bool:
+    def _is_in_loop(self, pipeline: list[CommandSegment]) -> bool:
         """Return whether a pipeline stands in a loop or a condition, and follow where those begin and end."""
         was_inside = self._loops > 0
         begins = False
@@ -250,7 +250,7 @@ class _Cutter:
                 self._loops = max(0, self._loops - 1)
         return was_inside or begins or pipeline[0].texts[0] in _INSIDE
 
-    def _add(self, pipeline: list[Segment], depth: int) -> None:
+    def _add(self, pipeline: list[CommandSegment], depth: int) -> None:
         head, *rest = pipeline
         if head.before == "(":
             self._saved.append((self.folder, self._assignments))

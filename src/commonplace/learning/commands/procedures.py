@@ -31,7 +31,7 @@ _Taken = list[tuple[SessionRuns, list[Landmark]]]
 def procedure_lines(sessions: Sequence[SessionRuns]) -> list[CommandLine]:
     """Return the lines about a project's procedures, and about steps of git that stand in none of them."""
     shared = _shared_steps(sessions)
-    walks = [_Walk(session, shared) for session in sessions]
+    walks = [_SequenceWalk(session, shared) for session in sessions]
     taken = _taken_often([walk for walk in walks if walk.has_goal])
     lines = [_procedure(steps, taken[steps]) for steps in _longest(taken)]
     inside = {step for line in lines for step in line.commands}
@@ -47,7 +47,7 @@ def _shared_steps(sessions: Sequence[SessionRuns]) -> set[str]:
     return {text for text, count in counts.items() if count >= _LEAST_SESSIONS}
 
 
-class _Walk:
+class _SequenceWalk:
     """The shared steps of one session, and how sequences of them go on."""
 
     def __init__(self, session: SessionRuns, shared: set[str]) -> None:
@@ -80,7 +80,7 @@ class _Walk:
         return [self.landmarks[place] for place in ends[min(ends)]]
 
 
-def _taken_often(walks: Sequence[_Walk]) -> dict[Steps, _Taken]:
+def _taken_often(walks: Sequence[_SequenceWalk]) -> dict[Steps, _Taken]:
     """Return the sequences of two to six steps with a goal that at least two sessions took."""
     often: dict[Steps, _Taken] = {}
     for _ in range(_LONGEST - 1):

@@ -59,7 +59,7 @@ def looks_above(program: str) -> bool:
 
 def task_of(runner: str, arguments: Sequence[str]) -> Task | None:
     """Return the task that a runner is told to run; None if it is told something else."""
-    reader = _Reader(runner)
+    reader = _TaskReader(runner)
     reader.read(list(arguments))
     task = reader.task
     if not task.name and runner in _ALONE and not task.verb:
@@ -69,7 +69,7 @@ def task_of(runner: str, arguments: Sequence[str]) -> Task | None:
     return task
 
 
-class _Reader:
+class _TaskReader:
     """Reads the arguments of a runner from left to right."""
 
     def __init__(self, runner: str) -> None:

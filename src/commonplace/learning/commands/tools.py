@@ -207,5 +207,5 @@ class _Flags:
         elif _is_file(word):
             run.is_narrowed = True
         else:
-            run.scope.append(word.rstrip("/") or word)
+            self._run.scope.append(word.rstrip("/") or word)
         return 1

@@ -26,7 +26,7 @@ _BITS: Final = 16
 """Words and pairs of words are hashed to so many bits."""
 
 
-class Judge(msgspec.Struct, frozen=True):
+class LastingJudge(msgspec.Struct, frozen=True):
     """The weights."""
 
     hand: dict[str, float]
@@ -77,10 +77,10 @@ def is_of_person(sums: JudgeSums) -> bool:
 
 
 @cache
-def judge() -> Judge:
+def judge() -> LastingJudge:
     """Return the judge that is shipped."""
     data = resources.files("commonplace.learning.lasting").joinpath("judge.json").read_bytes()
-    return msgspec.json.decode(data, type=Judge)
+    return msgspec.json.decode(data, type=LastingJudge)
 
 
 def grams(tokens: list[str]) -> list[int]:

@@ -14,7 +14,7 @@ import msgspec
 
 from commonplace.learning.lasting import authors
 from commonplace.learning.lasting.features import MeasuredSentence, Surroundings, measure
-from commonplace.learning.lasting.judge import Judge, judge, kind
+from commonplace.learning.lasting.judge import LastingJudge, judge, kind
 from commonplace.learning.reading import patches
 from commonplace.learning.reading.session_view import (
     EventSpan,
@@ -41,7 +41,7 @@ _BETWEEN: Final = 8
 _SAID: Final = "the user said:"
 
 
-class Message(msgspec.Struct):
+class PersonMessage(msgspec.Struct):
     """One message of the person, and what stood around it."""
 
     at: EventSpan
@@ -51,7 +51,7 @@ class Message(msgspec.Struct):
     """The command that was refused with these words."""
 
 
-class Statement(msgspec.Struct, frozen=True):
+class PersonStatement(msgspec.Struct, frozen=True):
     """What of a message may last."""
 
     at: EventSpan
@@ -68,14 +68,14 @@ class Statement(msgspec.Struct, frozen=True):
 class SpokenSession(msgspec.Struct, frozen=True):
     """What a person said in a session: statements, and every sentence as the measure of how they write."""
 
-    statements: list[Statement]
+    statements: list[PersonStatement]
     sentences: list[WritingSample]
 
 
 def spoken(view: SessionView) -> SpokenSession:
     """Return what the person said in a session, judged."""
     chosen = judge()
-    statements: list[Statement] = []
+    statements: list[PersonStatement] = []
     sentences: list[WritingSample] = []
     for message in messages(view):
         parts = authors.stretches(message.text, is_refusal=message.around.is_refusal)
@@ -88,15 +88,15 @@ def spoken(view: SessionView) -> SpokenSession:
     return SpokenSession(statements, sentences)
 
 
-def _input(measured: MeasuredSentence, chosen: Judge) -> JudgeInput:
+def _input(measured: MeasuredSentence, chosen: LastingJudge) -> JudgeInput:
     hand, size = round(measured.hand, 2), round(measured.size, 3)
     sample = WritingSample(hand, size, tuple(sorted(measured.extras)), measured.is_request)
     return JudgeInput(chosen.sums(measured), sample)
 
 
 def _statement(
-    message: Message, measured: list[MeasuredSentence], inputs: list[JudgeInput], chosen: Judge
-) -> Statement | None:
+    message: PersonMessage, measured: list[MeasuredSentence], inputs: list[JudgeInput], chosen: LastingJudge
+) -> PersonStatement | None:
     """Return the best sentence of a message with its likelier neighbours; None if nothing may last."""
     if not measured:
         return None
@@ -110,7 +110,7 @@ def _statement(
     text = message.text[measured[first].sentence.start : measured[last].sentence.end]
     sums = inputs[best].sums
     title = measured[best].sentence.text
-    return Statement(message.at, text, title, kind(sums), round(likely[best], 3), inputs[best], message.refused)
+    return PersonStatement(message.at, text, title, kind(sums), round(likely[best], 3), inputs[best], message.refused)
 
 
 def grown(text: str, measured: list[MeasuredSentence], likely: list[float], best: int) -> tuple[int, int]:
@@ -137,11 +137,11 @@ def _is_beside(text: str, measured: list[MeasuredSentence], one: int, two: int) 
     return len(between.strip()) <= _BETWEEN
 
 
-def messages(view: SessionView) -> list[Message]:
+def messages(view: SessionView) -> list[PersonMessage]:
     """Return what the person said, each message with what stood around it."""
     events = view.events()
     places = [place for place, event in enumerate(events) if _words(event) is not None]
-    found: list[Message] = []
+    found: list[PersonMessage] = []
     previous = ""
     for number, place in enumerate(places):
         event = events[place]
@@ -159,7 +159,7 @@ def messages(view: SessionView) -> list[Message]:
             is_idle=not any(isinstance(each, ToolUse) for each in behind),
         )
         refused = event.command or event.name if isinstance(event, ToolUse) else ""
-        found.append(Message(at, text, around, refused))
+        found.append(PersonMessage(at, text, around, refused))
         previous = text
     return found
 

@@ -15,7 +15,7 @@ from commonplace.projects.evidence import CallTrace, FolderEvidence, SessionTrac
 _PATCHED: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (\S.*)")
 
 
-class _FileArguments(msgspec.Struct):
+class _EditArguments(msgspec.Struct):
     file_path: str | None = None
     filePath: str | None = None  # noqa: N815 (as it is on the wire)
     path: str | None = None
@@ -26,7 +26,7 @@ class _FileArguments(msgspec.Struct):
     input: str | None = None
 
 
-_arguments: Final = msgspec.json.Decoder(_FileArguments)
+_arguments: Final = msgspec.json.Decoder(_EditArguments)
 
 
 def evidence_of(view: SessionView) -> FolderEvidence:

@@ -7,6 +7,6 @@ objects agree. When in doubt they are two. `sentence` reads a sentence into what
 from __future__ import annotations
 
 from commonplace.memory.sameness.relation import Relation, compare, is_supported_by
-from commonplace.memory.sameness.sentence import Sentence, Token, read
+from commonplace.memory.sameness.sentence import ComparedSentence, Token, read
 
-__all__ = ["Relation", "Sentence", "Token", "compare", "is_supported_by", "read"]
+__all__ = ["ComparedSentence", "Relation", "Token", "compare", "is_supported_by", "read"]

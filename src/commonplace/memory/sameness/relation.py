@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from commonplace.memory.sameness import lexicon
-from commonplace.memory.sameness.sentence import Sentence, Token
+from commonplace.memory.sameness.sentence import ComparedSentence, Token
 
 _SOLID: Final = 2
 """So many words must be common to two lessons that are about one thing."""
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 class _Match:
     """Two sentences side by side: which tokens say the same, and what is left over."""
 
-    def __init__(self, older: Sentence, newer: Sentence) -> None:
+    def __init__(self, older: ComparedSentence, newer: ComparedSentence) -> None:
         self.older, self.newer = older, newer
         self.pairs = _pairs(older, newer)
         left = {pair.older.place for pair in self.pairs}
@@ -58,12 +58,12 @@ class _Match:
         """Whether only the newer says that something changes."""
         return self.newer.has_change and not self.older.has_change
 
-    def share(self, sentence: Sentence) -> float:
+    def share(self, sentence: ComparedSentence) -> float:
         """Return how much of a sentence is common."""
         return self.solid / max(1, sum(not token.is_weak for token in sentence.tokens))
 
 
-def compare(older: Sentence, newer: Sentence) -> Relation:
+def compare(older: ComparedSentence, newer: ComparedSentence) -> Relation:
     """Return what a newer lesson is to an older one; when in doubt they are different."""
     match = _Match(older, newer)
     if not match.pairs:
@@ -75,7 +75,7 @@ def compare(older: Sentence, newer: Sentence) -> Relation:
     return Relation.REPLACES if any(rule(match) for rule in _REPLACING) else Relation.DIFFERENT
 
 
-def is_supported_by(shorter: Sentence, longer: Sentence) -> bool:
+def is_supported_by(shorter: ComparedSentence, longer: ComparedSentence) -> bool:
     """Say whether a longer lesson says, among other things, what a shorter one does."""
     match = _Match(shorter, longer)
     core = [token for token in shorter.tokens if not token.is_weak and not token.is_light]
@@ -90,7 +90,7 @@ def is_supported_by(shorter: Sentence, longer: Sentence) -> bool:
     )
 
 
-def _pairs(older: Sentence, newer: Sentence) -> list[Pair]:
+def _pairs(older: ComparedSentence, newer: ComparedSentence) -> list[Pair]:
     """Match tokens one to one: the same text first, then the same idea, the same stem, a stem of the same idea."""
     pairs: list[Pair] = []
     left, right = list(older.tokens), list(newer.tokens)
@@ -104,7 +104,7 @@ def _pairs(older: Sentence, newer: Sentence) -> list[Pair]:
     return pairs
 
 
-def _is_of_idea(one: Token, two: Token, sentence: Sentence) -> bool:
+def _is_of_idea(one: Token, two: Token, sentence: ComparedSentence) -> bool:
     stems = sentence.language.idea_stems
     if one.is_hard or two.is_hard:
         return False
@@ -113,7 +113,7 @@ def _is_of_idea(one: Token, two: Token, sentence: Sentence) -> bool:
     )
 
 
-_EQUAL: Final[tuple[Callable[[Token, Token, Sentence], bool], ...]] = (
+_EQUAL: Final[tuple[Callable[[Token, Token, ComparedSentence], bool], ...]] = (
     lambda one, two, _: one.text == two.text,
     lambda one, two, _: bool(one.idea) and one.idea == two.idea,
     lambda one, two, _: {one.kind, two.kind} <= {"word", "name"} and one.stem == two.stem,
@@ -121,7 +121,7 @@ _EQUAL: Final[tuple[Callable[[Token, Token, Sentence], bool], ...]] = (
 )
 
 
-def _rest(sentence: Sentence, matched: set[int], is_changed: bool) -> list[Token]:
+def _rest(sentence: ComparedSentence, matched: set[int], is_changed: bool) -> list[Token]:
     """Return what of a sentence the other has not; light verbs do not count where a change is announced."""
     return [
         token
@@ -143,7 +143,7 @@ def _is_same(match: _Match) -> bool:
     return _is_polarity_equal(match) and (older.is_only == newer.is_only or older.is_conditional)
 
 
-def _is_asking(match: _Match, other: Sentence) -> bool:
+def _is_asking(match: _Match, other: ComparedSentence) -> bool:
     """Say whether a sentence asks for something first in other words than a conditional denial does."""
     if other.is_negative or _have_one_head(match):
         return False
@@ -176,7 +176,7 @@ def _is_order_against(match: _Match) -> bool:
     return _is_against(match.older, match.newer, forward) or _is_against(match.newer, match.older, backward)
 
 
-def _is_against(one: Sentence, two: Sentence, places: dict[int, int]) -> bool:
+def _is_against(one: ComparedSentence, two: ComparedSentence, places: dict[int, int]) -> bool:
     for mark in one.orders:
         head = places.get(mark.head) if mark.head is not None else None
         for other in two.orders:

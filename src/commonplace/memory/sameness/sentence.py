@@ -97,7 +97,7 @@ class OrderMark(NamedTuple):
         return self.part[0] if self.part else None
 
 
-class Sentence(msgspec.Struct, frozen=True):
+class ComparedSentence(msgspec.Struct, frozen=True):
     """What a sentence is compared by."""
 
     language: Language
@@ -131,12 +131,12 @@ class Sentence(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=16_384)
-def read(text: str) -> Sentence:
+def read(text: str) -> ComparedSentence:
     """Return what a sentence is compared by."""
     plain = " ".join(text.replace("’", "'").split())
     lower = plain.lower()
     language = _language(lower)
-    return _Reader(language, _prepared(plain, language), lower).read()
+    return _SentenceReader(language, _prepared(plain, language), lower).read()
 
 
 def _language(lower: str) -> Language:
@@ -225,7 +225,7 @@ def _cut_han(text: str, at: int, language: Language) -> Iterator[_Unit]:
         place += size
 
 
-class _Reader:
+class _SentenceReader:
     """Reads one sentence."""
 
     def __init__(self, language: Language, prepared: str, lower: str) -> None:
@@ -245,7 +245,7 @@ class _Reader:
         self._is_ruling = False
         self._ruled = 0
 
-    def read(self) -> Sentence:
+    def read(self) -> ComparedSentence:
         """Return what the sentence is compared by."""
         skipped = 0
         for number, unit in enumerate(self._units):
@@ -334,11 +334,11 @@ class _Reader:
         starts = number == 0 or self._units[number - 1].text in _SEGMENT_END
         return unit.is_capital and not starts and len(unit.text) > 1 and self._language.code != "de"
 
-    def _sentence(self) -> Sentence:
+    def _sentence(self) -> ComparedSentence:
         language = self._language
         is_conditional = self._conditional()
         change = [found[0].strip() for found in language.change.finditer(self._lower)]
-        return Sentence(
+        return ComparedSentence(
             language=language,
             tokens=tuple(self._tokens),
             denials=tuple(0 if is_conditional else _count(words, language) for words in self._denials),
