@@ -124,7 +124,7 @@ class _Flags:
     """Reads the flags and words of a tool from left to right."""
 
     def __init__(self, run: ToolRun) -> None:
-        self._run = run
+        self._run: ToolRun = run
         self._is_test = run.role in _TESTS
         self._folder_flags = _FOLDER_FLAGS.get(run.tool, "").split()
 
