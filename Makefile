@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= auto
+# One worker more than cores: many tests wait for another process.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Compiled modules are kept, whatever the environment says: without them every process compiles everything anew.
 export PYTHONDONTWRITEBYTECODE :=

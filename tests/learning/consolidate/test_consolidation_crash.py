@@ -40,7 +40,7 @@ def crash(tmp_path: Path, every: int) -> int:
 
 
 def test_a_crash_between_steps_leaves_the_old_or_the_new_memory(tmp_path: Path) -> None:
-    assert crash(tmp_path, every=43) > 3
+    assert crash(tmp_path, every=61) > 2
 
 
 @pytest.mark.soak
