@@ -25,7 +25,7 @@ START = "2026-09-28T10:00:00.000Z"
 TIME = "2026-09-28T10:00:01.000Z"
 CONTEXT = (
     "<session_context>\nThis is the Gemini CLI. We are setting up the context for our chat.\n"
-    "- **Workspace Directories:**\n  - /work/told\n  - /tmp/plans\n- **Directory Structure:**\n</session_context>"
+    "- **Workspace Directories:**\n  - /srv/told\n  - /tmp/plans\n- **Directory Structure:**\n</session_context>"
 )
 FILES = "--- Content from referenced files ---"
 END = "--- End of content ---"
@@ -147,7 +147,7 @@ def test_a_session_is_read_as_it_happened(file: Path) -> None:
     ] == told(found)
     head = found[0]
     assert isinstance(head, SessionHead)
-    assert (SESSION, SESSION, START, "/work/told", None, "main", "s0") == (
+    assert (SESSION, SESSION, START, "/srv/told", None, "main", "s0") == (
         head.thread_id, head.session_id, head.started, head.cwd, head.parent, head.entrypoint, head.first_record,
     )  # fmt: skip
     settings = [
@@ -157,7 +157,7 @@ def test_a_session_is_read_as_it_happened(file: Path) -> None:
         for p in item.payloads
         if p.type == "turn_context"
     ]
-    assert [{"cwd": "/work/told", "model": "gemini-3-pro"}] == settings
+    assert [{"cwd": "/srv/told", "model": "gemini-3-pro"}] == settings
 
 
 @pytest.mark.parametrize(
@@ -536,7 +536,7 @@ def test_a_document_that_cannot_be_used_is_reported(chats: Path, data: bytes, re
 
 
 def test_the_working_directory_is_the_projects_mark_then_the_registrys_then_what_the_model_was_told(file: Path) -> None:
-    lines = (header(directories=["/work/added"]), listed(user("s0", CONTEXT)), user("u", "x"))
+    lines = (header(directories=["/srv/added"]), listed(user("s0", CONTEXT)), user("u", "x"))
     project, registry = file.parent.parent, file.parents[3] / "projects.json"
 
     def cwd() -> str:
@@ -544,27 +544,27 @@ def test_the_working_directory_is_the_projects_mark_then_the_registrys_then_what
         assert isinstance(head, SessionHead)
         return head.cwd
 
-    assert "/work/added" == cwd()
-    registry.write_text(json.dumps({"projects": {"/work/other": "other", "/work/registered": "short-id"}}))
-    assert "/work/registered" == cwd()
-    (project / ".project_root").write_text("/work/marked\n")
-    assert "/work/marked" == cwd()
+    assert "/srv/added" == cwd()
+    registry.write_text(json.dumps({"projects": {"/srv/other": "other", "/srv/registered": "short-id"}}))
+    assert "/srv/registered" == cwd()
+    (project / ".project_root").write_text("/srv/marked\n")
+    assert "/srv/marked" == cwd()
     (project / ".project_root").write_text("not a path")
-    assert "/work/registered" == cwd()
+    assert "/srv/registered" == cwd()
     registry.write_text("[nonsense")
-    assert "/work/added" == cwd()
+    assert "/srv/added" == cwd()
 
 
 def test_an_old_project_folder_is_known_by_the_hash_of_a_registered_path(tmp_path: Path) -> None:
-    folder = hashlib.sha256(b"/work/hashed").hexdigest()
+    folder = hashlib.sha256(b"/srv/hashed").hexdigest()
     chats = tmp_path / "tmp" / folder / "chats"
     chats.mkdir(parents=True)
-    (tmp_path / "projects.json").write_text(json.dumps({"projects": {"/work/hashed": "hashed"}}))
+    (tmp_path / "projects.json").write_text(json.dumps({"projects": {"/srv/hashed": "hashed"}}))
 
     head = played(chats / "session-x.jsonl", header(), user("u", "x"))[0]
 
     assert isinstance(head, SessionHead)
-    assert "/work/hashed" == head.cwd
+    assert "/srv/hashed" == head.cwd
 
 
 @pytest.mark.parametrize(

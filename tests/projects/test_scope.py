@@ -491,12 +491,12 @@ def test_what_is_settled_does_not_depend_on_the_order_of_arrival(
         ("github.com/acme/secre?", False),
         ("git@github.com:acme/secret.git", True),
         ("https://github.com/acme/secret", True),
-        ("/work/acme", True),
-        ("/work/acme/", True),
-        ("/work/acme/secret", True),
-        ("/work/ac", False),
-        ("/work/*/secret", True),
-        ("/work/*", True),
+        ("/srv/acme", True),
+        ("/srv/acme/", True),
+        ("/srv/acme/secret", True),
+        ("/srv/ac", False),
+        ("/srv/*/secret", True),
+        ("/srv/*", True),
         ("/other/*", False),
         ("~/.gemini", True),
         ("~/.gemini/tmp/x", True),
@@ -517,12 +517,12 @@ def test_what_is_excluded_is_named_by_source_project_or_path(
         [pattern],
         source="gemini",
         project="github.com/acme/secret",
-        cwd="/work/acme/secret",
+        cwd="/srv/acme/secret",
         path="/home/me/.gemini/tmp/x/chats/session-1.jsonl",
     )
 
 
 def test_a_project_that_is_only_a_path_is_excluded_by_it() -> None:
-    assert excluded(["/work/plain"], source="codex", project="/work/plain", cwd="", path="")
-    assert not excluded(["/work/plain"], source="codex", project="/work/plainer", cwd="", path="")
+    assert excluded(["/srv/plain"], source="codex", project="/srv/plain", cwd="", path="")
+    assert not excluded(["/srv/plain"], source="codex", project="/srv/plainer", cwd="", path="")
     assert not excluded([], source="codex", project="x", cwd="/", path="/")

@@ -66,7 +66,7 @@ def codex_script(thread_id: str = Script().thread_id, **meta: Any) -> Script:
     return script.turn(user("try again"), assistant("Done."))
 
 
-def gemini_home(root: Path, cwd: str = "/work/told") -> Path:
+def gemini_home(root: Path, cwd: str = "/srv/told") -> Path:
     """Gemini CLI's home with one session of one project."""
     time = "2026-09-28T10:00:01.000Z"
     lines = [

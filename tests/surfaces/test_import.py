@@ -231,7 +231,7 @@ def test_a_part_of_geminis_home_can_be_imported(commonplace: Command, tmp_path: 
 
     assert imported(commonplace, tmp_path / "gemini" / part) == {"found": 1, "imported": 1}
     (row,) = listed(commonplace).values()
-    assert (row["thread_id"], row["source"], row["cwd"]) == (agents.GEMINI, "gemini", "/work/told")
+    assert (row["thread_id"], row["source"], row["cwd"]) == (agents.GEMINI, "gemini", "/srv/told")
 
 
 def test_the_usual_places_are_looked_at_when_none_is_named(

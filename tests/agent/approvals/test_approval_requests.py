@@ -13,8 +13,8 @@ from commonplace.agent.approvals.requests import ApprovalRequests, Decision
 from commonplace.agent.tools.registry import Action
 from commonplace.errors import BadInput
 
-COMMAND = Action("c1", "run", Path("/work"), ("bash", "-c", "make all"))
-CHANGE = Action("c2", "change", Path("/work"), paths=("/etc/hosts",))
+COMMAND = Action("c1", "run", Path("/srv"), ("bash", "-c", "make all"))
+CHANGE = Action("c2", "change", Path("/srv"), paths=("/etc/hosts",))
 
 
 class Listener:

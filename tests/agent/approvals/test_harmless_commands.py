@@ -16,7 +16,7 @@ def _shell(script: str) -> tuple[str, ...]:
     [
         "ls -la",
         "cat a.txt | grep -n needle | head -5",
-        "cd src && rg TODO",
+        "cd src && rg retry",
         "git status",
         "git log --oneline -5 && git diff HEAD~1",
         "find . -name '*.py'",

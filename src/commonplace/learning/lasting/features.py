@@ -108,10 +108,11 @@ def measure(
         for sentence, shape in zip(sentences, shapes, strict=True)
     ]
     own = sum(len(sentence.text) for sentence in sentences) + max(0, len(sentences) - 1)
+    surroundings = _around(around)
     message = _Message(
-        features=_around(around) | {"own:share": own / max(1, len(text))},
+        features=surroundings | {"own:share": own / max(1, len(text))},
         around=around,
-        agrees=_AGREES.search(around.reply.strip()[:_REPLY]) is not None,
+        agrees="aft:right" in surroundings,
         is_beside_paste=any(stretch.author is Author.PASTED for stretch in stretches),
         hand=_mean(zip(hands, tokens, strict=True)),
         line_hands=_line_means(sentences, hands, tokens),
