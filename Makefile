@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak anchors classifier format clean
+.PHONY: help setup demo test check bench soak anchors format clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,11 +57,6 @@ soak: $(VENV)/.dev ## long crash and race runs, and every property with many ran
 
 anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDK into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py
-
-classifier: $(VENV)/.dev ## learn the weights of the classifier anew from training/ (needs scikit-learn)
-	@$(BIN)/python -c 'import sklearn' 2>/dev/null || \
-		{ echo "make: this needs scikit-learn: $(BIN)/pip install scikit-learn" >&2; exit 1; }
-	@$(BIN)/python training/train.py
 
 format: $(VENV)/.dev ## rewrite the code as ruff likes it
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

@@ -87,7 +87,9 @@ def _lessons(count: int) -> list[SessionLesson]:
         evidence = Source(text, "said by the user", f"t{number}", 1, 0, 9, number)
         kind = "preference" if number % 2 else "rule"
         found.append(
-            SessionLesson(kind, text, text, "said by the user", project, f"t{number}", number, 0, "", "", (evidence,))
+            SessionLesson(
+                kind, text, text, "", "said by the user", project, f"t{number}", number, 0, "", "", (evidence,)
+            )
         )
     return found
 

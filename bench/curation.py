@@ -19,8 +19,8 @@ import msgspec
 
 from bench.ledger import Table
 from commonplace.context.tokens import tokens_of_bytes
-from commonplace.learning.consolidate.consolidator import ConsolidationInput
 from commonplace.learning.consolidate.curator import Curator
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.learning.metered_model import size_of
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry

@@ -86,19 +86,7 @@ def speed(folder: Path) -> Table:
     return table
 
 
-def detectors() -> Table:
-    """What each detector finds alone, on the sets that it was tuned on."""
-    from bench.detectors import KINDS, by_detector
-
-    title = "Each detector alone, on near and wide (tuned on these)"
-    table = Table(title, ("detector", "looks for", "findings", "precision", "recall of its kinds"))
-    for row in by_detector():
-        kinds = ", ".join(KINDS[row.detector])
-        table.add(row.detector, kinds, row.findings, f"{row.precision:.1%}", f"{row.recall:.1%}")
-    return table
-
-
 def run_all() -> list[Table]:
     """Measure everything."""
     with tempfile.TemporaryDirectory(prefix="bench-learning-") as name:
-        return [gold(), detectors(), speed(Path(name))]
+        return [gold(), speed(Path(name))]

@@ -104,7 +104,7 @@ async def _costs_at(address: str, size: int) -> dict[str, float]:
         claiming.append(seconds)
         assert len(claimed) == BATCH
         await database.write(partial(finish, claimed=claimed))
-    selecting = partial(outputs.select, home=HOME, limit=SELECTED, max_unused_days=30, now=NOW)
+    selecting = partial(outputs.select, home=HOME, limit=SELECTED, max_unused_days=30)
     times = {
         "claim of 8": statistics.median(claiming),
         f"selection of {SELECTED:,}": await _median(database, selecting, SELECTED),

@@ -26,7 +26,7 @@ unknown_thread: `commonplace sessions list` shows what there is; --home names an
     "memory_prompt": """
 1 session taught something; 2 entries
 - global: "From now on, please keep your answers to two sentences."
-- /srv/teapot: rule: "In this repo we always run `make check` before a commit."
+- /srv/teapot: "In this repo we always run `make check` before a commit."
 an agent in /srv/teapot is told 2 of them
 an agent in /srv/other is told 1
 True False

@@ -117,7 +117,6 @@ MADE: dict[str, tuple[str, Texts] | str] = {
     "re.compile(tables['condition'][code])": "with those above",
     "re.compile(found)": "with those above",
     "re.sub(f'\\\\b{re.escape(phrase)}\\\\b', word, plain, flags=re.IGNORECASE)": "plain words",
-    "re.search(f'\\\\b{re.escape(name.lower())}\\\\b', told)": "a plain word",
     "re.compile(f'{before}(?:{inner}){after}' if before or after else inner, flags)": "modules hold what it makes",
     "re.compile(_RANGE.sub('\\\\1+', text).encode())": ("match", shapes),
     "re.compile(b'|'.join(map(re.escape, dict.fromkeys(encoded))), re.IGNORECASE if ignore_case else 0)": "plain words",

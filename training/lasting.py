@@ -1,6 +1,6 @@
 """Turn labelled real messages into the weights of `learning.lasting.judge` (scikit-learn; see README.md).
 
-    python training/lasting.py CORPUS LABELS [--write]
+    python -m training.lasting CORPUS LABELS [--write]
 
 CORPUS is a folder with `homes` (the sessions of people) and `messages.jsonl`; LABELS says of each message what it is.
 Each person is left out in turn: the table that is printed, and the calibration, come from judges that never saw the
@@ -22,13 +22,15 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from bench import gold_sets
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from commonplace.learning.lasting import acts, authors, handwriting, own_sentences, statements
+from commonplace.learning.lasting import acts, authors, handwriting, own_sentences, shapes, stated, statements
 from commonplace.learning.lasting.features import MeasuredSentence, PersonHabits, measure
 from commonplace.learning.lasting.judge import KINDS, LastingJudge, grams
 from commonplace.learning.reading import session_view
+from commonplace.learning.reading.cues import likely_languages
 from commonplace.learning.reading.session_view import ModelText
 from commonplace.memory.lessons import JudgeSums, WritingSample
 
@@ -39,8 +41,10 @@ HEADS = {
     "rule": ("rule", "decision"),
     "fact": ("environment", "failure"),
 }
-STRENGTH, WORD_STRENGTH, HAND_STRENGTH = 0.005, 3.0, 0.1
-"""How freely the heads, the words and the handwriting may fit (scikit-learn's C)."""
+STRENGTH, WORD_STRENGTH, HAND_STRENGTH, STATED_STRENGTH = 0.005, 3.0, 0.1, 0.1
+"""How freely the heads, the words, the handwriting and what is stated may fit (scikit-learn's C)."""
+GOLD = 3
+"""How much a sentence of the gold set counts in the model of what is stated: it stands in a whole session."""
 INVENTED = 0.05
 """How much an invented sentence counts in the model over words."""
 WORD_SHARE = 0.6
@@ -116,7 +120,7 @@ def _of_session(view: session_view.SessionView, wanted: dict[str, list[tuple[str
         label["spans"] = [
             [a + offset, b + offset] for a, b in [label.get("span") or [0, len(match[0])], *label.get("also", [])]
         ]
-        parts = authors.stretches(message.text, is_refusal=message.around.is_refusal)
+        parts = authors.stretches(message.text, marks=message.marks)
         found.append(
             LabelledMessage(
                 message.text,
@@ -155,7 +159,7 @@ def _machine_sentences(source: str):
         fits = (
             len(text.split()) >= 4
             and len(text) < 500
-            and not authors.is_output_line(text)
+            and not shapes.is_output_line(text)
             and not text.startswith(OPENERS)
         )
         if fits and count < 8:
@@ -227,6 +231,59 @@ def invented() -> list[tuple[list[str], bool]]:
     return found
 
 
+# ---- what is stated in so many words
+
+
+def stated_weights() -> tuple[dict[int, float], float]:
+    """Fit the model of stated sentences on those that were written for it: `training/*.jsonl` and the gold set."""
+    rows: list[tuple[set[int], bool]] = []
+    for path in sorted(HERE.glob("*.jsonl")):
+        for row in map(json.loads, path.open(encoding="utf-8")):
+            rows += _stated_rows(row["message"], [each["text"] for each in row["labels"]])
+    for name in ("near", "wide"):
+        for case in gold_sets.load(name):
+            rows += _gold_rows(case) * GOLD
+    columns, starts = [], [0]
+    for features, _ in rows:
+        columns += sorted(features)
+        starts.append(len(columns))
+    matrix = csr_matrix(([1.0] * len(columns), columns, starts), shape=(len(rows), 2**stated.BITS))
+    model = LogisticRegression(C=STATED_STRENGTH, solver="liblinear", max_iter=1000)
+    model.fit(matrix, [is_lasting for _, is_lasting in rows])
+    flat = model.coef_[0]
+    kept = {int(place): round(float(flat[place]), 2) for place in np.flatnonzero(np.abs(flat) >= 0.03)}
+    return kept, float(model.intercept_[0])
+
+
+def _stated_rows(text: str, lasting: list[str]) -> list[tuple[set[int], bool]]:
+    spans = [[at, at + len(each)] for each in lasting if (at := text.find(each)) >= 0]
+    languages = likely_languages(text)
+    return [
+        (stated.StatedSentence(sentence.text, languages).features(), any(_is_inside(sentence, span) for span in spans))
+        for sentence in own_sentences.own_sentences(text, authors.stretches(text))
+    ]
+
+
+def _gold_rows(case) -> list[tuple[set[int], bool]]:
+    """Return the sentences of a case; those that it allows and does not want count neither way."""
+    said = [each for each in case.expect.learn if each.kind not in ("fix", "verify", "procedure")]
+    rows = []
+    for text in [event["user"] for session in case.sessions for event in session.events if event.get("user")]:
+        languages = likely_languages(text)
+        for sentence in own_sentences.own_sentences(text, authors.stretches(text)):
+            is_lasting = any(_holds(sentence.text, each) for each in said)
+            if is_lasting or not any(_holds(sentence.text, each) for each in case.expect.allow):
+                rows.append((stated.StatedSentence(sentence.text, languages).features(), is_lasting))
+    return rows
+
+
+def _holds(text: str, wanted) -> bool:
+    lower = text.lower()
+    return all(part.lower() in lower for part in wanted.all) and (
+        not wanted.any or any(part.lower() in lower for part in wanted.any)
+    )
+
+
 # ---- the judge
 
 
@@ -265,6 +322,8 @@ def train(rows: list[Row], hand: dict[str, float], others: list[tuple[list[str],
         about_base=tuple(each[1] for each in about),
         words=words,
         word_base=word_base,
+        stated={},
+        stated_base=0.0,
         mix=0.0,
         a=1.0,
         b=0.0,
@@ -371,6 +430,8 @@ def main(corpus: Path, labels: Path, *, write: bool) -> None:
         judges.append((train(seen, hand, others), [row for row in rows if row.message.person == person]))
     final, told = calibrated(judges, train(rows, hand, others))
     table(told)
+    weights, base = stated_weights()
+    final = msgspec.structs.replace(final, stated=weights, stated_base=base)
     if write:
         TARGET.write_bytes(msgspec.json.encode(final) + b"\n")
         print(f"written: {TARGET.name}, {TARGET.stat().st_size:,} bytes")

@@ -88,12 +88,15 @@ if TYPE_CHECKING:
     from commonplace.memory.edits.forget import Forgot
     from commonplace.memory.edits.history import EntryChange
     from commonplace.memory.edits.migration import Migrated
+    from commonplace.memory.edits.review import Decided
+    from commonplace.memory.evidence import Link
     from commonplace.memory.listing import EntryPage, Listed
     from commonplace.memory.recall.find import Finder
     from commonplace.memory.recall.section import LeftOutEntry, Prompt
     from commonplace.memory.recall.tools import Reading
     from commonplace.memory.recall.usage_counts import CitationReceipt, UnknownCitation
-    from commonplace.memory.why import Link, Why
+    from commonplace.memory.source_turn import TurnLine
+    from commonplace.memory.why import Why
     from commonplace.models import Model, scripted
     from commonplace.models.scripted import ScriptedModel, ScriptError
     from commonplace.projects.listing import ListedProject
@@ -141,6 +144,7 @@ __all__ = [
     "DamagedSnapshot",
     "DatabaseBusy",
     "DatabaseNewer",
+    "Decided",
     "Decision",
     "EntryChange",
     "EntryPage",
@@ -213,6 +217,7 @@ __all__ = [
     "ToolError",
     "TranscriptCall",
     "TranscriptItem",
+    "TurnLine",
     "UndoError",
     "UnknownCitation",
     "UnknownSnapshot",
@@ -255,12 +260,15 @@ _PLACES = {
     "memory.edits.forget": "Forgot",
     "memory.edits.history": "EntryChange",
     "memory.edits.migration": "Migrated",
+    "memory.edits.review": "Decided",
+    "memory.evidence": "Link",
     "memory.listing": "EntryPage Listed",
     "memory.recall.find": "Finder",
     "memory.recall.section": "LeftOutEntry Prompt",
     "memory.recall.tools": "Reading",
     "memory.recall.usage_counts": "CitationReceipt UnknownCitation",
-    "memory.why": "Link Why",
+    "memory.source_turn": "TurnLine",
+    "memory.why": "Why",
     "models": "Model",
     "models.scripted": "ScriptError ScriptedModel",
     "projects.listing": "ListedProject",

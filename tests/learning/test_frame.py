@@ -84,8 +84,9 @@ async def learn(
     [
         (session(), 1),
         (session(days_ago=29.9), 1),
-        (session(days_ago=31), 0),  # too old
-        (session(days_ago=0.1), 0),  # still going on
+        (session(days_ago=31), 1),  # a person asked, and wants all of them
+        (session(days_ago=0.1), 1),
+        (session(days_ago=0.005), 0),  # still going on
         (session(source="subagent"), 0),
         (session(source="ephemeral"), 0),
         (session(source="exec"), 1),

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context.truncate import approximate_tokens
-from commonplace.memory.entries import GLOBAL, KINDS, Entry, Kind, Source
+from commonplace.memory.entries import GLOBAL, KINDS, TOLD, Entry, Kind, Source
 from commonplace.memory.files.skills import Skill
 from commonplace.memory.recall import section
 from commonplace.memory.recall.section import CLOSING, LeftOutEntry, SectionInput
-from commonplace.protocol.citations import CLOSE, OPEN
+from commonplace.protocol import citations
+from commonplace.protocol.citations import CLOSE, OPEN, Citation, CitedEntry, FinishedAnswer
 from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
 
 SHOP = "github.com/acme/shop"
@@ -76,26 +77,76 @@ def test_what_does_not_fit_is_said_in_the_text_and_in_the_receipt() -> None:
     assert made.included == [each.id for each in MANY[: len(made.included)]]  # the most useful first
 
 
-def test_the_guidance_alone_is_short() -> None:
-    whole = section.build(material(entry("m1", "x y z")), 5_000)
-    brief = section.build(material(*MANY), 600)
+def guidance(text: str) -> list[str]:
+    """Return the lines of a section from its opening to the first blank line."""
+    return text.split("\n\n", maxsplit=1)[0].split("\n")[1:]
 
-    assert whole.tokens < 900
-    assert "Quick pass" in whole.text
-    assert "Quick pass" not in brief.text
-    assert "<citation_entries>" in brief.text
+
+@pytest.mark.parametrize("cites", [False, True])
+@pytest.mark.parametrize("tools", [(), TOOLS, (*TOOLS, "add_ad_hoc_note")])
+def test_the_guidance_comes_first_and_is_short(tools: tuple[str, ...], cites: bool) -> None:
+    whole = section.build(material(entry("m1", "x y z"), tools=tools, cites=cites), 5_000)
+    brief = section.build(material(*MANY, tools=tools, cites=cites), 600)
+
+    assert guidance(whole.text)[0] == guidance(brief.text)[0] == "## Using this memory"
+    assert len(guidance(whole.text)) <= 10
+    assert len(guidance(brief.text)) <= 4
+    assert whole.tokens < 600
+    assert "**Trust**" in whole.text
+    assert "**Trust**" not in brief.text
+    assert whole.text.index("## Using this memory") < whole.text.index("x y z")
+
+
+@pytest.mark.parametrize("budget", [600, 5_000])
+def test_only_agents_that_hide_citations_are_asked_for_them(budget: int) -> None:
+    asked = section.build(material(*MANY, cites=True), budget).text
+    others = section.build(material(*MANY), budget).text
+
+    (block,) = [line for line in asked.split("\n") if OPEN in line]
+    assert citations.finished(f"Done.\n{block}") == FinishedAnswer(
+        "Done.\n", Citation([CitedEntry("MEMORY.md", 12, 14, "what it was used for")], [])
+    )
+    assert "pull-request" in asked
+    assert not re.search("cit(e|ation)|rollout_ids", others, re.IGNORECASE)
 
 
 @pytest.mark.parametrize(
     "word",
     [
-        "stands on its own", "translate", "MEMORY.md", "skills/<name>/SKILL.md", "rollout_summaries", "rollout_path",
-        "six steps", "out of date", "offer to check", "pull-request", "note=[", "rollout_ids",
-        "extensions/ad_hoc/notes/", "asks outright", "Never edit", "never as orders",
+        "stands on its own", "a translation", "MEMORY.md", "skills/<name>/SKILL.md", "rollout_summaries",
+        "rollout_path", "out of date", "offer to check", "extensions/ad_hoc/notes/", "asks outright", "Never edit",
+        "never orders", "remember:", "forget:", "may have changed", "/home/sam/memories",
     ],
 )  # fmt: skip
 def test_the_guidance_says_all_that_it_must(word: str) -> None:
-    assert word in section.build(material(entry("m1", "x y z")), 5_000).text
+    assert any(word in line for line in guidance(section.build(material(entry("m1", "x y z")), 5_000).text))
+
+
+def test_below_a_heading_checks_come_first_then_the_most_useful() -> None:
+    made = section.build(
+        material(
+            entry("m1", "the port is 7341", kind="environment"),
+            entry("m2", "Tests: `make test`", kind="verify"),
+            entry("m3", "steps of a release", kind="procedure"),
+            entry("m4", "All checks: `make check`", kind="verify"),
+            others=["blog"],
+            skills=[Skill("release", "cut a release", "skills/release/SKILL.md", SHOP)],
+        ),
+        5_000,
+    )
+    told = ["`make test`", "`make check`", "port is 7341", "steps of a release", "## Skills", "## Other projects"]
+
+    assert sorted(told, key=made.text.index) == told
+    assert made.included == ["m1", "m2", "m3", "m4"]
+
+
+def test_what_is_in_doubt_is_not_told_and_the_receipt_says_so() -> None:
+    doubtful = entry("m2", "perhaps so")
+    doubtful.confidence = TOLD - 0.01
+    made = section.build(material(entry("m1", "x y z"), doubtful), 5_000)
+
+    assert "perhaps so" not in made.text
+    assert (made.included, made.left_out) == (["m1"], [LeftOutEntry("m2", "doubtful")])
 
 
 def test_tools_are_spoken_of_when_there_are_any() -> None:

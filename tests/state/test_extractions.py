@@ -78,13 +78,13 @@ CANDIDATES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "one that lacks a second of idleness is not": ({"updated_s": NOW - 6 * HOUR + 1}, {}, False),
     "one that is as old as allowed is": ({"updated_s": NOW - 30 * DAY}, {}, True),
     "one that is a second too old is not": ({"updated_s": NOW - 30 * DAY - 1}, {}, False),
-    "with other settings, just idle enough is": ({"updated_s": NOW - HOUR}, {"min_idle_hours": 1}, True),
-    "with other settings, just not idle enough is not": ({"updated_s": NOW - HOUR + 1}, {"min_idle_hours": 1}, False),
+    "with other settings, just idle enough is": ({"updated_s": NOW - HOUR}, {"min_idle_s": HOUR}, True),
+    "with other settings, just not idle enough is not": ({"updated_s": NOW - HOUR + 1}, {"min_idle_s": HOUR}, False),
     "with other settings, old is": ({"updated_s": NOW - 90 * DAY}, {"max_age_days": 90}, True),
     "with other settings, too old is not": ({"updated_s": NOW - 90 * DAY - 1}, {"max_age_days": 90}, False),
-    "negative idleness is none": ({"updated_s": NOW}, {"min_idle_hours": -1}, True),
-    "the future is not idle": ({"updated_s": NOW + 1}, {"min_idle_hours": -1}, False),
-    "a negative age is none": ({"updated_s": NOW - 1}, {"max_age_days": -1, "min_idle_hours": 0}, False),
+    "negative idleness is none": ({"updated_s": NOW}, {"min_idle_s": -1}, True),
+    "the future is not idle": ({"updated_s": NOW + 1}, {"min_idle_s": -1}, False),
+    "a negative age is none": ({"updated_s": NOW - 1}, {"max_age_days": -1, "min_idle_s": 0}, False),
 }
 
 

@@ -102,8 +102,15 @@ async def test_every_row_of_version_2_is_there_after_the_migration(
     assert version_of(empty_address) == LATEST
     assert [row["title"] for row in after["test.all_threads"]] == [None] * 40
     assert {row["failures"] for row in after["test.jobs"]} == {row["millis"] for row in after["test.budget"]} == {0}
-    for name, later_columns in (("test.all_threads", "title"), ("test.jobs", "failures"), ("test.budget", "millis")):
-        after[name] = [{key: value for key, value in row.items() if key != later_columns} for row in after[name]]
+    done = [row for row in after["test.jobs"] if row["status"] == "done"]
+    assert {row["learned_s"] for row in after["test.all_threads"]} == {0}  # what the program read, it reads anew
+    assert {row["last_success_watermark"] for row in done} == {None}
+    later_columns = {"title", "failures", "millis", "learned_s", "last_success_watermark", "retry_remaining"}
+    for rows_of in (before, after):
+        for name in names:
+            rows_of[name] = [
+                {key: value for key, value in row.items() if key not in later_columns} for row in rows_of[name]
+            ]
     assert after == before
     assert empty == []
 

@@ -1,4 +1,4 @@
-"""What threads taught: stored, selected, aged out, no longer used, forgotten. One row per rule."""
+"""What threads taught: stored, selected, no longer used, forgotten. One row per rule."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ from commonplace.state.outputs import Output
 
 Columns = dict[str, Any]
 CUTOFF = NOW - 30 * DAY
-"""What is less fresh than this has aged."""
+"""What is less fresh than this is stale, if something is as fresh as now."""
 
 
 async def select(rows: Rows, *, home: str = HOME, limit: int = 100, max_unused_days: int = 30) -> list[str]:
-    found = await rows.do(outputs.select, home, limit=limit, max_unused_days=max_unused_days, now=NOW)
-    return [row["thread_id"] for row in found]
-
-
-async def prune(rows: Rows, *, max_unused_days: int = 30, limit: int = 200) -> list[str]:
-    return await rows.do(outputs.prune, max_unused_days=max_unused_days, now=NOW, limit=limit)
+    """Return whose texts become files."""
+    found = await rows.do(outputs.select, home, limit=limit, max_unused_days=max_unused_days)
+    return [row["thread_id"] for row in found if row["is_filed"]]
 
 
 async def learned(rows: Rows, key: str, source_updated_at: int = NOW - DAY, **columns: Any) -> None:
@@ -92,6 +89,12 @@ async def test_empty_outputs_are_never_selected(rows: Rows, raw: str, summary: s
     assert await select(rows) == (["a"] if is_selected else [])
 
 
+async def stale_first(rows: Rows) -> list[str]:
+    """Return the one of two that is ranked first, beside one that is as fresh as now."""
+    await learned(rows, "now", NOW)
+    return [name for name in await select(rows, limit=2) if name != "now"]
+
+
 @pytest.mark.parametrize("late", [0, 1])
 @pytest.mark.parametrize("by", ["source", "retrieved", "cited"])
 async def test_an_output_is_fresh_by_the_newest_of_three_times(
@@ -99,53 +102,61 @@ async def test_an_output_is_fresh_by_the_newest_of_three_times(
 ) -> None:
     moment = CUTOFF - late
     await learned(rows, "a", moment if by == "source" else CUTOFF - 9 * DAY)
+    await learned(rows, "b", CUTOFF)
     if by != "source":
         await rows.do(usage.record_outputs, by, ["a"], now=moment)
         await rows.do(usage.record_outputs, "cited" if by == "retrieved" else "retrieved", ["a"], now=moment - DAY)
 
-    assert await select(rows) == ([] if late else ["a"])
-    assert await prune(rows) == (["a"] if late else [])
+    assert await stale_first(rows) == (["b"] if late or by == "source" else ["a"])
 
 
 async def test_being_carried_by_prompts_keeps_nothing_fresh(rows: Rows) -> None:
-    await learned(rows, "a", CUTOFF - 1)
+    await learned(rows, "a", CUTOFF - 1, cited=1)
+    await learned(rows, "b", CUTOFF)
     await rows.do(usage.record_outputs, "injected", ["a"] * 100, now=NOW)
 
-    assert await select(rows) == []
-    assert await prune(rows) == ["a"]
+    assert await stale_first(rows) == ["b"]
 
 
 async def test_being_used_a_lot_long_ago_keeps_nothing_fresh(rows: Rows) -> None:
     await learned(rows, "a", CUTOFF - DAY)
+    await learned(rows, "b", CUTOFF)
     await rows.do(usage.record_outputs, "cited", ["a"] * 100, now=CUTOFF - 1)
 
-    assert await select(rows) == []
+    assert await stale_first(rows) == ["b"]
 
 
-async def test_when_it_was_generated_does_not_matter(rows: Rows) -> None:
-    await learned(rows, "old", CUTOFF - 1, generated_at=NOW)
-    await learned(rows, "new", CUTOFF, generated_at=1)
+async def test_nothing_is_stale_while_nothing_newer_happens(rows: Rows) -> None:
+    await learned(rows, "a", CUTOFF - 300 * DAY, cited=1)
+    await learned(rows, "b", CUTOFF - 290 * DAY)
 
-    assert await select(rows) == ["new"]
+    assert await select(rows, limit=1) == ["a"]
 
 
-@pytest.mark.parametrize(("days", "expected"), [(1, ["day", "now"]), (0, ["now"]), (-5, ["now"])])
+@pytest.mark.parametrize(("days", "expected"), [(1, ["day"]), (0, ["more"]), (-5, ["more"])])
 async def test_how_long_unused_is_a_setting(rows: Rows, days: int, expected: list[str]) -> None:
     await learned(rows, "day", NOW - DAY)
-    await learned(rows, "more", NOW - DAY - 1)
-    await learned(rows, "now", NOW)
+    await learned(rows, "more", NOW - DAY - 1, cited=1)
+    await learned(rows, "now", NOW, cited=2)
 
-    assert await select(rows, max_unused_days=days) == expected
+    found = await select(rows, limit=2, max_unused_days=days)
+    assert [name for name in found if name != "now"] == expected
 
 
-async def test_what_a_person_pinned_does_not_age(rows: Rows) -> None:
+async def test_what_a_person_pinned_is_never_stale(rows: Rows) -> None:
     await learned(rows, "a", 1)
+    await learned(rows, "b", CUTOFF - 1, cited=1)
     assert await rows.do(outputs.pin, "a")
-    pinned = (await select(rows), await prune(rows))
-    assert await rows.do(outputs.pin, "a", pinned=False)
 
-    assert pinned == (["a"], [])
-    assert (await select(rows), await prune(rows)) == ([], ["a"])
+    assert await stale_first(rows) == ["a"]
+
+
+async def test_every_output_is_consolidated_however_old_it_is(rows: Rows) -> None:
+    for key, moment in (("a", 1), ("b", NOW)):
+        await learned(rows, key, moment)
+
+    found = await rows.do(outputs.select, HOME, limit=1, max_unused_days=0)
+    assert [(row["thread_id"], row["is_filed"]) for row in found] == [("a", False), ("b", True)]
 
 
 RANKING: dict[str, tuple[Columns, Columns]] = {
@@ -221,10 +232,11 @@ async def test_a_selected_output_comes_with_what_its_thread_says(rows: Rows) -> 
     await rows.thread("a", **place)
     await rows.output("a", NOW - DAY, rollout_slug="slug", generated_at=5)
 
-    (found,) = await rows.do(outputs.select, HOME, limit=9, max_unused_days=30, now=NOW)
+    (found,) = await rows.do(outputs.select, HOME, limit=9, max_unused_days=30)
 
     made: Columns = {"raw_memory": "raw a", "rollout_summary": "summary a", "rollout_slug": "slug", "generated_at": 5}
-    last: Columns = {"is_selected": 0, "selected_source_updated_at": None, "lessons": None}
+    last: Columns = {"is_selected": 0, "selected_source_updated_at": None, "lessons": None, "is_pinned": 0}
+    last |= {"fresh_at": NOW - DAY, "is_filed": True}
     assert found == {"thread_id": "a", "source_updated_at": NOW - DAY, **made, **last, **place}
 
 
@@ -233,7 +245,7 @@ async def test_a_thread_whose_file_was_copied_is_selected_once_by_the_file_that_
     await rows.thread("a", path="/an/archived/copy", is_archived=1)
     await learned(rows, "b")
 
-    found = await rows.do(outputs.select, HOME, limit=2, max_unused_days=30, now=NOW)
+    found = await rows.do(outputs.select, HOME, limit=2, max_unused_days=30)
 
     assert [row["path"] for row in found] == [f"{HOME}/sessions/a.jsonl", f"{HOME}/sessions/b.jsonl"]
 
@@ -244,51 +256,9 @@ async def test_of_a_reverted_thread_the_newest_file_is_selected(rows: Rows) -> N
     await rows.execute("threads.mark_replaced", home=HOME)
     await rows.output("a")
 
-    found = await rows.do(outputs.select, HOME, limit=2, max_unused_days=30, now=NOW)
+    found = await rows.do(outputs.select, HOME, limit=2, max_unused_days=30)
 
     assert [row["path"] for row in found] == ["/2-new"]
-
-
-# Forgetting what nobody uses.
-
-
-async def test_the_stalest_are_pruned_first_and_no_more_than_a_batch(rows: Rows) -> None:
-    for key, fresh_at, source in (("c", 20, 9), ("b", 20, 8), ("e", 30, 1), ("d", 20, 9), ("a", 10, 10)):
-        await rows.output(key, source, fresh_at=fresh_at)
-
-    assert await prune(rows, limit=3) == ["a", "b", "c"]
-    assert await prune(rows, limit=1) == ["d"]
-    assert await prune(rows, limit=0) == []
-    assert await prune(rows, limit=-1) == []
-    assert [row["thread_id"] for row in await rows.query("test.outputs")] == ["e"]
-
-
-async def test_pruning_takes_200_unless_told_otherwise(rows: Rows) -> None:
-    for number in range(201):
-        await rows.output(f"{number:03}", number)
-
-    assert len(await rows.do(outputs.prune, max_unused_days=30, now=NOW)) == 200
-    assert [row["thread_id"] for row in await rows.query("test.outputs")] == ["200"]
-
-
-async def test_what_the_last_consolidation_holds_is_pruned_only_after_it_let_go(rows: Rows) -> None:
-    await rows.selected("a", 1)
-    held = await prune(rows)
-    await rows.execute("outputs.deselect", root=ROOT)
-
-    assert held == []
-    assert await prune(rows) == ["a"]
-
-
-async def test_what_was_pruned_is_not_extracted_again_until_there_is_newer_activity(rows: Rows) -> None:
-    mark = NOW - DAY
-    await rows.thread("a", mark)
-    await rows.job("a", status="done", input_watermark=mark, last_success_watermark=mark)
-    await rows.output("a", mark, fresh_at=1)
-
-    assert await prune(rows) == ["a"]
-    assert await extract(rows, mark) is ClaimRefusal.UP_TO_DATE
-    assert isinstance(await extract(rows, mark + 1), Claim)
 
 
 async def extract(rows: Rows, watermark: int) -> Claim | ClaimRefusal:

@@ -46,8 +46,6 @@ QUERIES = [
     ("extractions.candidates", (), "threads_to_learn"),
     ("extractions.candidates", ("backoff", "not_current"), "threads_to_learn"),
     ("extractions.candidates", ("backoff", "after"), "threads_to_learn"),
-    ("outputs.select", (), "outputs_ranked"),
-    ("outputs.stale", (), "outputs_stale"),
     ("threads.page", ("root",), "threads_by_time"),
     ("threads.page", ("root", "after"), "threads_by_time"),
     ("threads.by_prefix", (), "threads_in_home|threads_by_id"),
@@ -126,7 +124,7 @@ async def test_postgresql_finds_rows_by_an_index(
 
 async def test_sqlite_looks_at_no_other_threads_to_find_one(file: sqlite3.Connection) -> None:
     """A home is one value for most rows: an index that only narrows by it would walk them all."""
-    for name in ("threads.by_id", "threads.by_prefix", "outputs.select"):
+    for name in ("threads.by_id", "threads.by_prefix"):
         text = sqlite.rendered(name)
         plan = "\n".join(str(row[3]) for row in file.execute(f"EXPLAIN QUERY PLAN {text}", values_of(text)))
 

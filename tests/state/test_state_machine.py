@@ -194,7 +194,7 @@ class Histories(RuleBasedStateMachine):
     def claim(self, who: int, most: int, background: bool) -> None:
         worker = self.worker(who)
         terms = extraction_jobs.ClaimTerms(
-            HOME, max_claims=most, min_idle_hours=0, max_running=CAP, lease=LEASE, background=background
+            HOME, max_claims=most, min_idle_s=0, max_running=CAP, lease=LEASE, background=background
         )
         claimed = self.do(extraction_jobs.claim_next, terms, worker, self.new_token, now=self.now)
         self.freed_dead(worker)
@@ -294,7 +294,7 @@ class Histories(RuleBasedStateMachine):
 
     def consolidated(self, held: Held) -> None:
         def body(tx: Transaction) -> bool:
-            chosen = outputs.select(tx, HOME, limit=4, max_unused_days=30, now=self.now)
+            chosen = outputs.select(tx, HOME, limit=4, max_unused_days=30)
             snapshot = [(row["thread_id"], row["source_updated_at"]) for row in chosen]
             return consolidation_jobs.succeed(tx, held.claim, held.claim.watermark, snapshot, now=self.now)
 
@@ -344,15 +344,6 @@ class Histories(RuleBasedStateMachine):
     def use_output(self, key: str, use: usage.Use) -> None:
         assert (key in self.outputs) == self.do(usage.record_outputs, use, [key], now=self.now)
 
-    @rule(days=st.sampled_from([0, 2, 30]))
-    def prune(self, days: int) -> None:
-        before = self.everything()
-        for key in self.do(outputs.prune, max_unused_days=days, now=self.now):
-            (row,) = before[f"output {key}"]
-            assert (row["is_selected"], row["is_pinned"]) == (0, 0)
-            assert row["fresh_at"] < self.now - days * 86_400
-            del self.outputs[key]
-
     @rule(key=key)
     def thread_is_deleted(self, key: str) -> None:
         def body(tx: Transaction) -> bool:
@@ -401,7 +392,7 @@ class Histories(RuleBasedStateMachine):
             return
         self.now += LONG_LEASE
         worker = self.workers[0]
-        terms = extraction_jobs.ClaimTerms(HOME, max_claims=2, min_idle_hours=0, max_running=CAP, background=False)
+        terms = extraction_jobs.ClaimTerms(HOME, max_claims=2, min_idle_s=0, max_running=CAP, background=False)
         while claimed := self.do(extraction_jobs.claim_next, terms, worker, self.new_token, now=self.now):
             for one in claimed:
                 assert self.do(extraction_jobs.succeed_without_output, one.claim, root=ROOT, now=self.now)

@@ -160,6 +160,9 @@ def _modern() -> Iterator[Case]:
             _request("tools/list", {"_meta": {version: "2026-07-28", capabilities: value}}),
         )
     good: Json = {version: "2026-07-28", capabilities: {}}
+    for name, value in _STRANGE:
+        info = {"io.modelcontextprotocol/clientInfo": value}
+        yield f"an envelope whose client is {name}", _request("tools/list", {"_meta": {**good, **info}})
     yield "a version of the future", _request("server/discover", {"_meta": {**good, version: "2099-01-01"}})
     yield "an old version in an envelope", _request("tools/list", {"_meta": {**good, version: "2025-11-25"}})
     yield "a ping of the modern era", _request("ping", {"_meta": good})

@@ -13,6 +13,7 @@ import pytest
 from command import Command, Ran
 from talking import checkout, teach
 
+from commonplace.protocol import citations
 from commonplace.protocol.memory_traces import is_memory_text
 
 SESSION = "6ac42589-1bd0-4e41-b0ff-ba06dc9add47"
@@ -82,6 +83,7 @@ def test_a_session_begins_with_what_is_remembered(hook: Hook, home: Path, tmp_pa
     assert is_memory_text(said["additionalContext"])
     assert "pnpm" in said["additionalContext"]
     assert "release branch" not in said["additionalContext"]
+    assert citations.OPEN not in said["additionalContext"]  # Claude Code would show it
 
 
 def test_a_session_that_may_write_notes_is_told_how(hook: Hook, home: Path) -> None:

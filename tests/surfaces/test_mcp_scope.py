@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 from command import Command
-from talking import Talk, checkout, teach
+from talking import INITIALIZE, Talk, checkout, teach
+
+from commonplace.protocol.citations import OPEN
+from commonplace.surfaces.mcp.protocol import META_CAPABILITIES, META_CLIENT, META_VERSION
 
 SHOP, BLOG, TIDE = "pnpm", "release branch", "quokkas"
 """Words that only one project's memory has."""
@@ -96,6 +99,23 @@ def test_the_resource_tells_of_one_project(talk: Talk) -> None:
     assert TIDE not in content["text"]
 
 
+@pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
+@pytest.mark.parametrize(("client", "cites"), [("codex-mcp-client", True), ("claude-code", False), (None, False)])
+def test_only_a_client_that_hides_citations_is_asked_for_them(
+    shop: Path, client: str | None, cites: bool, modern: bool
+) -> None:
+    info = {} if client is None else {"name": client, "version": "1"}
+    params: dict[str, Any] = {"uri": SUMMARY}
+    with Talk(cwd=shop) as talk:
+        if modern:
+            params["_meta"] = {META_VERSION: "2026-07-28", META_CAPABILITIES: {}, META_CLIENT: info}
+        else:
+            talk.request("initialize", {**INITIALIZE, "clientInfo": info})
+        (content,) = talk.request("resources/read", params)["result"]["contents"]
+
+    assert (OPEN in content["text"]) == cites
+
+
 def test_a_project_can_be_chosen_for_the_server(shop: Path) -> None:
     with Talk("--project", "tide", cwd=shop) as talk:
         talk.begin(roots={})
@@ -168,7 +188,8 @@ def test_what_find_promises_is_what_it_gives(talk: Talk) -> None:
     tools = {tool["name"]: tool for tool in talk.request("tools/list")["result"]["tools"]}
     hit = tools["find"]["outputSchema"]["properties"]["hits"]["items"]
 
-    assert list(hit["properties"]) == list(Hit.__struct_fields__)
+    of_agents = [name for name in Hit.__struct_fields__ if name != "candidate"]  # candidates are for people
+    assert list(hit["properties"]) == of_agents
 
 
 def test_both_forms_of_a_result_say_the_same(talk: Talk) -> None:

@@ -60,6 +60,8 @@ def add(home: Path, *entries: Entry) -> None:
                 last_seen_s=entry.last_seen_s,
                 is_pinned=0,
                 is_shown=1,
+                is_candidate=0,
+                confidence=1.0,
             )
         assert rows.everything(tx, root)
 

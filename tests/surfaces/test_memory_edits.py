@@ -68,7 +68,7 @@ def test_a_bullet_that_was_changed_stays_changed(commonplace: Command, root: Pat
 def test_a_bullet_that_was_deleted_stays_away(commonplace: Command, root: Path) -> None:
     memory = root / "MEMORY.md"
     change(memory, line_of(memory, taught.PUSH) + "\n", "")
-    change(memory, line_of(memory, "verify with `make check`") + "\n", "")
+    change(memory, line_of(memory, "`make check`") + "\n", "")
     entries = run(commonplace)
 
     assert found(entries, "push to main") == []
@@ -109,7 +109,7 @@ def test_edits_of_the_summary_count(commonplace: Command, root: Path) -> None:
     summary = root / "memory_summary.md"
     change(summary, "## User preferences\n", "## User preferences\n- write British English\n")
     change(summary, line_of(summary, taught.SHORT) + "\n", "")
-    change(summary, 'rule: "Always use pnpm instead of npm in this repo."; ', "")
+    change(summary, '"Always use pnpm instead of npm in this repo."; ', "")
     change(summary, "Works on blog, shop.", "Works on blog, shop. Lives in Lisbon.")
     entries = run(commonplace)
 
@@ -121,10 +121,10 @@ def test_edits_of_the_summary_count(commonplace: Command, root: Path) -> None:
 
 def test_edits_of_the_inputs_count(commonplace: Command, root: Path) -> None:
     raw = root / "raw_memories.md"
-    change(raw, line_of(raw, f'- rule stated by the user: "{taught.PNPM}"') + "\n", "")
-    change(raw, line_of(raw, "- verify with `make check`"), "- verify with `make check`\n- the page lives in docs/")
+    change(raw, line_of(raw, f'- said by the user: "{taught.PNPM}"') + "\n", "")
+    change(raw, line_of(raw, "- All checks: `make check`"), "- All checks: `make check`\n- the page lives in docs/")
     (summary,) = [path for path in (root / "rollout_summaries").iterdir() if "zanzibar" in path.name]
-    change(summary, line_of(summary, "- verify with"), "- verify with `make check`\n- the blog is built by hand")
+    change(summary, line_of(summary, "- All checks"), "- All checks: `make check`\n- the blog is built by hand")
     entries = run(commonplace)
 
     assert found(entries, "use pnpm instead") == []

@@ -142,7 +142,7 @@ def test_a_session_whose_ledger_is_gone_is_cut_out_of_what_it_taught(commonplace
 
 def test_every_wording_of_a_thing_goes(commonplace: Command, learned: Path, address: str) -> None:
     other = taught.session("0198c0de-0000-7000-8000-0000000000c2", "shop")
-    said = "From now on you never push to main before asking me."
+    said = "From now on do not push to main without asking me."
     other.turn(user(said), assistant("Ok.")).write_home(learned)
     commonplace.ok("memory", "run")
     (both,) = [each for each in commonplace.ok("memory", "list")["entries"] if each["support"] == 2]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from commonplace.state import usage
 
 FIELDS = {
     "id", "scope", "project", "kind", "text", "support", "sources", "pinned", "first_seen", "last_seen",
-    "retrieved", "injected", "cited",
+    "retrieved", "injected", "cited", "candidate",
 }  # fmt: skip
 
 
@@ -250,19 +251,28 @@ def test_what_is_asked_wrongly_changes_nothing(commonplace: Command, home: Path,
     assert not home.exists()
 
 
-def test_a_pinned_entry_does_not_age(commonplace: Command, learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_is_pinned_and_unpinned(commonplace: Command, learned: Path) -> None:
     kept = one(commonplace, taught.PNPM)["id"]
+
     assert commonplace.ok("memory", "pin", kept) == {"id": kept, "pinned": True}
     assert one(commonplace, taught.PNPM)["pinned"] is True
-    monkeypatch.setenv("COMMONPLACE_NOW", "2027-06-01T09:00:00Z")
-    commonplace.ok("memory", "run")
-    left = [each["text"] for each in entries(commonplace)]
     assert commonplace.ok("memory", "pin", kept, "--unpin") == {"id": kept, "pinned": False}
-    commonplace.ok("memory", "run")
+    assert one(commonplace, taught.PNPM)["pinned"] is False
 
-    assert any(taught.PNPM in text for text in left)
-    assert not any(taught.SHORT in text for text in left)
-    assert entries(commonplace) == []
+
+def test_forty_days_in_which_nothing_happens_change_nothing(
+    commonplace: Command, learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = learned / "memories"
+    names = ("MEMORY.md", "memory_summary.md", "raw_memories.md")
+    before, known = [(root / name).read_bytes() for name in names], entries(commonplace)
+    for day in range(1, 41):
+        now = datetime(2026, 11, 20, 9, tzinfo=UTC) + timedelta(days=day)
+        monkeypatch.setenv("COMMONPLACE_NOW", now.isoformat())
+        assert commonplace.ok("memory", "run")["consolidation"]["status"] == "unchanged"
+
+    assert [(root / name).read_bytes() for name in names] == before
+    assert entries(commonplace) == known
 
 
 def test_history_tells_each_change_with_its_time(commonplace: Command, learned: Path) -> None:

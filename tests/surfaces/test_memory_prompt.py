@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 import taught_homes as taught
-from agents import in_database, stamps
+from agents import in_database, stamps, with_book
 from command import Command
 
 from commonplace.app import book as books
+from commonplace.app.book import Book
+from commonplace.app.session_environment import HomeEnvironment
 from commonplace.memory.recall import scoped_prompt
+from commonplace.protocol.citations import OPEN
 from commonplace.state import outputs
 
 FIELDS = {"text", "tokens", "scope", "included", "left_out"}
@@ -118,6 +121,15 @@ def test_the_current_folder_is_meant_when_none_is_named(
     monkeypatch.chdir(repository(tmp_path / "shop", "shop"))
 
     assert commonplace.ok("memory", "prompt")["scope"] == SHOP
+
+
+def test_citations_are_asked_for_on_request_and_of_our_own_agent(commonplace: Command, known: Path) -> None:
+    async def told(book: Book) -> str:
+        return await HomeEnvironment(book.memory_store, book.tasks).remembered(Path("/repo/shop"))
+
+    assert OPEN not in commonplace.ok("memory", "prompt", "--project", "shop")["text"]
+    assert OPEN in commonplace.ok("memory", "prompt", "--project", "shop", "--citations")["text"]
+    assert OPEN in with_book(told)
 
 
 def test_an_unknown_project_is_refused(commonplace: Command, known: Path) -> None:

@@ -1,7 +1,7 @@
 """Learning that starts by itself: after a turn took up a person's input, `Background` checks whether there is work.
 
     attend    listens to a session: input of a person, then the first event of an answer
-    look      settings → is anything due? → once in ten minutes for a home → prune → rate limits → starts a worker
+    look      settings → is anything due? → once in ten minutes for a home → rate limits → starts a worker
 
 The work itself never runs here. Reading sessions and writing a memory needs a processor, and the threads of one Python
 process share one: a session in the same process would stutter, could not end before the current piece of work, and
@@ -167,20 +167,17 @@ async def memory_models(home: Home) -> list[Choice]:
 
 
 def _take(tx: Transaction, settings: Settings, thread_id: str, now: int, *, has_news: bool = False) -> bool | None:
-    """Say whether there is work and this process may start it; prune outdated extractions, which is cheap.
+    """Say whether there is work and this process may start it.
 
     Returns None if the index knows of no work but may be incomplete, because learning never started by itself. Later it
     starts at least as often as a consolidation is due, and each start looks at all files.
     """
     from commonplace.learning import select
-    from commonplace.state import jobs, learning_starts, outputs
+    from commonplace.state import jobs, learning_starts
 
     terms = select.claim_terms(settings, background=True, max_claims=1, current=thread_id)
     has_memory = (settings.home / layout.FOLDER).is_dir()
     is_due = learning_starts.is_anything_due(tx, terms, jobs.this_process(), has_memory=has_memory, now=now)
     if not is_due and not has_news:
         return False if learning_starts.has_begun(tx, terms.home) else None
-    if not learning_starts.begin(tx, terms.home, now=now):
-        return False
-    outputs.prune(tx, max_unused_days=settings.memory.max_unused_days, now=now)
-    return True
+    return learning_starts.begin(tx, terms.home, now=now)

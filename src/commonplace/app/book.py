@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from commonplace.app.memory import Memory
     from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
+    from commonplace.memory.evidence import Link
     from commonplace.memory.recall.find import Finder
-    from commonplace.memory.why import Link
     from commonplace.search.hits import Hit
     from commonplace.sessions.imports import Importer
     from commonplace.sessions.sessions import Sessions

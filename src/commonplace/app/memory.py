@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
+import msgspec
 
+from commonplace.errors import WorkspaceError
 from commonplace.memory.edits.history import EntryChange
 from commonplace.memory.listing import LIMIT, EntryPage, Listed
 from commonplace.memory.store import MemoryStore
@@ -24,9 +26,12 @@ if TYPE_CHECKING:
     from commonplace.memory.edits.edits import NoteRequest
     from commonplace.memory.edits.forget import Forgot
     from commonplace.memory.edits.migration import Migrated
+    from commonplace.memory.edits.review import Decided, Verdict
+    from commonplace.memory.evidence import Link
     from commonplace.memory.recall.section import Prompt
     from commonplace.memory.recall.tools import Reading
     from commonplace.memory.recall.usage_counts import CitationReceipt
+    from commonplace.memory.source_turn import TurnLine
     from commonplace.memory.why import Why
     from commonplace.protocol.citations import Citation
     from commonplace.sessions.imports import Importer
@@ -70,12 +75,30 @@ class Memory:
         await run.work(self._store.home, self._importer(), tell, once=once)
 
     async def list(
-        self, *, project: str | None = None, kind: str | None = None, limit: int = LIMIT, cursor: str | None = None
+        self,
+        *,
+        project: str | None = None,
+        kind: str | None = None,
+        limit: int = LIMIT,
+        cursor: str | None = None,
+        candidates: bool = False,
+        evidence: bool = False,
     ) -> EntryPage:
-        """Return some of what the memory holds, the most useful first (raises BadInput)."""
+        """Return some of what the memory holds, or some candidates, the most useful first (raises BadInput).
+
+        With `evidence`, each entry has its chain.
+        """
         from commonplace.memory import listing
 
-        return await listing.page(self._store, project=project, kind=kind, limit=limit, cursor=cursor)
+        return await listing.page(
+            self._store,
+            project=project,
+            kind=kind,
+            limit=limit,
+            cursor=cursor,
+            candidates=candidates,
+            with_evidence=evidence,
+        )
 
     async def entries(self) -> builtins.list[Listed]:
         """Return everything that the memory holds, the most useful first."""
@@ -114,6 +137,57 @@ class Memory:
 
         return await edits.pin(self._store, text, pinned=pinned)
 
+    async def review(self, project: str | None = None) -> builtins.list[Listed]:
+        """Return what waits for a person's decision: candidates, then doubtful entries (raises BadInput)."""
+        from commonplace.memory.edits import review
+
+        return await review.waiting(self._store, project=project)
+
+    async def decide(self, ids: Sequence[str], verdict: Verdict, *, rebuild: bool = True) -> builtins.list[Decided]:
+        """Keep or drop entries and candidates by their ids, for good until decided otherwise.
+
+        Without `rebuild`, the memory's files follow with the next `rebuild` or `run`.
+
+        Raises:
+            BadInput: an id is unknown, or names what was pinned or written by hand and cannot be dropped.
+            WorkspaceError: the decisions are stored, but the memory's files could not be made anew.
+        """
+        from commonplace.memory.edits import review
+
+        decided = await review.decide(self._store, ids, verdict)
+        if rebuild:
+            await self.rebuild()
+        return decided
+
+    async def reword(self, entry_id: str, text: str) -> Path:
+        """Drop an entry or a candidate and write a note with other words instead; return its file (raises BadInput).
+
+        The memory's files follow with the next `rebuild` or `run`.
+        """
+        from commonplace.memory.edits import review
+
+        return await review.reword(self._store, entry_id, text)
+
+    async def read_turn(self, link: Link) -> builtins.list[TurnLine]:
+        """Return the turn of a session that a source of an entry stands in, without secrets and forgotten words."""
+        from commonplace.memory import source_turn
+        from commonplace.memory.recall.scoped_prompt import cleaner
+
+        lines = await anyio.to_thread.run_sync(source_turn.read_turn, link)
+        clean = cleaner(self._store.home.path)
+        return [msgspec.structs.replace(line, text=clean(line.text)) for line in lines]
+
+    async def rebuild(self) -> None:
+        """Make the memory's files anew from what is known, decisions included (raises WorkspaceError)."""
+        from commonplace.learning.relearn import Relearner
+
+        status = await Relearner(self._store.home).rebuild()
+        if status not in ("succeeded", "unchanged"):
+            raise WorkspaceError(
+                f"The decisions are stored, but the memory in {self._store.root} could not be made anew ({status}).",
+                hint="Run `commonplace memory run`; it says what is in the way.",
+            )
+
     async def history(self, entry: str | None = None) -> builtins.list[EntryChange]:
         """Return how the memory changed, oldest first (raises BadInput)."""
         from commonplace.memory.edits import edits
@@ -139,13 +213,17 @@ class Memory:
         project: str | None = None,
         budget: int | None = None,
         tools: Collection[str] = (),
+        cites: bool = False,
         count: bool = True,
     ) -> Prompt:
-        """Return what to tell an agent that works in a folder, or on a project (raises BadInput)."""
+        """Return what to tell an agent that works in a folder, or on a project (raises BadInput).
+
+        `cites` asks for citations: only agents that take them out of their answers should be asked.
+        """
         from commonplace.memory.recall import scoped_prompt
 
         return await scoped_prompt.prompt(
-            self._store, folder=folder, scope=project, budget=budget, tools=tools, count=count
+            self._store, folder=folder, scope=project, budget=budget, tools=tools, cites=cites, count=count
         )
 
     async def cited(self, answer: str | Citation) -> CitationReceipt:

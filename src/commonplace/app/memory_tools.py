@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from commonplace.memory.recall.toolbox import Toolbox
     from commonplace.memory.recall.tools import Definition
 
+_CITING_CLIENTS: Final = frozenset({"codex-mcp-client"})
+"""Clients that take citations out of their answers before a person sees them."""
 Work = Callable[[], Coroutine[Any, Any, None]]
 Later = Callable[[Work], None]
 """Takes work that nobody waits for."""
@@ -53,9 +55,9 @@ class MemoryTools:
         """Call a tool and return what it answers (raises ToolError, BadInput)."""
         return await (await self._tools()).call(name, arguments)
 
-    async def summary(self) -> str:
-        """Return the section that a prompt would have here; nothing when there is no memory."""
-        return await (await self._tools()).summary()
+    async def summary(self, client: str = "") -> str:
+        """Return the section that a prompt of a client would have here; nothing when there is no memory."""
+        return await (await self._tools()).summary(cites=client in _CITING_CLIENTS)
 
     def _definitions(self) -> tuple[Definition, ...]:
         from commonplace.memory.recall.tool_definitions import client_definitions

@@ -65,10 +65,11 @@ class HomeEnvironment:
 
         tools = [f"{NAMESPACE}.{name}" for name in _NAMES] if self._home.settings.memory.tools else []
         try:
-            return (await scoped_prompt.prompt(self._store, folder=cwd, count=True, tools=tools)).text
+            made = await scoped_prompt.prompt(self._store, folder=cwd, count=True, tools=tools, cites=True)
         except (CommonplaceError, OSError) as error:
             self._home.warn(f"The memory cannot be told: {error}")
             return ""
+        return made.text
 
     async def cited(self, citation: Citation) -> msgspec.Struct | None:
         """Count what an answer cites."""

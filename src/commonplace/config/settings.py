@@ -35,13 +35,17 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     disable_on_external_context: Annotated[
         bool, Meta(description="do not learn from sessions that read the web or MCP")
     ] = False
-    max_rollout_age_days: Annotated[int, Meta(ge=0, le=90, description="older sessions are not learned from")] = 30
-    min_rollout_idle_hours: Annotated[int, Meta(ge=1, le=48, description="sessions must have been quiet this long")] = 6
+    max_rollout_age_days: Annotated[int, Meta(ge=0, le=90, description="the background reads no older sessions")] = 30
+    min_rollout_idle_hours: Annotated[
+        int, Meta(ge=1, le=48, description="the background reads sessions that were quiet this long")
+    ] = 6
     max_rollouts_per_start: Annotated[int, Meta(ge=1, le=128, description="sessions per background start")] = 16
     extract_concurrency: Annotated[int, Meta(ge=1, le=64, description="extractions at once")] = 8
     max_running: Annotated[int, Meta(ge=1, le=1024, description="extractions at once over all processes")] = 64
-    max_raw_memories: Annotated[int, Meta(ge=1, le=4096, description="extractions that are consolidated")] = 1024
-    max_unused_days: Annotated[int, Meta(ge=0, le=365, description="unused entries age out")] = 30
+    max_raw_memories: Annotated[int, Meta(ge=1, le=4096, description="sessions whose summaries are files")] = 1024
+    max_unused_days: Annotated[int, Meta(ge=0, le=365, description="older lessons are told after newer ones")] = 30
+    lines_per_project: Annotated[int, Meta(ge=5, le=400, description="lines of one project in MEMORY.md")] = 40
+    review: Annotated[bool, Meta(description="lessons wait until a person keeps them")] = False
     extract_lease_seconds: Annotated[int, Meta(ge=1, description="lease of one extraction")] = 300
     extract_heartbeat_seconds: Annotated[int, Meta(ge=1, description="its heartbeat")] = 60
     consolidate_lease_seconds: Annotated[int, Meta(ge=1, description="lease of a consolidation")] = 3600

@@ -11,7 +11,8 @@ from typing import Final
 
 from commonplace.learning import providers, run
 from commonplace.learning.consolidate import consolidation_input, phase2, provenance
-from commonplace.learning.consolidate.consolidator import ConsolidationInput, MergeConsolidator, entries_of
+from commonplace.learning.consolidate.consolidator import MergeConsolidator, entries_of
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory.edits import notes
@@ -35,7 +36,9 @@ def derive_entries(home: Path) -> list[Entry]:
     groups = {one.thread_id: _GROUP.search(one.raw_memory) for one in taught}
     projects = {key: group[1].strip() for key, group in groups.items() if group}
     forgotten, pinned, owned = Forgotten.load(home), decisions.pins(home), decisions.owned_files(home)
-    return entries_of(ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned))
+    material = ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned)
+    material.reviews = decisions.reviews(home)
+    return entries_of(material)
 
 
 class Relearner:
@@ -63,10 +66,11 @@ class Relearner:
         return report.consolidation.status
 
     def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
-        """Make the memory's files anew in a copy of a home; return the entries that they hold then."""
+        """Make the memory's files anew in a copy of a home; return the entries and candidates that there are then."""
         root = home / layout.FOLDER
         material = consolidation_input.from_rows(home, root, rows, self._home.settings.memory)
         material.forgotten = forgotten
         material.is_kept = provenance.is_others(root, mirrored)
-        raw_memories.sync(root, material.inputs)
-        return MergeConsolidator().consolidate(material).entries
+        raw_memories.sync(root, material.filed)
+        consolidated = MergeConsolidator().consolidate(material)
+        return [*consolidated.entries, *consolidated.candidates]

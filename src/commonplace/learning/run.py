@@ -101,7 +101,6 @@ async def run_phases(
     """Run the phases that were asked for, and put what they did into the report."""
     index = await home.index()
     await index.refresh(home.path)
-    await assignment.settle(home)
     database = await home.database()
     terms = select.claim_terms(home.settings, background=False, max_claims=0, since_s=request.since_s)
     now = home.now_s()
@@ -119,6 +118,7 @@ async def run_phases(
     )
     if 1 in request.phases:
         await extract_all(first, report, progress)
+    await assignment.assign(home)
     if 2 in request.phases:
         second = phase2.ConsolidationPhase(
             home.settings, database, who.consolidator, jobs.this_process(), background=background

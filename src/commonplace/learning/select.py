@@ -7,11 +7,15 @@ settings, and changed since they were last read. Sub-agents, internal agents and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from commonplace.config import Settings
 from commonplace.projects import scope
 from commonplace.state.database import Row
 from commonplace.state.extraction_jobs import DAY, HOUR, LEARNED_SOURCES, ClaimTerms
+
+_QUIET: Final = 600
+"""A session that was quiet for so many seconds has ended as far as a typed command is concerned."""
 
 
 def claim_terms(
@@ -22,17 +26,20 @@ def claim_terms(
     current: str | None = None,
     since_s: int | None = None,
 ) -> ClaimTerms:
-    """Return what a start may claim; limits per start apply to background starts only, and `since_s` sets the oldest
-    session.
+    """Return what a start may claim; `since_s` sets the oldest session.
+
+    The limits of age and idleness bind background starts. A command that a person typed reads sessions of any age, and
+    those that were quiet for ten minutes.
     """
-    age = settings.memory.max_rollout_age_days
+    age = settings.memory.max_rollout_age_days if background else None
+    idle = settings.memory.min_rollout_idle_hours * HOUR
     if since_s is not None:
         age = max(0, -(-(int(settings.now().timestamp()) - since_s) // DAY))
     return ClaimTerms(
         home=str(settings.home.resolve()),
         max_claims=max_claims,
         max_age_days=age,
-        min_idle_hours=settings.memory.min_rollout_idle_hours,
+        min_idle_s=idle if background else min(idle, _QUIET),
         max_running=settings.memory.max_running,
         lease=settings.memory.extract_lease_seconds,
         background=background,
@@ -74,8 +81,8 @@ def why_not(row: Row, bounds: ClaimTerms, now: int) -> str | None:
         return "excluded"
     if row["updated_s"] <= row["learned_s"]:
         return "already_learned"
-    if row["updated_s"] < now - bounds.max_age_days * DAY:
+    if bounds.max_age_days is not None and row["updated_s"] < now - bounds.max_age_days * DAY:
         return "too_old"
-    if row["updated_s"] > now - bounds.min_idle_hours * HOUR:
+    if row["updated_s"] > now - bounds.min_idle_s:
         return "too_recent"
     return None

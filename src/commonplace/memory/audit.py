@@ -29,7 +29,7 @@ from commonplace.protocol.memory_traces import SECTION_OPENING, is_memory_text
 from commonplace.redact import find, redact
 
 CLOSING: Final = "</commonplace_memory>"
-_MARK: Final = re.compile(r"\[Task \d+\]")
+_MARK: Final = re.compile(handbook.MARK)
 _POINTER: Final = "- Related skill: "
 _SHOWN_CHARS: Final = 160
 """How many characters of a text a finding shows."""

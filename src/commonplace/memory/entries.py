@@ -33,6 +33,12 @@ SECTION_OF: Final[dict[Kind, Section]] = {
     "fix": "Failures and how to do differently",
     "failure": "Failures and how to do differently",
 }
+LISTED: Final = 0.48
+"""What is less likely to last is a candidate: it can be found and reviewed, and is not part of the memory's files."""
+TOLD: Final = 0.65
+"""What is less likely to last is told to agents only if another session taught it, too."""
+CANDIDATE: Final = 0.3
+"""What is less likely to last is not even a candidate."""
 _BLANK: Final = re.compile(r"\s+")
 _MARKS: Final = re.compile(r"[^\w\s./:@#+-]")
 
@@ -65,6 +71,27 @@ class Entry(msgspec.Struct):
     first_seen_s: int
     last_seen_s: int
     pinned: bool = False
+    confidence: float = 1.0
+    """How likely it lasts."""
+    is_stale: bool = False
+    """Nothing taught it for long; it is told after what is newer."""
+    odds: float = 0.0
+    """How much likelier than others entries of its kind were kept when a person reviewed them, as log odds."""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether agents are told of it unasked."""
+        return self.is_by_hand or self.confidence >= TOLD
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether a person pinned it or wrote it down."""
+        return self.pinned or any(source.note for source in self.sources)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is part of the memory's files; else it is a candidate."""
+        return self.is_by_hand or self.confidence >= LISTED
 
     @property
     def is_global(self) -> bool:

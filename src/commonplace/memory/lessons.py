@@ -8,11 +8,11 @@ version or from somebody else; `memory.files.lesson_parser` parses their Markdow
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
-from commonplace.memory.entries import SECTION_OF, SECTIONS, Kind, Source
+from commonplace.memory.entries import CANDIDATE, LISTED, SECTION_OF, SECTIONS, Kind, Source
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -58,6 +58,10 @@ class JudgeInput(msgspec.Struct, frozen=True, array_like=True):
 
     sums: JudgeSums
     sample: WritingSample
+    stated: float = -3.0
+    """The log odds that the sentence states in so many words what lasts."""
+    outright: int = 0
+    """How clearly its words say that it lasts: 2 for always and never, 1 for I prefer and we do not, 0 for neither."""
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,6 +70,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Kind
     words: str = ""
     """What somebody said, in their own words."""
+    stretch: str = ""
+    """The words with the sentences around them."""
     lead: str = ""
     """How the words are known: `said by the user`, `decided by the user`, `said by the user after refusing …`."""
     default: str = ""
@@ -74,11 +80,18 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What commands showed, as one sentence."""
     commands: tuple[str, ...] = ()
     """The commands that `shown` tells of, in order."""
+    role: str = ""
+    """The role of the command that it tells of; such lessons are chosen anew from all sessions of a project."""
     evidence: tuple[Evidence, ...] = ()
     confidence: float = 1.0
     """How likely it lasts, by what its session tells."""
     judged: JudgeInput | None = None
     """What it is judged by again when all sessions of the person are known."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is likely to last, by what its session tells."""
+        return self.confidence >= LISTED
 
     @property
     def text(self) -> str:
@@ -128,24 +141,41 @@ class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     slug: str | None = None
     sentences: tuple[WritingSample, ...] = ()
     """Every sentence that the person wrote: the measure of how they write."""
+    runs: dict[str, Any] = {}
+    """The commands that ran (`learning.commands.runs`)."""
     dialogue_bytes: int = 0
     spoken_bytes: int = 0
 
     @property
+    def has_text(self) -> bool:
+        """Whether it may have taught something: it holds a candidate or more, or commands ran that others may run, too.
+
+        Only such sessions have texts: they are what entries can rest on.
+        """
+        ran = any(self.runs.get(name) for name in ("runs", "landmarks", "troubles"))
+        likely = any(lesson.confidence >= CANDIDATE for task in self.tasks for lesson in task.lessons)
+        return bool(self.tasks) and (ran or likely)
+
+    @property
     def is_empty(self) -> bool:
-        """Whether it taught nothing."""
-        return not any(task.lessons for task in self.tasks)
+        """Whether it taught nothing at all."""
+        return not self.runs and not any(task.lessons for task in self.tasks)
 
     def mapped(self, change: Callable[[str], str]) -> SessionLessons:
         """Return a copy with every text changed by a function."""
         return msgspec.convert(_mapped(msgspec.to_builtins(self), change), SessionLessons)
 
 
+_NAMES: Final = frozenset({"kind", "role"})
+"""Fields whose values are one of a few words."""
+
+
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: each if key == "kind" else _mapped(each, change) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        held = cast("dict[str, Any]", value)
+        return {change(key): each if key in _NAMES else _mapped(each, change) for key, each in held.items()}
     if isinstance(value, list):
         return [_mapped(each, change) for each in value]  # pyright: ignore[reportUnknownVariableType]
     return value
@@ -172,6 +202,8 @@ class SessionLesson(msgspec.Struct, frozen=True):
     """The lesson as one line."""
     words: str
     """What it says: the person's words, or what commands showed."""
+    stretch: str
+    """The person's words with the sentences around them, if they are known."""
     lead: str
     """How the words are known; empty for what commands showed."""
     project: str
@@ -184,6 +216,11 @@ class SessionLesson(msgspec.Struct, frozen=True):
     sources: tuple[Source, ...]
     commands: tuple[str, ...] = ()
     """The commands that showed it."""
+    role: str = ""
+    """The role of the command that it tells of."""
+    confidence: float = 1.0
+    """How likely it lasts."""
+    judged: JudgeInput | None = None
 
     @property
     def entry_text(self) -> str:
@@ -218,6 +255,7 @@ def session_lessons(session: SessionLessons, *, project: str, thread_id: str, up
             kind=lesson.kind,
             text=lesson.text,
             words=lesson.words or lesson.text,
+            stretch=lesson.stretch,
             lead=lesson.lead if lesson.words else "",
             project=project,
             thread_id=thread_id,
@@ -230,6 +268,9 @@ def session_lessons(session: SessionLessons, *, project: str, thread_id: str, up
                 for each in lesson.evidence
             ),
             commands=lesson.commands,
+            role=lesson.role,
+            confidence=lesson.confidence,
+            judged=lesson.judged,
         )
         for place, (task, lesson) in enumerate(told)
     ]

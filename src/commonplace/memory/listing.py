@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from commonplace.errors import BadInput
-from commonplace.memory import similarity
+from commonplace.memory import evidence, similarity
 from commonplace.memory.entries import KINDS, Entry, Kind
+from commonplace.memory.evidence import Link
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.projects import lookup
 from commonplace.protocol.ids import wire_second
@@ -36,6 +39,12 @@ class Listed(msgspec.Struct, kw_only=True):
     retrieved: int = 0
     injected: int = 0
     cited: int = 0
+    candidate: bool = False
+    """It waits for another session or for a person, and agents are not told of it."""
+    chain: list[Link] | UnsetType = UNSET
+    """What it rests on, if that was asked for."""
+    reason: str | UnsetType = UNSET
+    """Why it is in doubt, if it waits for a review."""
 
 
 class EntryPage(msgspec.Struct):
@@ -63,6 +72,7 @@ def listed_entry(known: KnownEntry) -> Listed:
         retrieved=known.retrieved,
         injected=known.injected,
         cited=known.cited,
+        candidate=known.is_candidate,
     )
 
 
@@ -73,8 +83,10 @@ async def page(
     kind: str | None = None,
     limit: int = LIMIT,
     cursor: str | None = None,
+    candidates: bool = False,
+    with_evidence: bool = False,
 ) -> EntryPage:
-    """Return some of what the memory holds.
+    """Return some of what the memory holds, or some candidates; with their chains if that is asked for.
 
     Raises:
         BadInput: there is no such kind, no such project, or the cursor is none that an earlier page gave.
@@ -85,7 +97,7 @@ async def page(
         raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")
     if limit < 1:
         raise BadInput("A list needs a limit of 1 or more.", hint="Leave --limit out.")
-    found = await store.known_entries()
+    found = await (store.candidates() if candidates else store.known_entries())
     scope = (
         await lookup.named_scope(store.home, project, (each.entry.scope for each in found))
         if project is not None
@@ -98,7 +110,12 @@ async def page(
         if place >= first and scope in (None, each.entry.scope) and kind in (None, each.entry.kind)
     ]
     more = str(chosen[limit][0]) if len(chosen) > limit else None
-    return EntryPage([listed_entry(each) for _, each in chosen[:limit]], more)
+    shown = [each for _, each in chosen[:limit]]
+    entries = [listed_entry(each) for each in shown]
+    if with_evidence:
+        for entry, chain in zip(entries, await evidence.chains(store, [each.entry for each in shown]), strict=True):
+            entry.chain = chain
+    return EntryPage(entries, more)
 
 
 def matching_entries(text: str, entries: list[KnownEntry]) -> list[KnownEntry]:
@@ -144,16 +161,19 @@ def _nearness(entry: Entry, about: similarity.ComparedWords) -> float:
     return best
 
 
-def single_entry(text: str, entries: list[KnownEntry]) -> tuple[KnownEntry, list[KnownEntry]]:
-    """Return the entry that a text names, and the others that it may mean.
+def single_entry(
+    text: str, entries: list[KnownEntry], candidates: Sequence[KnownEntry] = ()
+) -> tuple[KnownEntry, list[KnownEntry]]:
+    """Return the entry that a text names, and the others that it may mean; a candidate by its id, or if nothing else.
 
     Raises:
         BadInput: it names none, or is the beginning of several ids.
     """
-    matches = matching_entries(text, entries)
+    begins = text.strip().lower()
+    named = [each for each in candidates if len(begins) > 1 and each.entry.id.startswith(begins)]
+    matches = matching_entries(text, [*entries, *named]) or matching_entries(text, [*candidates])
     if not matches:
         raise BadInput(f"Nothing in memory is called or says {text!r}.", hint=_HINT)
-    begins = text.strip().lower()
     if len(matches) > 1 and all(each.entry.id.startswith(begins) for each in matches):
         ids = ", ".join(each.entry.id for each in matches[:5])
         raise BadInput(f"{text!r} is the beginning of {len(matches)} ids: {ids}.", hint="Give more of the id.")

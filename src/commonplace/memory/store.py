@@ -31,6 +31,8 @@ class KnownEntry(msgspec.Struct):
     retrieved: int = 0
     injected: int = 0
     cited: int = 0
+    is_candidate: bool = False
+    """It waits for another session or for a person, and no file of the memory tells it."""
 
 
 class MemoryStore:
@@ -52,8 +54,15 @@ class MemoryStore:
         key = self.home.key
         return await (await self.home.database()).read(lambda tx: rows.mirrored_fingerprint(tx, key)) is not None
 
+    async def candidates(self) -> list[KnownEntry]:
+        """Return what waits for another session or for a person, the likeliest first."""
+        if not self.home.has_index():
+            return []
+        key, database = self.home.key, await self.home.database()
+        return [_known(row) for row in await database.read(lambda tx: rows.everything(tx, key, candidates=True))]
+
     async def known_entries(self) -> list[KnownEntry]:
-        """Return the entries, the most useful first."""
+        """Return the entries, the most useful first; without candidates."""
         if self.home.has_index():
             key = self.home.key
             database = await self.home.database()
@@ -82,5 +91,6 @@ def _known(row: Row) -> KnownEntry:
         row["first_seen_s"],
         row["last_seen_s"],
         bool(row["is_pinned"]),
+        row["confidence"],
     )
-    return KnownEntry(entry, row["retrieved"], row["injected"], row["cited"])
+    return KnownEntry(entry, row["retrieved"], row["injected"], row["cited"], bool(row["is_candidate"]))

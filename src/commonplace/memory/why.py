@@ -11,30 +11,16 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.errors import CommonplaceError
-from commonplace.memory.files import raw_memories
+from commonplace.memory import evidence
+from commonplace.memory.evidence import Link
 from commonplace.memory.listing import Listed, listed_entry, single_entry
 from commonplace.memory.store import MemoryStore
-from commonplace.memory.workspace import layout
 from commonplace.protocol.rollout import Line
 from commonplace.redact import redact
 from commonplace.rollout import reader
-from commonplace.state.database import Transaction
-from commonplace.state.home import Home
 
 _APART: Final = re.compile(r"[`()]+|…")
 _WORD: Final = re.compile(r"\w+")
-
-
-class Link(msgspec.Struct, kw_only=True):
-    """One source of an entry: the words, and where they stand."""
-
-    summary_file: str | None
-    thread_id: str | None
-    path: str | None
-    turn: int | None
-    byte_start: int | None
-    byte_end: int | None
-    quote: str
 
 
 class Why(msgspec.Struct):
@@ -49,47 +35,16 @@ class Why(msgspec.Struct):
 
 
 async def why(store: MemoryStore, text: str) -> Why:
-    """Return what an entry rests on, and whether the words are still where they were.
+    """Return what an entry or a candidate rests on, and whether the words are still where they were.
 
     Raises:
         BadInput: nothing in memory is meant.
     """
-    chosen, others = single_entry(text, await store.known_entries())
-    taught = await anyio.to_thread.run_sync(raw_memories.read, store.home.path)
-    by_thread = {each.thread_id: each for each in taught}
-    names = raw_memories.stems(taught)
-    paths = await _paths(store.home, {source.thread_id for source in chosen.entry.sources if source.thread_id})
-    chain: list[Link] = []
-    for source in chosen.entry.sources:
-        thread = source.thread_id or ""
-        known_path = paths.get(thread) or (by_thread[thread].rollout_path if thread in by_thread else None)
-        file = f"{layout.SUMMARIES}/{names[thread]}.md" if thread in names else None
-        chain.append(
-            Link(
-                summary_file=None if source.note else file,
-                thread_id=None if source.note else source.thread_id,
-                path=str(store.home.path / layout.FOLDER / source.note) if source.note else known_path,
-                turn=source.turn,
-                byte_start=source.byte_start,
-                byte_end=source.byte_end,
-                quote=source.quote,
-            )
-        )
+    entries, candidates = await store.known_entries(), await store.candidates()
+    chosen, others = single_entry(text, entries, candidates)
+    (chain,) = await evidence.chains(store, [chosen.entry])
     missing = await anyio.to_thread.run_sync(lambda: [place for place, link in enumerate(chain) if not _stands(link)])
     return Why(listed_entry(chosen), chain, missing, [listed_entry(each) for each in others])
-
-
-async def _paths(home: Home, threads: set[str]) -> dict[str, str]:
-    """Return the ledgers of threads, as far as the index knows them."""
-    if not home.has_index() or not threads:
-        return {}
-    root = home.key
-
-    def body(tx: Transaction) -> dict[str, str]:
-        found = {key: tx.query("threads.by_id", home=root, thread_id=key) for key in sorted(threads)}
-        return {key: lines[0]["path"] for key, lines in found.items() if lines}
-
-    return await (await home.database()).read(body)
 
 
 def _stands(link: Link) -> bool:

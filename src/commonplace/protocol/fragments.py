@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
 import msgspec
@@ -213,6 +213,9 @@ _CODEX_PREFIX_SHA256: Final = "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72
 _IMPORTED: Final = ("imported.", "memory.")
 """Kinds that importers note for what an agent put there and for what came out of a memory."""
 
+_PLAN_FEEDBACK: Final = "\n\nUser feedback on this plan: "
+"""Claude Code puts what a person adds in accepting a plan behind this, at the end of the plan that it sends."""
+
 REQUEST_HEADER: Final = "## My request for Codex:"
 """Editors put context above this line; the person's words stand below it."""
 
@@ -283,9 +286,20 @@ def own_words(message: items.Message) -> str:
         return ""
     else:
         said = [part.text for part in message.content]
-    text = "\n".join(part for part in said if part and not _is_media_label(part))
+    return join_words(said)
+
+
+def join_words(texts: Iterable[str | None]) -> str:
+    """Return the person's words out of the texts of a message: joined, without what an editor put above them."""
+    text = "\n".join(part for part in texts if part and not _is_media_label(part))
     _, header, request = text.partition(REQUEST_HEADER)
     return (request if header else text).strip()
+
+
+def plan_end(text: str) -> int:
+    """Return where a plan ends that Claude Code sends, and what the person added to it begins."""
+    at = text.rfind(_PLAN_FEEDBACK)
+    return at + len(_PLAN_FEEDBACK) if at >= 0 else len(text)
 
 
 def inside(text: str, tag: str) -> str:

@@ -63,6 +63,12 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """The text came out of a memory, so that nothing is learned from it again."""
     name: str | None = None
     """Who spoke, where several people do."""
+    author: str | None = None
+    """Who wrote the whole text of a user's message if the person did not: `plan` (an agent wrote it, a key press sent
+    it) or `harness` (a program). None where the source does not tell.
+    """
+    pasted: tuple[tuple[int, int], ...] = ()
+    """Which stretches of a user's message the person pasted: characters of `fragments.own_words`."""
 
 
 class Line(msgspec.Struct, gc=False, kw_only=True):

@@ -28,6 +28,8 @@ LOCK: Final = "blobs"
 """Writers share this lock while a blob is on disk and its line is not; collecting takes it alone."""
 DEFAULT_BOUND: Final = 65536
 """Longer values are spilled, unless a setting changes it."""
+GAP: Final = "…["
+"""How the note begins that stands for what was left out of a text."""
 _KEPT_BYTES: Final = 16384
 """How much of a spilled text's head, and of its tail, stays in the line; a quarter of the bound where that is less."""
 _HEAD_CHARS: Final = 256
@@ -222,7 +224,7 @@ def _shorten(data: bytes, name: str, bound: int) -> str:
     while tail and tail[0] & 0xC0 == 0x80:
         tail = tail[1:]
     left_out = len(data) - len(head.encode()) - len(tail)
-    return f"{head}…[{left_out} bytes left out, kept as blob {name}]…{tail.decode()}"
+    return f"{head}{GAP}{left_out} bytes left out, kept as blob {name}]…{tail.decode()}"
 
 
 def _short_arguments(text: str, name: str, bound: int) -> str:

@@ -4,7 +4,8 @@ One line per decision: `{"time", "kind", …}`. Kinds so far: `mode {thread_id, 
 there are listed and learned from where they are), `tombstone {thread_id}` (a session of another agent that was deleted
 here and must not come back), `forget {salt, hashes, words, sizes}` (what may not be learned again, without its text),
 `pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs), `allow {path, words}` (which
-commands may run in a project, by their first words), `merge {projects}` (two projects are one, and the first gives the
+commands may run in a project, by their first words), `review {entry_id, entry_kind, verdict}` (a person kept or dropped
+an entry), `merge {projects}` (two projects are one, and the first gives the
 name), `split {path}` (a folder is a project of its own, with everything below it). The newest decision about a thing
 counts; lines that nobody understands are kept and passed over.
 """
@@ -31,11 +32,20 @@ class DecisionLine(msgspec.Struct):
     path: str | None = None
     entry_id: str | None = None
     is_pinned: bool | None = None
+    entry_kind: str | None = None
+    verdict: str | None = None
     salt: str | None = None
     hashes: list[str] = []
     words: list[list[str]] = []
     sizes: list[int] = []
     projects: list[str] = []
+
+
+class Review(msgspec.Struct, frozen=True):
+    """A person's decision about an entry."""
+
+    is_kept: bool
+    entry_kind: str
 
 
 _decision = msgspec.json.Decoder(DecisionLine)
@@ -96,6 +106,15 @@ def pins(home: Path) -> set[str]:
     """Return the entries that a person asked to keep."""
     decided = {line.entry_id: line.is_pinned for line in read(home) if line.kind == "pin" and line.entry_id}
     return {name for name, is_pinned in decided.items() if is_pinned}
+
+
+def reviews(home: Path) -> dict[str, Review]:
+    """Return what a person decided about single entries, by their ids."""
+    return {
+        line.entry_id: Review(line.verdict == "keep", line.entry_kind or "")
+        for line in read(home)
+        if line.kind == "review" and line.entry_id and line.verdict in ("keep", "drop")
+    }
 
 
 def owned_files(home: Path) -> set[str]:

@@ -44,6 +44,8 @@ class Hit(msgspec.Struct, kw_only=True):
     project: str | None
     kind: Literal["session", "summary", "entry", "file"] | UnsetType = UNSET
     entry_id: str | UnsetType | None = UNSET
+    candidate: bool | UnsetType = UNSET
+    """True of an entry that waits for another session or for a person; other hits do not say it."""
     path: str | UnsetType | None = UNSET
     """Of a line: its file, below the memory folder."""
     line: int | UnsetType | None = UNSET

@@ -22,11 +22,18 @@ def replace(tx: Transaction, root: str, rows: Iterable[dict[str, Any]], fingerpr
 
 
 def page(
-    tx: Transaction, root: str, *, after: int = 0, limit: int, scope: str | None = None, kind: str | None = None
+    tx: Transaction,
+    root: str,
+    *,
+    after: int = 0,
+    limit: int,
+    scope: str | None = None,
+    kind: str | None = None,
+    candidates: bool = False,
 ) -> list[Row]:
-    """Return some entries, the most useful first."""
+    """Return some entries, or some candidates, the most useful first."""
     chosen = [name for name, value in (("scope", scope), ("kind", kind)) if value is not None]
-    values = {"root": root, "after": after, "limit": limit}
+    values: dict[str, Any] = {"root": root, "after": after, "limit": limit, "candidates": int(candidates)}
     values |= {name: value for name, value in (("scope", scope), ("kind", kind)) if value is not None}
     return tx.query("entries.page", *chosen, **values)
 
@@ -47,9 +54,9 @@ def pin(tx: Transaction, root: str, entry_id: str, *, pinned: bool) -> bool:
     return tx.execute("entries.pin", root=root, entry_id=entry_id, is_pinned=int(pinned)) > 0
 
 
-def everything(tx: Transaction, root: str) -> list[Row]:
-    """Return every entry of a memory, the most useful first."""
-    return page(tx, root, limit=2**31 - 1)
+def everything(tx: Transaction, root: str, *, candidates: bool = False) -> list[Row]:
+    """Return every entry of a memory, or every candidate, the most useful first."""
+    return page(tx, root, limit=2**31 - 1, candidates=candidates)
 
 
 def scopes(tx: Transaction, root: str) -> dict[str, int]:

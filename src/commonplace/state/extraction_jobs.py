@@ -38,8 +38,9 @@ class ClaimTerms(msgspec.Struct, frozen=True):
 
     home: str
     max_claims: int
-    max_age_days: int = 30
-    min_idle_hours: int = 6
+    max_age_days: int | None = 30
+    """None: sessions of any age."""
+    min_idle_s: int = 6 * HOUR
     max_running: int = 64
     lease: int = 300
     background: bool = True
@@ -101,8 +102,8 @@ def _candidates(tx: Transaction, terms: ClaimTerms, now: int) -> Iterator[Row]:
     """Yield threads that need work, newest first, a page at a time: mostly the first one is enough."""
     filters = ["backoff"] if terms.background else []
     values: dict[str, object] = {"home": terms.home, "now": now}
-    values["oldest"] = now - max(0, terms.max_age_days) * DAY
-    values["newest"] = now - max(0, terms.min_idle_hours) * HOUR
+    values["oldest"] = 0 if terms.max_age_days is None else now - max(0, terms.max_age_days) * DAY
+    values["newest"] = now - max(0, terms.min_idle_s)
     if terms.current is not None:
         filters.append("not_current")
         values["current"] = terms.current

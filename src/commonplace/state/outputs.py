@@ -1,7 +1,9 @@
-"""Extraction outputs, one row per thread: stored, selected for consolidation, aged out, forgotten.
+"""Extraction outputs, one row per thread: stored, selected for consolidation, forgotten.
 
-An output is fresh if the newest of last cited, last retrieved and source updated is recent enough; pinned outputs do
-not age. The ranking is by cited, then retrieved, then recency. Threads that memory may not use are hidden, not deleted.
+Every output of a thread that memory may use is consolidated, however old it is. The ranking decides whose texts become
+files: pinned and fresh ones first, then by cited, retrieved and recency. An output is fresh if the newest of last
+cited, last retrieved and source updated is not long before that of the freshest output; so the ranking does not change
+while nothing happens. Threads that memory may not use are hidden, not deleted.
 """
 
 from __future__ import annotations
@@ -15,8 +17,6 @@ from commonplace.state.database import Row, Transaction
 from commonplace.state.jobs import EXTRACTION
 
 DAY: Final = 86_400
-PRUNE_BATCH: Final = 200
-"""How many outputs one pruning deletes."""
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -33,7 +33,12 @@ class Output(msgspec.Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it to consolidate."""
-        return not self.raw_memory.strip() and not self.rollout_summary.strip()
+        return self.lessons is None and not self.has_text
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it tells anything that is likely to last; else it holds at most candidates."""
+        return bool(self.raw_memory.strip() or self.rollout_summary.strip())
 
 
 def get(tx: Transaction, thread_id: str) -> Row | None:
@@ -79,22 +84,15 @@ def of_row(row: Row) -> Output:
     return Output(row["raw_memory"], row["rollout_summary"], row["rollout_slug"], row["lessons"])
 
 
-def select(tx: Transaction, home: str, *, limit: int, max_unused_days: int, now: int) -> list[Row]:
-    """Return the extractions to consolidate, in the order of their thread ids (ranking decides who is in)."""
-    if limit <= 0:
-        return []
-    cutoff = now - max(0, max_unused_days) * DAY
-    rows = tx.query("outputs.select", home=home, limit=limit, cutoff=cutoff)
-    return sorted(rows, key=lambda row: row["thread_id"])
-
-
-def prune(tx: Transaction, *, max_unused_days: int, now: int, limit: int = PRUNE_BATCH) -> list[str]:
-    """Delete extractions that nobody used for long, the stalest first; their jobs stay, so they are not made again."""
-    cutoff = now - max(0, max_unused_days) * DAY
-    stale = [str(row["thread_id"]) for row in tx.query("outputs.stale", cutoff=cutoff, limit=max(0, limit))]
-    for thread_id in stale:
-        tx.execute("outputs.delete", thread_id=thread_id)
-    return stale
+def select(tx: Transaction, home: str, *, limit: int, max_unused_days: int) -> list[Row]:
+    """Return the extractions to consolidate, in the order of their thread ids; `is_filed` marks the first of the
+    ranking, whose texts become files.
+    """
+    rows = tx.query("outputs.select", home=home)
+    cutoff = max((row["fresh_at"] for row in rows), default=0) - max(0, max_unused_days) * DAY
+    ranked = sorted(rows, key=lambda row: not (row["is_pinned"] or row["fresh_at"] >= cutoff))
+    found = [{**row, "is_filed": place < limit} for place, row in enumerate(ranked)]
+    return sorted(found, key=lambda row: row["thread_id"])
 
 
 def pin(tx: Transaction, thread_id: str, *, pinned: bool = True) -> bool:

@@ -7,6 +7,8 @@ from commonplace.learning.commands.runs import SessionRuns, runs_of
 from commonplace.learning.reading.session_view import EventSpan, SessionView, ToolUse, Turn, ViewEvent
 
 ROOT = "/home/ada/shop"
+OLD = 6
+"""A project of so many sessions is not new any more."""
 
 
 def used(command: str, code: int | None = 0, output: str = "", *, folder: str | None = None) -> ToolUse:
@@ -35,6 +37,11 @@ def stored(*uses: ToolUse | str, thread: str = "a", cwd: str = ROOT, day: int = 
 def project(*sessions: tuple[ToolUse | str, ...]) -> list[SessionRuns]:
     """What is stored of several sessions of one project."""
     return [stored(*uses, thread=f"t{number}") for number, uses in enumerate(sessions)]
+
+
+def known_project(*sessions: tuple[ToolUse | str, ...]) -> list[SessionRuns]:
+    """What is stored of a project that is not new any more: sessions without commands are added until it is not."""
+    return project(*sessions, *[()] * max(0, OLD - len(sessions)))
 
 
 def simple(line: str, folder: str = ROOT) -> SimpleCommand:

@@ -41,6 +41,14 @@ def form_of(line: str) -> Canonical | None:
         ("cargo xtask ci", "check", "cargo xtask ci", ""),
         ("composer test", "test", "composer test", ""),
         ("earthly +build", "build", "earthly +build", ""),
+        # tasks that a carrier runs by their names
+        ("hatch run test", "test", "hatch run test", ""),
+        ("hatch run lint", "lint", "hatch run lint", ""),
+        ("pdm run check", "check", "pdm run check", ""),
+        ("hatch run pytest tests", "test", "hatch run pytest", "tests"),
+        # options before the subcommand
+        ("docker compose -f dev.yml up", "run", "docker compose -f dev.yml up", ""),
+        ("docker compose -p shop --profile db up", "run", "docker compose -p shop --profile db up", ""),
         # tools
         ("go test ./...", "test", "go test", "./..."),
         ("go test -v -count=1 -run 'TestCart$' ./cart", "test", "go test", "./cart"),

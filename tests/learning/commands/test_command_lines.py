@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from command_views import ROOT, project, stored, used
+from command_views import OLD, ROOT, known_project, project, stored, used
 
 from commonplace.learning.commands.choose import choose
 from commonplace.learning.commands.lines import MAX_TEXT
@@ -11,6 +11,7 @@ from commonplace.learning.commands.runs import SessionRuns
 from commonplace.learning.reading.session_view import ToolUse
 
 Calls = tuple[ToolUse | str, ...]
+BUILD = "Build the program: `go build -o <out> ./cmd/shop`"
 
 
 def told(sessions: list[SessionRuns], roots: tuple[str, ...] = (ROOT,)) -> list[str]:
@@ -43,11 +44,39 @@ def candidates(sessions: list[SessionRuns]) -> list[str]:
         ([("make dup",)] * 2, ["Task: `make dup`"]),
         ([("make bench",)] * 2, []),
         ([("make bench",)] * 3, ["Benchmarks: `make bench`"]),
-        ([("go build -o shop ./cmd/shop",)] * 2, ["Build the program: `go build -o <out> ./cmd/shop`"]),
+        ([("go build -o shop ./cmd/shop",)] * 2, ["Build the program: `go build -o shop ./cmd/shop`"]),
+        ([("go build -o a ./cmd/shop",), ("go build -o b ./cmd/shop",), ("go build -o c ./cmd/shop",)], [BUILD]),
     ],
 )
 def test_a_command_is_worth_a_line(sessions: list[Calls], expected: list[str]) -> None:
+    assert expected == told(known_project(*sessions))
+
+
+@pytest.mark.parametrize(
+    ("sessions", "expected"),
+    [
+        ([("make test",)], ["Tests: `make test`"]),
+        ([("pytest tests/cart",)], ["Tests: `pytest tests/cart`"]),
+        ([("go test ./cart",)], ["Tests: `go test ./cart`"]),
+        ([("ruff check .",)], ["Lint: `ruff check .`"]),
+        ([("tsc --noEmit",)], ["Types: `tsc --noEmit`"]),
+        ([("make ci",)], ["All checks: `make ci`"]),
+        ([(used("make test", 1),)], []),  # it never succeeded
+        ([("make deploy",)] * 2, []),  # no check: twice may be chance
+        ([("make deploy",)] * 3, ["Deploy: `make deploy`"]),
+        ([("make dup",)] * 2, []),
+        ([("make dup",)] * 3, ["Task: `make dup`"]),
+    ],
+)
+def test_a_new_project_tells_a_check_at_once_and_all_else_later(sessions: list[Calls], expected: list[str]) -> None:
     assert expected == told(project(*sessions))
+
+
+def test_a_project_is_new_up_to_its_sixth_session() -> None:
+    once: Calls = ("go test ./cart",)
+
+    assert ["Tests: `go test ./cart`"] == told(project(once, *[()] * (OLD - 2)))
+    assert [] == told(project(once, *[()] * (OLD - 1)))
 
 
 def test_a_task_speaks_for_the_tools_that_it_runs() -> None:
@@ -133,13 +162,13 @@ def test_a_chain_without_the_full_check_is_not_shown() -> None:
 
 
 def test_uses_of_one_script_are_one_line() -> None:
-    sessions = project(*[("./scripts/db.sh reset", "./scripts/db.sh copy", "./scripts/db.sh dump")] * 2)
+    sessions = known_project(*[("./scripts/db.sh reset", "./scripts/db.sh copy", "./scripts/db.sh dump")] * 2)
 
     assert ["Task: `./scripts/db.sh`"] == told(sessions)
 
 
 def test_at_most_three_tasks_have_a_line() -> None:
-    sessions = project(*[tuple(f"make {name}" for name in ("dup", "graph", "stats", "todo"))] * 2)
+    sessions = known_project(*[tuple(f"make {name}" for name in ("dup", "graph", "stats", "todo"))] * 2)
 
     assert 3 == len(told(sessions))
     assert 1 == len(candidates(sessions))

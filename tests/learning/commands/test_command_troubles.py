@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from command_views import project, stored, used
+from command_views import known_project, project, stored, used
 
 from commonplace.learning.commands.choose import choose
 from commonplace.learning.commands.lines import CommandLine
-from commonplace.learning.reading.session_view import ToolUse
+from commonplace.learning.commands.runs import SessionRuns
+from commonplace.learning.reading.session_view import EventSpan, ToolUse
 
 UNTRUSTED = "mise ERROR Config files in ~/shop/mise.toml are not trusted."
 NO_SUM = "cart.go:4:2: missing go.sum entry for module providing package x"
 NO_MODULE = "ModuleNotFoundError: No module named 'shop'"
 NOT_FOUND = "bash: line 1: golangci-lint: command not found"
 CHECKED_OUT = "fatal: 'main' is already used by worktree at '/home/ada/shop'"
+LOCKED = "fatal: Unable to create '/home/ada/shop/.git/index.lock': File exists."
+EDIT = ToolUse(EventSpan(0, 0, 0), "apply_patch", "*** Begin Patch\n*** Update File: a.go\n+x\n*** End Patch", ok=True)
 IN_USE = "Error: listen EADDRINUSE: address already in use :::3000"
+
+Calls = tuple[ToolUse | str, ...]
 
 
 def lines_of(*sessions: tuple[ToolUse | str, ...]) -> list[CommandLine]:
@@ -50,7 +55,7 @@ def lines_of(*sessions: tuple[ToolUse | str, ...]) -> list[CommandLine]:
         ),
         (
             [used("go test ./it/...", 1, "build constraints exclude all Go files"), "go test -tags=it ./it/..."],
-            "`go test` fails with `build constraints exclude all Go files`: use `go test -tags=it`",
+            "`go test` fails with `build constraints exclude all Go files`: use `go test -tags=it ./it/...`",
         ),
         (
             [used("git status", 128, "fatal: unable to read 1f2e3d4c5b"), "git -C . read-tree HEAD", "git status"],
@@ -86,9 +91,9 @@ def test_a_trouble_is_told_with_its_cure(calls: list[ToolUse | str], text: str) 
         ["go test ./...", "go mod tidy", "go test ./..."],  # no trouble
         [used("go test ./...", 1, NO_SUM), "go mod tidy", used("go test ./...", 1, NO_SUM)],  # not cured
         [used("go test ./...", 1, NO_SUM), "go test ./..."],  # nothing that cures
-        [used("go test ./...", 1, "--- FAIL: TestCart"), "go mod tidy", "go test ./..."],  # of the code
+        [used("go test ./...", 1, "--- FAIL: TestCart"), EDIT, "go mod tidy", "go test ./..."],  # of the code
         [used("cat go.log", 1, NO_SUM), "go mod tidy", "cat go.log"],  # a reader
-        [used("go test ./...", 1, NO_SUM), *["ls"] * 15, "go mod tidy", "go test ./..."],  # too late
+        [used("go test ./...", 1, NO_SUM), *["make dup"] * 15, "go mod tidy", "go test ./..."],  # too late
         [used("staticcheck --version", 127, "bash: staticcheck: command not found")] * 2,  # asks whether it is there
     ],
 )
@@ -96,11 +101,59 @@ def test_other_failures_are_not_told(calls: list[ToolUse | str]) -> None:
     assert [] == lines_of(tuple(calls))
 
 
-def test_a_cure_that_needs_two_sessions_is_a_candidate_after_one() -> None:
-    calls = (used("npm run dev", 1, IN_USE), "kill 4711", "npm run dev")
+def told_in(sessions: list[SessionRuns]) -> list[tuple[str, bool]]:
+    return [(line.text, line.is_told) for line in choose(sessions, []) if line.kind == "fix"]
 
-    assert [False] == [line.is_told for line in lines_of(calls)]
-    assert [True] == [line.is_told for line in lines_of(calls, calls)]
+
+def test_a_cure_that_needs_two_sessions_is_a_candidate_after_one() -> None:
+    calls = (used("npm run dev", 1, IN_USE), "PORT=3001 npm run dev")
+    text = "`npm run dev` fails with `address already in use`: use `PORT=3001 npm run dev`"
+
+    assert [(text, False)] == told_in(known_project(calls))
+    assert [(text, True)] == told_in(known_project(calls, calls))
+
+
+def test_in_a_new_project_a_cure_is_told_at_once() -> None:
+    calls = (used("npm run dev", 1, IN_USE), "PORT=3001 npm run dev")
+
+    assert [True] == [line.is_told for line in lines_of(calls)]
+
+
+@pytest.mark.parametrize(
+    ("calls", "cure"),
+    [
+        ((used("npm run dev", 1, IN_USE), "kill 4711", "npm run dev"), "kill <pid>"),
+        ((used("npm run dev", 1, IN_USE), "kill -9 4711 4712", "npm run dev"), "kill -9 <pid>"),
+        ((used("git add -A", 128, LOCKED), "rm -f .git/index.lock", "git add -A"), "rm -f .git/index.lock"),
+        (
+            (used("npm run storbook", 1, 'npm error Missing script: "storbook"'), "npm run storybook"),
+            "npm run storybook",
+        ),
+    ],
+)
+def test_what_may_have_helped_by_chance_needs_two_sessions_even_in_a_new_project(calls: Calls, cure: str) -> None:
+    once, twice = told_in(project(calls)), told_in(project(calls, calls))
+
+    assert [False] == [is_told for _, is_told in once]
+    assert [True] == [is_told for _, is_told in twice]
+    assert once[0][0].endswith(f"`{cure}`")
+
+
+def test_a_failure_that_printed_no_error_has_no_empty_words() -> None:
+    calls = (used("make up", 1, "boom"), "make seed", "make up")
+
+    assert ["`make up` fails: run `make seed`"] == [line.text for line in lines_of(calls)]
+
+
+@pytest.mark.parametrize(
+    ("variable", "shown"),
+    [("API_TOKEN=abc", "API_TOKEN=…"), ("DB_PASSWORD=hunter2", "DB_PASSWORD=…"), ("TZ=Europe/Rome", "TZ=Europe/Rome")],
+)
+@pytest.mark.parametrize("output", ["Error: not allowed", "KeyError: 'API_TOKEN'"])
+def test_a_cure_shows_no_value_that_is_secret_by_name(variable: str, shown: str, output: str) -> None:
+    calls = (used("make migrate", 1, output), f"{variable} make migrate")
+
+    assert [f"use `{shown} make migrate`"] == [line.text.rpartition(": ")[2] for line in lines_of(calls)]
 
 
 def test_a_failure_without_a_cure_is_told_from_two_sessions_on() -> None:

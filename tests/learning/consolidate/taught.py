@@ -35,7 +35,9 @@ def lesson(
     source = Source(words, how, thread(day), 1, 10, 90, START + day * DAY)
     ran = tuple(re.findall(r"`([^`]+)`", text)) if not lead else ()
     when = START + day * DAY
-    return SessionLesson(kind, text, words, lead, project, thread(day), when, 0, "a task", "success", (source,), ran)
+    return SessionLesson(
+        kind, text, words, "", lead, project, thread(day), when, 0, "a task", "success", (source,), ran
+    )
 
 
 def taught(

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from taught import taught
 
-from commonplace.learning.consolidate.consolidator import ConsolidationInput, MergeConsolidator
+from commonplace.learning.consolidate.consolidator import MergeConsolidator
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
 from commonplace.memory.files import raw_memories, validation

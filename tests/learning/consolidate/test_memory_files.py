@@ -9,7 +9,8 @@ import pytest
 from taught import taught
 
 from commonplace.config import MemorySettings
-from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, MergeConsolidator
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import raw_memories, validation
 from commonplace.memory.files.raw_memories import RawMemory
@@ -85,8 +86,10 @@ def test_the_files_take_the_share_of_the_dialogue_that_the_setting_says(tmp_path
         taught(number, said(*(unlike(number, place, 9) for place in range(40))), dialogue=20_000)
         for number in range(20)
     ]
+    projects = {each.thread_id: f"example.org/acme/{number % 4}" for number, each in enumerate(known)}
+    settings = MemorySettings(percent_of_dialogue=percent, lines_per_project=400)
 
-    found = consolidate(tmp_path, *known, settings=MemorySettings(percent_of_dialogue=percent))
+    found = consolidate(tmp_path, *known, projects=projects, settings=settings)
 
     size = sum((tmp_path / name).stat().st_size for name in (layout.MEMORY, layout.SUMMARY))
     most = max(600 * 20, percent * 20_000 * 20 // 100)

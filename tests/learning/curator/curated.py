@@ -12,8 +12,9 @@ from typing import Any
 from taught import DAY, START, thread
 
 from commonplace.learning.budget import Spending
-from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory
 from commonplace.learning.consolidate.curator import Curator, CuratorLimits
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import raw_memories, validation

@@ -131,16 +131,6 @@ async def test_a_wish_does_not_become_its_opposite(memory: Memory, said: str, tu
 
 
 @pytest.mark.anyio
-async def test_a_bullet_names_a_task_that_taught_it(memory: Memory) -> None:
-    memory.add(session(4, wish("never commit generated files")))
-    memory.without_model()
-    old, other = line(memory, "6390"), line(memory, "generated").rpartition(" ")[2]
-    new = f"- tests need redis, on port 6390 [Task {other.removesuffix(']')}]"
-    with pytest.raises(MemoryInvalid, match="names tasks that did not teach it"):
-        await memory.learn(does(edit({old: new}), done()), does(done("d2")))
-
-
-@pytest.mark.anyio
 async def test_a_pinned_bullet_and_one_that_a_person_noted_cannot_be_removed(memory: Memory) -> None:
     memory.note("remember: release notes are written on Mondays")
     made = memory.without_model()

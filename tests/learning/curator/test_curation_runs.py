@@ -34,7 +34,7 @@ from commonplace.state.usage import Limits
 
 FIRST = "Always use uv, never pip."
 SECOND = "From now on, write commit messages in the imperative."
-THIRD = "Never edit generated files by hand."
+THIRD = "From now on, never edit generated files by hand."
 
 
 async def at_once(_: float) -> None:

@@ -9,7 +9,7 @@ from taught_by_model import KNOWLEDGE, raw, summary, tabs
 from commonplace.learning.extract.model import drafts, evidence
 from commonplace.learning.extract.model.drafts import Reference
 from commonplace.learning.extract.model.evidence import Proof
-from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.findings import FindingEvidence
 from commonplace.learning.reading.session_view import EventSpan, SessionView, ToolUse, UserText
 from commonplace.state.outputs import Output
 

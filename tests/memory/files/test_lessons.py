@@ -16,6 +16,7 @@ from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory import lessons
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
+from commonplace.memory.entries import LISTED
 from commonplace.memory.files import lesson_parser, lesson_text
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, SummaryLine, TaskLessons
@@ -52,8 +53,14 @@ def stored(output: Output, *, as_text: bool) -> RawMemory:
 
 
 def taught(source: RawMemory) -> list[SessionLesson]:
-    """What a session taught; Markdown cannot tell a command from another name in an error that it quotes."""
-    return [msgspec.structs.replace(each, commands=()) for each in lesson_parser.of_input(source, "p")]
+    """What of a session is listed, as Markdown can tell it: without sums of the judge and commands."""
+    return [
+        msgspec.structs.replace(
+            each, commands=(), role="", stretch="", judged=None, confidence=round(each.confidence, 2), place=0
+        )
+        for each in lesson_parser.of_input(source, "p")
+        if each.confidence >= LISTED
+    ]
 
 
 def test_json_and_markdown_of_a_session_teach_the_same() -> None:

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.importers import converter, items, json_lines
-from commonplace.importers.claude_code import content, record_kinds, records
+from commonplace.importers import converter, items, json_lines, prompt_history
+from commonplace.importers.claude_code import authorship, content, record_kinds, records
 from commonplace.importers.claude_code.branches import Branches, HeldRecord, RecordOrder
+from commonplace.importers.claude_code.locations import PROJECTS
 from commonplace.importers.claude_code.queued_prompts import PromptQueue
 from commonplace.importers.claude_code.records import (
     DROPPED,
@@ -97,6 +98,7 @@ class _Conversion:
         self.first_answer = _first_answer(path)
         self.queue = PromptQueue()
         self.made_from = ""
+        self.history = prompt_history.beside(path, frozenset({PROJECTS}))
 
     def run(self) -> Converted:
         for line in json_lines.read_lines(self.path):
@@ -163,7 +165,8 @@ class _Conversion:
         for queued in self.queue.undelivered():
             record = f"queue:{queued.offset}"
             thread.branches.steer(record, thread.last)
-            payload = items.message("user", [(USER, queued.text)], Origin(record, queued.offset))
+            noted = authorship.queued(Origin(record, queued.offset), self.session_id, queued.text, self.history)
+            payload = items.message("user", [(USER, queued.text)], noted)
             yield ConvertedRecord(thread.thread_id, record, queued.time, [payload])
 
     def _build(self, thread: _Thread, record: ClaudeRecord, origin: Origin) -> tuple[list[Payload], bool]:
@@ -177,6 +180,7 @@ class _Conversion:
                 payload, typed = content.attachment(record, origin)
                 if typed and payload is not None:
                     self.queue.note_delivered(typed)
+                    payload.origin = authorship.noted(origin, record, [(USER, typed)], self.history)
                 return [payload] if payload is not None else [], bool(typed)
             case "system" if record.subtype == "compact_boundary":
                 thread.boundary = records.part(record.compact_metadata, _Compaction)
@@ -212,6 +216,8 @@ class _Conversion:
         said = any(kind == USER for kind, _ in parts)
         memory = any(kind.startswith("memory.") for kind, _ in parts)
         noted = Origin(origin.id, origin.offset, memory=memory)
+        if said:
+            noted = authorship.noted(noted, record, parts, self.history)
         return [items.message("user", parts, noted, media)], said
 
     def _results(

@@ -49,6 +49,10 @@ def of_record(record: ClaudeRecord) -> str | None:
 def parts(record: ClaudeRecord, text: str) -> list[Part]:
     """Return a text of a user record, cut where the words of a person and of the program meet."""
     kind = of_record(record)
+    if kind == imported_kind("injected") and record.plan_content:
+        end = fragments.plan_end(text)
+        plan: Part = (imported_kind("injected"), text[:end])
+        return [plan, (USER, text[end:])] if text[end:].strip() else [plan]
     if kind is not None:
         return [(_remembered(kind, text), text)]
     return by_text(text)

@@ -91,6 +91,8 @@ class ClaudeRecord(msgspec.Struct, gc=False, rename="camel"):
     is_api_error_message: bool = False
     prompt_source: str = ""
     origin: RecordOrigin | None = None
+    plan_content: msgspec.Raw = msgspec.Raw()
+    pasted_contents: msgspec.Raw = msgspec.Raw()
     message: ClaudeMessage | None = None
     attachment: msgspec.Raw = msgspec.Raw()
     tool_use_result: msgspec.Raw = msgspec.Raw()

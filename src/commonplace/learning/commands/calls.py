@@ -65,11 +65,18 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     """False if its output went into a program that does more than show a part of it."""
     is_chained: bool = False
     """It stands behind `&&`, so the command before it succeeded."""
+    is_root: bool = False
+    """It ran by `sudo`."""
 
     @property
     def text(self) -> str:
         """The command as one would type it, without assignments."""
         return " ".join(map(_quoted, self.words))
+
+    @property
+    def typed(self) -> str:
+        """The command as it was typed, without assignments."""
+        return f"sudo {self.text}" if self.is_root else self.text
 
     @property
     def program(self) -> str:
@@ -99,6 +106,7 @@ class _Piece(msgspec.Struct):
     is_piped: bool
     is_counted: bool
     only_moves: bool = False
+    is_root: bool = False
 
 
 def calls_of(view: SessionView) -> list[Call]:
@@ -192,7 +200,11 @@ def _with_status(pieces: list[_Piece], code: int | None, fails: bool) -> list[Si
             continue
         is_last = number == len(pieces) - 1
         status = _status(piece, code, count, is_last=is_last, fails=fails, is_hidden=hidden[number])
-        found.append(SimpleCommand(piece.words, piece.assignments, piece.folder, status, piece.is_counted, is_joined))
+        found.append(
+            SimpleCommand(
+                piece.words, piece.assignments, piece.folder, status, piece.is_counted, is_joined, piece.is_root
+            )
+        )
         is_joined = True
     return found
 
@@ -267,7 +279,9 @@ class _Cutter:
             filters = all(each and program_name(each[0]) in _FILTERS for each in fed)
             both = (*self._assignments, *assignments)
             folder, words = self._of_git(words)
-            self.pieces.append(_Piece(tuple(words), both, folder, before, after, bool(rest), filters))
+            is_root = "sudo" in head.texts[: len(head.texts) - len(words)]
+            piece = _Piece(tuple(words), both, folder, before, after, bool(rest), filters, is_root=is_root)
+            self.pieces.append(piece)
         if after == ")" and self._saved:
             self.folder, self._assignments = self._saved.pop()
 

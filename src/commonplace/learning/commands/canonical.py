@@ -30,6 +30,10 @@ _HASH: Final = re.compile(
     r"(?<![\w-])(?=[a-f]*+\d)(?=\d*+[a-f])[0-9a-f]{7,40}(?![\w-])|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
 )
 _MAY_HAVE_HASH: Final = frozenset({"test", "integration", "e2e", "lint"})
+_TASK_CARRIERS: Final = frozenset({"hatch run", "pdm run", "rye run", "pixi run"})
+"""Carriers that also run tasks of the project."""
+_COMPOSE_OPTIONS: Final = frozenset({"-f", "--file", "-p", "--project-name", "--profile", "--env-file"})
+"""Options with a value that stand before the subcommand."""
 _MAX_FORM: Final = 120
 """A longer form is no line that anybody would type."""
 
@@ -70,7 +74,8 @@ def canonical(command: SimpleCommand, roots: Sequence[str]) -> Canonical | None:
     called = _called(words)
     form = " ".join(filter(None, (inner.carrier, called.shown)))
     key = " ".join(filter(None, (inner.key, called.program)))
-    found = _task(called.program, called.arguments, form, key, folder)
+    found = _carried_task(inner.carrier, words, form, folder)
+    found = found or _task(called.program, called.arguments, form, key, folder)
     found = found or _script(words, called.program, inner.carrier, folder, roots)
     found = found or _tool(called.program, called.arguments, form, key, folder)
     if found is None or _is_thrown_away(found):
@@ -94,7 +99,10 @@ def _called(words: Sequence[str]) -> _Called:
         f"{program} {first}", carried_file if program in _INTERPRETERS and carried_file in _CARRIED_FILES else ""
     )
     if name:
-        return _Called(name, f"{words[0]} {first}", words[2:])
+        at = 2
+        while name == "docker-compose" and at + 1 < len(words) and words[at] in _COMPOSE_OPTIONS:
+            at += 2
+        return _Called(name, " ".join((words[0], *words[1:at])), words[at:])
     return _Called(program, words[0], words[1:])
 
 
@@ -102,7 +110,16 @@ def _is_thrown_away(found: Canonical) -> bool:
     """Return whether a form is for one time only: temporary files, what a shell puts in, a hash, too long."""
     text = f"{found.form} {found.scope}"
     is_hashed = found.role not in _MAY_HAVE_HASH and _HASH.search(text) is not None
-    return is_hashed or paths.is_temporary(text) or "$(" in text or "`" in text or len(found.form) > _MAX_FORM
+    return is_hashed or _is_put_in(text) or len(found.form) > _MAX_FORM
+
+
+def is_for_once(text: str) -> bool:
+    """Return whether a command line is for one time only: temporary files, what a shell puts in, a hash."""
+    return _HASH.search(text) is not None or _is_put_in(text)
+
+
+def _is_put_in(text: str) -> bool:
+    return paths.is_temporary(text) or "$(" in text or "`" in text
 
 
 def _moved(folder: str, given: str) -> str:
@@ -151,6 +168,18 @@ def _task(runner: str, arguments: Sequence[str], form: str, key: str, folder: st
         role, runner, name, f"{key} {word}{name}", shown, moved, task.component, "",
         is_task=True, is_narrowed=task.is_narrowed,
     )  # fmt: skip
+
+
+def _carried_task(carrier: str, words: Sequence[str], form: str, folder: str) -> Canonical | None:
+    """Return the task of a project that a carrier runs by its name: `hatch run test`."""
+    name = words[0]
+    if carrier not in _TASK_CARRIERS or roles.is_development_tool(program_name(name)) or not _BARE_WORD.fullmatch(name):
+        return None
+    role = roles.role_of_name(name)
+    if role == "task":
+        return None
+    program = carrier.split(maxsplit=1)[0]
+    return Canonical(role, program, name, f"{carrier} {name}", form, folder, is_task=True, is_narrowed=len(words) > 1)
 
 
 def _script(words: Sequence[str], program: str, carrier: str, folder: str, roots: Sequence[str]) -> Canonical | None:

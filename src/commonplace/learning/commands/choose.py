@@ -31,6 +31,12 @@ _WHOLE_FACTOR: Final = 1.5
 _OLD_FACTOR: Final = 0.3
 _OLD_S: Final = 30 * 24 * 3600
 """A command that was used last so long before its newest rival is probably replaced."""
+_FIRST: Final[frozenset[Role]] = frozenset({"check", "test", "lint", "typecheck"})
+"""Checks that are told at once in a new project."""
+_NOT_BY_CHANCE: Final = 3
+"""In a new project, other commands must have run in so many sessions."""
+_NEW_PROJECT: Final = 6
+"""A project of fewer sessions is new: what ran once is told, because nothing better is known."""
 _MAX_CANDIDATES: Final = 60
 
 
@@ -38,10 +44,11 @@ def choose(sessions: Sequence[SessionRuns], roots: Sequence[str]) -> list[Comman
     """Return the lines of a project, those that are told first; `roots` are the folders that are the project."""
     tallies = [tally for tally in tallies_of(sessions, roots) if tally.role != "setup"]
     project_sessions = sum(session.calls > 0 for session in sessions)
-    told = _told(tallies, project_sessions)
+    is_new = len(sessions) < _NEW_PROJECT
+    told = _told(tallies, project_sessions, is_new=is_new)
     chains = [chain for session in sessions for chain in session.chains]
     lines = [_line(tally, chains, is_told=True) for tally in told]
-    lines += trouble_lines(sessions)
+    lines += trouble_lines(sessions, is_new=is_new)
     lines += procedure_lines(sessions)
     shown = {line.text for line in lines}
     candidates = [_line(tally, [], is_told=False) for tally in _candidates(tallies, told)]
@@ -49,23 +56,30 @@ def choose(sessions: Sequence[SessionRuns], roots: Sequence[str]) -> list[Comman
     return [*(line for line in lines if line.is_told), *(line for line in lines if not line.is_told)]
 
 
-def _told(tallies: Sequence[CommandTally], project_sessions: int) -> list[CommandTally]:
+def _told(tallies: Sequence[CommandTally], project_sessions: int, *, is_new: bool) -> list[CommandTally]:
     told: list[CommandTally] = []
     for role in _ORDER:
         of_role = [tally for tally in tallies if tally.role == role]
         needed = roles.sessions_needed(role, project_sessions)
         if needed is None:
             continue
+        if is_new and role not in _FIRST:
+            needed = max(needed, _NOT_BY_CHANCE)
         kept = [tally for tally in of_role if tally.sessions >= needed]
         if not kept and role in CHECKS:
-            kept = _lone_check(of_role)
+            kept = _lone_check(of_role, is_new=is_new)
         told += _best(role, _without_spoken_for(kept))
     return told
 
 
-def _lone_check(tallies: Sequence[CommandTally]) -> list[CommandTally]:
+def _lone_check(tallies: Sequence[CommandTally], *, is_new: bool) -> list[CommandTally]:
     """Return the check that succeeded most often in a single session, if that tells enough."""
-    able = [tally for tally in tallies if tally.ok and (tally.is_task or (tally.is_whole and tally.most_ok >= _LEAST))]
+    able = [
+        tally
+        for tally in tallies
+        if tally.ok
+        and ((is_new and tally.role in _FIRST) or tally.is_task or (tally.is_whole and tally.most_ok >= _LEAST))
+    ]
     return sorted(able, key=lambda tally: (-tally.most_ok, -tally.runs, tally.key))[:1]
 
 

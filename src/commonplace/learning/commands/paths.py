@@ -24,6 +24,11 @@ def is_absolute(word: str) -> bool:
     return _ABSOLUTE.match(word) is not None
 
 
+def is_absolute_within(text: str) -> bool:
+    """Return whether a command line names an absolute path, a temporary place, or something that a shell puts in."""
+    return is_temporary(text) or any(is_absolute(word) or "$" in word or "`" in word for word in text.split())
+
+
 def relative(path: str, roots: Iterable[str]) -> str | None:
     """Return an absolute path relative to the deepest root that holds it: empty for the root; None if there is none."""
     found: str | None = None

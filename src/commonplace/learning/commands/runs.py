@@ -21,15 +21,16 @@ from commonplace.learning.commands.landmarks import Landmark, landmarks_of
 from commonplace.learning.commands.places import Place, place_of
 from commonplace.learning.commands.roles import CHECKS, Role
 from commonplace.learning.commands.trouble import Trouble, troubles_of
-from commonplace.learning.reading.session_view import SessionView
+from commonplace.learning.commands.variables import short_assignment
+from commonplace.learning.reading import patches
+from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.protocol import ids
 
 _MAX_RUNS: Final = 60
 _MAX_CHAINS: Final = 8
 _MAX_COUNTED: Final = 12
 """How many forms, scopes and assignments of one command are kept, the most common ones."""
-_MAX_VALUE: Final = 40
-_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
+_MAX_TYPED: Final = 80
 _PACKAGE: Final = re.compile(r"^> (?P<name>@?[\w./-]{1,80})@\S{1,40} \S{1,60} (?P<path>/\S{1,200})$", re.MULTILINE)
 
 
@@ -54,6 +55,8 @@ class Run(msgspec.Struct, omit_defaults=True):
     whole: int = 0
     """How often it ran without anything that chooses a part."""
     forms: dict[str, int] = {}
+    typed: dict[str, int] = {}
+    """The command as it was typed, where it ran on the whole project and names no folder to go to."""
     scopes: dict[str, int] = {}
     assignments: dict[str, int] = {}
     """`NAME=value`; `NAME=…` for values that are long or secret by name."""
@@ -92,12 +95,14 @@ def runs_of(view: SessionView) -> SessionRuns:
     roots = paths.own_roots(view.cwd)
     calls = calls_of(view)
     forms = [[canonical(command, roots) for command in call.commands] for call in calls]
+    edits = [event.at.start for event in view.events() if isinstance(event, ToolUse) and patches.is_edit(event)]
     collector = _Collector(view.cwd)
     for call, call_forms in zip(calls, forms, strict=True):
         collector.add(call, call_forms)
     runs = sorted(collector.runs.values(), key=lambda run: -run.runs)[:_MAX_RUNS]
     for run in runs:
         run.forms, run.scopes, run.assignments = map(_most_common, (run.forms, run.scopes, run.assignments))
+        run.typed = _most_common(run.typed)
     return SessionRuns(
         view.thread_id,
         view.cwd,
@@ -106,7 +111,7 @@ def runs_of(view: SessionView) -> SessionRuns:
         runs,
         sorted(collector.chains.values(), key=lambda chain: -chain.runs)[:_MAX_CHAINS],
         landmarks_of(calls, forms),
-        troubles_of(calls, forms),
+        troubles_of(calls, forms, edits),
         _packages(calls, view.cwd),
     )
 
@@ -142,9 +147,11 @@ class _Collector:
         run.whole += is_whole
         run.last_s = max(run.last_s, _seconds(call.use.at.time))
         _count(run.forms, form.form)
+        if is_whole and form.folder == command.folder and _is_typed_anywhere(command.text):
+            _count(run.typed, command.typed)
         if form.scope or is_whole:
             _count(run.scopes, form.scope)
-        for assignment in dict.fromkeys(map(_shown_assignment, command.assignments)):
+        for assignment in dict.fromkeys(map(short_assignment, command.assignments)):
             _count(run.assignments, assignment)
 
 
@@ -161,6 +168,7 @@ def _run(form: Canonical, place: Place, folder: str) -> Run:
         is_script=form.is_script,
         is_binary=form.is_binary,
         forms={},
+        typed={},
         scopes={},
         assignments={},
     )
@@ -172,18 +180,17 @@ def _folder(form: Canonical, cwd: str) -> str:
     return folder if inside is None else inside
 
 
+def _is_typed_anywhere(text: str) -> bool:
+    """Say whether a command is short and says nothing that holds on one machine only."""
+    return len(text) <= _MAX_TYPED and not paths.is_absolute_within(text)
+
+
 def _count(counts: dict[str, int], value: str) -> None:
     counts[value] = counts.get(value, 0) + 1
 
 
 def _most_common(counts: dict[str, int]) -> dict[str, int]:
     return dict(Counter(counts).most_common(_MAX_COUNTED))
-
-
-def _shown_assignment(assignment: str) -> str:
-    name, _, value = assignment.partition("=")
-    is_shown = len(value) <= _MAX_VALUE and not _SECRET_NAME.search(name) and not any(sign in value for sign in "$`/\n")
-    return f"{name}={value}" if is_shown else f"{name}=…"
 
 
 def _chains(call: Call, forms: Sequence[Canonical | None], cwd: str) -> Iterator[Chain]:

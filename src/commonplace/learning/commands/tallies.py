@@ -47,6 +47,8 @@ class CommandTally(msgspec.Struct):
     whole: int = 0
     last_s: int = 0
     forms: Counter[str] = msgspec.field(default_factory=Counter[str])
+    typed: Counter[str] = msgspec.field(default_factory=Counter[str])
+    """The command as it was typed."""
     scopes: Counter[str] = msgspec.field(default_factory=Counter[str])
     """In how many sessions a scope was used."""
     assignments: Counter[str] = msgspec.field(default_factory=Counter[str])
@@ -138,6 +140,7 @@ def _add(tally: CommandTally, run: Run, session: SessionRuns) -> None:
     tally.whole += run.whole
     tally.last_s = max(tally.last_s, run.last_s)
     tally.forms.update(run.forms)
+    tally.typed.update(run.typed)
     tally.scopes.update(run.scopes.keys())
     tally.assignments.update(run.assignments)
 
@@ -192,3 +195,4 @@ def _merge(root: CommandTally, rare: CommandTally) -> None:
     root.ok += rare.ok
     root.last_s = max(root.last_s, rare.last_s)
     root.assignments.update(rare.assignments)
+    root.typed.update(rare.typed)

@@ -14,6 +14,8 @@ from commonplace.learning.commands.tallies import CommandTally
 _WHOLE: Final[list[str]] = tables.table("forms")["scope"]["whole"].split()
 _LABELS: Final[dict[str, str]] = tables.table("roles")["labels"]
 _BINARY_LABEL: Final = "Build the program"
+_MOSTLY: Final = 0.5
+"""A command is shown as it was typed in this share of its runs."""
 _CONSTANT: Final = 0.8
 """A variable whose value is the same in this share of its runs is shown with the value."""
 
@@ -24,7 +26,10 @@ def label_of(tally: CommandTally) -> str:
 
 
 def command_of(tally: CommandTally) -> str:
-    """Return the command as a line shows it, without its variables and its folder."""
+    """Return the command as a line shows it, without its variables and its folder: as it is mostly typed, if it is."""
+    typed = _most_common(tally.typed)
+    if typed and tally.typed[typed] >= _MOSTLY * tally.runs and not tally.is_script:
+        return typed
     return f"{_most_common(tally.forms)} {_scope(tally)}".strip()
 
 

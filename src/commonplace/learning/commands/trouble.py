@@ -18,6 +18,8 @@ from commonplace.learning.commands.calls import Call, SimpleCommand
 from commonplace.learning.commands.canonical import Canonical
 from commonplace.learning.commands.carriers import carried
 from commonplace.learning.commands.places import Place, place_of
+from commonplace.learning.commands.plain_cures import plain_cure
+from commonplace.learning.commands.variables import without_secret
 
 _TABLE: Final = tables.table("trouble")
 _READERS: Final = frozenset(_TABLE["readers"].split())
@@ -31,7 +33,10 @@ _MAX_TROUBLES: Final = 20
 _MAX_TEXT: Final = 90
 """The longest command that is shown in full."""
 _MAX_SIGN: Final = 60
+_PLAIN: Final = "other"
+"""The kind of troubles that no other kind explains."""
 _NEW_BRANCH: Final = re.compile(r"^(git (?:checkout|switch) -[bBcC]) \S++")
+_PROCESS: Final = re.compile(r"^(kill(?: -\w++)?) \d[\d ]*+$")
 
 Form = Canonical | None
 Forms = Sequence[Sequence[Form]]
@@ -88,17 +93,26 @@ def _kinds() -> dict[str, TroubleKind]:
             row.get("cured_sessions", 2),
             row.get("uncured_sessions", 0),
         )
+    found[_PLAIN] = TroubleKind(_PLAIN, re.compile(r"(?!)"), None, False, None, "", 2, 0)
     return found
 
 
 KINDS: Final = _kinds()
+_TELLING: Final = re.compile(
+    r"(?i)^.*(?:error\b|\b(?:errors|fail(?:ed|ure|s)?|cannot|can't|denied|refused|missing|unable|no such|not found"
+    r"|invalid|locked|exceeded|reached|erreur|fehler)\b).*$",
+    re.MULTILINE,
+)
 
 
-def troubles_of(calls: Sequence[Call], forms: Forms) -> list[Trouble]:
-    """Return the troubles of a session, each kind and detail once, a cured one rather than an open one."""
+def troubles_of(calls: Sequence[Call], forms: Forms, edits: Sequence[int] = ()) -> list[Trouble]:
+    """Return the troubles of a session, each kind and detail once, a cured one rather than an open one.
+
+    `edits` are the places of the session where files were changed.
+    """
     found: dict[tuple[str, str], Trouble] = {}
     for number, call in enumerate(calls):
-        trouble = _trouble(number, call, calls, forms)
+        trouble = _trouble(number, call, calls, forms, edits)
         if trouble is None:
             continue
         key = (trouble.kind, trouble.detail)
@@ -107,7 +121,7 @@ def troubles_of(calls: Sequence[Call], forms: Forms) -> list[Trouble]:
     return list(found.values())[:_MAX_TROUBLES]
 
 
-def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms) -> Trouble | None:
+def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms, edits: Sequence[int]) -> Trouble | None:
     if not call.code and not call.shows_failure:
         return None
     doers = [place for place, command in enumerate(call.commands) if is_doer(command)]
@@ -117,7 +131,7 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms) -> Tr
         if sign := kind.signs.search(call.use.output):
             break
     else:
-        return None
+        return _plain(number, calls, forms, edits)
     detail = next((value for value in sign.groupdict().values() if value), "")
     at = _failed_command(kind, call, doers, detail)
     if at is None:
@@ -131,7 +145,21 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms) -> Tr
             return msgspec.structs.replace(
                 trouble, cure=cured.text, cure_place=cured.place, is_other_form=cured.is_other_form
             )
-    return trouble if kind.uncured_sessions else None
+    return _plain(number, calls, forms, edits) or (trouble if kind.uncured_sessions else None)
+
+
+def _plain(number: int, calls: Sequence[Call], forms: Forms, edits: Sequence[int]) -> Trouble | None:
+    """Return a failure that one command more, a variable or an option cured."""
+    cure = plain_cure(number, calls, edits)
+    if cure is None:
+        return None
+    call = calls[number]
+    lines = _TELLING.findall(call.use.output)
+    said = " ".join((lines[-1] if lines else "").replace("`", "").split())[:_MAX_SIGN].strip(" :")
+    failed = short(cure.failed, forms[number][0])
+    place = place_of(call.use, cure.failed.text)
+    detail = f"{failed}: {cure.text}"
+    return Trouble(_PLAIN, failed, said, place, detail, cure.text, cure.place, cure.is_other_form)
 
 
 def is_doer(command: SimpleCommand) -> bool:
@@ -149,7 +177,7 @@ def short(command: SimpleCommand, form: Form) -> str:
     """Return a command as it is told: its form, else the whole of it if it is short, else the program."""
     if form is not None:
         return form.form
-    text = _NEW_BRANCH.sub(r"\1 <branch>", command.text)
+    text = _PROCESS.sub(r"\1 <pid>", _NEW_BRANCH.sub(r"\1 <branch>", command.text))
     if len(text) <= _MAX_TEXT and "\n" not in text:
         return text
     return f"{command.program} {_subcommand(command)}".strip()
@@ -203,12 +231,22 @@ class _Goal:
             is_same_goal = self._is_same_goal(command, form)
             if command.status != "failed" and self._fits(command, form, is_same_goal=is_same_goal):
                 place = place_of(call.use, command.text)
-                self._cure = _Cure(short(command, form), place, self._is_other_form(command, form))
+                is_other_form = self._is_other_form(command, form)
+                self._cure = _Cure(self._shown(command, form, is_other_form=is_other_form), place, is_other_form)
                 if not self._cure.is_other_form:
                     continue  # a cure does not show by itself that it helped
             if is_same_goal and command.status == "ok" and is_gone and self._cure is not None:
                 return self._cure
         return None
+
+    def _shown(self, command: SimpleCommand, form: Form, *, is_other_form: bool) -> str:
+        """Return a cure as it is told: with the variables that make it another form, as typed if it is short."""
+        variables = [each for each in command.assignments if each not in self._failed.assignments]
+        text = short(command, form)
+        if form is None or (form.is_narrowed and not variables):
+            return text
+        typed = " ".join((*(map(without_secret, variables) if is_other_form else ()), command.typed))
+        return typed if len(typed) <= _MAX_TEXT and "\n" not in typed else text
 
     def _is_same_goal(self, command: SimpleCommand, form: Form) -> bool:
         if self._missing and runs_program(command, self._missing):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
@@ -13,12 +14,19 @@ from commonplace.learning.commands.trouble import KINDS, Trouble, TroubleKind
 
 _ORDER: Final = {name: number for number, name in enumerate(KINDS)}
 _MAX_COMMAND: Final = 60
+_OF_THE_MOMENT: Final = re.compile(r"^kill\b|\.lock$")
+"""Cures of a state that somebody left behind: that it helped once tells nothing."""
+_GUESSES: Final = frozenset({"no-script"})
+"""Kinds of trouble that are mostly a slip of who typed the command."""
 
 _Seen = tuple[SessionRuns, Trouble]
 
 
-def trouble_lines(sessions: Sequence[SessionRuns]) -> list[CommandLine]:
-    """Return the lines about a project's troubles; those that were seen too seldom are candidates."""
+def trouble_lines(sessions: Sequence[SessionRuns], *, is_new: bool = False) -> list[CommandLine]:
+    """Return the lines about a project's troubles; those that were seen too seldom are candidates.
+
+    In a new project, once is enough for a cure, unless it may have helped by chance.
+    """
     seen: dict[tuple[str, str], list[_Seen]] = defaultdict(list)
     for session in sessions:
         for trouble in session.troubles:
@@ -28,13 +36,13 @@ def trouble_lines(sessions: Sequence[SessionRuns]) -> list[CommandLine]:
     for (kind, _), group in sorted(seen.items(), key=lambda item: (_ORDER[item[0][0]], item[0][1])):
         cured = [(session, trouble) for session, trouble in group if trouble.cure]
         if cured:
-            lines.append(_fix(KINDS[kind], cured, len(group)))
+            lines.append(_fix(KINDS[kind], cured, len(group), is_new=is_new))
         elif line := _failure(KINDS[kind], group):
             lines.append(line)
     return lines
 
 
-def _fix(kind: TroubleKind, group: Sequence[_Seen], seen: int) -> CommandLine:
+def _fix(kind: TroubleKind, group: Sequence[_Seen], seen: int, *, is_new: bool) -> CommandLine:
     """Return the line about a trouble that was cured, out of all sessions in which it was seen."""
     cures = Counter(trouble.cure for _, trouble in group)
     cure = _most_common(cures)
@@ -43,7 +51,8 @@ def _fix(kind: TroubleKind, group: Sequence[_Seen], seen: int) -> CommandLine:
     verb = "use" if trouble.is_other_form else "run"
     text = _fitting(f"{_what(kind, trouble, failed)}: {verb} {code(cure)}")
     is_tool = kind.name == "not-found" and roles.is_development_tool(trouble.detail)
-    needed = 1 if is_tool else kind.cured_sessions
+    is_by_chance = kind.name in _GUESSES or _OF_THE_MOMENT.search(cure) is not None
+    needed = 1 if is_tool or (is_new and not is_by_chance) else kind.cured_sessions
     is_told = len(group) >= needed or 0 < kind.uncured_sessions <= seen
     return CommandLine("fix", kind.name, text, (failed, cure), _sources(group), len(group), is_told)
 
@@ -68,7 +77,7 @@ def _what(kind: TroubleKind, trouble: Trouble, failed: str) -> str:
     if kind.name == "no-script":
         return f"{code(short)} fails: there is no task {code(trouble.detail)}"
     said = kind.says or trouble.sign
-    return f"{code(short)} fails with {code(said)}"
+    return f"{code(short)} fails with {code(said)}" if said else f"{code(short)} fails"
 
 
 def _fitting(text: str) -> str:

@@ -5,10 +5,8 @@ lessons of the inputs, less what was forgotten, and notes → merged → entries
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections import defaultdict
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -26,11 +24,10 @@ from commonplace.learning.consolidate import (
 )
 from commonplace.learning.consolidate.bullet_sources import LearnedEntries, SourcedBullet
 from commonplace.learning.consolidate.handbook import SessionFacts
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput, lessons_of
 from commonplace.learning.consolidate.skills import LearnedSkill
 from commonplace.memory import similarity
-from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.edits.notes import Note
-from commonplace.memory.entries import GLOBAL, SECTION_OF, Entry, Source
+from commonplace.memory.entries import SECTION_OF, Entry
 from commonplace.memory.files import existing_handbook as kept
 from commonplace.memory.files import lesson_parser, validation
 from commonplace.memory.files.raw_memories import RawMemory, stems
@@ -48,34 +45,6 @@ MIN_PER_SESSION: Final = 600
 """The memory may always have this many bytes for each session."""
 _SUMMARY_SHARE: Final = 0.3
 """The share of the budget for `memory_summary.md`."""
-_LINKED: Final = re.compile(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
-_ADDRESS: Final = re.compile(r"<(https?://[^<>\s]+)>")
-_TASK_MARK: Final = re.compile(r"\[Task (\d+)\]")
-_SKILL_FILE: Final = re.compile(r"skills/([\w./-]{1,200})/SKILL\.md")
-
-
-class ConsolidationInput(msgspec.Struct):
-    """The input of a consolidator: a staged workspace, and what is known besides its files."""
-
-    root: Path
-    inputs: list[RawMemory]
-    projects: dict[str, str]
-    """The project of each thread."""
-    notes: list[Note]
-    forgotten: Forgotten
-    pinned: set[str]
-    owned: set[str]
-    """Files that a person made theirs."""
-    is_kept: bool = False
-    """Somebody else wrote the memory that is there: only what changed beneath it is touched."""
-    accepted: Path | None = None
-    """The workspace as people read it now."""
-    settled: set[str] = set()
-    """Threads whose last consolidation had what they taught, just as it is: of a kept memory they are part."""
-    hidden: set[str] = set()
-    """Entries that the memory holds and its file had no room for."""
-    memory: MemorySettings = MemorySettings()
-    """The settings of the memory: how large its files may be."""
 
 
 class ConsolidatedMemory(msgspec.Struct):
@@ -87,6 +56,8 @@ class ConsolidatedMemory(msgspec.Struct):
     """What did not fit into MEMORY.md."""
     unlisted: list[Entry]
     """What did not fit into the summary."""
+    candidates: list[Entry] = []
+    """What waits for another session or for a person: no part of any file."""
 
 
 class MergeConsolidator:
@@ -97,115 +68,36 @@ class MergeConsolidator:
     def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files; return what they hold."""
         merged, learned = lessons_of(material)
-        return (
-            _write(material, merged, sessions_of(material, learned))
-            if not material.is_kept
-            else _add(material, merged, learned)
-        )
+        candidates = [entry for entry in merged.entries if not entry.is_listed]
+        merged.entries = [entry for entry in merged.entries if entry.is_listed]
+        sessions = sessions_of(material, learned)
+        made = _write(material, merged, sessions) if not material.is_kept else _add(material, merged, sessions)
+        made.candidates = sorted(candidates, key=handbook.rank)
+        return made
 
 
 def entries_of(material: ConsolidationInput) -> list[Entry]:
     """Return what the memory holds, the most useful first, without writing anything."""
-    return sorted(lessons_of(material)[0].entries, key=handbook.rank)
-
-
-def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[SessionLesson]]:
-    """Return what lessons and notes make, and the lessons of sessions."""
-    learned = [
-        lesson
-        for each in material.inputs
-        for lesson in lesson_parser.of_input(each, material.projects.get(each.thread_id) or each.cwd)
-        if not _is_forgotten(lesson, material.forgotten)
-        and not validation.is_unfit(lesson.text)
-        and _is_somebodys(lesson)
-    ]
-    noted = [_lesson(note) for note in material.notes if note.action != "forget" and _holds(note, material.forgotten)]
-    usable = [lesson for lesson in noted if lesson.words and not validation.is_unfit(lesson.text)]
-    merged = merge.merge(_unchanged(learned + usable, material.notes))
-    for entry in merged.entries:
-        entry.pinned = entry.id in material.pinned
-    return merged, learned
-
-
-def _is_somebodys(lesson: SessionLesson) -> bool:
-    """Say whether somebody is known to have said what a lesson asks for; others' extractors may not tell."""
-    if lesson.kind not in ("preference", "rule"):
-        return True
-    said = [source.how for source in lesson.sources] or [lesson.lead]
-    return any("user" in how.lower() for how in said)
-
-
-def _is_forgotten(lesson: SessionLesson, forgotten: Forgotten) -> bool:
-    if not forgotten:
-        return False
-    return lesson.words in forgotten or any(source.quote in forgotten for source in lesson.sources[:1])
-
-
-def _holds(note: Note, forgotten: Forgotten) -> bool:
-    """Say whether a note still counts: it was not forgotten since it was written."""
-    when = forgotten.forgotten_at(note.text)
-    return (when is None or when < note.seconds) and not is_injection(note.text)
-
-
-def _unchanged(lessons: list[SessionLesson], notes: list[Note]) -> list[SessionLesson]:
-    """Return the lessons that no note changed or asked to forget; what means the same as one of those goes with it."""
-    gone = [(similarity.words(note.target or note.text), note) for note in notes if note.action != "remember"]
-    if not gone:
-        return lessons
-    kept: list[SessionLesson] = []
-    for together in merge.clusters(lessons):
-        meant = [note for words, note in gone if any(_may_take(note, each, words) for each in together)]
-        kept += [each for each in together if not any(_is_older(each, note) for note in meant)]
-    return kept
-
-
-def _may_take(note: Note, lesson: SessionLesson, words: similarity.ComparedWords) -> bool:
-    return _is_older(lesson, note) and _is_meant(lesson, words, note.target or note.text)
-
-
-def _is_older(lesson: SessionLesson, note: Note) -> bool:
-    """Say whether a lesson is one that a note may take away: learned before it, where it holds, and not its own."""
-    is_own = lesson.thread_id == note.path
-    return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
-
-
-def _is_meant(lesson: SessionLesson, words: similarity.ComparedWords, text: str) -> bool:
-    """Say whether a note names a lesson: by its words, or by most of them."""
-    return text.lower() in lesson.text.lower() or similarity.is_same(similarity.words(lesson.words), words)
-
-
-def _fitting(text: str) -> str:
-    """Return a person's words as the memory's files may hold them, without marks that could be taken for structure."""
-    text = _TASK_MARK.sub(r"Task \1", _ADDRESS.sub(r"\1", _LINKED.sub(r"\1: \2", text)))
-    return _SKILL_FILE.sub(r"skills/\1", text.replace("**", "")).strip(" -*")
-
-
-def _lesson(note: Note) -> SessionLesson:
-    text = _fitting(redact(note.text))
-    source = Source(text, "written by the user", None, updated_s=note.seconds, note=note.path)
-    scope = note.scope.replace(";", ",")
-    kind = "rule" if scope != GLOBAL else "preference"
-    said = f'said by the user: "{text}"'
-    return SessionLesson(kind, said, text, "said by the user", scope, note.path, note.seconds, 0, "", "", (source,))
+    return sorted((entry for entry in lessons_of(material)[0].entries if entry.is_listed), key=handbook.rank)
 
 
 def sessions_of(material: ConsolidationInput, learned: list[SessionLesson]) -> dict[str, SessionFacts]:
     """Return the sessions that taught something."""
+    taught = {lesson.thread_id: lesson.project for lesson in learned}
+    names = stems(material.filed)
     found: dict[str, SessionFacts] = {}
-    sessions = {each.thread_id: each for each in material.inputs}
-    names = stems(material.inputs)
-    for lesson in learned:
-        if lesson.thread_id not in found:
-            source = sessions[lesson.thread_id]
-            keywords = list(lesson_parser.session_of(source).keywords)
-            task = "" if is_injection(lesson.task) else validation.plain(lesson.task)
-            found[lesson.thread_id] = SessionFacts(
+    for source in material.filed:
+        if source.thread_id in taught:
+            session = lesson_parser.session_of(source)
+            task = next((each for each in session.tasks if any(lesson.is_listed for lesson in each.lessons)), None)
+            title = session.title or (task.name if task else "")
+            found[source.thread_id] = SessionFacts(
                 source,
                 f"{layout.SUMMARIES}/{names[source.thread_id]}.md",
-                lesson.project,
-                task,
-                lesson.outcome,
-                keywords,
+                taught[source.thread_id],
+                "" if is_injection(title) else validation.plain(title),
+                task.outcome if task else "",
+                list(session.keywords),
             )
     return found
 
@@ -243,7 +135,7 @@ def _write(
     share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
     digest, unlisted = summary.write(entries, sessions, budget=min(material.memory.summary_bytes, share))
     rest = SizeBudget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
-    text, shown = _fit(entries, sessions, found, rest)
+    text, shown = _fit(handbook.within_lines(entries, material.memory.lines_per_project), sessions, found, rest)
     _write_skills(material, found)
     put(material.root / layout.MEMORY, clean(text))
     put(material.root / layout.SUMMARY, clean(digest))
@@ -251,7 +143,9 @@ def _write(
     return ConsolidatedMemory(entries, merged.replaced, [each for each in entries if each.id not in ids], unlisted)
 
 
-def _add(material: ConsolidationInput, merged: merge.MergedLessons, learned: list[SessionLesson]) -> ConsolidatedMemory:
+def _add(
+    material: ConsolidationInput, merged: merge.MergedLessons, known: dict[str, SessionFacts]
+) -> ConsolidatedMemory:
     """Keep the memory that is there, without what nothing supports or holds any more, and add what is new."""
     root = material.root
     memory = (root / layout.MEMORY).read_text("utf-8", "replace")
@@ -263,10 +157,9 @@ def _add(material: ConsolidationInput, merged: merge.MergedLessons, learned: lis
         each
         for each in sorted(merged.entries, key=handbook.rank)
         if each.id not in covered
-        and any((source.note or source.thread_id) in news for source in each.sources)
+        and (each.id in material.reviews or any((source.note or source.thread_id) in news for source in each.sources))
         and not kept.is_known(each, old)
     ]
-    known = sessions_of(material, learned)
     for entry in (*old, *new):
         entry.pinned = entry.id in material.pinned
     place, most = root / layout.SUMMARY, material.memory.summary_bytes
@@ -301,8 +194,18 @@ def _kept_memory(
     left = kept.without_unsupported(memory, lambda path: (material.root / path).is_file(), is_gone)
     known = LearnedEntries(merged)
     over = {each.line for each in bullet_sources.bullets(left) if known.is_over(each)}
+    over |= _dropped(material, left, merged)
     left = "\n".join(line for number, line in enumerate(left.split("\n"), 1) if number not in over)
     return left, bullet_sources.trace(bullet_sources.bullets(left), known, kept.by_key(left, by_file(material)))
+
+
+def _dropped(material: ConsolidationInput, memory: str, merged: merge.MergedLessons) -> set[int]:
+    """Return the lines of a memory that tell entries which a person dropped."""
+    if not material.dropped:
+        return set()
+    known = LearnedEntries(merged, merged.dropped)
+    traced = bullet_sources.trace(bullet_sources.bullets(memory), known, kept.by_key(memory, by_file(material)))
+    return {one.bullet.line for one in traced if one.entry.id in material.dropped and not one.entry.is_by_hand}
 
 
 def _new_sources(material: ConsolidationInput, told: dict[str, str]) -> set[str]:
@@ -322,8 +225,8 @@ def _unique_entries(entries: list[Entry]) -> list[Entry]:
 
 def by_file(material: ConsolidationInput) -> dict[str, RawMemory]:
     """Return the sessions by the files of their summaries."""
-    sessions = {each.thread_id: each for each in material.inputs}
-    return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(material.inputs).items()}
+    sessions = {each.thread_id: each for each in material.filed}
+    return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(material.filed).items()}
 
 
 def _skills(material: ConsolidationInput) -> list[LearnedSkill]:

@@ -13,7 +13,9 @@ from commonplace.state.database import Transaction
 def write(tx: Transaction, home: str, consolidated: ConsolidatedMemory, fingerprint: str) -> None:
     """Make the rows of a home say what its memory holds."""
     hidden = {entry.id for entry in consolidated.left_out}
-    entries.replace(tx, home, [_row(entry, entry.id not in hidden) for entry in consolidated.entries], fingerprint)
+    rows = [_row(entry, is_shown=entry.id not in hidden) for entry in consolidated.entries]
+    rows += [_row(entry, is_candidate=True) for entry in consolidated.candidates]
+    entries.replace(tx, home, rows, fingerprint)
     for thread_id in _pinned(consolidated.entries):
         outputs.pin(tx, thread_id)
 
@@ -23,7 +25,7 @@ def _pinned(found: list[Entry]) -> set[str]:
     return {source.thread_id for entry in found if entry.pinned for source in entry.sources if source.thread_id}
 
 
-def _row(entry: Entry, is_shown: bool) -> dict[str, object]:
+def _row(entry: Entry, *, is_shown: bool = False, is_candidate: bool = False) -> dict[str, object]:
     return {
         "entry_id": entry.id,
         "scope": entry.scope,
@@ -35,4 +37,6 @@ def _row(entry: Entry, is_shown: bool) -> dict[str, object]:
         "last_seen_s": entry.last_seen_s,
         "is_pinned": int(entry.pinned),
         "is_shown": int(is_shown),
+        "is_candidate": int(is_candidate),
+        "confidence": entry.confidence,
     }

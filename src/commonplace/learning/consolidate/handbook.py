@@ -1,24 +1,26 @@
 """`MEMORY.md`: entries by project, each with the sessions it rests on.
 
-One block per project, and one for what holds everywhere; in it the sessions that taught something as tasks, then what
-they taught. The file has a budget. What does not fit is left out from the least useful end, and said; before that,
-tasks are told more briefly. The same entries always give the same bytes.
+One block per project, and one for what holds everywhere; in it one task that names the newest sessions, then what they
+taught. A block has a number of lines, and the file a budget. What does not fit is left out from the least useful end,
+and said; before that, sessions are told more briefly. The same entries always give the same bytes.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import Final
 
 import msgspec
 
 from commonplace.memory.entries import GLOBAL, SECTION_OF, SECTIONS, Entry
+from commonplace.memory.files.handbook import SHORT_ID
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.projects.scope import short_names
 from commonplace.protocol.ids import wire_second
 
 _KIND_ORDER: Final = {
-    "preference": 0, "rule": 1, "verify": 2, "environment": 3, "decision": 4, "procedure": 5, "fix": 6, "failure": 7,
+    "verify": 0, "rule": 1, "preference": 2, "procedure": 3, "decision": 4, "environment": 5, "fix": 6, "failure": 7,
 }  # fmt: skip
 
 
@@ -29,36 +31,51 @@ class SessionFacts(msgspec.Struct):
     file: str
     """Its summary's file, below the workspace."""
     project: str
-    task: str
+    title: str
     outcome: str
     keywords: list[str]
 
 
 class Brevity(msgspec.Struct, frozen=True):
-    """How briefly tasks are told."""
+    """How briefly the sessions of a project are told."""
 
     with_thread: bool = True
     keywords: int = 8
-    one_task: bool = False
-    sources: int = 64
+    sources: int = 3
     """How many sessions of an entry are named, the newest first."""
-    files: int = 4096
+    files: int = 2
     """How many sessions of a block are named, the newest first; what each entry rests on is kept beside the files."""
 
 
 LEVELS: Final = (
     Brevity(),
-    Brevity(with_thread=False, keywords=4),
-    Brevity(with_thread=False, keywords=3, one_task=True, sources=1),
-    Brevity(with_thread=False, keywords=3, one_task=True, sources=1, files=3),
-    Brevity(with_thread=False, keywords=3, one_task=True, sources=1, files=1),
+    Brevity(with_thread=False, keywords=4, sources=2, files=1),
+    Brevity(with_thread=False, keywords=3, sources=1, files=1),
 )
+_FRAME: Final = 16
+"""How many lines of a block are no lessons: its head, its task and its headings."""
+LEAST_LINES: Final = 5
+"""A project always has so many lessons in MEMORY.md, if there are any."""
 
 
-def rank(entry: Entry) -> tuple[bool, bool, int, int, int, str]:
-    """Return the sort key of entries, the most useful first."""
+def rank(entry: Entry) -> tuple[float | str, ...]:
+    """Return the sort key of entries, the most useful first: by hand, likely to last, recent, taught often."""
     by_hand = any(source.note for source in entry.sources)
-    return (not entry.pinned, not by_hand, -entry.support, _KIND_ORDER[entry.kind], -entry.last_seen_s, entry.id)
+    sure = min(max(entry.confidence, 0.01), 0.99)
+    likely = round(math.log(sure / (1 - sure)) + entry.odds, 1)
+    order = (-likely, -entry.support, _KIND_ORDER[entry.kind], -entry.last_seen_s)
+    return (not entry.pinned, not by_hand, not entry.is_told, entry.is_stale, *order, entry.id)
+
+
+def within_lines(entries: list[Entry], lines: int) -> list[Entry]:
+    """Return the most useful entries of each scope, so that no block has more lines; at least a few of each."""
+    kept: list[Entry] = []
+    room: defaultdict[str, int] = defaultdict(lambda: max(LEAST_LINES, lines - _FRAME))
+    for entry in sorted(entries, key=rank):
+        if room[entry.scope] > 0 or entry.is_by_hand:
+            kept.append(entry)
+            room[entry.scope] -= 1
+    return kept
 
 
 def write(
@@ -73,61 +90,54 @@ def write(
     )
     names = short_names(order)
     return "\n".join(
-        _block(scope, names[scope], blocks[scope], skills.get(scope, []), _Tasks(sessions, brevity)) for scope in order
+        _block(scope, names[scope], blocks[scope], skills.get(scope, []), _Sources(sessions, brevity))
+        for scope in order
     )
 
 
-class _Tasks:
-    """The tasks of a block: the sessions and notes that its entries rest on, numbered as they are named."""
+class _Sources:
+    """The sessions and notes of a block: which entry rests on which, and the task that names the newest of them."""
 
     def __init__(self, sessions: dict[str, SessionFacts], brevity: Brevity) -> None:
         self._known = sessions
         self._brevity = brevity
-        self._numbers: dict[str, int] = {}
+        self._named: dict[str, int] = {}
 
-    def marks_of(self, entry: Entry) -> str:
-        """Return the marks that name the tasks of an entry."""
-        named: dict[str, int] = {}
+    def mark_of(self, entry: Entry) -> str:
+        """Return what stands at the end of an entry's line: the short ids of its newest sessions, and the task."""
         for source in sorted(entry.sources, key=lambda each: (-each.updated_s, each.thread_id or "", each.note or "")):
             key = source.note or source.thread_id or ""
             if source.note or key in self._known:
-                named.setdefault(key, source.updated_s)
-        marks = {self._number(key) for key in list(named)[: self._brevity.sources]}
-        return "".join(f"[Task {number}]" for number in sorted(marks))
+                self._named.setdefault(key, source.updated_s)
+        threads = sorted({(-each.updated_s, each.thread_id) for each in entry.sources if each.thread_id})
+        ids = [found[0] for _, thread in threads if (found := SHORT_ID.match(thread))]
+        named = f"[{', '.join(ids[: self._brevity.sources])}]" if ids else ""
+        return f" {named}[Task 1]" if self._named else f" {named}".rstrip()
 
     def newest(self, scope: str) -> SessionFacts | None:
         """Return the newest session of a project."""
         return max((each for each in self._known.values() if each.project == scope), key=_freshness, default=None)
 
-    def _number(self, key: str) -> int:
-        self._numbers.setdefault(key, len(self._numbers) + 1)
-        return 1 if self._brevity.one_task else self._numbers[key]
-
     def lines(self, title: str) -> list[str]:
-        keys = sorted(self._numbers, key=lambda key: self._numbers[key])
-        if not self._brevity.one_task:
-            return [line for number, key in enumerate(keys, 1) for line in self._task(number, [key], title)]
-        return self._task(1, keys, title) if keys else []
-
-    def _task(self, number: int, keys: list[str], title: str) -> list[str]:
-        sessions = [self._known[key] for key in keys if key in self._known]
-        notes = [key for key in keys if key not in self._known]
-        named = sorted(sessions, key=_freshness, reverse=True)[: self._brevity.files]
-        if sessions:
-            first = sessions[0]
-            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            told = first.task if first.task not in ("", "session") else f"work in {first.project.rpartition('/')[2]}"
-            name = f"{told}{more}, {first.outcome or 'uncertain'}"
-        else:
-            name = f"notes on {title}, by hand"
-        lines = [f"## Task {number}: {name}", ""]
-        if sessions:
-            lines += ["### rollout_summary_files", *(self._file(each) for each in sessions if each in named)]
+        """Return the task that names the sessions and notes."""
+        found = sorted((self._known[key] for key in self._named if key in self._known), key=_freshness, reverse=True)
+        notes = sorted((key for key in self._named if key not in self._known), key=lambda key: -self._named[key])
+        if not found and not notes:
+            return []
+        lines = [f"## Task 1: {self._title(found, title)}"]
+        if found:
+            lines += ["### rollout_summary_files", *map(self._file, found[: self._brevity.files])]
         if notes:
-            lines += [] if not sessions else [""]
             lines += ["### extension_resource_files", *(f"- {note} (cwd=any, source=ad_hoc)" for note in notes)]
-        words = list(dict.fromkeys(word for each in sessions for word in each.keywords))[: self._brevity.keywords]
-        return [*lines, "", "### keywords", f"- {', '.join(words) or title}", ""]
+        words = list(dict.fromkeys(word for each in found for word in each.keywords))[: self._brevity.keywords]
+        return [*lines, "### keywords", f"- {', '.join(words) or title}", ""]
+
+    def _title(self, found: list[SessionFacts], title: str) -> str:
+        if not found:
+            return f"notes on {title}, by hand"
+        first = next((each for each in found if each.title), found[0])
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return f"{first.title or f'work in {title}'}{more}, {first.outcome or 'uncertain'}"
 
     def _file(self, session: SessionFacts) -> str:
         source = session.input
@@ -139,30 +149,29 @@ class _Tasks:
         return f"- {session.file} ({where}, updated_at={wire_second(source.updated_s)}{thread})"
 
 
-def _block(scope: str, title: str, entries: list[Entry], skills: list[str], tasks: _Tasks) -> str:
+def _block(scope: str, title: str, entries: list[Entry], skills: list[str], sources: _Sources) -> str:
     parts: list[str] = []
     for section in SECTIONS:
         own = sorted((entry for entry in entries if SECTION_OF[entry.kind] == section), key=rank)
-        bullets = [_bullet(entry, tasks) for entry in own]
+        bullets = [_bullet(entry, sources) for entry in own]
         if section == "Reusable knowledge":
             bullets += [f"- Related skill: {path}" for path in skills]
         if bullets:
             parts += [f"## {section}", *bullets, ""]
-    newest = tasks.newest(scope)
+    newest = sources.newest(scope)
     if scope == GLOBAL:
         head = ["scope: global", "applies_to: cwd=any; reuse_rule=holds in every project of this person"]
     else:
         cwd = newest.input.cwd if newest else scope
         head = [f"scope: project {scope}", f"applies_to: cwd={cwd}; reuse_rule=only in this project"]
-    return "\n".join([f"# Task Group: {title}", *head, "", *tasks.lines(title), *parts])
+    return "\n".join([f"# Task Group: {title}", *head, "", *sources.lines(title), *parts])
 
 
 def _freshness(session: SessionFacts) -> tuple[int, str]:
     return (session.input.updated_s, session.input.thread_id)
 
 
-def _bullet(entry: Entry, tasks: _Tasks) -> str:
-    marks = tasks.marks_of(entry)
+def _bullet(entry: Entry, sources: _Sources) -> str:
     note = " [ad-hoc note]" if any(source.note for source in entry.sources) else ""
     support = f" ({entry.support} sessions)" if entry.support > 1 else ""
-    return f"- {entry.text}{support}{note}{' ' + marks if marks else ''}"
+    return f"- {entry.text}{support}{note}{sources.mark_of(entry)}"

@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.consolidate import command_similarity
-from commonplace.memory import similarity
-from commonplace.memory.entries import GLOBAL, Entry, Source, entry_id
+from commonplace.memory import sameness, similarity
+from commonplace.memory.entries import GLOBAL, LISTED, TOLD, Entry, Source, entry_id
 from commonplace.memory.lessons import SessionLesson
-from commonplace.memory.similarity import ComparedWords
+from commonplace.memory.sameness import ComparedSentence, Relation
 
 _ANYWHERE: Final = "*"
 _MAX_LOOKED: Final = 400
@@ -32,7 +32,7 @@ class Cluster(msgspec.Struct):
 
     number: int
     lessons: list[SessionLesson]
-    wordings: list[ComparedWords]
+    wordings: list[ComparedSentence]
     is_said: bool
     """Somebody said it; else commands showed it. What people say may contradict what they said before."""
     replaced_by: Cluster | None = None
@@ -53,6 +53,8 @@ class MergedLessons(msgspec.Struct):
     entries: list[Entry]
     replaced: list[tuple[Entry, Entry]]
     """What no longer holds, each with what took its place."""
+    dropped: list[Entry] = []
+    """What a person dropped when they reviewed it."""
 
 
 def merge(lessons: Iterable[SessionLesson], is_global: dict[str, str] | None = None) -> MergedLessons:
@@ -85,7 +87,7 @@ class _Clusters:
         self._by_word: dict[tuple[str, str], list[int]] = defaultdict(list)
 
     def add(self, lesson: SessionLesson) -> None:
-        words = similarity.words(lesson.words)
+        words = sameness.read(lesson.words)
         near = self.near(lesson, words, least=2 if len(words.handles) > 1 else 1)
         same = next((each for each in near if _is_same(each, lesson, words)), None)
         if same is None:
@@ -101,7 +103,7 @@ class _Clusters:
                 if same.number not in listed[-1:]:
                     listed.append(same.number)
 
-    def near(self, lesson: SessionLesson, words: ComparedWords, least: int = 1) -> list[Cluster]:
+    def near(self, lesson: SessionLesson, words: ComparedSentence, least: int = 1) -> list[Cluster]:
         """Return the clusters that share the most words with a lesson, the nearest first.
 
         A person's wishes are looked for in all their projects; all else in its own.
@@ -121,10 +123,10 @@ class _Clusters:
         return [self.all[number] for number, _ in ranked]
 
 
-def _is_same(cluster: Cluster, lesson: SessionLesson, words: ComparedWords) -> bool:
+def _is_same(cluster: Cluster, lesson: SessionLesson, words: ComparedSentence) -> bool:
     """Say whether a lesson teaches what a cluster does: by the words that were said, or by the commands that ran."""
     if lesson.lead:
-        return any(similarity.is_same(known, words) for known in cluster.wordings)
+        return any(sameness.compare(known, words) is Relation.SAME for known in cluster.wordings)
     return any(command_similarity.is_same(known, lesson) for known in cluster.lessons[-3:])
 
 
@@ -137,7 +139,20 @@ def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
         Source(lesson.words, _how(lesson), lesson.thread_id, updated_s=lesson.updated_s) for lesson in cluster.lessons
     ]
     scope = decided.get(name) or _scope(cluster)
-    return Entry(name, scope, told.kind, told.entry_text, len(threads), sources, first.updated_s, last.updated_s)
+    confidence = max(lesson.confidence for lesson in cluster.lessons)
+    if cluster.is_said and len(threads) > 1:  # somebody said it again: a candidate is listed, what is listed is told
+        confidence = max(confidence, TOLD if confidence >= LISTED else LISTED)
+    return Entry(
+        name,
+        scope,
+        told.kind,
+        told.entry_text,
+        len(threads),
+        sources,
+        first.updated_s,
+        last.updated_s,
+        confidence=confidence,
+    )
 
 
 def _how(lesson: SessionLesson) -> str:
@@ -149,8 +164,6 @@ def _how(lesson: SessionLesson) -> str:
 
 def _telling(cluster: Cluster) -> SessionLesson:
     """Return the lesson that says it best: the most complete wording or check, and of those the newest."""
-    if cluster.last.kind == "verify" and not cluster.is_said:
-        return max(cluster.lessons, key=lambda lesson: (command_similarity.completeness(lesson), lesson.order))
     return max(cluster.lessons, key=lambda lesson: (min(len(lesson.words), 200), lesson.order))
 
 
@@ -186,12 +199,11 @@ def _replace(clusters: _Clusters, entries: dict[int, Entry]) -> None:
     for newer in clusters.all:
         if not newer.is_said:
             continue
-        for older in clusters.near(newer.last, similarity.words(newer.last.words)):
+        for older in clusters.near(newer.last, sameness.read(newer.last.words)):
             if older is newer or older.last.order >= newer.last.order or older.replaced_by is not None:
                 continue
             if entries[older.number].scope != entries[newer.number].scope:
                 continue
-            before, now = similarity.words(older.last.words), similarity.words(newer.last.words)
-            is_one_session = older.last.thread_id == newer.last.thread_id
-            if (not is_one_session or now.reverses) and similarity.clash(before, now):
+            before, now = sameness.read(older.last.words), sameness.read(newer.last.words)
+            if sameness.compare(before, now) is Relation.REPLACES:
                 older.replaced_by = newer

@@ -28,7 +28,8 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
 from commonplace.learning.consolidate import consolidation_input, entry_rows, provenance
-from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, MergeConsolidator
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory.edits import history, manual_edits, removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
@@ -152,7 +153,6 @@ async def _failed(phase: ConsolidationPhase, claim: Claim, error: Exception) -> 
 
 
 def _claim(tx: Transaction, phase: ConsolidationPhase, home: str) -> Claim | ClaimRefusal:
-    outputs.prune(tx, max_unused_days=phase.settings.memory.max_unused_days, now=_now(phase))
     return consolidation_jobs.claim(
         tx,
         home,
@@ -211,7 +211,6 @@ def _select(tx: Transaction, phase: ConsolidationPhase, home: str) -> list[Row]:
         home,
         limit=phase.settings.memory.max_raw_memories,
         max_unused_days=phase.settings.memory.max_unused_days,
-        now=_now(phase),
     )
 
 
@@ -317,7 +316,7 @@ async def _consolidated(job: _Job) -> ConsolidatedMemory:
 
 
 def _written(job: _Job) -> ConsolidatedMemory:
-    synced = raw_memories.sync(job.staged, job.material.inputs)
+    synced = raw_memories.sync(job.staged, job.material.filed)
     pruned = extensions.prune(job.staged, job.moment)
     given = {change.path for change in difference.write(job.staged, against=job.root)}
     job.given = frozenset({*given, *synced.written, *synced.removed, *pruned})
@@ -340,7 +339,9 @@ def _finish(phase: ConsolidationPhase, job: _Job, consolidated: ConsolidatedMemo
         staging.discard(job.root)
     else:
         staging.commit(job.staged, job.root)
-    changes = history.difference(job.told, consolidated.entries, consolidated.replaced, wire_time(job.moment))
+    changes = history.difference(
+        job.told, consolidated.entries, consolidated.replaced, wire_time(job.moment), job.material.dropped
+    )
     history.append(phase.settings.home, changes)
     return changes
 

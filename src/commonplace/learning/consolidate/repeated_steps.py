@@ -14,9 +14,13 @@ from typing import Final
 
 import msgspec
 
+from commonplace.learning.commands.calls import SimpleCommand, without_wrappers
+from commonplace.learning.commands.canonical import canonical
+from commonplace.learning.commands.roles import Role
 from commonplace.learning.reading import commands
 from commonplace.memory.files import lesson_parser
 from commonplace.memory.files.raw_memories import RawMemory
+from commonplace.protocol import shell
 
 _FEWEST: Final = 3
 """Fewer steps make no procedure."""
@@ -29,6 +33,9 @@ _SHORT: Final = 3
 _ALIKE: Final = 0.5
 """Longer steps must share this share of their words."""
 _VALUE: Final = re.compile(r"\d|=")
+_FOLDER: Final = "/project"
+_GOALS: Final[frozenset[Role | None]] = frozenset({None, "deploy", "release", "migrate", "codegen", "run", "task"})
+"""What a step of a procedure may be for; checks, builds and formatting are in every session."""
 _USUAL: Final = frozenset({"git", "cd", "ls", "cat", "echo", "pip", "npm install", "mkdir", "rm", "mv", "gh"})
 
 
@@ -138,4 +145,17 @@ def _program(step: str) -> str:
 
 def _is_own(step: str, program: str) -> bool:
     words = program.split()
-    return not commands.is_verifying(step) and not ({program, *words[:1]} & _USUAL)
+    is_usual = bool({program, *words[:1]} & _USUAL)
+    return not is_usual and not commands.is_verifying(step) and _roles(step) <= _GOALS
+
+
+@lru_cache(maxsize=8192)
+def _roles(step: str) -> frozenset[Role | None]:
+    """Return what the commands of a step are for; None where nothing tells."""
+    found: set[Role | None] = set()
+    for pipeline in shell.pipelines(step):
+        assignments, words = without_wrappers(pipeline[0].texts)
+        if words:
+            form = canonical(SimpleCommand(tuple(words), assignments, _FOLDER), (_FOLDER,))
+            found.add(form.role if form else None)
+    return frozenset(found)

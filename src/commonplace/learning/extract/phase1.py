@@ -25,11 +25,13 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
 from commonplace.learning import select
+from commonplace.learning.reading.project_evidence import evidence_of
 from commonplace.learning.reading.session_view import ModelText, SessionView, UserText, read
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.files import lesson_text, output_shape
-from commonplace.state import extraction_jobs, jobs
+from commonplace.projects.evidence import FolderEvidence
+from commonplace.state import extraction_jobs, jobs, projects
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.extraction_jobs import ExtractionClaim
 from commonplace.state.jobs import Claim, Worker
@@ -106,8 +108,17 @@ class _SessionDeferred(msgspec.Struct, frozen=True):
     """A session is not read in this run; nothing is lost by that."""
 
 
-_Results = dict[str, Output | str | _SessionDeferred]
-"""What came of each session: what it taught, or why it could not be read."""
+class SessionReading(msgspec.Struct, frozen=True):
+    """What came of reading a session."""
+
+    output: Output
+    """What it taught."""
+    evidence: FolderEvidence
+    """What it tells about the project of its folder."""
+
+
+_Results = dict[str, SessionReading | str | _SessionDeferred]
+"""What came of each session, or why it could not be read."""
 
 
 class ExtractionPhase(msgspec.Struct):
@@ -203,10 +214,10 @@ class _Readings(msgspec.Struct):
                 return
             try:
                 is_last = each.claim.tries_left <= 1
-                found = await extract_session(
+                found = await _read_session(
                     self.extractor, Path(each.path), each.project, self.forgotten, is_last=is_last
                 )
-                self.results[key] = output_shape.problem(found) or found
+                self.results[key] = output_shape.problem(found.output) or found
                 self.breaker.succeeded()
             except NOBODYS_FAULT as error:
                 self.breaker.failed(error)
@@ -224,10 +235,17 @@ async def extract_session(
     extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False
 ) -> Output:
     """Return what a session taught, without secrets and without what a person asked to forget."""
+    return (await _read_session(extractor, path, project, forgotten, is_last=is_last)).output
+
+
+async def _read_session(
+    extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool
+) -> SessionReading:
     view = await anyio.to_thread.run_sync(_read, path, forgotten)
     view.project = project
     last = extractor.extract_last if is_last and isinstance(extractor, LastTryExtractor) else None
-    return removal.output(lesson_text.redacted(await (last or extractor.extract)(view)), forgotten)
+    found = removal.output(lesson_text.redacted(await (last or extractor.extract)(view)), forgotten)
+    return SessionReading(found, await anyio.to_thread.run_sync(evidence_of, view))
 
 
 def _read(path: Path, forgotten: Forgotten) -> SessionView:
@@ -271,8 +289,6 @@ async def _store(
 ) -> None:
     now, root = _now(phase), select.claim_terms(phase.settings, background=False, max_claims=0).home
     forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)  # it may have grown meanwhile
-    for key, found in results.items():
-        results[key] = removal.output(found, forgotten) if isinstance(found, Output) else found
 
     def body(tx: Transaction) -> ExtractionResult:
         stored = ExtractionResult()
@@ -283,10 +299,16 @@ async def _store(
             elif isinstance(found, str):
                 if jobs.fail(tx, claim, found, now=now):
                     stored.failed = [*stored.failed, FailedExtraction(claim.job_key, found)]
-            elif not found.raw_memory or not found.rollout_summary:
-                stored.no_output += extraction_jobs.succeed_without_output(tx, claim, root=root, now=now)
             else:
-                stored.extracted += extraction_jobs.succeed(tx, claim, found, root=root, now=now)
+                output = removal.output(found.output, forgotten)
+                projects.put_evidence(tx, {claim.job_key: msgspec.json.encode(found.evidence).decode()})
+                is_half = output.lessons is None and not (output.raw_memory and output.rollout_summary)
+                if output.is_empty or is_half:
+                    is_stored = extraction_jobs.succeed_without_output(tx, claim, root=root, now=now)
+                else:
+                    is_stored = extraction_jobs.succeed(tx, claim, output, root=root, now=now)
+                stored.extracted += is_stored and output.has_text and not is_half
+                stored.no_output += is_stored and (is_half or not output.has_text)
         return stored
 
     stored = await phase.database.write(body)

@@ -1,8 +1,9 @@
 """Who wrote each stretch of a user record.
 
 What is recorded as said by a user is often not typed by one: plans that an agent wrote and a key press sent, texts of
-the harness, pasted logs and reviews. A record is cut into stretches, each with its author. Fields of the record decide
-first; then marks that programs leave; then the shape of lines. Only what is `TYPED` can be a wish, a rule or a fact.
+the harness, pasted logs and reviews. A record is cut into stretches, each with its author. What the fields of the
+record and the prompt history of the agent say (`RecordMarks`) decides first; then marks that programs leave in the
+text; then the shape of lines. Only words of the person's own (`Author.is_own`) can be a wish, a rule or a fact.
 """
 
 from __future__ import annotations
@@ -12,14 +13,34 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
+import msgspec
+
+from commonplace.learning.lasting.shapes import line_rules, lines_of
+from commonplace.learning.reading.question_tools import ReplyAnswer, shortened
+from commonplace.protocol import fragments
+
 
 class Author(Enum):
     """Whose words a stretch is."""
 
     TYPED = "typed"
+    REFUSAL = "refusal"
+    """Typed in refusing a tool call; what was refused stands beside it (`PersonMessage.refused`)."""
+    ANSWER = "answer"
+    """Typed or chosen in answering a question; the question stands beside it (`Stretch.question`)."""
     PASTED = "pasted"
     PLAN = "plan"
     HARNESS = "harness"
+    INTERRUPTION = "interruption"
+    """The note that the person stopped the agent: an act, not words."""
+
+    @property
+    def is_own(self) -> bool:
+        """Say whether the words are the person's own."""
+        return self in _OWN
+
+
+_OWN: Final = frozenset({Author.TYPED, Author.REFUSAL, Author.ANSWER})
 
 
 class Stretch(NamedTuple):
@@ -29,24 +50,34 @@ class Stretch(NamedTuple):
     end: int
     author: Author
     rule: str = ""
+    question: str = ""
+    """For an answer: the question, and the text of the chosen option."""
 
 
-class _Line(NamedTuple):
-    start: int
-    end: int
-    text: str
+class RecordMarks(msgspec.Struct, frozen=True):
+    """What is known about the author of a record without a look at its text."""
+
+    is_refusal: bool = False
+    """The text refuses a tool call and quotes the person."""
+    author: Author | None = None
+    """Who wrote the whole text."""
+    pasted: tuple[tuple[int, int], ...] = ()
+    """Stretches that the person pasted, in order."""
+    answers: tuple[ReplyAnswer, ...] = ()
+    """Answers to questions that a tool asked, in order; all between them is the agent's."""
 
 
 _HARNESS: Final = re.compile(
     r"""(?x)\s*+(?:
         <(?:task-notification|teammate-message|system-reminder|command-\w+|local-command[\w-]*|bash-\w+
-           |user-prompt-submit-hook|environment_context|user_instructions|permissions|turn_aborted|subagent\w*
+           |user-prompt-submit-hook|environment_context|user_instructions|permissions|subagent\w*
            |skill\w*|INSTRUCTIONS)\b
-      | \[Request\ interrupted | Operation\ stopped\ by\ hook | UserPromptSubmit\ operation\ blocked
+      | Operation\ stopped\ by\ hook | UserPromptSubmit\ operation\ blocked
       | This\ session\ is\ being\ continued | Caveat:\ The\ messages | Base\ directory\ for\ this\ skill
       | \#\ AGENTS\.md\ instructions | Stop\ hook\ feedback | PreToolUse: | PostToolUse: | \[Image:\ source
     )"""
 )
+_INTERRUPTION: Final = re.compile(r"\s*+(?:\[Request interrupted|<turn_aborted\b)")
 _PLAN: Final = re.compile(r"(?i)\s*+(?:please )?implement (?:the following|this) plan\b\s*:")
 _REFUSED_BECAUSE: Final = "the user said:"
 _CLARIFY: Final = re.compile(r"\s*+The user wants to clarify these questions\.")
@@ -55,83 +86,74 @@ _TAG: Final = re.compile(
     r"<(ide_\w++|system-reminder|task-notification|local-command[\w-]*+|command-\w++|bash-\w++|image|pasted[\w-]*+|file"
     r"|document|selection|attachment)(?=[\s/>])[^<>]{0,200}+>"
 )
+_RULE: Final = re.compile(r"(?m)^[ \t]*(?:-{3,}|={3,}|_{3,})[ \t]*$")
 _FENCE: Final = re.compile(r"(?m)^[ \t]*(```|~~~)")
-_OUTPUT_LINE: Final = re.compile(
-    r"""(?x)\s*+(?:
-        [\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d | \[?\d\d:\d\d:\d\d
-      | (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b.{0,12}\d\d:\d\d
-      | [{}\[\]],?$ | \{" | "[\w$-]+"\s*+: | [|│┌└├╭╰┃━═─] | \+{3}\s | -{3}\s\S | @@\s | diff\s--git
-      | index\s[0-9a-f]{7} | (?:---|===)\s?\w | [+-](?:\s{2,}|\t|\s?//)\S
-      | at\s++[\w.$<>]++\s?\( | File\s".{1,300}",\sline\s\d | Traceback | goroutine\s\d | panic: | FAIL\b | ok\s{2,}\S
-      | PASS\b | \?\s{2,}\S | exit\sstatus | npm\s(?:ERR|error|warn) | error(?:\[\w+\])?: | Error: | warning: | fatal:
-      | hint: | remote: | (?:ERROR|WARN|INFO|DEBUG)\b | \[(?:ERROR|WARN|INFO|DEBUG|error|warn|info|debug)\]
-      | [❯⏺⎿✓✔✗✘×⨯●○►▶›»★☐☑$%]\s | >\s | PS\s?[A-Z]:\\ | [\w.@-]++[@:][\w.~/-]++\s?[$%\#]\s
-      | [\w.-]++@[\w.-]++\s\S++\s[%$]\s
-      | (?:create|delete)\smode\s\d{6} | \d+\sfiles?\schanged | commit\s[0-9a-f]{7,40}\b | (?:Author|Date|Merge):\s++\S
-      | [0-9a-f]{7,40}\s\S | (?:modified|deleted|new\sfile|renamed):\s
-      | [\w./\\-]++(?:(?<=\.\w)|(?<=\.\w\w)|(?<=\.\w{3})|(?<=\.\w{4})|(?<=\.\w{5}))(?::\d+){1,2}[:\s]
-      | (?:https?|file)://\S++$ | (?:/[^\s/]*+){2,}+$ | [A-Z]:\\\S++$ | [}\])]++[;,)]*+$ | //\s | /\* | \*/
-      | \#!/ | </?\w++[^<>]*+>\s*+$ | [A-Z][A-Z0-9_]{2,}+=\S | \d+\s*+[|→]\s
-    )"""
-)
-"""Lines that nobody types by hand."""
-_CODE_LINE: Final = re.compile(
-    r"\s*+(?:import|from|export|const|let|var|func|def|class|return|type|package|public|private|async|await|if|for|while"
-    r"|else|elif|switch|case|try|catch)\b[^.?!]*+(?<=[{;:)(=])\s*+$"
-)
-_CODE_SIGN: Final = re.compile(
-    r"[{}<>=;|\\$&*^~]|\(\)|->|::|\w\(|\w_\w|[a-z][A-Z]|(?<!/)/\w++/|(?<![0-9A-Za-z])0x[0-9a-f]"
-)
-_HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+\S")
-BULLET: Final = re.compile(r"\s*+(?:[-*•·–]|\d{1,2}[.)]|[a-zA-Z][.)])\s++")
-_MAIL_HEAD: Final = re.compile(r"\s*+(?:From|To|Cc|Subject|Sent|Date): \S")
-_PERSONAL: Final = re.compile(
-    r"(?i)\b(?:i|i'?m|i'?d|i'?ll|i'?ve|me|my|mine|we|we'?re|we'?d|we'?ll|we'?ve|us|our|let'?s|you|your|you'?re|u|pls"
-    r"|please)\b"
-)
-_ANNOUNCING: Final = re.compile(
-    r"(?i)\b(?:feedback|comments?|review\w*|suggest\w*|errors?|output|logs?|trace|message|report|response|result|says?"
-    r"|said|got|get(?:ting)?|see(?:ing)?|saw|shows?|this|these|following|below|here|here'?s|mentioned|clarify|explain"
-    r"|look at|address|handle|fix|from|about|prompt|warning|it'?s|above)\b"
-)
-_REVIEW: Final = re.compile(
-    r"(?i)\s*+(?:(?:Low|Medium|High|Critical)\s(?:Severity|Priority)|\*{0,2}(?:P[0-3]|Severity|Suggestion|"
-    r"Recommendation|Issue|Problem|Impact|Root cause|Summary|Context|Details)\b\*{0,2}\s*[:：]"
-    r"|(?:Consider|Either|To fix|Additionally,|However,|Missing|Potential)\b.{40,})"
-)
-_NAME_OF_CODE: Final = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(\)|`")
-_SENTENCE_END: Final = re.compile(r"[.?!\n]")
-_COLONS: Final = (":", "：")
-_LEAD: Final = 60
-"""So many characters before the colon are looked at for what announces a quotation."""
-_SHORT_REPLY: Final = 200
-_LAST_REPLY: Final = 260
-"""A personal line that is not longer ends a quotation; the last line of a message may be a little longer."""
-_LONG_LINE: Final = 25
-"""From so many words on, an impersonal line with names of code is from a review or a document."""
-_CODE_SHARE: Final = 0.5
 
 
-def stretches(text: str, *, is_refusal: bool = False, is_plan: bool = False) -> list[Stretch]:
+def stretches(
+    text: str, *, is_refusal: bool = False, is_plan: bool = False, marks: RecordMarks | None = None
+) -> list[Stretch]:
     """Cut a user record into stretches by who wrote them.
 
     `is_refusal` says that the text refuses a tool call and quotes the person; `is_plan`, that the record is marked as
-    a plan. The stretches cover the text without gaps.
+    a plan; `marks` holds these and all else that is known about the record. The stretches cover the text without gaps.
     """
-    found: list[Stretch] = []
+    known = marks or RecordMarks(is_refusal, Author.PLAN if is_plan else None)
     begin = 0
-    if is_refusal and (at := text.find(_REFUSED_BECAUSE)) >= 0:
+    found: list[Stretch] = []
+    if known.is_refusal and (at := text.find(_REFUSED_BECAUSE)) >= 0:
         begin = at + len(_REFUSED_BECAUSE)
         begin += len(text) - begin - len(text[begin:].lstrip())
         found.append(Stretch(0, begin, Author.HARNESS, "refusal"))
         if _CLARIFY.match(text, begin):
-            return found + _answers(text, begin)
-    if is_plan or _PLAN.match(text, begin):
-        return [*found, Stretch(begin, len(text), Author.PLAN, "plan")]
-    if _HARNESS.match(text, begin):
-        return [*found, Stretch(begin, len(text), Author.HARNESS, "harness")]
+            return found + _clarified(text, begin)
+    if known.answers:
+        return found + _answered(known.answers, begin, len(text))
+    own = Author.REFUSAL if begin else Author.TYPED
+    return found + [
+        part._replace(author=own) if part.author is Author.TYPED else part for part in _cut(text, begin, known)
+    ]
+
+
+def _cut(text: str, begin: int, known: RecordMarks) -> list[Stretch]:
+    """Cut what stands behind a place; what the person wrote is `TYPED`."""
+    if known.author is Author.PLAN:
+        return _plan(text, begin, "field")
+    if known.author is not None:
+        return [Stretch(begin, len(text), known.author, "field")]
+    noted = [Stretch(max(start, begin), min(end, len(text)), Author.PASTED, "noted") for start, end in known.pasted]
+    noted = [hole for hole in noted if hole.start < hole.end]
+    if not noted or text[begin : noted[0].start].strip():
+        if _PLAN.match(text, begin):
+            return _plan(text, begin, "plan")
+        if _INTERRUPTION.match(text, begin):
+            return [Stretch(begin, len(text), Author.INTERRUPTION, "interruption")]
+        if _HARNESS.match(text, begin):
+            return [Stretch(begin, len(text), Author.HARNESS, "harness")]
+    found: list[Stretch] = []
     at = begin
-    for hole in _holes(text, begin):
+    for hole in noted:
+        if hole.start > at:
+            found += _by_shape(text, at, hole.start)
+            at = hole.start
+        if hole.end > at:
+            found.append(hole._replace(start=at))
+            at = hole.end
+    return found + (_by_shape(text, at, len(text)) if at < len(text) else [])
+
+
+def _plan(text: str, begin: int, rule: str) -> list[Stretch]:
+    """Return a plan, and what the person added in accepting it."""
+    end = max(begin, fragments.plan_end(text))
+    added = [Stretch(end, len(text), Author.TYPED, "feedback")] if end < len(text) else []
+    return [Stretch(begin, end, Author.PLAN, rule), *added]
+
+
+def _by_shape(text: str, begin: int, end: int) -> list[Stretch]:
+    """Cut a part of a text by tags, fences and the shape of lines."""
+    found: list[Stretch] = []
+    at = begin
+    for hole in _holes(text[:end], begin):
         if hole.end <= at:
             continue
         start = max(hole.start, at)
@@ -139,18 +161,32 @@ def stretches(text: str, *, is_refusal: bool = False, is_plan: bool = False) -> 
             found += _by_lines(text, at, start)
         found.append(hole._replace(start=start))
         at = hole.end
-    return found + (_by_lines(text, at, len(text)) if at < len(text) else [])
+    return found + (_by_lines(text, at, end) if at < end else [])
 
 
-def _answers(text: str, begin: int) -> list[Stretch]:
-    """Return the answers to an agent's questions as typed; all between them is the harness."""
+def _clarified(text: str, begin: int) -> list[Stretch]:
+    """Return the answers that a refused question quotes, each with its question; all between them is the harness."""
     found: list[Stretch] = []
     at = begin
     for answer in _ANSWER.finditer(text, begin):
+        line = text.rfind("\n", begin, max(begin, answer.start() - 1)) + 1
+        asked = text[max(line, at) : answer.start()].strip().removeprefix("Question:").strip('-" \t')
         found.append(Stretch(at, answer.start(1), Author.HARNESS, "question"))
-        found.append(Stretch(answer.start(1), answer.end(1), Author.TYPED, "answer"))
+        found.append(Stretch(answer.start(1), answer.end(1), Author.ANSWER, "answer", shortened(asked)))
         at = answer.end(1)
     return [*found, Stretch(at, len(text), Author.HARNESS, "question")]
+
+
+def _answered(answers: tuple[ReplyAnswer, ...], begin: int, end: int) -> list[Stretch]:
+    """Return the answers of a reply, each with its question; the questions are the agent's, so no words of a person."""
+    found: list[Stretch] = []
+    at = begin
+    for answer in answers:
+        if at < answer.start:
+            found.append(Stretch(at, answer.start, Author.HARNESS, "question"))
+        found.append(Stretch(answer.start, answer.end, Author.ANSWER, "answer", answer.question))
+        at = answer.end
+    return [*found, Stretch(at, end, Author.HARNESS, "question")] if at < end else found
 
 
 def _holes(text: str, begin: int) -> list[Stretch]:
@@ -160,6 +196,8 @@ def _holes(text: str, begin: int) -> list[Stretch]:
         found += _tagged(text, begin)
     if "```" in text or "~~~" in text:
         found += _fenced(text, begin)
+    if "---" in text or "===" in text:
+        found += _ruled(text, begin)
     return sorted(found)
 
 
@@ -172,6 +210,13 @@ def _tagged(text: str, begin: int) -> Iterator[Stretch]:
             end = closing[close] = text.find(close, tag.end())
         if end >= 0:
             yield Stretch(tag.start(), end + len(close), Author.HARNESS, "tag")
+
+
+def _ruled(text: str, begin: int) -> Iterator[Stretch]:
+    """Yield what stands between two lines of dashes."""
+    rules = list(_RULE.finditer(text, begin))
+    for first, last in zip(rules[::2], rules[1::2], strict=False):
+        yield Stretch(first.start(), last.end(), Author.PASTED, "ruled")
 
 
 def _fenced(text: str, begin: int) -> Iterator[Stretch]:
@@ -189,118 +234,17 @@ def _fenced(text: str, begin: int) -> Iterator[Stretch]:
         yield Stretch(start, at, Author.PASTED, "fence")
 
 
-def lines_of(text: str, start: int, end: int) -> Iterator[_Line]:
-    """Yield the lines of a part of a text with their places."""
-    for line in text[start:end].split("\n"):
-        yield _Line(start, start + len(line), line)
-        start += len(line) + 1
-
-
 def _by_lines(text: str, begin: int, end: int) -> list[Stretch]:
     """Tell the lines that look like output, quotations, documents and reviews from the person's own."""
     lines = list(lines_of(text, begin, end))
     found: list[Stretch] = []
-    for line, rule in zip(lines, _Lines(lines).rules(), strict=True):
+    for line, rule in zip(lines, line_rules(lines), strict=True):
         author = Author.PASTED if rule else Author.TYPED
         stop = min(end, line.end + 1)
+        if line.start == stop:
+            continue
         if found and (found[-1].author, found[-1].rule) == (author, rule):
             found[-1] = found[-1]._replace(end=stop)
         else:
             found.append(Stretch(line.start, stop, author, rule))
     return found
-
-
-class _Lines:
-    """The lines of a text, and by which rule each is not the person's own."""
-
-    def __init__(self, lines: list[_Line]) -> None:
-        self._texts = [line.text for line in lines]
-        self._rules = [""] * len(lines)
-        self._full = [at for at, text in enumerate(self._texts) if text.strip()]
-        self._is_personal = [_PERSONAL.search(text) is not None for text in self._texts]
-
-    def rules(self) -> list[str]:
-        """Return the rule that marks each line, empty for the person's own."""
-        for at in self._full:
-            self._rules[at] = _rule_of_line(self._texts[at], is_personal=self._is_personal[at])
-        self._mark_gaps()
-        self._mark_document()
-        self._mark_announced()
-        for at in self._full:
-            if not self._rules[at] and not self._is_personal[at] and _is_impersonal(self._texts[at]):
-                self._rules[at] = "impersonal"
-        return self._rules
-
-    def _mark_gaps(self) -> None:
-        """Lines between lines of output belong to it, unless they speak or ask."""
-        marked = [at for at in self._full if self._rules[at]]
-        for at in self._full if len(marked) > 1 else ():
-            is_between = marked[0] < at < marked[-1]
-            if is_between and not self._rules[at] and not self._is_personal[at] and "?" not in self._texts[at]:
-                self._rules[at] = "gap"
-
-    def _mark_document(self) -> None:
-        """A text with two headings is a document from the first on."""
-        heads = [at for at in self._full if _HEADING.match(self._texts[at])]
-        for at in self._full if len(heads) > 1 else ():
-            if at >= heads[0] and not self._rules[at]:
-                self._rules[at] = "document"
-
-    def _mark_announced(self) -> None:
-        """What follows a line such as `got this error:` is quoted, until somebody speaks again."""
-        for number, at in enumerate(self._full[:-1]):
-            behind = self._full[number + 1 :]
-            if self._rules[at] or not _announces(self._texts[at]) or BULLET.match(self._texts[behind[0]]):
-                continue
-            for place in behind:
-                if not self._rules[place]:
-                    if self._is_reply(place, behind):
-                        break
-                    self._rules[place] = "announced"
-            return
-
-    def _is_reply(self, place: int, behind: list[int]) -> bool:
-        length = len(self._texts[place])
-        is_last = place == self._full[-1] and place != behind[0] and length < _LAST_REPLY
-        return self._is_personal[place] and (length < _SHORT_REPLY or is_last)
-
-
-def _rule_of_line(text: str, *, is_personal: bool) -> str:
-    if is_output_line(text) and not (is_personal and BULLET.match(text)):
-        return "output"
-    if _MAIL_HEAD.match(text):
-        return "mail"
-    if is_personal:
-        return ""
-    if _CODE_LINE.match(text) or (len(text) > 8 and _CODE_SIGN.search(text) and _code_share(text) >= _CODE_SHARE):
-        return "code"
-    return "indented" if text.startswith(("    ", "\t")) and not BULLET.match(text) else ""
-
-
-def is_output_line(text: str) -> bool:
-    """Say whether a line is one that nobody types by hand."""
-    return _OUTPUT_LINE.match(text) is not None
-
-
-def _code_share(text: str) -> float:
-    words = text.split()
-    return sum(_CODE_SIGN.search(word) is not None for word in words) / max(1, len(words))
-
-
-def _announces(text: str) -> bool:
-    """Say whether a line ends in a colon and says that something is quoted."""
-    bare = text.rstrip()
-    if not bare.endswith(_COLONS):
-        return False
-    sentence_ends = [found.end() for found in _SENTENCE_END.finditer(bare[:-1])]
-    last = bare[sentence_ends[-1] if sentence_ends else 0 : -1]
-    if not sentence_ends and len(last) <= _LEAD:
-        return True
-    return any(len(last) - found.end() <= _LEAD for found in _ANNOUNCING.finditer(last))
-
-
-def _is_impersonal(text: str) -> bool:
-    """Say whether a line opens like a review, or is a long one with names of code."""
-    if _REVIEW.match(text):
-        return True
-    return len(text.split()) >= _LONG_LINE and len(_NAME_OF_CODE.findall(text)) > 1

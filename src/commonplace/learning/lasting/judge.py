@@ -18,10 +18,18 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.lasting.features import MeasuredSentence
-from commonplace.memory.entries import Kind
-from commonplace.memory.lessons import JudgeSums
+from commonplace.memory.entries import LISTED, TOLD, Kind
+from commonplace.memory.lessons import JudgeInput, JudgeSums
 
 KINDS: Final[tuple[Kind, ...]] = ("preference", "rule", "decision", "environment", "failure", "procedure", "verify")
+OUTRIGHT: Final = (0.0, 0.5, 0.7)
+"""How likely a sentence lasts whose words say so, by how clearly they do."""
+STATED: Final = 0.0
+"""From these log odds on, a sentence states something, as far as a new person is concerned."""
+MEANT: Final = -1.0
+"""The same for a sentence with always, never or the like."""
+TYPED: Final = 0.0
+"""What looks more like the prose of a machine was probably not typed."""
 _BITS: Final = 16
 """Words and pairs of words are hashed to so many bits."""
 
@@ -38,6 +46,8 @@ class LastingJudge(msgspec.Struct, frozen=True):
     word_base: float
     mix: float
     """How heavy the words are."""
+    stated: dict[int, float]
+    stated_base: float
     a: float
     b: float
     """The calibration: probability = sigmoid(a · sum + b)."""
@@ -74,6 +84,19 @@ def kind(sums: JudgeSums) -> Kind:
 def is_of_person(sums: JudgeSums) -> bool:
     """Say whether a sentence is about the person rather than the project, supposing that it lasts."""
     return sums.about[0] > 0
+
+
+def alone(probability: float, judged: JudgeInput) -> float:
+    """Return how likely a sentence lasts while little is known about the person: what they state is believed."""
+    if judged.stated < STATED:
+        return outright(probability, judged)
+    return max(probability, TOLD if judged.outright else LISTED, outright(probability, judged))
+
+
+def outright(probability: float, judged: JudgeInput) -> float:
+    """Return how likely a sentence lasts, given whether its words say that it does."""
+    is_meant = judged.sample.hand < TYPED and judged.stated >= (MEANT if judged.outright > 1 else STATED)
+    return max(probability, OUTRIGHT[judged.outright] if is_meant else 0.0)
 
 
 @cache

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from commonplace.learning.lasting.authors import BULLET, Author, Stretch, lines_of
+from commonplace.learning.lasting.authors import Stretch
+from commonplace.learning.lasting.shapes import BULLET, lines_of
 
 WORD: Final = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
 _END: Final = re.compile(r"(?<=[^\s.][.!?…])[\"')\]]{0,9}\s+(?=\S)|(?<=[。！？；])|\n+|(?<=\s)->\s|(?<!\s)\s+(?=<-\s)")
@@ -33,11 +34,11 @@ class OwnSentence(NamedTuple):
 
 
 def own_sentences(text: str, stretches: list[Stretch]) -> list[OwnSentence]:
-    """Return the sentences of what the person typed."""
+    """Return the sentences of the person's own words."""
     found: list[OwnSentence] = []
     number = 0
     for stretch in stretches:
-        for line in lines_of(text, stretch.start, stretch.end) if stretch.author is Author.TYPED else ():
+        for line in lines_of(text, stretch.start, stretch.end) if stretch.author.is_own else ():
             if not line.text.strip():
                 continue
             bullet = BULLET.match(line.text)

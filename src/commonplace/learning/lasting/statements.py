@@ -1,21 +1,27 @@
-"""What a person said in a session, judged: one statement for each message that may hold something lasting.
+"""What a person said in a session, judged: the best sentence of each message, and those that state what lasts.
 
-A statement quotes the best sentence of a message, grown by its likelier neighbours, because people speak in two or
-three sentences and the neighbours say what `it` is. What only many sessions tell about a person is added later
+The best sentence comes with its likelier neighbours, because people speak in two or three sentences and the neighbours
+say what `it` is. What only many sessions tell about a person is added later
 (`learning.consolidate`), so each statement carries what the judge summed up so far.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from commonplace.learning.lasting import authors
+from commonplace.learning.lasting.authors import Author, RecordMarks, Stretch
 from commonplace.learning.lasting.features import MeasuredSentence, Surroundings, measure
-from commonplace.learning.lasting.judge import LastingJudge, judge, kind
-from commonplace.learning.reading import patches
+from commonplace.learning.lasting.free_answers import question_of
+from commonplace.learning.lasting.judge import MEANT, STATED, LastingJudge, judge, kind
+from commonplace.learning.lasting.stated import StatedSentence
+from commonplace.learning.reading import exclusions, patches
+from commonplace.learning.reading.cues import likely_languages
+from commonplace.learning.reading.question_tools import TOOLS, answers, questions
 from commonplace.learning.reading.session_view import (
     EventSpan,
     Interruption,
@@ -39,6 +45,15 @@ _REPLY: Final = 600
 _BETWEEN: Final = 8
 """Neighbours have at most so many characters between them: a bullet, not a pasted block."""
 _SAID: Final = "the user said:"
+_CALLS: Final = 50
+"""A reply belongs to one of so many events before it."""
+_GREETING: Final = re.compile(
+    r"(?i)^(?:(?:thanks|thank you|thx|great|nice|perfect|ok|okay|cool|good|yes|yep|yeah|sure|danke|gracias|merci)\b"
+    r"[.!,:;) ]{1,4})++(?:and |so |but )?+"
+)
+_HAN: Final = re.compile(r"[\u3400-\u9fff]{5}")
+_AUTHORS: Final = {"plan": Author.PLAN, "harness": Author.HARNESS}
+"""Authors of whole messages, by the words that imports note."""
 
 
 class PersonMessage(msgspec.Struct):
@@ -49,6 +64,9 @@ class PersonMessage(msgspec.Struct):
     around: Surroundings
     refused: str = ""
     """The command that was refused with these words."""
+    question: str = ""
+    """What the agent asked before, where the words alone do not say it (`2`, `A. is fine`, `yes`)."""
+    marks: RecordMarks = RecordMarks()
 
 
 class PersonStatement(msgspec.Struct, frozen=True):
@@ -56,13 +74,16 @@ class PersonStatement(msgspec.Struct, frozen=True):
 
     at: EventSpan
     text: str
-    title: str
-    """Its best sentence."""
+    """A sentence."""
+    stretch: str
+    """The sentence with its likelier neighbours."""
     kind: Kind
     probability: float
     """How likely it lasts, by what this session tells."""
     judged: JudgeInput
     refused: str = ""
+    question: str = ""
+    """The question that it answers, with the text of the chosen option; empty if it answers none."""
 
 
 class SpokenSession(msgspec.Struct, frozen=True):
@@ -74,43 +95,73 @@ class SpokenSession(msgspec.Struct, frozen=True):
 
 def spoken(view: SessionView) -> SpokenSession:
     """Return what the person said in a session, judged."""
-    chosen = judge()
     statements: list[PersonStatement] = []
     sentences: list[WritingSample] = []
     for message in messages(view):
-        parts = authors.stretches(message.text, is_refusal=message.around.is_refusal)
-        measured = measure(message.text, parts, message.around, chosen.hand)
-        inputs = [_input(each, chosen) for each in measured]
-        sentences += [each.sample for each in inputs]
-        statement = _statement(message, measured, inputs, chosen)
-        if statement is not None:
-            statements.append(statement)
+        parts = authors.stretches(message.text, marks=message.marks)
+        judged = _JudgedMessage(message, parts, judge())
+        sentences += [each.sample for each in judged.inputs]
+        statements += judged.statements()
     return SpokenSession(statements, sentences)
 
 
-def _input(measured: MeasuredSentence, chosen: LastingJudge) -> JudgeInput:
+class _JudgedMessage:
+    """The sentences of a message, each with what the judge says of it."""
+
+    def __init__(self, message: PersonMessage, parts: list[Stretch], chosen: LastingJudge) -> None:
+        self._message = message
+        self._parts = parts
+        self._measured = measure(message.text, parts, message.around, chosen.hand)
+        languages = likely_languages(message.text)
+        self._stated = [StatedSentence(each.sentence.text, languages) for each in self._measured]
+        self.inputs = [
+            _input(measured, stated, chosen) for measured, stated in zip(self._measured, self._stated, strict=True)
+        ]
+        self._likely = [chosen.probability(each.sums) for each in self.inputs]
+
+    def statements(self) -> Iterator[PersonStatement]:
+        """Yield the best sentence, with its likelier neighbours, and every sentence that states what lasts."""
+        if not self._measured or exclusions.is_text_work(self._message.text):
+            return
+        best = max(range(len(self._measured)), key=lambda place: self._likely[place])
+        for place, each in enumerate(self.inputs):
+            is_stated = each.stated >= (MEANT if each.outright > 1 else STATED)
+            is_lasting = is_stated or (place == best and self._likely[place] >= LEAST)
+            if is_lasting and not self._stated[place].is_nobodys:
+                statement = self._statement(place, is_best=place == best)
+                is_long = len(statement.stretch.split()) >= _FEWEST or _HAN.search(statement.text)
+                if is_long and not exclusions.is_unfit(statement.stretch):
+                    yield statement
+
+    def _statement(self, place: int, *, is_best: bool) -> PersonStatement:
+        message, said, given = self._message, self._measured[place].sentence, self.inputs[place]
+        first, last = grown(message.text, self._measured, self._likely, place) if is_best else (place, place)
+        asked = next((part.question for part in self._parts if part.start <= said.start < part.end), "")
+        return PersonStatement(
+            at=message.at,
+            text=_without_greeting(said.text),
+            stretch=_without_greeting(
+                message.text[self._measured[first].sentence.start : self._measured[last].sentence.end]
+            ),
+            kind=(self._stated[place].kind if given.stated >= STATED or given.outright else None) or kind(given.sums),
+            probability=round(self._likely[place], 3),
+            judged=given,
+            refused=message.refused,
+            question=asked or message.question,
+        )
+
+
+def _without_greeting(text: str) -> str:
+    """Return a sentence without thanks and the like before it, if enough is left."""
+    left = _GREETING.sub("", text, count=1)
+    return left if len(left.split()) >= _FEWEST else text
+
+
+def _input(measured: MeasuredSentence, stated: StatedSentence, chosen: LastingJudge) -> JudgeInput:
     hand, size = round(measured.hand, 2), round(measured.size, 3)
     sample = WritingSample(hand, size, tuple(sorted(measured.extras)), measured.is_request)
-    return JudgeInput(chosen.sums(measured), sample)
-
-
-def _statement(
-    message: PersonMessage, measured: list[MeasuredSentence], inputs: list[JudgeInput], chosen: LastingJudge
-) -> PersonStatement | None:
-    """Return the best sentence of a message with its likelier neighbours; None if nothing may last."""
-    if not measured:
-        return None
-    likely = [chosen.probability(each.sums) for each in inputs]
-    best = max(range(len(measured)), key=lambda place: likely[place])
-    if likely[best] < LEAST:
-        return None
-    first, last = grown(message.text, measured, likely, best)
-    if sum(len(each.tokens) for each in measured[first : last + 1]) < _FEWEST:
-        return None
-    text = message.text[measured[first].sentence.start : measured[last].sentence.end]
-    sums = inputs[best].sums
-    title = measured[best].sentence.text
-    return PersonStatement(message.at, text, title, kind(sums), round(likely[best], 3), inputs[best], message.refused)
+    score = max(-3.0, round(stated.score(chosen.stated, chosen.stated_base), 2))
+    return JudgeInput(chosen.sums(measured), sample, score, stated.outright)
 
 
 def grown(text: str, measured: list[MeasuredSentence], likely: list[float], best: int) -> tuple[int, int]:
@@ -140,7 +191,7 @@ def _is_beside(text: str, measured: list[MeasuredSentence], one: int, two: int) 
 def messages(view: SessionView) -> list[PersonMessage]:
     """Return what the person said, each message with what stood around it."""
     events = view.events()
-    places = [place for place, event in enumerate(events) if _words(event) is not None]
+    places = [place for place in range(len(events)) if _is_said(events, place)]
     found: list[PersonMessage] = []
     previous = ""
     for number, place in enumerate(places):
@@ -158,10 +209,60 @@ def messages(view: SessionView) -> list[PersonMessage]:
             has_edited=any(isinstance(each, ToolUse) and patches.is_edit(each) for each in behind),
             is_idle=not any(isinstance(each, ToolUse) for each in behind),
         )
-        refused = event.command or event.name if isinstance(event, ToolUse) else ""
-        found.append(PersonMessage(at, text, around, refused))
+        refused = _refused(event, before)
+        since = places[number - 1] + 1 if number else 0
+        question = ""
+        if isinstance(event, UserText) and event.voice == "user":
+            question = question_of(text, _last_words(events, since, place))
+        found.append(PersonMessage(at, text, around, refused, question, _marks(events, place)))
         previous = text
     return found
+
+
+def _refused(event: ViewEvent, before: ViewEvent | None) -> str:
+    """Return the command that words refuse; some agents record them as the next message."""
+    call = event if isinstance(event, ToolUse) else before
+    if not isinstance(call, ToolUse) or not call.refused or (call is before and _SAID in call.output):
+        return ""
+    return call.command or call.name
+
+
+def _is_said(events: list[ViewEvent], place: int) -> bool:
+    """Say whether an event holds words of a person; the copy of a refusal's reason behind it does not count again."""
+    event = events[place]
+    if _words(event) is None:
+        return False
+    if not isinstance(event, UserText) or event.voice != "reply":
+        return True
+    calls = _calls_before(events, place)
+    return not any(
+        call.refused and _SAID in call.output and call.output.rstrip().endswith(event.text) for call in calls
+    )
+
+
+def _calls_before(events: list[ViewEvent], place: int) -> list[ToolUse]:
+    """Return the calls that a reply may belong to, the nearest first."""
+    return [event for event in reversed(events[max(0, place - _CALLS) : place]) if isinstance(event, ToolUse)]
+
+
+def _marks(events: list[ViewEvent], place: int) -> RecordMarks:
+    """Return what is known about the author of a message."""
+    event = events[place]
+    if not isinstance(event, UserText):
+        return RecordMarks(is_refusal=True)
+    if event.voice == "reply":
+        asked = (
+            answers(event.text, questions(call.arguments))
+            for call in _calls_before(events, place)
+            if call.name in TOOLS and not call.refused
+        )
+        return RecordMarks(answers=next((found for found in asked if found), ()))
+    return RecordMarks(author=_AUTHORS.get(event.author or ""), pasted=event.pasted)
+
+
+def _last_words(events: list[ViewEvent], since: int, place: int) -> str:
+    """Return what the agent said last before a message, since the person's message before."""
+    return next((event.text for event in reversed(events[since:place]) if isinstance(event, ModelText)), "")
 
 
 def _words(event: ViewEvent) -> tuple[str, EventSpan] | None:

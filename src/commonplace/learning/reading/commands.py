@@ -27,6 +27,8 @@ _NOT_CHECKING: Final = tables.words("not_checking")
 _SELECTS: Final = tables.pattern("selects", flags=re.NOFLAG)
 _BUILD: Final = tables.pattern("build", r"\b", r"\b", re.NOFLAG)
 _MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w{0,40}){0,9}) -\w{0,40}m (?:\"[^\"]*\"|'[^']*')")
+_ASSIGNED: Final = re.compile(r"(?<![\w$-])([A-Z0-9_]{1,80}+)=(?:\"[^\"$]*\"|'[^']*'|[^\s'\"$;&|]++)")
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|COOKIE")
 _INSTALLS: Final = tables.pattern("installs")
 _TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
 _WORD: Final = re.compile(r"[\w./@:=+-]+")
@@ -205,8 +207,12 @@ def is_typo(one: Command, two: Command) -> bool:
 
 
 def shown(line: str) -> str:
-    """Return a command as it is told: without what a commit says, which is about that commit alone."""
-    return _MESSAGE.sub(r"\1", line)
+    """Return a command as it is told: without what a commit says, and without values that are secret by name."""
+    return _ASSIGNED.sub(_without_secret, _MESSAGE.sub(r"\1", line))
+
+
+def _without_secret(assigned: re.Match[str]) -> str:
+    return f"{assigned[1]}=…" if _SECRET_NAME.search(assigned[1]) else assigned[0]
 
 
 def is_misspelt(wrong: str, right: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import FindingEvidence, quote
 from commonplace.learning.reading import tables
+from commonplace.learning.reading.findings import FindingEvidence, quote
 from commonplace.learning.reading.session_view import ToolUse
 from commonplace.memory.injection import is_injection
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from commonplace.learning.extract.rules import judge as judging
-from commonplace.learning.extract.rules.findings import Outcome, SessionTask, quote
 from commonplace.learning.reading import commands, errors, patches, sentences, tables
-from commonplace.learning.reading.sentences import Sentence
+from commonplace.learning.reading.findings import Outcome, SessionTask, quote
 from commonplace.learning.reading.session_view import Interruption, ModelText, ToolUse, UserText
 from commonplace.learning.reading.tasks import words_of
 
@@ -171,17 +169,12 @@ def _feedback(text: str, *, first_only: bool = False) -> Verdict:
     """Return whether a message praises or rejects; the last word counts, and praise with a but is half of it."""
     own = sentences.of_text(text)[: 1 if first_only else None]
     said: list[Verdict] = []
-    for number, sentence in enumerate(own):
+    for sentence in own:
         heard = sentence.heard
-        if heard.says("rejection") or _is_dead_end(own, number):
+        if heard.says("rejection"):
             said.append("rejection")
         elif heard.says("praise") and not (sentence.is_question and not sentence.first):
             said.append("praise")
     if "praise" in said and "rejection" in said:
         return "mixed"
     return said[-1] if said else ""
-
-
-def _is_dead_end(own: tuple[Sentence, ...], number: int) -> bool:
-    told = judging.judge_sentence(own, number)
-    return told is not None and told.kind == "failure"

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.extract.rules.findings import quote
 from commonplace.learning.reading import tables
+from commonplace.learning.reading.findings import quote
 from commonplace.learning.reading.session_view import ToolUse
 
 _FILE: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)

@@ -14,10 +14,13 @@ from typing import Final, Literal
 
 import msgspec
 
+from commonplace.importers import prompt_history
+from commonplace.importers.prompt_history import SessionPrompts, Spans
+from commonplace.learning.reading import question_tools
 from commonplace.protocol import commands, fragments, items, memory_traces, rollout
 from commonplace.protocol.rollout import Line, Origin
 from commonplace.redact import redact
-from commonplace.rollout import chain, reader
+from commonplace.rollout import blobs, chain, layout, reader
 from commonplace.rollout.fold import LedgerFold
 from commonplace.rollout.transcript import output_ok
 
@@ -48,6 +51,10 @@ class UserText(msgspec.Struct):
     at: EventSpan
     text: str
     voice: Voice = "user"
+    author: str | None = None
+    """Who wrote it if its source says that the person did not: `plan` or `harness`."""
+    pasted: tuple[tuple[int, int], ...] = ()
+    """Which stretches its source calls pasted."""
 
 
 class ModelText(msgspec.Struct):
@@ -137,6 +144,7 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
+_CODEX_FOLDERS: Final = frozenset({layout.SESSIONS, layout.ARCHIVED})
 _context: Final = msgspec.json.Decoder(rollout.TurnContext)
 _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want to take this action", "User rejected")
 _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")
@@ -170,6 +178,7 @@ class _SessionFold(LedgerFold):
         self.view.turns.append(self.current)
         self.calls: dict[str, ToolUse] = {}
         self.count = 0
+        self.prompts = _typed_prompts(ledger)
 
     def view_of_ledger(self) -> SessionView:
         for record in reader.forward(self.ledger.path):
@@ -227,7 +236,9 @@ class _SessionFold(LedgerFold):
         noted = message.internal_chat_message_metadata_passthrough
         kinds = (noted.content_item_kinds if noted else None) or []
         if words := fragments.own_words(message):
-            self._add(UserText(at, _cut(words, _MAX_WORDS)))
+            said = UserText(at, _cut(words, _MAX_WORDS))
+            said.author, said.pasted = self._authorship(line, words)
+            self._add(said)
         for kind, part in zip(kinds, message.content, strict=False):
             text = part.text or ""
             if kind == "imported.reply":
@@ -240,6 +251,19 @@ class _SessionFold(LedgerFold):
                 self._add(UserText(at, _cut(given, _MAX_WORDS), "shell"))
             elif kind == "imported.interrupt":
                 self._stopped(line)
+
+    def _authorship(self, line: Line, words: str) -> tuple[str | None, Spans]:
+        """Return who wrote a message and what of it was pasted: as its import noted, else as Codex's history tells."""
+        origin = line.source()
+        if origin is not None:
+            spans = origin.pasted
+            if spans and line.blob:  # the message was shortened: a paste that reaches into the gap goes to the end
+                gap = words.find(blobs.GAP) if blobs.GAP in words else len(words)
+                spans = tuple((start, end if end <= gap else len(words)) for start, end in spans if start < gap)
+            return origin.author, tuple((start, min(end, _MAX_WORDS)) for start, end in spans if start < _MAX_WORDS)
+        if self.prompts is not None and self.prompts.lacks(words, line.timestamp or ""):
+            return "harness", ()
+        return None, ()
 
     def _stopped(self, line: Line) -> None:
         if not self.current.events or not isinstance(self.current.events[-1], Interruption):
@@ -265,6 +289,8 @@ class _SessionFold(LedgerFold):
         noted = origin.ok if origin is not None else None
         called.ok = noted if noted is not None else ended.code == 0 if ended.code is not None else output_ok(output)
         called.is_memory = called.is_memory or (origin is not None and origin.memory)
+        if called.name == question_tools.CODEX and (said := question_tools.codex_reply(called.arguments, text)):
+            self._add(UserText(self._at(line), _cut(said, _MAX_WORDS), "reply"))
         called.refused = text.startswith(_REFUSALS) or text.strip().lower().startswith(_REFUSED)
 
     def _add(self, event: ViewEvent) -> None:
@@ -281,6 +307,14 @@ def _inherited_turns(ledger: chain.Ledger) -> int:
     for part in reversed(ledger.parts[1:]):
         fold.run(reader.forward(part.path, end=part.end))
     return fold.turn
+
+
+def _typed_prompts(ledger: chain.Ledger) -> SessionPrompts | None:
+    """Return what was typed in a session that Codex's terminal wrote; its other clients write no history."""
+    if ledger.meta.imported is not None or ledger.meta.source != "cli":
+        return None
+    history = prompt_history.beside(ledger.path, _CODEX_FOLDERS)
+    return history.session(ledger.meta.id) if history is not None else None
 
 
 class _ShellAction(msgspec.Struct):
@@ -318,7 +352,25 @@ def _take_out(view: SessionView) -> None:
     if len(clean) != len(texts):  # a text had the mark itself, or a secret reached over one
         clean = [redact(text) for text in texts]
     for (event, field), text in zip(places, clean, strict=True):
+        if isinstance(event, UserText) and event.pasted and text != event.text:
+            event.pasted = _moved(event.pasted, event.text, text)
         setattr(event, field, text)
+
+
+def _moved(spans: Spans, text: str, clean: str) -> Spans:
+    """Return where stretches of a text are after secrets were taken out of it; a secret at a seam belongs to both."""
+
+    def place(at: int) -> int | None:
+        if clean.startswith(text[:at]):
+            return at
+        if clean.endswith(text[at:]):
+            return len(clean) - len(text) + at
+        before = redact(text[:at])
+        return len(before) if clean.startswith(before) else None
+
+    moved = [(place(start), place(end)) for start, end in spans]
+    # Where a seam cannot be found again, nothing of the text is surely typed.
+    return tuple((start or 0, len(clean) if end is None else end) for start, end in moved)
 
 
 _FIELDS: Final[dict[type, tuple[str, ...]]] = {

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import SessionTask, quote
 from commonplace.learning.reading import commands, exclusions, patches, sentences, tables
 from commonplace.learning.reading.cues import Cue, SentenceCues
+from commonplace.learning.reading.findings import SessionTask, quote
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import ToolUse, UserText
 
@@ -68,7 +68,7 @@ def _tidy(clause: str) -> str:
     bare = _SPACE.sub(" ", _ASIDE.sub(" ", _WHEN.sub(" ", _QUOTED.sub(" ", clause)))).strip(" .!?。！？:：,，、-…\"'")
     if len(bare.split()) < _FEWEST and len(_HAN.findall(bare)) < _MIN_HAN:
         return ""
-    return quote(bare, _LONGEST)
+    return bare if len(bare) <= _LONGEST else ""
 
 
 def _by_work(task: SessionTask) -> str:

@@ -7,12 +7,12 @@ work, answers, refinements and questions that lead to nothing belong to the task
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from commonplace.learning.extract.rules import judge
-from commonplace.learning.extract.rules.findings import SessionTask, quote
 from commonplace.learning.reading import errors, patches, sentences, tables, task_names
 from commonplace.learning.reading.cues import SentenceCues
+from commonplace.learning.reading.findings import SessionTask, quote
 from commonplace.learning.reading.sentences import Sentence
 from commonplace.learning.reading.session_view import Interruption, ModelText, SessionView, ToolUse, UserText, ViewEvent
 
@@ -27,13 +27,13 @@ _FEW: Final = 3
 _SHORT: Final = 4
 
 
-def cut(view: SessionView) -> list[SessionTask]:
-    """Return the tasks of a session, in order."""
+def cut(view: SessionView, lasting: Sequence[str] = ()) -> list[SessionTask]:
+    """Return the tasks of a session, in order; `lasting` is what the person said that is likely to last."""
     events = [event for turn in view.turns if not turn.taken_back for event in turn.events]
     found: list[SessionTask] = []
     for number, event in enumerate(events):
         if isinstance(event, UserText) and event.voice in ("user", "command"):
-            if not found or _begins(event, found[-1], _acts_after(events, number)):
+            if not found or _begins(event, found[-1], lasting, acts=_acts_after(events, number)):
                 found.append(SessionTask("", quote(event.text), event.at))
         elif not found:
             found.append(SessionTask("", "", event.at))
@@ -72,7 +72,7 @@ def _asks(task: SessionTask) -> bool:
     return any(each.heard.any("request", "problem") or each.is_question for each in sentences.of_text(task.request))
 
 
-def _begins(message: UserText, current: SessionTask, acts: bool) -> bool:
+def _begins(message: UserText, current: SessionTask, lasting: Sequence[str], *, acts: bool) -> bool:
     """Say whether a prompt begins something new."""
     own = sentences.of_text(message.text)
     if not own or not any(isinstance(event, ModelText | ToolUse) for event in current.events):
@@ -82,7 +82,7 @@ def _begins(message: UserText, current: SessionTask, acts: bool) -> bool:
     moves_on = any(each.heard.says("moving_on") for each in own[:3])
     if all(map(_is_feedback, own)) or (rejected and not praised and not moves_on):
         return False
-    taught = [judge.judge_sentence(own, number) is not None for number in range(len(own))]
+    taught = [any(each.text in text for text in lasting) for each in own]
     asking = [each for each, known in zip(own, taught, strict=True) if _may_ask(each, known)]
     if not asking:
         return False

@@ -63,6 +63,19 @@ async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
     return await anyio.to_thread.run_sync(_write, store, written, text)
 
 
+async def note_instead(store: MemoryStore, known: KnownEntry, text: str) -> Path:
+    """Write a note that puts other words in the place of an entry or a candidate; return its file.
+
+    Raises:
+        BadInput: the note says nothing.
+    """
+    flat = " ".join(redact(text).split())
+    if not flat:
+        raise BadInput("The note is empty.", hint="Say what is to be remembered instead.")
+    written = notes.text_of("change", flat, target=redact(_words(known)), scope=known.entry.scope)
+    return await anyio.to_thread.run_sync(_write, store, written, flat)
+
+
 def _meant(text: str, entries: list[KnownEntry]) -> KnownEntry | None:
     """Return the entry that is to be changed; None if no entry matches, and the text stands for itself."""
     matches = listing.matching_entries(text, entries)

@@ -85,7 +85,7 @@ class Relearning(Protocol):
         ...
 
     def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
-        """Make the memory's files anew in a copy of a home; return the entries that they hold then."""
+        """Make the memory's files anew in a copy of a home; return the entries and candidates that there are then."""
         ...
 
 
@@ -113,7 +113,7 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
 
     await database.write(body)
     status = await relearning.rebuild()
-    after = {each.entry.id for each in await store.known_entries()}
+    after = {each.entry.id for each in await _everything(store)}
     removed = sorted({*plan.before, *plan.meant} - after)
     await anyio.to_thread.run_sync(_rewrite_history, store.home.path)
     await database.write(lambda tx: _forget_rows(tx, store.home.key, removed))
@@ -166,7 +166,7 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
     await restore_outputs(store.home)
     database = await store.home.database()
     taught = await database.read(outputs.everything)
-    found = await store.known_entries()
+    found = await _everything(store)
     told = await anyio.to_thread.run_sync(notes.read, root)
     past = await anyio.to_thread.run_sync(history.read, store.home.path)
     matches = listing.matching_entries(wanted, found) if wanted else []
@@ -199,6 +199,11 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
     }
     plan.outputs = await _read_again(store, relearning, plan.forgotten(store.home.path), taught, rests_on)
     return plan
+
+
+async def _everything(store: MemoryStore) -> list[KnownEntry]:
+    """Return all entries and candidates."""
+    return [*await store.known_entries(), *await store.candidates()]
 
 
 def _nothing(text: str) -> BadInput:
@@ -324,7 +329,7 @@ def _contents(root: Path) -> Iterable[tuple[str, bytes]]:
 
 async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> Forgot:
     """Return what would be forgotten: the same work on a copy of the home that is thrown away."""
-    root, now = store.home.key, store.home.now_s()
+    root = store.home.key
     database = await store.home.database()
     rows = await database.read(
         lambda tx: outputs.select(
@@ -332,14 +337,13 @@ async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> 
             root,
             limit=store.home.settings.memory.max_raw_memories,
             max_unused_days=store.home.settings.memory.max_unused_days,
-            now=now,
         )
     )
     mirrored = await database.read(lambda tx: mirror.mirrored_fingerprint(tx, root))
     left: list[Row] = [
         {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or outputs.of_row(row))} for row in rows
     ]
-    kept = [row for row in left if row["raw_memory"]]
+    kept = [row for row in left if row["raw_memory"] or row["lessons"]]
     return await anyio.to_thread.run_sync(_rehearse, store, relearning, plan, kept, mirrored)
 
 

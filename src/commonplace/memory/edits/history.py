@@ -8,7 +8,7 @@ whichever process finishes it. Forgetting rewrites the file without the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -66,9 +66,13 @@ def current(changes: Iterable[EntryChange]) -> dict[str, str]:
 
 
 def difference(
-    changes: Iterable[EntryChange], entries: Iterable[Entry], replaced: Iterable[tuple[Entry, Entry]], time: str
+    changes: Iterable[EntryChange],
+    entries: Iterable[Entry],
+    replaced: Iterable[tuple[Entry, Entry]],
+    time: str,
+    dropped: Collection[str] = (),
 ) -> list[EntryChange]:
-    """Return the changes that lead from the recorded state to these entries."""
+    """Return the changes that lead from the recorded state to these entries; `dropped` are those a person dropped."""
     changes = list(changes)
     known, before_that = current(changes), {change.entry_id for change in changes}
     now = {entry.id: entry for entry in entries}
@@ -86,7 +90,8 @@ def difference(
             found.append(_line(time, entry, before, entry.text, "note" if by_hand and before is None else cause))
     for name, before in known.items():
         if name not in now:
-            cause = f"superseded by {taken[name].id}" if name in taken else "no longer supported"
+            gone = "dropped" if name in dropped else "no longer supported"
+            cause = f"superseded by {taken[name].id}" if name in taken else gone
             found.append(EntryChange(time=time, entry_id=name, before=before, after=None, cause=cause))
     return found
 

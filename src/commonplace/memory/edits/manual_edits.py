@@ -23,12 +23,13 @@ from commonplace.memory import similarity
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import GLOBAL
+from commonplace.memory.files.handbook import MARK
 from commonplace.memory.workspace import baseline, layout
 from commonplace.protocol.ids import wire_time
 from commonplace.redact import redact
 from commonplace.rollout import decisions
 
-_MARKS: Final = re.compile(r"(?:(?<!\s)\s+)?(?:\[Task \d+\]|\(\d+ sessions\)|\[ad-hoc note\]|\[\d+\])")
+_MARKS: Final = re.compile(rf"(?:(?<!\s)\s+)?(?:{MARK}|\[\d+\])")
 _EXITED: Final = re.compile(r" \(exit 0(?: here)?\)$")
 _QUOTED: Final = re.compile(r'^(?:[^"`]{0,80}: )?"(?P<quote>.+?)"(?: -> (?s:.*))?\Z')
 _FRAME: Final = re.compile(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -44,7 +44,8 @@ _WRITTEN: Final = (layout.MEMORY, layout.SUMMARY, layout.RAW)
 
 def output(found: Output, forgotten: Forgotten) -> Output:
     """Return an extraction without what was forgotten; the same object if nothing of it was."""
-    whole = "\n".join((found.raw_memory, found.rollout_summary, (found.rollout_slug or "").replace("_", " ")))
+    parts = (found.raw_memory, found.rollout_summary, (found.rollout_slug or "").replace("_", " "), found.lessons or "")
+    whole = "\n".join(parts)
     if not forgotten or found.is_empty or not forgotten.may_hold(whole):
         return found
     if found.lessons is not None and (left := _lessons(found.lessons, forgotten)) is not None:
@@ -82,11 +83,33 @@ def _lessons(stored: str, forgotten: Forgotten) -> Output | None:
         title=forgotten.without_forgotten(session.title),
         context=forgotten.without_forgotten(session.context),
         description="",
+        sentences=(),
+        runs=_without(session.runs, cut),
         slug=None if session.slug and cut.is_told_by(session.slug) else session.slug,
     )
     left = lesson_text.output(session)
     text = f"{left.raw_memory}\n{left.rollout_summary}"
     return left if left.is_empty or cut.text(text) == text else None
+
+
+def _without(runs: dict[str, Any], cut: _BulletRemover) -> dict[str, Any]:
+    """Return the stored runs of commands without those that hold something forgotten."""
+    return {
+        name: [each for each in cast("list[Any]", value) if not cut.takes(_told(each))]
+        if isinstance(value, list)
+        else value
+        for name, value in runs.items()
+    }
+
+
+def _told(value: Any) -> str:
+    """Return every text of a value, one to a line."""
+    if isinstance(value, dict):
+        held = cast("dict[str, Any]", value)
+        return "\n".join((*held, *map(_told, held.values())))
+    if isinstance(value, list):
+        return "\n".join(map(_told, cast("list[Any]", value)))
+    return value if isinstance(value, str) else ""
 
 
 def rows(found: list[Row], forgotten: Forgotten) -> tuple[list[Row], dict[str, Output]]:

@@ -26,7 +26,7 @@ _KIND: Final[dict[str, Kind]] = {
     "Reusable knowledge": "environment",
     "Failures and how to do differently": "failure",
 }
-_TRIM: Final = re.compile(r"(?:(?<!\s)\s+)?(?:\[Task \d+\]|\(\d+ sessions\)|\[ad-hoc note\])")
+_TRIM: Final = re.compile(rf"(?:(?<!\s)\s+)?(?:{reader.MARK})")
 
 Gone = Callable[[str], bool]
 

@@ -15,6 +15,10 @@ CLOSING: Final = ("User preferences", "Reusable knowledge", "Failures and how to
 FILES: Final = "rollout_summary_files"
 RESOURCES: Final = "extension_resource_files"
 KEYWORDS: Final = "keywords"
+SHORT_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}(?=-7))?")
+"""The beginning of a thread's id that tells it from others; in those that begin with the time, a longer one."""
+MARK: Final = r"\[Task \d{1,9}\]|\(\d{1,9} sessions\)|\[ad-hoc note\]|\[[0-9a-f]{8}[0-9a-f, -]{0,60}\]"
+"""What may stand at the end of a bullet: its tasks, how many sessions taught it, a note, the ids of sessions."""
 _GROUP: Final = "# Task Group: "
 _TASK: Final = re.compile(r"^## Task (\d{1,9}): (.*)$")
 _SCOPE: Final = re.compile(r"^scope: (.*)$")

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from commonplace.memory import lessons
-from commonplace.memory.entries import Kind
+from commonplace.memory.entries import KINDS, Kind
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, TaskLessons
 
@@ -42,6 +42,8 @@ _SAID: Final = re.compile(
 _FIX: Final = re.compile(r"^`.+ worked \(exit 0\)$")
 
 
+_JUDGED: Final = re.compile(r" \(([a-z]{2,20}), ([01]\.\d\d)\)$")
+"""What a reference says of a lesson that was judged: its kind, and how likely it lasts."""
 _HEAD: Final = re.compile(r"^(cwd|keywords|task_group): (.*)$", re.MULTILINE)
 _DIALOGUE: Final = re.compile(r"(?<![\d,])([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?")
 _SUMMARY_TASK: Final = re.compile(r"^## Task \d+: (.*)$")
@@ -130,7 +132,12 @@ def _bullet(text: str, section: str) -> _Bullet:
 
 def _lesson(bullet: _Bullet, references: dict[int, Evidence]) -> Lesson:
     evidence = tuple(references[number] for number in bullet.numbers if number in references)
-    return lesson_of(bullet.section, bullet.text, evidence)
+    mark = next((found for each in evidence if (found := _JUDGED.search(each.how))), None)
+    bare = tuple(msgspec.structs.replace(each, how=_JUDGED.sub("", each.how)) for each in evidence)
+    lesson = lesson_of(bullet.section, bullet.text, bare)
+    if mark is None or mark[1] not in KINDS:
+        return lesson
+    return msgspec.structs.replace(lesson, kind=mark[1], confidence=float(mark[2]))
 
 
 def lesson_of(section: str, text: str, evidence: tuple[Evidence, ...] = ()) -> Lesson:

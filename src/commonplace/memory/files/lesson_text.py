@@ -1,14 +1,17 @@
 """Rendering what a session taught: `raw_memory` and `rollout_summary`.
 
-Every bullet names its evidence by number; References tell turn, bytes and words of each. The raw memory keeps only what
+Every bullet names its evidence by number; References tell turn, bytes and words of each, and of what was judged its
+kind and how likely it lasts. The raw memory keeps only what
 changes what somebody does next; the summary also tells every task, how it ended and the steps that were taken. The same
 lessons always give the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+import msgspec
 
 from commonplace.memory import lessons
 from commonplace.memory.entries import SECTION_OF, Section
@@ -34,9 +37,14 @@ MAX_STEPS: Final = 12
 
 
 def output(session: SessionLessons) -> Output:
-    """Return what is stored of a session: the texts, and the lessons that they are rendered from; empty for nothing."""
+    """Return what is stored of a session: the texts, and the lessons that they are rendered from.
+
+    Texts tell what is likely to last, and what was done.
+    """
     if session.is_empty:
         return Output("", "")
+    if not session.has_text:
+        return Output("", "", None, lessons.encode(session))
     return Output(raw_memory(session), rollout_summary(session), session.slug, lessons.encode(session))
 
 
@@ -56,7 +64,7 @@ def redacted(found: Output) -> Output:
 
 def raw_memory(session: SessionLessons) -> str:
     """Return the text of `raw_memory`; tasks that taught nothing are left out."""
-    tasks = [task for task in session.tasks if task.lessons]
+    tasks = [task for task in session.tasks if any(lesson.is_listed for lesson in task.lessons)] or session.tasks[:1]
     group = flat(session.project or session.cwd) or "unknown"
     head = [
         "---",
@@ -73,7 +81,7 @@ def raw_memory(session: SessionLessons) -> str:
     for number, task in enumerate(tasks, 1):
         lines = [f"### Task {number}: {_name(task)}", "", f"task: {_name(task)}", f"task_group: {group}"]
         lines.append(f"task_outcome: {task.outcome}")
-        bullets = [_line(lesson) for lesson in task.lessons]
+        bullets = [_line(lesson) for lesson in task.lessons if lesson.is_listed]
         lines += _sections(bullets, _MEMORY, numbers)
         parts.append("\n".join([*lines, *_references(bullets, numbers, "References:")]))
     return "\n\n".join(parts) + "\n"
@@ -91,14 +99,17 @@ def rollout_summary(session: SessionLessons) -> str:
     numbers = _Numbers()
     for number, task in enumerate(session.tasks, 1):
         lines += ["", f"## Task {number}: {_name(task)}", f"Outcome: {task.outcome}"]
-        bullets = list(task.summary) or [*(_line(lesson) for lesson in task.lessons), *_steps(task)]
+        told = [lesson for lesson in task.lessons if lesson.is_listed]
+        bullets = list(task.summary) or [*(_line(lesson) for lesson in told), *_steps(task)]
         lines += _sections(bullets, _SUMMARY, numbers)
         lines += _references(bullets, numbers, "References")
     return "\n".join(lines) + "\n"
 
 
 def _line(lesson: Lesson) -> SummaryLine:
-    return SummaryLine(TITLE_OF[SECTION_OF[lesson.kind]], flat(lesson.text), lesson.evidence)
+    mark = f" ({lesson.kind}, {lesson.confidence:.2f})" if lesson.judged is not None or lesson.role else ""
+    evidence = tuple(msgspec.structs.replace(each, how=each.how + mark) for each in lesson.evidence)
+    return SummaryLine(TITLE_OF[SECTION_OF[lesson.kind]], flat(lesson.text), evidence)
 
 
 def _steps(task: TaskLessons) -> list[SummaryLine]:
@@ -129,18 +140,22 @@ class _Numbers:
     """The number of each piece of evidence, in the order in which bullets first name it."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int, str], int] = {}
+        self._known: dict[tuple[int, int, str, str], int] = {}
 
     def number(self, evidence: Evidence) -> int:
-        return self._known.setdefault((evidence.start, evidence.end, evidence.quote), len(self._known) + 1)
+        return self._known.setdefault(
+            (evidence.start, evidence.end, evidence.quote, evidence.how), len(self._known) + 1
+        )
 
     def of(self, bullet: SummaryLine) -> str:
         return "".join(f"[{number}]" for number in dict.fromkeys(map(self.number, bullet.evidence)))
 
 
-def _description(tasks: list[TaskLessons]) -> str:
+def _description(tasks: Sequence[TaskLessons]) -> str:
     done = "; ".join(f"{quote(task.name, 80) or UNNAMED} ({task.outcome})" for task in tasks[:3])
-    every = [lesson for task in tasks for lesson in task.lessons]
+    every = [lesson for task in tasks for lesson in task.lessons if lesson.is_listed]
+    if not every:
+        return flat(f"{done}.")
     best = next((each for each in every if SECTION_OF[each.kind] == "User preferences"), every[0])
     return flat(f"{done}. Best takeaway: {quote(best.text, 160)}")
 

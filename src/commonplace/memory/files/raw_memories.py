@@ -70,6 +70,18 @@ class RawMemory(msgspec.Struct, frozen=True):
     lessons: str | None = None
     """What the texts are rendered from, as JSON; files do not hold it."""
 
+    @property
+    def has_text(self) -> bool:
+        """Whether it has texts, which files hold."""
+        return bool(self.raw_memory.strip() or self.rollout_summary.strip())
+
+
+class SessionFiles(msgspec.Struct, frozen=True):
+    """The files of one session: its ledger, and its summary below `rollout_summaries/`."""
+
+    rollout_path: str
+    summary: str
+
 
 class SyncResult(msgspec.Struct, frozen=True):
     """The changes that `sync` made to the files, by their paths from the root."""
@@ -162,6 +174,14 @@ def read_folder(root: Path) -> list[RawMemory]:
             )
         )
     return found
+
+
+def session_files(root: Path) -> dict[str, SessionFiles]:
+    """Return the files of each session that a workspace tells of, by thread id; only `raw_memories.md` is read."""
+    return {
+        _meaning(block["thread"]): SessionFiles(_meaning(block["path"]), block["file"])
+        for block in _BLOCK.finditer(_text(root / RAW))
+    }
 
 
 def _ordered(inputs: Iterable[RawMemory]) -> list[RawMemory]:

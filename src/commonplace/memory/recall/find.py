@@ -13,12 +13,13 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
+from msgspec import UNSET
 
 from commonplace.memory import search_documents
 from commonplace.memory.entries import GLOBAL
+from commonplace.memory.evidence import Link
 from commonplace.memory.recall import reader, usage_counts
 from commonplace.memory.store import KnownEntry, MemoryStore
-from commonplace.memory.why import Link
 from commonplace.projects import lookup
 from commonplace.protocol.ids import wire_second
 from commonplace.search import exact, hits, index, passages, session_index
@@ -59,7 +60,7 @@ class Finder:
     async def refresh(self, progress: Progress | None = None, *, sessions: bool = True, memory: bool = True) -> None:
         """Bring the search index up to date."""
         if memory:
-            known = await self._store.known_entries()
+            known = [*await self._store.known_entries(), *await self._store.candidates()]
             self._known = {each.entry.id: each for each in known}
             await _refresh(self._store, known)
         if sessions:
@@ -73,8 +74,12 @@ class Finder:
         return await self.find(query)
 
     async def find(self, query: Query) -> list[Hit]:
-        """Return what answers best, of memory and sessions; in a project, only what is its own or for all."""
-        remembered = await self._memory(query, None if query.scope is None else {query.scope, GLOBAL})
+        """Return what answers best, of memory and sessions; in a project, only what is its own or for all.
+
+        Candidates are left out: agents ask here, and are not told of what nobody decided about.
+        """
+        scopes = None if query.scope is None else {query.scope, GLOBAL}
+        remembered = await self._memory(query, scopes, candidates=False)
         said = await self._search.sessions(query)
         for _, hit in said:
             hit.kind = "session"
@@ -85,8 +90,13 @@ class Finder:
         return [hit for _, hit in await self._search.sessions(query)]
 
     async def memory(self, query: Query) -> list[Hit]:
-        """Return the entries and lines of summaries that answer a question, the best first (raises BadInput)."""
-        return [hit for _, hit in await self._memory(query, None if query.scope is None else {query.scope})]
+        """Return the entries, candidates and lines of summaries that answer a question, the best first.
+
+        Raises:
+            BadInput: the question cannot be answered.
+        """
+        scopes = None if query.scope is None else {query.scope}
+        return [hit for _, hit in await self._memory(query, scopes, candidates=True)]
 
     async def in_thread(
         self, thread: NamedThread, query: Query, *, exact: bool = False, ignore_case: bool = False
@@ -131,13 +141,18 @@ class Finder:
             quote=hit.text,
         )
 
-    async def _memory(self, query: Query, scopes: set[str] | None) -> list[ScoredHit]:
+    async def _memory(self, query: Query, scopes: set[str] | None, *, candidates: bool) -> list[ScoredHit]:
         query.check()
         opened = await self._search.open("memory", query)
+        hidden = set[str]() if candidates else {key for key, each in self._known.items() if each.is_candidate}
         mask = None
         if scopes is not None:
             threads = await self._search.threads(query) or set[str]()
-            mask = documents_where(opened.index, lambda each: self._is_shown(each, scopes, threads))
+            mask = documents_where(
+                opened.index, lambda each: each.place not in hidden and self._is_shown(each, scopes, threads)
+            )
+        elif hidden:
+            mask = documents_where(opened.index, lambda each: each.place not in hidden)
         found = await self._search.rank("memory", opened, query, mask, self._worth)
         rows = await self._search.rows({opened.index.document(each.number).place for each in found})
         return await anyio.to_thread.run_sync(self._hits, opened.index, found, rows, self.cleaner())
@@ -226,6 +241,7 @@ def _entry(each: RankedPassage, known: KnownEntry, clean: Clean) -> Hit:
         project=None if entry.is_global else entry.scope,
         kind="entry",
         entry_id=entry.id,
+        candidate=True if known.is_candidate else UNSET,
         path=None,
         line=None,
     )

@@ -30,7 +30,7 @@ from commonplace.memory.workspace import layout
 MAX_FILE_BYTES: Final = 64 * 2**20
 """Larger files are not read."""
 Problem = Literal["no_such_file", "no_such_lines", "blank_lines"]
-_TAIL: Final = re.compile(r"(?:\s{0,8}(?:\[Task \d{1,9}\]|\(\d{1,9} sessions\)|\[ad-hoc note\])){1,64}$")
+_TAIL: Final = re.compile(rf"(?:\s{{0,8}}(?:{handbook.MARK})){{1,64}}$")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _THREAD: Final = re.compile(r"\bthread_id[=:] ?([0-9a-f-]{36})\b")
 _RAW_BLOCK: Final = re.compile(r"^## Thread `([^`\n]+)`$")

@@ -1,9 +1,9 @@
 """The memory section of a prompt: packed under a budget, with the same bytes each time.
 
-It contains the person's profile, global entries, this project's entries, skills by name, the names of other projects,
-and guidance on how to use them. The most useful entries come first, as consolidation ranked them; what does not fit is
-left out and reported, in the text and in the receipt. A small budget first drops entries, then guidance, then the
-section.
+It contains guidance of at most ten lines, the person's profile, global entries, this project's entries, skills by name
+and the names of other projects. Below each heading checks come first, then the most useful entries, as consolidation
+ranked them; what does not fit is left out and reported, in the text and in the receipt. A small budget first drops
+entries, then guidance, then the section. Only agents that take citations out of their answers are asked for them.
 
 Entries are data. Each is one line, its secrets and forgotten words are removed again, and no text can close the section
 or open a citation. Nothing here depends on the time or on counters.
@@ -60,7 +60,7 @@ _SECTIONS: Final[tuple[Section, ...]] = (
 
 
 class LeftOutEntry(msgspec.Struct, frozen=True):
-    """An entry that is not in a prompt, and why: `budget`, `other_project`, `forgotten`."""
+    """An entry that is not in a prompt, and why: `budget`, `other_project`, `doubtful`, `forgotten`."""
 
     id: str
     reason: str
@@ -94,6 +94,8 @@ class SectionInput(msgspec.Struct, kw_only=True):
     others: list[str] = []
     """Names of other projects."""
     tools: Collection[str] = ()
+    cites: bool = False
+    """The agent takes citations out of its answers before a person sees them."""
     clean: Callable[[str], str] = str
     """Takes secrets and forgotten words out of a text."""
 
@@ -104,6 +106,7 @@ class _SectionLine(msgspec.Struct, frozen=True):
     id: str
     heading: str
     text: str
+    is_check: bool = False
 
     @property
     def size(self) -> int:
@@ -154,6 +157,9 @@ def _page(material: SectionInput, size: int) -> _SectionLines:
         if not entry.is_global and entry.scope != material.scope:
             page.left.append(LeftOutEntry(entry.id, "other_project"))
             continue
+        if not entry.is_told:
+            page.left.append(LeftOutEntry(entry.id, "doubtful"))
+            continue
         if enough <= 0:
             page.beyond.append(entry.id)
             continue
@@ -162,7 +168,7 @@ def _page(material: SectionInput, size: int) -> _SectionLines:
             page.left.append(LeftOutEntry(entry.id, "forgotten"))
             continue
         place = f"L{material.lines[entry.id]} " if entry.id in material.lines else ""
-        page.lines.append(_SectionLine(entry.id, _heading(entry), f"- {place}{told}"))
+        page.lines.append(_SectionLine(entry.id, _heading(entry), f"- {place}{told}", entry.kind == "verify"))
         enough -= page.lines[-1].size
     return page
 
@@ -231,12 +237,14 @@ class _SectionFrame(msgspec.Struct, frozen=True):
 
     def with_lines(self, chosen: list[_SectionLine], missing: list[str] | None = None) -> str:
         """Return the whole section."""
-        parts = [self.opening, *self.before]
+        parts = [self.opening, *([self.guide, ""] if self.guide else []), *self.before]
         for heading in _ORDER:
-            own = [line.text for line in chosen if line.heading == heading]
-            parts += [heading, *own, ""] if own else []
+            own = sorted((line for line in chosen if line.heading == heading), key=lambda line: not line.is_check)
+            parts += [heading, *(line.text for line in own), ""] if own else []
         parts += [*(missing or []), *self.after]
-        return "\n".join([*parts, self.guide, CLOSING] if self.guide else [*filter(None, parts), CLOSING])
+        while parts[-1] == "":
+            parts.pop()
+        return "\n".join([*parts, CLOSING] if self.guide else [*filter(None, parts), CLOSING])
 
 
 def _opening(material: SectionInput) -> str:
@@ -308,6 +316,7 @@ def _guide(material: SectionInput, name: str) -> str:
         return ""
     root = harmless(material.root, 1_000)
     note = _texts()["note_with_tools" if NOTE_TOOL in material.tools else "note_with_files"]
-    values = {"root": root, "look": _say(material, "look"), "note": note}
+    cite = _texts()["cite"].rstrip("\n") if material.cites else ""
+    values = {"root": root, "look": _say(material, "look"), "note": note, "cite": cite}
     values = {key: value.replace("$root", root) for key, value in values.items()}
     return _PLACE.sub(lambda found: values[found[1]], _texts()[name])

@@ -131,12 +131,20 @@ class Toolbox:
         self._later(lambda: self._count(result, scope))
         return result
 
-    async def summary(self) -> str:
-        """Return the section that a prompt would have here; nothing when there is no memory."""
+    async def summary(self, *, cites: bool = False) -> str:
+        """Return the section that a prompt would have here; nothing when there is no memory.
+
+        `cites` says that the client takes citations out of its answers before a person sees them.
+        """
         async with self._lender.borrow() as memory:
             tools = [each.name for each in self.definitions()]
             made: Prompt = await scoped_prompt.prompt(
-                memory.store, folder=self.folder or _here(), scope=self._project, count=True, tools=tools
+                memory.store,
+                folder=self.folder or _here(),
+                scope=self._project,
+                count=True,
+                tools=tools,
+                cites=cites,
             )
         return made.text
 

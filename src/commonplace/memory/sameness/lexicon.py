@@ -16,6 +16,9 @@ _VANISHING: Final = frozenset({"all", "put", "need", "about"})
 """Ideas that say nothing of what a lesson is about."""
 _SHORTEST_STEM: Final = 4
 _SHORTEST_ENGLISH_STEM: Final = 3
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_SAMPLE: Final = 400
+"""So many characters tell the language of a sentence."""
 
 
 class Language(msgspec.Struct, frozen=True):
@@ -164,3 +167,21 @@ def _stem(word: str, endings: tuple[str, ...], *, is_english: bool) -> str:
                 bare = bare[:-1]
             return bare[:-1] + "y" if is_english and bare.endswith("i") else bare
     return word[:-1] + "y" if is_english and word.endswith("i") and len(word) > shortest else word
+
+
+def language_of(lower: str) -> Language:
+    """Return the language of a text: the one most of whose function words it has; English where none shows."""
+    if _HAN.search(lower):
+        return language("zh")
+    words = re.findall(r"[^\W\d_]+", lower[:_SAMPLE])
+    scores: dict[str, float] = {}
+    for code in LANGUAGES[:-1]:
+        known = language(code)
+        english = language("en")
+        score = float(sum(word in known.stop or word in known.negators for word in words))
+        if code != "en":
+            score += sum(0.5 for word in words if word in known.ideas and word not in english.ideas)
+            own_letters = letters(code)
+            score += bool(own_letters and own_letters.search(lower[:_SAMPLE]))
+        scores[code] = score
+    return language(max(scores, key=lambda code: scores[code]))

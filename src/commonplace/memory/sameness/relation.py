@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from commonplace.memory.sameness import lexicon
-from commonplace.memory.sameness.sentence import ComparedSentence, Token
+from commonplace.memory.sameness.sentence import ComparedSentence, Token, read
 
 _SOLID: Final = 2
 """So many words must be common to two lessons that are about one thing."""
@@ -65,6 +65,44 @@ class _Match:
 
 def compare(older: ComparedSentence, newer: ComparedSentence) -> Relation:
     """Return what a newer lesson is to an older one; when in doubt they are different."""
+    relation = _compare(older, newer)
+    if relation is Relation.DIFFERENT and (older.clauses or newer.clauses):
+        return _compare_clauses(older, newer)
+    return relation
+
+
+def _compare_clauses(older: ComparedSentence, newer: ComparedSentence) -> Relation:
+    """Compare clause by clause: two lessons are the same if a clause of both is, and the rest of one adds nothing."""
+    ones = [read(clause) for clause in older.clauses] or [older]
+    twos = [read(clause) for clause in newer.clauses] or [newer]
+    for one in ones:
+        for two in twos:
+            match = _Match(one, two)
+            if match.solid < _SOLID or one.is_subordinate or two.is_subordinate:
+                continue
+            if _is_same(match) and _is_rest_empty(ones, one, twos, two):
+                return Relation.SAME
+            if newer.has_change and (_is_other_number(match) or _is_other_value(match)):
+                return Relation.REPLACES
+    return Relation.DIFFERENT
+
+
+def _is_rest_empty(
+    ones: list[ComparedSentence], one: ComparedSentence, twos: list[ComparedSentence], two: ComparedSentence
+) -> bool:
+    """Say whether the clauses beside two that are the same add nothing in one of the sentences, and agree."""
+    rests = [each for each in ones if each is not one], [each for each in twos if each is not two]
+    hard = [any(token.is_hard for each in rest for token in each.tokens) for rest in rests]
+    return not all(hard) and any(all(map(_is_aside, rest)) for rest in rests)
+
+
+def _is_aside(clause: ComparedSentence) -> bool:
+    """Say whether a clause asks for nothing: it gives a reason, or has hardly a word of its own."""
+    solid = [token for token in clause.tokens if not token.is_weak and not token.is_light]
+    return not any(token.is_hard for token in solid) and (clause.is_reason or len(solid) <= 1)
+
+
+def _compare(older: ComparedSentence, newer: ComparedSentence) -> Relation:
     match = _Match(older, newer)
     if not match.pairs:
         return Relation.DIFFERENT
@@ -213,10 +251,11 @@ def _is_denied(match: _Match) -> bool:
 
 
 def _is_opposite(match: _Match) -> bool:
-    """All but one word is the same, and that word is the opposite."""
-    if not match.solid or len(match.rest[0]) != 1 or len(match.rest[1]) != 1:
+    """All but one word is the same, light verbs and numbers aside, and that word is the opposite."""
+    rests = [[token for token in rest if token.kind != "number" and not token.is_light] for rest in match.rest]
+    if not match.solid or len(rests[0]) != 1 or len(rests[1]) != 1:
         return False
-    one, two = match.rest[0][0], match.rest[1][0]
+    one, two = rests[0][0], rests[1][0]
     names = [frozenset((first, second)) for first in _names(one) for second in _names(two)]
     return any(name in lexicon.opposites() for name in names)
 
@@ -233,11 +272,16 @@ def _is_other_number(match: _Match) -> bool:
 
 
 def _is_other_value(match: _Match) -> bool:
-    """A change is announced, and all but one name, path, number or command is the same."""
-    if not match.is_announced or match.solid < 1 or len(match.rest[0]) != 1 or len(match.rest[1]) != 1:
+    """A change is announced, and of what has one value both name another: a name, a path, a number, a command."""
+    if not match.newer.has_change or match.solid < 1:
         return False
-    one, two = match.rest[0][0], match.rest[1][0]
-    return one.is_hard and one.kind == two.kind
+    hard = [[token for token in rest if token.is_hard] for rest in match.rest]
+    if len(hard[0]) != 1 or len(hard[1]) != 1 or hard[0][0].kind != hard[1][0].kind:
+        return False
+    if match.is_announced and len(match.rest[0]) == len(match.rest[1]) == 1:
+        return True
+    is_about_one = match.solid >= _SOLID and match.share(match.older) >= _CHANGED_OLDER_SHARE
+    return is_about_one and match.share(match.newer) >= _CHANGED_NEWER_SHARE
 
 
 def _is_announced(match: _Match) -> bool:

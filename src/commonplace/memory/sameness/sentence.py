@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from commonplace.memory.sameness import lexicon
+from commonplace.memory.sameness import clauses, lexicon
 from commonplace.memory.sameness.lexicon import Language
 
 Kind = Literal["code", "path", "number", "name", "word"]
@@ -33,8 +33,6 @@ _FRENCH_ONLY: Final = re.compile(r"\bn(?:e |')(\S{1,30}(?: \S{1,30})?) qu(?:e |'
 _FRENCH_PRONOUN: Final = re.compile(r"-(?:moi|toi|le|la|les|nous|vous|y|en)\b")
 _ACCENTS: Final = str.maketrans("áéíóú", "aeiou")
 _FRENCH_DENIAL: Final = frozenset({"ne", "n"})
-_SAMPLE: Final = 400
-"""So many characters tell the language of a sentence."""
 _NEIGHBOURS: Final = 3
 """In Chinese so many tokens before the word for *before* are what comes later."""
 
@@ -118,6 +116,12 @@ class ComparedSentence(msgspec.Struct, frozen=True):
     has_change: bool
     """Something says that it was otherwise before."""
     is_change_faint: bool
+    clauses: tuple[str, ...] = ()
+    """The texts of its clauses; empty if it has one."""
+    is_subordinate: bool = False
+    """It says when something else holds, not what."""
+    is_reason: bool = False
+    """It gives a reason, or tells of the person: it adds nothing that is to be done."""
 
     @property
     def is_negative(self) -> bool:
@@ -133,28 +137,16 @@ class ComparedSentence(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=16_384)
 def read(text: str) -> ComparedSentence:
     """Return what a sentence is compared by."""
-    plain = " ".join(text.replace("’", "'").split())
+    plain = clauses.joined_opener(" ".join(text.replace("’", "'").split()))
     lower = plain.lower()
-    language = _language(lower)
-    return _SentenceReader(language, _prepared(plain, language), lower).read()
-
-
-def _language(lower: str) -> Language:
-    """Return the language of a text: the one most of whose function words it has; English where none shows."""
-    if _HAN.search(lower):
-        return lexicon.language("zh")
-    words = re.findall(r"[^\W\d_]+", lower[:_SAMPLE])
-    scores: dict[str, float] = {}
-    for code in lexicon.LANGUAGES[:-1]:
-        known = lexicon.language(code)
-        english = lexicon.language("en")
-        score = float(sum(word in known.stop or word in known.negators for word in words))
-        if code != "en":
-            score += sum(0.5 for word in words if word in known.ideas and word not in english.ideas)
-            letters = lexicon.letters(code)
-            score += bool(letters and letters.search(lower[:_SAMPLE]))
-        scores[code] = score
-    return lexicon.language(max(scores, key=lambda code: scores[code]))
+    language = lexicon.language_of(lower)
+    found = _SentenceReader(language, _prepared(plain, language), lower).read()
+    return msgspec.structs.replace(
+        found,
+        clauses=clauses.clauses_of(plain),
+        is_subordinate=clauses.is_subordinate(lower),
+        is_reason=clauses.is_reason(lower),
+    )
 
 
 def _prepared(plain: str, language: Language) -> str:

@@ -4,16 +4,18 @@ DELETE FROM entries WHERE root = :root
 
 -- name: entries.put
 -- One entry of a memory.
-INSERT INTO entries (root, entry_id, place, scope, kind, text, support, sources, first_seen_s, last_seen_s, is_pinned, is_shown)
-VALUES (:root, :entry_id, :place, :scope, :kind, :text, :support, :sources, :first_seen_s, :last_seen_s, :is_pinned, :is_shown)
+INSERT INTO entries (root, entry_id, place, scope, kind, text, support, sources, first_seen_s, last_seen_s, is_pinned, is_shown,
+  is_candidate, confidence)
+VALUES (:root, :entry_id, :place, :scope, :kind, :text, :support, :sources, :first_seen_s, :last_seen_s, :is_pinned, :is_shown,
+  :is_candidate, :confidence)
 
 -- name: entries.page
--- Some entries of a memory with their usage, the most useful first.
+-- Some entries of a memory, or some candidates, with their usage, the most useful first.
 -- filter scope: AND e.scope = :scope
 -- filter kind: AND e.kind = :kind
 SELECT e.*, coalesce(u.retrieved, 0) AS retrieved, coalesce(u.injected, 0) AS injected, coalesce(u.cited, 0) AS cited
 FROM entries e LEFT JOIN entry_usage u ON u.entry_id = e.entry_id
-WHERE e.root = :root AND e.place >= :after {filters}
+WHERE e.root = :root AND e.is_candidate = :candidates AND e.place >= :after {filters}
 ORDER BY e.place LIMIT :limit
 
 -- name: entries.get
@@ -24,11 +26,11 @@ WHERE e.root = :root AND e.entry_id = :entry_id
 
 -- name: entries.scopes
 -- How many entries a memory has for each scope.
-SELECT scope, count(*) AS n FROM entries WHERE root = :root GROUP BY scope ORDER BY scope
+SELECT scope, count(*) AS n FROM entries WHERE root = :root AND is_candidate = 0 GROUP BY scope ORDER BY scope
 
 -- name: entries.hidden
 -- Entries that a memory holds and its file had no room for.
-SELECT entry_id FROM entries WHERE root = :root AND is_shown = 0
+SELECT entry_id FROM entries WHERE root = :root AND is_shown = 0 AND is_candidate = 0
 
 -- name: entries.pin
 -- Keep an entry, or no longer.

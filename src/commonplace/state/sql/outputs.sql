@@ -21,21 +21,19 @@ DELETE FROM outputs WHERE thread_id = :thread_id
 DELETE FROM outputs
 
 -- name: outputs.select
--- The extractions to consolidate: fresh or pinned, of threads that memory may use, the most useful first. A thread
--- whose file was copied counts once.
+-- The extractions to consolidate, of threads that memory may use, the most useful first. A thread whose file was copied
+-- counts once.
 SELECT outputs.thread_id, outputs.source_updated_at, outputs.raw_memory, outputs.rollout_summary, outputs.rollout_slug,
-  outputs.lessons,
-  outputs.generated_at, outputs.is_selected, outputs.selected_source_updated_at, threads.path, threads.cwd,
+  outputs.lessons, outputs.fresh_at, outputs.is_pinned, outputs.generated_at, outputs.is_selected, outputs.selected_source_updated_at, threads.path, threads.cwd,
   threads.git_branch, threads.project
 FROM outputs JOIN threads ON threads.home = :home AND threads.path = (
   SELECT file.path FROM threads AS file
   WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'
   ORDER BY file.is_archived, file.updated_at DESC, file.path LIMIT 1
 )
-WHERE outputs.is_empty = 0 AND (outputs.fresh_at >= :cutoff OR outputs.is_pinned = 1)
+WHERE outputs.is_empty = 0
 ORDER BY outputs.cited DESC, outputs.retrieved DESC, outputs.fresh_at DESC, outputs.source_updated_at DESC,
   outputs.thread_id DESC
-LIMIT :limit
 
 -- name: outputs.deselect
 -- Nothing is part of the last consolidation of a root any more.
@@ -46,12 +44,6 @@ WHERE is_selected = 1 AND coalesce(selected_root, :root) = :root
 -- Part of the last consolidation of a root, exactly as it was then.
 UPDATE outputs SET is_selected = 1, selected_source_updated_at = :source_updated_at, selected_root = :root
 WHERE thread_id = :thread_id AND source_updated_at = :source_updated_at
-
--- name: outputs.stale
--- Extractions that nobody used for long and no consolidation holds, the stalest first.
-SELECT thread_id FROM outputs
-WHERE is_selected = 0 AND is_pinned = 0 AND fresh_at < :cutoff
-ORDER BY fresh_at, source_updated_at, thread_id LIMIT :limit
 
 -- name: outputs.pin
 -- Keep an extraction from ageing, or no longer.

@@ -113,9 +113,6 @@ CREATE TABLE outputs (
   selected_root     TEXT,                      -- the memory root whose last consolidation it is part of
   lessons           TEXT                       -- what the texts are rendered from, as JSON; NULL: somebody else wrote them
 );
-CREATE INDEX outputs_ranked ON outputs
-  (is_empty, cited DESC, retrieved DESC, fresh_at DESC, source_updated_at DESC, thread_id DESC);
-CREATE INDEX outputs_stale ON outputs (fresh_at, source_updated_at, thread_id) WHERE is_selected = 0 AND is_pinned = 0;
 CREATE INDEX outputs_selected ON outputs (thread_id) WHERE is_selected = 1;
 
 -- What each session tells about the project of its folder, so that projects are decided from all sessions together.
@@ -155,6 +152,8 @@ CREATE TABLE entries (
   last_seen_s  BIGINT NOT NULL,           -- when it was last taught
   is_pinned    BIGINT NOT NULL DEFAULT 0, -- a person asked to keep it
   is_shown     BIGINT NOT NULL DEFAULT 1, -- 0 when it did not fit into MEMORY.md
+  is_candidate BIGINT NOT NULL DEFAULT 0, -- 1 while it waits for another session or for a person
+  confidence   DOUBLE PRECISION NOT NULL DEFAULT 1, -- how likely it lasts
   PRIMARY KEY (root, entry_id)
 );
 CREATE INDEX entries_in_order ON entries (root, place);

@@ -22,8 +22,8 @@ REASONS: Final = {
     "excluded": "excluded by memory.exclude",
     "not_a_persons_session": "sub-agents and internal sessions",
     "polluted": "they read from outside",
-    "too_old": "older than memory.max_rollout_age_days",
-    "too_recent": "still going on (memory.min_rollout_idle_hours)",
+    "too_old": "older than what was asked for",
+    "too_recent": "still going on",
 }
 """What the reasons for not reading a session mean."""
 _SHOWN: Final = 5

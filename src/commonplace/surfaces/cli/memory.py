@@ -7,7 +7,15 @@ import click
 from commonplace.app.memory import PHASES
 from commonplace.learning.status import Cost, Status
 from commonplace.memory.edits.mode import MODES
-from commonplace.surfaces.cli import memory_edits, memory_entries, memory_eval, memory_prompt, output, search
+from commonplace.surfaces.cli import (
+    memory_edits,
+    memory_entries,
+    memory_eval,
+    memory_prompt,
+    memory_review,
+    output,
+    search,
+)
 from commonplace.surfaces.cli.command import call
 
 
@@ -18,6 +26,7 @@ def command() -> None:
 
 for each in (
     *memory_entries.COMMANDS,
+    *memory_review.COMMANDS,
     *memory_edits.COMMANDS,
     *memory_prompt.COMMANDS,
     search.memory,

@@ -13,10 +13,14 @@ from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.command import call
 
 if TYPE_CHECKING:
+    from commonplace.memory.evidence import Link
     from commonplace.memory.listing import Listed
     from commonplace.memory.why import Why
 
 _WIDTH = 140
+_QUOTE = 100
+_NOTHING = "Nothing is known here yet. `commonplace learn` reads your sessions."
+_NO_CANDIDATES = "There are no candidates here."
 
 
 @click.command("list")
@@ -24,22 +28,42 @@ _WIDTH = 140
 @click.option("--kind", type=click.Choice(KINDS), help="Only this kind.")
 @click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="How many at most.")
 @click.option("--cursor", metavar="C", help="Go on where an earlier list ended.")
+@click.option("--candidates", is_flag=True, help="Only what waits for another session or for `memory review`.")
+@click.option("--evidence", is_flag=True, help="With what each entry rests on: session, turn, bytes and words.")
 @output.json_option
-def list_(project: str | None, kind: str | None, limit: int, cursor: str | None, as_json: bool) -> None:
+def list_(
+    project: str | None,
+    kind: str | None,
+    limit: int,
+    cursor: str | None,
+    candidates: bool,
+    evidence: bool,
+    as_json: bool,
+) -> None:
     """Show what was learned, the most useful first."""
-    page = call(lambda memory: memory.list(project=project, kind=kind, limit=limit, cursor=cursor))
+    page = call(
+        lambda memory: memory.list(
+            project=project, kind=kind, limit=limit, cursor=cursor, candidates=candidates, evidence=evidence
+        )
+    )
     if as_json:
         output.print_json(page)
         return
     if not page.entries:
-        output.say("Nothing is known here yet. `commonplace learn` reads your sessions.")
+        output.say(_NO_CANDIDATES if candidates else _NOTHING)
     for scope, found in groupby(sorted(page.entries, key=lambda each: each.project or ""), _title):
         output.say(f"{scope}")
         for entry in found:
             output.say(f"  {_line(entry)}")
+            for link in entry.chain if isinstance(entry.chain, list) else ():
+                output.say(f"    › {_source(link)}: {output.one_line(link.quote, _QUOTE)}")
         output.say()
     if page.next_cursor:
         output.say(f"More: --cursor {page.next_cursor}")
+
+
+def _source(link: Link) -> str:
+    return f"note {link.path}" if link.thread_id is None else f"{link.thread_id} turn {link.turn}"
 
 
 def _title(entry: Listed) -> str:
@@ -57,7 +81,7 @@ def _line(entry: Listed) -> str:
 @click.argument("entry", metavar="ID|TEXT")
 @output.json_option
 def why(entry: str, as_json: bool) -> None:
-    """Show what an entry rests on: sessions, turns and the words."""
+    """Show what an entry or a candidate rests on: sessions, turns and the words."""
     found = call(lambda memory: memory.why(entry))
     if as_json:
         output.print_json({"entry": found.entry, "chain": found.chain})
@@ -68,7 +92,8 @@ def why(entry: str, as_json: bool) -> None:
 def _show(sources: Why) -> None:
     entry = sources.entry
     output.say(f"{entry.text}\n")
-    output.say(f"  {entry.id}, {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}")
+    state = " a candidate," if entry.candidate else ""
+    output.say(f"  {entry.id},{state} {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}")
     for place, link in enumerate(sources.chain):
         output.say()
         if link.thread_id is None:

@@ -33,14 +33,19 @@ _KINDS: Final = {
 @click.option("--project", metavar="P", help="This project instead: an identity, its last part, or a folder.")
 @click.option("--budget", metavar="TOKENS", type=click.IntRange(0), help="How long it may be. [default: a setting]")
 @click.option("--tools", "has_tools", is_flag=True, help="Speak of the memory tools, because the agent has them.")
+@click.option("--citations", is_flag=True, help="Ask for citations, because the agent takes them out of its answers.")
 @output.json_option
-def prompt(folder: Path | None, project: str | None, budget: int | None, has_tools: bool, as_json: bool) -> None:
+def prompt(
+    folder: Path | None, project: str | None, budget: int | None, has_tools: bool, citations: bool, as_json: bool
+) -> None:
     """Print the memory section that an agent gets in this folder.
 
     Nothing is printed when nothing is remembered. What is told is counted as injected.
     """
     tools = _TOOLS if has_tools else ()
-    made = call(lambda memory: memory.prompt(folder=folder, project=project, budget=budget, tools=tools))
+    made = call(
+        lambda memory: memory.prompt(folder=folder, project=project, budget=budget, tools=tools, cites=citations)
+    )
     if as_json:
         output.print_json(made)
     elif made.text:

@@ -166,7 +166,7 @@ def _error(error: CommonplaceError) -> dict[str, Any]:
 def memory(
     query: str, limit: int, project: str | None, since: str | None, exact: bool, ignore_case: bool, as_json: bool
 ) -> None:
-    """Search the memory: entries, and lines of the summaries of single sessions."""
+    """Search the memory: entries, candidates, and lines of the summaries of single sessions."""
     if ignore_case and not exact:
         raise click.UsageError("--ignore-case goes with --exact; ranked search never looks at case.")
     if exact and since:
@@ -223,6 +223,7 @@ def _show(hits: list[Hit]) -> None:
     for hit in hits:
         when = (hit.time or "")[:10]
         where = hit.entry_id if isinstance(hit.entry_id, str) else None
+        where = f"{where} (candidate)" if where and hit.candidate is True else where
         where = where or (f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else f"{hit.thread_id} turn {hit.turn}")
         output.say(f"{when}  {hit.project or 'every project'}  {where}")
         mark = {"user": "›", "assistant": "·"}.get(hit.role or "", " ")

@@ -36,6 +36,7 @@ UNSUPPORTED_VERSION: Final = -32022
 
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 
 _MAX_ID_LENGTH: Final = 4096
@@ -189,6 +190,8 @@ class Envelope(msgspec.Struct, frozen=True):
     """What a request that stands alone says about itself."""
 
     version: str
+    client: str = ""
+    """The client's name, if it says so."""
 
 
 def envelope(params: Mapping[str, Any]) -> Envelope | None:
@@ -214,7 +217,13 @@ def envelope(params: Mapping[str, Any]) -> Envelope | None:
             "This version of the protocol is not spoken here.",
             {"supported": list(MODERN_VERSIONS), "requested": version},
         )
-    return Envelope(version)
+    return Envelope(version, client_name(said.get(META_CLIENT)))
+
+
+def client_name(info: Any) -> str:
+    """Return the name in what a client says about itself; nothing if it says none."""
+    name = cast("Json", info).get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def result(request_id: Id, value: Any) -> Json:

@@ -37,6 +37,7 @@ class McpSession:
     def __init__(self, tools: MemoryTools, warn: Callable[[str], None]) -> None:
         self.tools = tools
         self.version: str | None = None
+        self._client = ""
         self._warn = warn
         self._has_roots = False
         self._roots_known = False
@@ -145,6 +146,7 @@ class McpSession:
         known = asked in protocol.HANDSHAKE_VERSIONS
         self.version = asked if known else protocol.HANDSHAKE_VERSIONS[-1]
         self._has_roots = isinstance(cast("Json", capabilities).get("roots"), dict)
+        self._client = protocol.client_name(params.get("clientInfo"))
         return {
             "protocolVersion": self.version,
             "capabilities": rendering.CAPABILITIES,
@@ -184,13 +186,14 @@ class McpSession:
         uri = params.get("uri")
         if not isinstance(uri, str):
             raise Fault(protocol.INVALID_PARAMS, "A resource is read by its uri.")
+        envelope = protocol.envelope(params)
         if uri != rendering.SUMMARY_URI:
-            modern = protocol.envelope(params) is not None
-            code = protocol.INVALID_PARAMS if modern else protocol.RESOURCE_NOT_FOUND
+            code = protocol.INVALID_PARAMS if envelope is not None else protocol.RESOURCE_NOT_FOUND
             raise Fault(code, f"There is no resource {rendering.any_text(uri)}.", {"uri": uri[:1000]})
         await self._look_around(send)
         try:
-            return rendering.contents(await self.tools.summary())
+            client = envelope.client if envelope is not None else self._client
+            return rendering.contents(await self.tools.summary(client))
         except OSError as failed:
             reason = f"The memory cannot be read: {failed.strerror or failed}."
             raise Fault(protocol.INTERNAL_ERROR, reason) from None

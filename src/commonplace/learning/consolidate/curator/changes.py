@@ -13,7 +13,8 @@ import msgspec
 
 from commonplace.learning.consolidate import bullet_sources
 from commonplace.learning.consolidate.bullet_sources import HandbookBullet, Key, LearnedEntries, SourcedBullet
-from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, by_file, lessons_of
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, by_file
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput, lessons_of
 from commonplace.memory import similarity
 from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.memory.files import existing_handbook

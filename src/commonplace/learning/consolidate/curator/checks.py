@@ -17,9 +17,10 @@ import msgspec
 
 from commonplace.learning.consolidate import bullet_sources
 from commonplace.learning.consolidate.bullet_sources import SourcedBullet
-from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, ConsolidationInput, by_file
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, by_file
 from commonplace.learning.consolidate.curator import grounding, summary_checks
 from commonplace.learning.consolidate.curator.changes import CurationBase
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import existing_handbook
 from commonplace.memory.files import handbook as reader

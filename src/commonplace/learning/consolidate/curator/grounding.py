@@ -15,6 +15,7 @@ from typing import Final
 from commonplace.learning.consolidate.curator import prompts
 from commonplace.memory import similarity
 from commonplace.memory.entries import SECTION_OF, Entry, Source, normal
+from commonplace.memory.files.handbook import MARK
 
 _SHARE: Final = 0.5
 """The share of a text's weighted words that must occur in its sources."""
@@ -23,7 +24,7 @@ _EXACT: Final = re.compile(r"\d|\w[./_:@]\w|^[./~-]+\w")
 _CODE: Final = re.compile(r"`([^`]+)`")
 _TOKEN: Final = re.compile(r"[^\s`\"'(),;]+")
 _EDGES: Final = ".:!?*[]{}<>…"
-_MARKS: Final = re.compile(r"\[Task \d+\]|\(\d+ sessions\)")
+_MARKS: Final = re.compile(MARK)
 
 
 def is_by_person(source: Source) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from commonplace.learning.consolidate import bullet_sources
-from commonplace.learning.consolidate.consolidator import ConsolidationInput
 from commonplace.learning.consolidate.curator import grounding
 from commonplace.learning.consolidate.curator.changes import CurationBase, skills
+from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory.entries import GLOBAL, Entry, normal
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.workspace import layout

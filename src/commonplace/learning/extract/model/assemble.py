@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from commonplace.learning.commands.runs import runs_of
 from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
-from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.findings import FindingEvidence
 from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory import lessons
 from commonplace.memory.files.lesson_parser import lesson_of
@@ -11,7 +14,9 @@ from commonplace.memory.lessons import Lesson, SessionLessons, SummaryLine, Task
 
 
 def session_lessons(view: SessionView, session: VerifiedSession, reader: str) -> SessionLessons:
-    """Return what a session taught, as `reader` told it."""
+    """Return what a session taught, as `reader` told it; without a task if that is nothing."""
+    if not any(task.memory_bullets for task in session.tasks):
+        return SessionLessons(tasks=())
     return SessionLessons(
         tasks=tuple(_task(task) for task in session.tasks),
         project=view.project,
@@ -25,6 +30,7 @@ def session_lessons(view: SessionView, session: VerifiedSession, reader: str) ->
         description=session.description,
         keywords=tuple(session.keywords),
         slug=session.slug,
+        runs=msgspec.to_builtins(runs_of(view)),
         dialogue_bytes=view.dialogue_bytes(),
         spoken_bytes=view.spoken_bytes(),
     )

@@ -22,8 +22,8 @@ from typing import Final, Literal
 import msgspec
 
 from commonplace.learning.extract.model.drafts import Reference
-from commonplace.learning.extract.rules.findings import FindingEvidence, quote
 from commonplace.learning.reading import exclusions, sentences
+from commonplace.learning.reading.findings import FindingEvidence, quote
 from commonplace.learning.reading.session_view import EventSpan, ModelText, SessionView, ToolUse, UserText, ViewEvent
 from commonplace.protocol import shell
 

@@ -27,9 +27,9 @@ from commonplace.learning.extract.model import drafts, evidence
 from commonplace.learning.extract.model.drafts import FAILURES, KNOWLEDGE, PREFERENCES, STEPS, Draft, DraftBullet
 from commonplace.learning.extract.model.evidence import Proof
 from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
-from commonplace.learning.extract.rules.findings import quote
 from commonplace.learning.reading import cues, exclusions, sentences
 from commonplace.learning.reading.cues import Cue, SentenceCues
+from commonplace.learning.reading.findings import quote
 from commonplace.memory import similarity
 from commonplace.memory.sentence_split import MAX_SENTENCE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from commonplace.learning.extract.rules.findings import FindingEvidence
+from commonplace.learning.reading.findings import FindingEvidence
 
 
 class VerifiedBullet(msgspec.Struct, frozen=True):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from commonplace.learning.extract.rules import keywords
-from commonplace.learning.extract.rules.findings import RuleFinding, SessionTask, quote
-from commonplace.learning.reading import commands, patches
+from commonplace.learning.reading import commands, patches, titles
+from commonplace.learning.reading.findings import RuleFinding, SessionTask, quote
 from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.memory.files.lesson_text import MAX_STEPS, UNNAMED, flat
 from commonplace.memory.lessons import SessionLessons, TaskLessons
 
 
 def session_lessons(view: SessionView, tasks: list[SessionTask], findings: list[RuleFinding]) -> SessionLessons:
-    """Return what a session taught; without a task if that is nothing."""
-    if not findings:
-        return SessionLessons(tasks=())
+    """Return what a session taught; without a task if nothing was learned and nothing done."""
     shown = _reported_tasks(tasks, findings)
     told = [task for task, _ in shown]
     return SessionLessons(
@@ -23,7 +21,8 @@ def session_lessons(view: SessionView, tasks: list[SessionTask], findings: list[
         branch=view.branch or "",
         started=view.started,
         source=view.source,
-        keywords=tuple(keywords.keywords(told, [finding for _, own in shown for finding in own])),
+        title=titles.title_of(view),
+        keywords=tuple(keywords.keywords(told, [each for _, own in shown for each in own if each.lesson().is_listed])),
         slug=keywords.slug(told),
         dialogue_bytes=view.dialogue_bytes(),
         spoken_bytes=view.spoken_bytes(),

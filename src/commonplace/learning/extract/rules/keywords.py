@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from typing import Final
 
-from commonplace.learning.extract.rules.findings import RuleFinding, SessionTask
 from commonplace.learning.reading import commands, tables
+from commonplace.learning.reading.findings import RuleFinding, SessionTask
 
 _HANDLE: Final = re.compile(
     r"`([^`]{2,60})`|\b([\w-]{1,80}/[\w./-]{1,200}|[\w-]{1,80}\.(?:py|ts|tsx|js|go|rs|java|kt|c|h|cpp|rb|php|sql|toml|ya?ml|json|sh|md|tf))\b"
@@ -19,14 +19,14 @@ MAX_SLUG: Final = 28
 
 
 def keywords(tasks: list[SessionTask], findings: list[RuleFinding]) -> list[str]:
-    """Return handles to search by: programs, files, names, then the commonest words."""
+    """Return handles to search by: programs, files, names, then the commonest words; none without a finding."""
     counts: Counter[str] = Counter()
     for finding in findings:
         for code, path in _HANDLE.findall(finding.text):
             counts[(commands.parse(code).program if code else path).strip()] += 3
         for word in _WORD.findall(finding.text):
             counts[word.lower()] += 1
-    for task in tasks:
+    for task in tasks if findings else ():
         for word in _WORD.findall(task.name):
             counts[word.lower()] += 1
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from commonplace.learning.extract.rules.findings import PREFERENCES, Kind, RuleFinding, SessionTask
 from commonplace.learning.reading import sentences, tables
+from commonplace.learning.reading.findings import PREFERENCES, Kind, RuleFinding, SessionTask
 from commonplace.learning.reading.session_view import EventSpan, UserText
 
 _NAME: Final = re.compile(r"[A-Za-z][\w./-]{3,}")

@@ -214,7 +214,7 @@ async def _memory(chat: ChatConversation, argument: str) -> None:
         await thread.set_memory("enabled" if argument == "on" else "disabled")
     elif argument:
         raise BadInput(f"/memory {argument} means nothing.", hint="Use /memory, /memory on or /memory off.")
-    told = await chat.book.memory.prompt(folder=thread.profile.cwd, count=False)
+    told = await chat.book.memory.prompt(folder=thread.profile.cwd, cites=True, count=False)
     others = sum(1 for left in told.left_out if left.reason == "other_project")
     room = len(told.left_out) - others
     learns = "is" if thread.memory_mode == "enabled" else "is not"

@@ -10,7 +10,7 @@ from commonplace.learning.reading.session_view import EventSpan, ToolUse, ViewEv
 from commonplace.memory import lessons
 from commonplace.memory.entries import Kind
 from commonplace.memory.files.lesson_text import quote
-from commonplace.memory.lessons import Lesson
+from commonplace.memory.lessons import JudgeInput, Lesson
 
 Outcome = Literal["success", "partial", "uncertain", "fail"]
 __all__ = [
@@ -48,6 +48,8 @@ class RuleFinding(msgspec.Struct):
     task: int = 0
     """The place of its task in the list of tasks."""
     words: str = ""
+    stretch: str = ""
+    """The words with the sentences around them."""
     lead: str = ""
     """How the words are known."""
     default: str = ""
@@ -55,16 +57,24 @@ class RuleFinding(msgspec.Struct):
     shown: str = ""
     commands: tuple[str, ...] = ()
     """The commands that `shown` tells of."""
+    role: str = ""
+    """The role of those commands."""
+    confidence: float = 1.0
+    judged: JudgeInput | None = None
 
     def lesson(self) -> Lesson:
         """Return the finding as a lesson."""
         return Lesson(
             kind=self.kind,
             words=self.words,
+            stretch=self.stretch,
             lead=self.lead,
             default=self.default,
             shown=self.shown,
             commands=self.commands,
+            role=self.role,
+            confidence=self.confidence,
+            judged=self.judged,
             evidence=tuple(
                 lessons.Evidence(each.at.turn, each.at.start, each.at.end, each.quote, each.how)
                 for each in self.evidence

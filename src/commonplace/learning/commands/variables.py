@@ -1,0 +1,22 @@
+"""Variables that are set before a command, as lines show them: without values that are secret by their names."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
+_MAX_VALUE: Final = 40
+
+
+def without_secret(assignment: str) -> str:
+    """Return `NAME=value`, or `NAME=…` if the name says that the value is a secret."""
+    name = assignment.partition("=")[0]
+    return f"{name}=…" if _SECRET_NAME.search(name) else assignment
+
+
+def short_assignment(assignment: str) -> str:
+    """Return `NAME=value`, or `NAME=…` for a value that is secret by name, long, or bound to one machine or moment."""
+    name, _, value = assignment.partition("=")
+    is_shown = len(value) <= _MAX_VALUE and not any(sign in value for sign in "$`/\n")
+    return without_secret(assignment) if is_shown else f"{name}=…"

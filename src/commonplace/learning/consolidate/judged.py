@@ -1,0 +1,83 @@
+"""Judging what people said again, with all their sessions in view: how they write, and what they ask for repeatedly."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from commonplace.learning.consolidate.command_lessons import ProjectRuns
+from commonplace.learning.lasting.features import PersonHabits
+from commonplace.learning.lasting.judge import alone, judge, outright
+from commonplace.memory.lessons import JudgeInput, SessionLesson, WritingSample
+
+FEW: Final = 6
+"""A person of fewer sessions is new: how they write and what they repeat is not known yet."""
+_HOME: Final = re.compile(r"(?:/Users/|/home/|[A-Za-z]:[/\\\\]Users[/\\\\])([^/\\\\]+)")
+
+
+class TaughtSession(NamedTuple):
+    """What a session taught, and how the person wrote in it."""
+
+    thread_id: str
+    cwd: str
+    lessons: list[SessionLesson]
+    sentences: tuple[WritingSample, ...]
+    runs: ProjectRuns | None = None
+
+    @property
+    def person(self) -> str:
+        """Whose session it is: sessions of a team are told apart by their home folders."""
+        found = _HOME.match(self.cwd)
+        return found[1] if found else ""
+
+
+def judged(sessions: list[TaughtSession]) -> Iterator[SessionLesson]:
+    """Yield the lessons of sessions, each with how likely it lasts."""
+    people: defaultdict[str, PersonHabits] = defaultdict(PersonHabits)
+    counts = Counter(session.person for session in sessions if session.sentences)
+    for session in sessions:
+        for sample in session.sentences:
+            people[session.person].add(session.thread_id, sample)
+    for session in sessions:
+        person, is_new = people[session.person], counts[session.person] < FEW
+        yield from (lesson for lesson in session.lessons if lesson.judged is None)
+        for message in _messages(session.lessons):
+            yield from _judged(message, person, is_new=is_new)
+
+
+def _messages(lessons: list[SessionLesson]) -> Iterable[list[tuple[SessionLesson, JudgeInput]]]:
+    """Return the lessons of each message that are judged anew."""
+    found: defaultdict[tuple[int, int], list[tuple[SessionLesson, JudgeInput]]] = defaultdict(list)
+    for lesson in lessons:
+        if lesson.judged is not None:
+            first = lesson.sources[0]
+            found[first.turn or 0, first.byte_start or 0].append((lesson, lesson.judged))
+    return found.values()
+
+
+def _judged(
+    message: list[tuple[SessionLesson, JudgeInput]], person: PersonHabits, *, is_new: bool
+) -> Iterator[SessionLesson]:
+    """Yield what a message teaches.
+
+    Of a person who is known, that is the best stretch, and each sentence whose words say that it lasts. Of a new one,
+    it is each sentence that states something, too.
+    """
+    chosen = judge()
+    likely = [
+        round(chosen.probability(judged.sums + chosen.features(person.features(judged.sample))), 3)
+        for _, judged in message
+    ]
+    best = max(range(len(message)), key=lambda place: likely[place])
+    for place, (lesson, judged) in enumerate(message):
+        sure = (alone if is_new else outright)(likely[place], judged)
+        if sure > likely[place]:
+            yield msgspec.structs.replace(lesson, confidence=sure)
+        elif place == best:
+            stretch = lesson.stretch or lesson.words
+            text = f'{lesson.lead}: "{stretch}"'
+            yield msgspec.structs.replace(lesson, confidence=sure, words=stretch, text=text)
