@@ -16,11 +16,13 @@ import msgspec
 
 from commonplace.learning.consolidate import command_similarity
 from commonplace.memory import sameness, similarity
-from commonplace.memory.entries import GLOBAL, LISTED, TOLD, Entry, Source, entry_id
+from commonplace.memory.entries import GLOBAL, LISTED, TOLD, Entry, Source, entry_id, normal
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.sameness import ComparedSentence, Relation
 
 _ANYWHERE: Final = "*"
+_LONG: Final = 8
+"""Nobody says so many words twice in the same way."""
 _MAX_LOOKED: Final = 400
 """How many clusters are counted before rare words alone must do."""
 _MAX_CANDIDATES: Final = 24
@@ -140,7 +142,7 @@ def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
     ]
     scope = decided.get(name) or _scope(cluster)
     confidence = max(lesson.confidence for lesson in cluster.lessons)
-    if cluster.is_said and len(threads) > 1:  # somebody said it again: a candidate is listed, what is listed is told
+    if cluster.is_said and len(threads) > 1 and not _is_copied(cluster):  # somebody said it again
         confidence = max(confidence, TOLD if confidence >= LISTED else LISTED)
     return Entry(
         name,
@@ -153,6 +155,12 @@ def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
         last.updated_s,
         confidence=confidence,
     )
+
+
+def _is_copied(cluster: Cluster) -> bool:
+    """Say whether sessions have the same long words because one goes on where another ended."""
+    words = {normal(lesson.words) for lesson in cluster.lessons}
+    return len(words) == 1 and len(words.pop().split()) > _LONG
 
 
 def _how(lesson: SessionLesson) -> str:

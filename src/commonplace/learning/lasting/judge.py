@@ -81,11 +81,6 @@ def kind(sums: JudgeSums) -> Kind:
     return max(zip(sums.about[1:], KINDS, strict=True))[1]
 
 
-def is_of_person(sums: JudgeSums) -> bool:
-    """Say whether a sentence is about the person rather than the project, supposing that it lasts."""
-    return sums.about[0] > 0
-
-
 def alone(probability: float, judged: JudgeInput) -> float:
     """Return how likely a sentence lasts while little is known about the person: what they state is believed."""
     if judged.stated < STATED:

@@ -13,7 +13,6 @@ from commonplace.learning.reading import tables
 from commonplace.protocol import shell
 
 _SPACE: Final = re.compile(r"\s+")
-_ASSIGN: Final = re.compile(r"[A-Za-z_]\w*=\S*")
 _WAIT: Final = re.compile(r"^(?:sleep \S+\s*(?:;|&&)\s*)+")
 _SHOWN: Final = re.compile(r"(?:(?<!\s)\s+)?(?:(?:2>&1\s*)?\|\s*(?:tail|head|tee|grep|cat|less)\b[^|]*$|2>&1$)")
 _LOOKING: Final = tables.words("looking")
@@ -34,9 +33,6 @@ _TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
 _WORD: Final = re.compile(r"[\w./@:=+-]+")
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9:_-]{1,30}")
 _HIDES: Final = re.compile(r"\|\| *(?:true|:|echo)|; *true$")
-_NARROWS: Final = re.compile(
-    r"(?<![\w.-])[\w-]{0,80}+[/.][\w./*:-]{0,200}\w|-k|--filter|-run|-Dtest\S*|--include\S*|--select|::|TEST=\S*"
-)
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -89,20 +85,6 @@ def holds(command: Command, part: Command) -> bool:
             return True
         found = command.line.find(part.line, found + 1)
     return False
-
-
-def only_sets(command: Command, part: Command) -> bool:
-    """Say whether a command line is another one with variables set before it."""
-    before = command.line.removesuffix(part.line)
-    return before != command.line and bool(before.split()) and all(map(_ASSIGN.fullmatch, before.split()))
-
-
-def extends(two: Command, one: Command) -> bool:
-    """Say whether a command is another one in which one word goes on: web, web...; 3, 3.11."""
-    first, second = one.words - two.words, two.words - one.words
-    if len(first) != 1 or len(second) != 1 or len(one.words) < 3:
-        return False
-    return next(iter(second)).startswith(next(iter(first)))
 
 
 def _tidy(line: str) -> str:
@@ -180,32 +162,6 @@ def takes_back(line: str) -> bool:
     return bool(_TAKES_BACK.search(line))
 
 
-def completeness(line: str) -> tuple[int, int]:
-    """Return how much of a project a check checks: how many checks it has, and how little it is narrowed."""
-    checks = sum(map(_checks, _parts(line)))
-    return checks, -len(_NARROWS.findall(line))
-
-
-def likeness(one: Command, two: Command) -> float:
-    """Return how alike two commands are, from 0 to 1."""
-    if not one.words or not two.words:
-        return 0.0
-    shared = len(one.words & two.words) / len(one.words | two.words)
-    same = one.program == two.program or one.program.split()[:1] == two.program.split()[:1]
-    return min(1.0, shared + (0.3 if same else 0.0))
-
-
-def is_typo(one: Command, two: Command) -> bool:
-    """Say whether two commands differ in how one word is spelt, and in nothing else."""
-    first, second = one.words - two.words, two.words - one.words
-    if len(first) != 1 or len(second) != 1:
-        return False
-    wrong, right = next(iter(first)), next(iter(second))
-    if min(len(wrong), len(right)) < 3 or not (wrong.replace("-", "").isalpha() and right.replace("-", "").isalpha()):
-        return False
-    return _distance(wrong, right) <= 2
-
-
 def shown(line: str) -> str:
     """Return a command as it is told: without what a commit says, and without values that are secret by name."""
     return _ASSIGNED.sub(_without_secret, _MESSAGE.sub(r"\1", line))
@@ -213,25 +169,3 @@ def shown(line: str) -> str:
 
 def _without_secret(assigned: re.Match[str]) -> str:
     return f"{assigned[1]}=…" if _SECRET_NAME.search(assigned[1]) else assigned[0]
-
-
-def is_misspelt(wrong: str, right: str) -> bool:
-    """Say whether a word is another one with a letter or two gone wrong."""
-    if not (wrong.isalpha() and right.isalpha()) or abs(len(wrong) - len(right)) > 2:
-        return False
-    return 0 < _distance(wrong, right) <= (1 if len(wrong) < 6 else 2)
-
-
-def same_start(one: Command, two: Command) -> bool:
-    """Say whether two commands call the same program: one that ran was not spelt wrong."""
-    return one.program.split()[:1] == two.program.split()[:1]
-
-
-def _distance(one: str, two: str) -> int:
-    """Return how many letters must change to get from one word to another."""
-    row = list(range(len(two) + 1))
-    for i, a in enumerate(one, 1):
-        before, row[0] = row[0], i
-        for j, b in enumerate(two, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
-    return row[-1]

@@ -12,9 +12,6 @@ from commonplace.memory.injection import is_injection
 
 _ERROR: Final = tables.pattern("error")
 _SUMMARY: Final = tables.pattern("counting")
-_VERDICT: Final = tables.pattern("verdict", flags=re.NOFLAG)
-_IN_CODE: Final = tables.pattern("in_code", flags=re.NOFLAG)
-_NOT_THE_CODE: Final = tables.pattern("not_the_code")
 _NOTHING: Final = tables.pattern("checked_nothing", flags=re.MULTILINE | re.IGNORECASE)
 _HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
 _PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
@@ -36,13 +33,6 @@ def lines(output: str, count: int = 2) -> str:
     return " | ".join(quote(line, 160) for line in dict.fromkeys(better[-count:]))
 
 
-def error_summary(output: str, count: int = 2) -> str:
-    """Return the lines that tell what went wrong, or else the last one."""
-    last = output.strip().rpartition("\n")[2].strip()
-    fit = len(last) < _MAX_LINE and not is_injection(last)
-    return lines(output, count) or (quote(last, 160) if fit else "")
-
-
 def worked(call: ToolUse) -> bool:
     """Say whether a command worked: by its exit status, unless a pipe hid that and the output tells an error."""
     return bool(call.ok) and not (_PIPED.search(call.command) and _HIDDEN.search(call.output))
@@ -51,21 +41,6 @@ def worked(call: ToolUse) -> bool:
 def checked_nothing(call: ToolUse) -> bool:
     """Say whether a check ended well because it found nothing to check."""
     return bool(_NOTHING.search(call.output[:2000]))
-
-
-def is_verdict(call: ToolUse) -> bool:
-    """Say whether a failure is a test's verdict on the code, and not on how it was run."""
-    return bool(_VERDICT.search(call.output)) and not is_not_the_code(call)
-
-
-def is_in_code(call: ToolUse) -> bool:
-    """Say whether an error names a place in the code: what changes there puts it right, not how it is run."""
-    return bool(_IN_CODE.search(call.output))
-
-
-def is_not_the_code(call: ToolUse) -> bool:
-    """Say whether a failure is of what is installed, started, configured or allowed."""
-    return bool(_NOT_THE_CODE.search(call.output))
 
 
 def is_nothing(call: ToolUse) -> bool:

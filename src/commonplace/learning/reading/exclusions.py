@@ -11,16 +11,12 @@ from typing import Final
 
 from commonplace.learning.reading import sentences, tables
 from commonplace.learning.reading.cues import SentenceCues
-from commonplace.learning.reading.sentences import Sentence
 from commonplace.memory.injection import is_injection
 from commonplace.redact import MARK
 
 _CREDENTIAL: Final = tables.pattern("credential")
-_STATE: Final = tables.pattern("state")
-_OUTLASTS: Final = tables.pattern("outlasts")
 _INSISTS: Final = tables.pattern("insists")
 _POLITELY: Final = tables.pattern("asks_politely", r"^(?:", r"\b[ ,]*)+")
-_DICTATED: Final = re.compile(r"[^:]{0,70}: \S")
 
 
 def holds_secret(text: str) -> bool:
@@ -34,29 +30,9 @@ def is_unfit(text: str) -> bool:
     return is_injection(text) or holds_secret(text)
 
 
-def is_meant_to_last(sentence: Sentence) -> bool:
-    """Say whether a sentence may tell something that holds beyond the moment."""
-    heard = sentence.heard
-    if is_unfit(sentence.text) or heard.any("others", "retraction"):
-        return False
-    if heard.says("once") and not _OUTLASTS.search(heard.lower):
-        return False
-    return not heard.says("unreal") or insists(heard)
-
-
-def is_state(heard: SentenceCues) -> bool:
-    """Say whether always and never only tell what a thing does."""
-    return bool(_STATE.search(heard.lower))
-
-
 def insists(heard: SentenceCues) -> bool:
     """Say whether a question is none (why do you keep doing this?), or a condition only says when a wish applies."""
     return bool(_INSISTS.search(heard.lower))
-
-
-def is_dictated(heard: SentenceCues) -> bool:
-    """Say whether a sentence asks for something to be written, and then says what."""
-    return heard.says("request") and bool(_DICTATED.match(heard.bare)) and not heard.any("lasting", "mine")
 
 
 @lru_cache(maxsize=512)

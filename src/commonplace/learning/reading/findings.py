@@ -23,7 +23,6 @@ __all__ = [
     "RuleFinding",
     "SessionTask",
     "quote",
-    "section_of",
 ]
 
 PREFERENCES: Final[frozenset[Kind]] = frozenset({"preference", "rule"})
@@ -101,8 +100,3 @@ class SessionTask(msgspec.Struct):
     def calls(self) -> list[ToolUse]:
         """Return the calls that were made for it."""
         return [event for event in self.events if isinstance(event, ToolUse)]
-
-
-def section_of(kind: Kind) -> frozenset[Kind]:
-    """Return the kinds that are told in the same section as one."""
-    return next(section for section in (PREFERENCES, KNOWLEDGE, FAILURES) if kind in section)

@@ -13,7 +13,6 @@ from commonplace.learning.reading.session_view import ToolUse
 
 _FILE: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)
 _EDITS: Final = tables.words("edit_tools")
-_CONFIGURATION: Final = tables.pattern("configuration", "(?:^|/)", "$", re.NOFLAG)
 
 
 class _EditInput(msgspec.Struct):
@@ -35,33 +34,9 @@ def files(call: ToolUse) -> list[str]:
     return [name.strip() for name in named] or ([edit.file_path] if edit.file_path else [])
 
 
-def added_lines(call: ToolUse) -> list[str]:
-    """Return the lines that a call put in."""
-    edit = _edit(call)
-    if edit.patch:
-        return [
-            line[1:].strip()
-            for line in edit.patch.split("\n")
-            if line.startswith("+") and not line.startswith("+++") and line[1:].strip()
-        ]
-    return [line.strip() for line in (edit.new_string or edit.content).split("\n") if line.strip()]
-
-
-def is_configuration(call: ToolUse) -> bool:
-    """Say whether a call changed how a project is built or run, not what it does."""
-    return any(_CONFIGURATION.search(name) for name in files(call))
-
-
 def names(call: ToolUse) -> tuple[str, ...]:
     """Return the first few files that a call changed."""
     return tuple(quote(name, 60) for name in files(call)[:3])
-
-
-def describe_change(call: ToolUse) -> str:
-    """Return a change in a few words."""
-    changed = ", ".join(f"`{name}`" for name in names(call)) or "a file"
-    lines = "; ".join(quote(line, 100) for line in added_lines(call)[:3])
-    return f"{changed} ({lines})" if lines else changed
 
 
 def _edit(call: ToolUse) -> _EditInput:
