@@ -8,6 +8,7 @@ they said is for everything, is theirs everywhere. All else stays in its project
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Final
@@ -21,6 +22,8 @@ from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.sameness import ComparedSentence, Relation
 
 _ANYWHERE: Final = "*"
+_QUOTED: Final = re.compile(r"[\"“„«][^\"“”„«»]{2,}+[\"”“»]")
+"""The text of something: it says nothing about whom a wish is for."""
 _LONG: Final = 8
 """Nobody says so many words twice in the same way."""
 _MAX_LOOKED: Final = 400
@@ -194,7 +197,7 @@ def is_personal(lesson: SessionLesson) -> bool:
 
 def is_for_everything(lesson: SessionLesson) -> bool:
     """Say whether a person said that a wish is for all they do, or is about how they are spoken to."""
-    lower = lesson.words.lower().replace("’", "'")
+    lower = _QUOTED.sub(" ", lesson.words.lower().replace("’", "'"))
     if similarity.pattern("everywhere").search(lower):
         return not similarity.pattern("of_this_project").search(lower) or "everywhere" in lower
     if similarity.words(lesson.words).exact or similarity.pattern("of_this_project").search(lower):

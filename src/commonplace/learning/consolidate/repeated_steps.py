@@ -84,7 +84,12 @@ def _shared(project: str, runs: list[SuccessfulCommands]) -> list[Procedure]:
                 break
         else:
             found.append([run])
-    return [Procedure(project, tuple(each)) for each in found if len(each) > 1]
+    return [Procedure(project, tuple(each)) for each in found if len(each) > 1 and _has_own(each[-1])]
+
+
+def _has_own(run: SuccessfulCommands) -> bool:
+    """Say whether enough steps of a run are of the procedure's own; each session that joins may leave some out."""
+    return len({_shape(step) for step in run.steps if _is_own(step, _program(step))}) >= _OWN
 
 
 def _common_or_whole(run: SuccessfulCommands, like: SuccessfulCommands) -> SuccessfulCommands:
