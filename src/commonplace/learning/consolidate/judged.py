@@ -12,6 +12,7 @@ import msgspec
 from commonplace.learning.consolidate.command_lessons import ProjectRuns
 from commonplace.learning.lasting.features import PersonHabits
 from commonplace.learning.lasting.judge import alone, judge, outright
+from commonplace.memory.entries import CANDIDATE
 from commonplace.memory.lessons import JudgeInput, SessionLesson, WritingSample
 
 FEW: Final = 6
@@ -75,7 +76,8 @@ def _judged(
     best = max(range(len(message)), key=lambda place: likely[place])
     for place, (lesson, judged) in enumerate(message):
         sure = (alone if is_new else outright)(likely[place], judged)
-        if sure > likely[place]:
+        is_order = judged.sample.is_request and sure < CANDIDATE
+        if sure > likely[place] or is_order:
             yield msgspec.structs.replace(lesson, confidence=sure)
         elif place == best:
             stretch = lesson.stretch or lesson.words

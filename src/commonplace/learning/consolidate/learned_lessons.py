@@ -18,7 +18,7 @@ from commonplace.learning.consolidate.judged import TaughtSession
 from commonplace.memory import similarity
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
-from commonplace.memory.entries import CANDIDATE, GLOBAL, Source
+from commonplace.memory.entries import CANDIDATE, GLOBAL, Entry, Source
 from commonplace.memory.files import lesson_parser, validation
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.injection import is_injection
@@ -27,6 +27,8 @@ from commonplace.redact import redact
 from commonplace.rollout.decisions import Review
 
 _DAY: Final = 86_400
+_HABIT: Final = 3
+"""What was asked for in so many sessions is a habit."""
 _PRIOR: Final = 4
 """So many reviews of each kind are supposed to have been made before the first one."""
 _LINKED: Final = re.compile(r"!?\[([^\[\]]*)\]\(\s*([^)\s]{1,500}+)[^)]{0,500}\)")
@@ -77,7 +79,7 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
     learned = [
         lesson
         for lesson in (*judged.judged(sessions), *command_lessons(each.runs for each in sessions if each.runs))
-        if lesson.confidence >= CANDIDATE
+        if (lesson.confidence >= CANDIDATE or _is_request(lesson))
         and not _is_forgotten(lesson, material.forgotten)
         and not validation.is_unfit(lesson.text)
         and _is_somebodys(lesson)
@@ -85,6 +87,7 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
     noted = [_lesson(note) for note in material.notes if note.action != "forget" and _holds(note, material.forgotten)]
     usable = [lesson for lesson in noted if lesson.words and not validation.is_unfit(lesson.text)]
     merged = merge.merge(_unchanged(learned + usable, material.notes))
+    merged.entries = [each for entry in merged.entries if (each := _habit(entry)) is not None]
     dropped = material.dropped - {entry.id for entry in merged.entries if entry.is_by_hand}
     merged.dropped = [entry for entry in merged.entries if entry.id in dropped]
     merged.entries = [entry for entry in merged.entries if entry.id not in dropped]
@@ -99,6 +102,21 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
         elif material.memory.review and not entry.is_by_hand:
             entry.confidence = min(entry.confidence, CANDIDATE)
     return merged, learned
+
+
+def _is_request(lesson: SessionLesson) -> bool:
+    return lesson.judged is not None and lesson.judged.sample.is_request
+
+
+def _habit(entry: Entry) -> Entry | None:
+    """Return an entry; what is likely of the moment only if it was asked for in several sessions, as a candidate."""
+    if entry.confidence >= CANDIDATE or entry.is_by_hand:
+        return entry
+    if entry.support < _HABIT:
+        return None
+    return msgspec.structs.replace(
+        entry, text=f"asked for in {entry.support} sessions: {entry.text}", confidence=CANDIDATE
+    )
 
 
 def _odds(reviews: Iterable[Review]) -> dict[str, float]:

@@ -17,7 +17,7 @@ import msgspec
 
 from commonplace.learning.consolidate import command_similarity
 from commonplace.memory import sameness, similarity
-from commonplace.memory.entries import GLOBAL, LISTED, TOLD, Entry, Source, entry_id, normal
+from commonplace.memory.entries import CANDIDATE, GLOBAL, LISTED, TOLD, Entry, Source, entry_id, normal
 from commonplace.memory.lessons import SessionLesson
 from commonplace.memory.sameness import ComparedSentence, Relation
 
@@ -145,7 +145,8 @@ def _entry(cluster: Cluster, decided: dict[str, str]) -> Entry:
     ]
     scope = decided.get(name) or _scope(cluster)
     confidence = max(lesson.confidence for lesson in cluster.lessons)
-    if cluster.is_said and len(threads) > 1 and not _is_copied(cluster):  # somebody said it again
+    is_again = cluster.is_said and len(threads) > 1 and not _is_copied(cluster)
+    if is_again and confidence >= CANDIDATE:
         confidence = max(confidence, TOLD if confidence >= LISTED else LISTED)
     return Entry(
         name,

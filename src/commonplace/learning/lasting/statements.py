@@ -120,13 +120,15 @@ class _JudgedMessage:
         self._likely = [chosen.probability(each.sums) for each in self.inputs]
 
     def statements(self) -> Iterator[PersonStatement]:
-        """Yield the best sentence, with its likelier neighbours, and every sentence that states what lasts."""
+        """Yield the best sentence with its likelier neighbours, every sentence that states what lasts, and requests
+        about the flow of work: asked for again and again, they are habits.
+        """
         if not self._measured or exclusions.is_text_work(self._message.text):
             return
         best = max(range(len(self._measured)), key=lambda place: self._likely[place])
         for place, each in enumerate(self.inputs):
             is_stated = each.stated >= (MEANT if each.outright > 1 else STATED)
-            is_lasting = is_stated or (place == best and self._likely[place] >= LEAST)
+            is_lasting = is_stated or each.sample.is_request or (place == best and self._likely[place] >= LEAST)
             if is_lasting and not self._stated[place].is_nobodys:
                 statement = self._statement(place, is_best=place == best)
                 is_long = len(statement.stretch.split()) >= _FEWEST or _HAN.search(statement.text)
