@@ -2,4 +2,5 @@
 
 from commonplace.surfaces.cli import main
 
-main()
+if __name__ == "__main__":  # processes that work for this one import it by another name
+    main()

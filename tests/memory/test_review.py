@@ -34,8 +34,8 @@ def entry(
     ("about", "asks_first", "reason"),
     [
         (entry(SAID), False, PASSING),
-        (entry(SAID, confidence=0.5), False, "said once, and nothing says that it lasts"),
-        (entry(SAID, support=3, confidence=0.5), False, "said in 3 sessions, each time as part of the task at hand"),
+        (entry(SAID, confidence=LISTED), False, "said once, and nothing says that it lasts"),
+        (entry(SAID, support=3, confidence=LISTED), False, "said in 3 sessions, each time as part of the task at hand"),
         (entry("told by the memory, said by the user"), False, PASSING),
         (entry(SHOWN, kind="verify"), False, "ran in one session only"),
         (entry(SHOWN, kind="procedure"), False, "ran in one session only"),

@@ -109,7 +109,7 @@ def test_edits_of_the_summary_count(commonplace: Command, root: Path) -> None:
     summary = root / "memory_summary.md"
     change(summary, "## User preferences\n", "## User preferences\n- write British English\n")
     change(summary, line_of(summary, taught.SHORT) + "\n", "")
-    change(summary, '"Always use pnpm instead of npm in this repo."; ', "")
+    change(summary, '; "Always use pnpm instead of npm in this repo."', "")
     change(summary, "Works on blog, shop.", "Works on blog, shop. Lives in Lisbon.")
     entries = run(commonplace)
 

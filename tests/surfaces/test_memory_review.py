@@ -216,9 +216,9 @@ def test_candidates_come_first_then_doubtful_entries_each_by_rank(
     put_rows(
         known,
         row("m0000000b1", "sure", confidence=0.9),
-        row("m0000000b2", "doubtful", confidence=0.55),
+        row("m0000000b2", "doubtful", confidence=0.6),
         row("m0000000b3", "said twice", confidence=0.4, support=2),
-        row("m0000000b4", "more doubtful", confidence=0.49),
+        row("m0000000b4", "more doubtful", confidence=0.54),
         row("m0000000c1", "likely", confidence=0.38, candidate=True),
         row("m0000000c2", "less likely", confidence=0.31, candidate=True),
     )

@@ -61,12 +61,20 @@ class Memory:
         return await learn.learn(self._store.home, self._importer(), plan, steps or learn.silent, consent)
 
     async def run(
-        self, *, phases: tuple[int, ...] = PHASES, progress: Callable[[int], None] | None = None
+        self,
+        *,
+        phases: tuple[int, ...] = PHASES,
+        progress: Callable[[int], None] | None = None,
+        use_processes: bool = False,
     ) -> LearningReport:
-        """Learn from every session that is eligible, and wait until that is done."""
+        """Learn from every session that is eligible, and wait until that is done.
+
+        `use_processes` reads on all cores; the script that asks for it must be one that can be imported.
+        """
         from commonplace.learning import run
 
-        return await run.run(self._store.home, run.LearningRequest(phases), progress=progress)
+        request = run.LearningRequest(phases, use_processes=use_processes)
+        return await run.run(self._store.home, request, progress=progress)
 
     async def work(self, tell: Callable[[LearningReport], None], *, once: bool) -> None:
         """Import and learn again and again until cancelled, or once (raises BadInput)."""

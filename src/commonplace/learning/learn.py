@@ -43,6 +43,8 @@ class LearningPlan(msgspec.Struct, frozen=True):
     limit: int | None = None
     since_s: int | None = None
     dry_run: bool = False
+    use_processes: bool = False
+    """All cores may be used; the script that asks for it must be one that can be imported."""
 
 
 Consent = Callable[[Forecast], Awaitable[bool]]
@@ -70,7 +72,7 @@ async def learn(
     imported = ImportReport([], [])
     if chosen:
         imported = await importer.run(chosen, lambda done, total: steps("importing sessions", done, total))
-    request = LearningRequest(limit=plan.limit, since_s=plan.since_s)
+    request = LearningRequest(limit=plan.limit, since_s=plan.since_s, use_processes=plan.use_processes)
     if consent is not None:
         await _ask(home, plan, consent)
     count = len(await _eligible(home, plan))

@@ -55,6 +55,8 @@ class LearningRequest(msgspec.Struct, frozen=True):
     since_s: int | None = None
     current: str | None = None
     """A thread that goes on meanwhile and is left alone."""
+    use_processes: bool = False
+    """All cores may be used (`phase1.ExtractionPhase`)."""
 
 
 class LearningReport(msgspec.Struct):
@@ -115,6 +117,7 @@ async def run_phases(
         current=request.current,
         limit=request.limit,
         since_s=request.since_s,
+        use_processes=request.use_processes,
     )
     if 1 in request.phases:
         await extract_all(first, report, progress)

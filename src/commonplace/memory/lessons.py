@@ -161,9 +161,13 @@ class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         """Whether it taught nothing at all."""
         return not self.runs and not any(task.lessons for task in self.tasks)
 
-    def mapped(self, change: Callable[[str], str]) -> SessionLessons:
-        """Return a copy with every text changed by a function."""
-        return msgspec.convert(_mapped(msgspec.to_builtins(self), change), SessionLessons)
+    def mapped(self, change: Callable[[list[str]], list[str]]) -> SessionLessons:
+        """Return a copy with every text changed by a function that takes them all, each once."""
+        plain = msgspec.to_builtins(self)
+        texts: dict[str, str] = {}
+        _mapped(plain, lambda text: texts.setdefault(text, text))
+        changed = dict(zip(texts, change(list(texts)), strict=True))
+        return msgspec.convert(_mapped(plain, changed.__getitem__), SessionLessons)
 
 
 _NAMES: Final = frozenset({"kind", "role"})

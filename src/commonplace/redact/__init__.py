@@ -9,7 +9,10 @@ from __future__ import annotations
 from commonplace.redact.spans import MARK, Secret
 from commonplace.redact.stream import Redactor
 
-__all__ = ["MARK", "Redactor", "Secret", "find", "redact"]
+__all__ = ["MARK", "Redactor", "Secret", "find", "redact", "redact_all"]
+
+_BETWEEN = "\n\n\u241e\n\n"
+"""Stands between texts that are looked through together."""
 
 
 def redact(text: str) -> str:
@@ -17,6 +20,14 @@ def redact(text: str) -> str:
     from commonplace.redact import scan
 
     return scan.redact(text)
+
+
+def redact_all(texts: list[str]) -> list[str]:
+    """Return texts without their secrets: all are looked through together, which costs far less than one by one."""
+    clean = redact(_BETWEEN.join(texts)).split(_BETWEEN)
+    if len(clean) == len(texts):
+        return clean
+    return [redact(text) for text in texts]  # a text has the mark itself, or a secret reaches over one
 
 
 def find(text: str) -> list[Secret]:

@@ -7,8 +7,6 @@ from made_sessions import edit, likely, listed, model, ran, user
 
 from commonplace.learning.reading.session_view import ViewEvent
 
-UNKNOWN_FACT = "how things are, without a word that says so, is judged to be of the moment"
-
 
 def deciding(text: str) -> list[ViewEvent]:
     return [user("where do we store it?"), model("There are options."), user(text), edit()]
@@ -57,17 +55,12 @@ def test_thoughts_and_plain_approvals_decide_nothing(text: str) -> None:
     [
         "python3 on this box is 3.8 and will stay that way",
         "the generated stubs live in gen/ and are checked in",
-        *(
-            pytest.param(text, marks=pytest.mark.xfail(strict=True, reason=UNKNOWN_FACT))
-            for text in (
-                "the staging database listens on port 54320",
-                "prod runs Alpine 3.19 with musl",
-                "der Testserver läuft auf Port 8443",
-                "el servidor de pruebas está en el puerto 8443",
-                "le serveur de staging tourne sur le port 8443",
-                "测试环境的数据库在 5433 端口",
-            )
-        ),
+        "the staging database listens on port 54320",
+        "prod runs Alpine 3.19 with musl",
+        "der Testserver läuft auf Port 8443",
+        "el servidor de pruebas está en el puerto 8443",
+        "le serveur de staging tourne sur le port 8443",
+        "测试环境的数据库在 5433 端口",
     ],
 )
 def test_a_durable_fact_with_something_exact_is_kept(text: str) -> None:

@@ -9,22 +9,28 @@ failure, not a memory.
 What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
 account with nothing left. So does a server that fails again and again (`CircuitBreaker`); the sessions that it failed
 on count as failed.
+
+The embedded extractor is a plain function of a file: where there is much to read, processes run it on all cores.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 import anyio
+import anyio.to_process
 import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
 from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
 from commonplace.learning import select
+from commonplace.learning.extract import rules
+from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.learning.reading.project_evidence import evidence_of
 from commonplace.learning.reading.session_view import ModelText, SessionView, UserText, read
 from commonplace.memory.edits import removal
@@ -42,6 +48,8 @@ _BATCH: Final = 32
 Progress = Callable[[int], None]
 NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded)
 """What no session is to blame for, and the next one would meet, too."""
+_MUCH: Final = 8_000_000
+"""From so many bytes of sessions in a batch on, processes are worth their start."""
 _MOST_IN_A_ROW: Final = 5
 """How often in a row a server may fail before nobody asks it any more in this run."""
 
@@ -134,6 +142,8 @@ class ExtractionPhase(msgspec.Struct):
     """How many sessions are read at most; a background start has a limit of its own."""
     since_s: int | None = None
     """Only sessions that went on after this are read, however old others may be."""
+    use_processes: bool = False
+    """Much is read on all cores. Processes import the main module, so only a program that knows it may ask for them."""
 
 
 async def run(phase: ExtractionPhase, progress: Progress | None = None) -> ExtractionResult:
@@ -181,7 +191,8 @@ async def _work(
     claims = [each.claim for each in batch]
     limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
     forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)
-    readings = _Readings(phase.extractor, forgotten, limiter, breaker, results)
+    is_much = phase.use_processes and (os.cpu_count() or 1) > 1 and sum(map(_size, batch)) >= _MUCH
+    readings = _Readings(phase.extractor, forgotten, limiter, breaker, results, is_much=is_much)
     try:
         async with anyio.create_task_group() as heart:
             heart.start_soon(_beat, phase, claims, results)
@@ -204,6 +215,8 @@ class _Readings(msgspec.Struct):
     limiter: anyio.CapacityLimiter
     breaker: CircuitBreaker
     results: _Results
+    is_much: bool
+    """There is so much to read that processes are worth their start."""
 
     async def read(self, each: ExtractionClaim) -> None:
         """Put what came of a session into the results."""
@@ -213,11 +226,8 @@ class _Readings(msgspec.Struct):
                 self.results[key] = _SessionDeferred()
                 return
             try:
-                is_last = each.claim.tries_left <= 1
-                found = await _read_session(
-                    self.extractor, Path(each.path), each.project, self.forgotten, is_last=is_last
-                )
-                self.results[key] = output_shape.problem(found.output) or found
+                found = await self._read(each)
+                self.results[key] = found if isinstance(found, str) else output_shape.problem(found.output) or found
                 self.breaker.succeeded()
             except NOBODYS_FAULT as error:
                 self.breaker.failed(error)
@@ -229,6 +239,36 @@ class _Readings(msgspec.Struct):
                 self.results[key] = f"{each.path}: {error.strerror}."
             except Exception as error:  # an extractor that breaks on one session must not cost the others
                 self.results[key] = f"The extractor failed: {type(error).__name__}: {error}."
+
+    async def _read(self, each: ExtractionClaim) -> SessionReading | str:
+        """Return what came of a session, or why it could not be read."""
+        path = Path(each.path)
+        if not isinstance(self.extractor, RuleExtractor):
+            is_last = each.claim.tries_left <= 1
+            return await _read_session(self.extractor, path, each.project, self.forgotten, is_last=is_last)
+        if self.is_much:
+            return await anyio.to_process.run_sync(_tried, path, each.project, self.forgotten, cancellable=True)
+        return await anyio.to_thread.run_sync(_tried, path, each.project, self.forgotten)
+
+
+def _size(each: ExtractionClaim) -> int:
+    try:
+        return Path(each.path).stat().st_size
+    except OSError:  # reading it tells what is wrong
+        return 0
+
+
+def _tried(path: Path, project: str, forgotten: Forgotten) -> SessionReading | str:
+    """Return what the embedded extractor makes of a session, or why it cannot; errors do not travel well."""
+    try:
+        view = _read(path, forgotten, quotes_outputs=False)
+        view.project = project
+        found = removal.output(lesson_text.redacted(rules.extract(view)), forgotten)
+        return SessionReading(found, evidence_of(view))
+    except CommonplaceError as error:
+        return error.sentence()
+    except OSError as error:
+        return f"{path}: {error.strerror}."
 
 
 async def extract_session(
@@ -248,8 +288,8 @@ async def _read_session(
     return SessionReading(found, await anyio.to_thread.run_sync(evidence_of, view))
 
 
-def _read(path: Path, forgotten: Forgotten) -> SessionView:
-    view = read(path)
+def _read(path: Path, forgotten: Forgotten, *, quotes_outputs: bool = True) -> SessionView:
+    view = read(path, quotes_outputs=quotes_outputs)
     _mask(view, forgotten)
     return view
 

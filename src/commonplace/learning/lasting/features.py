@@ -19,6 +19,7 @@ from commonplace.learning.lasting import acts, handwriting
 from commonplace.learning.lasting.acts import Act, word_set
 from commonplace.learning.lasting.authors import Author, Stretch
 from commonplace.learning.lasting.own_sentences import OwnSentence, own_sentences
+from commonplace.learning.reading.cues import likely_languages
 from commonplace.memory.lessons import WritingSample
 
 _AGREES: Final = re.compile(
@@ -102,7 +103,7 @@ def measure(
     sentences = own_sentences(text, stretches)
     tokens = [acts.words(sentence.text) for sentence in sentences]
     shapes = [acts.shape(sentence.text) for sentence in sentences]
-    is_english = _is_english([token for each in tokens for token in each])
+    is_english = _is_english(text, [token for each in tokens for token in each])
     hands = [
         handwriting.score(hand_weights, sentence.text, shape) if is_english else _FOREIGN_HAND
         for sentence, shape in zip(sentences, shapes, strict=True)
@@ -132,9 +133,11 @@ class _Message(msgspec.Struct):
     line_hands: dict[int, float]
 
 
-def _is_english(tokens: list[str]) -> bool:
-    known = sum(token in word_set("function") for token in tokens)
-    return len(tokens) < _TELLING or known >= _ENGLISH * len(tokens)
+def _is_english(text: str, tokens: list[str]) -> bool:
+    if len(tokens) < _TELLING:
+        languages = likely_languages(text)
+        return not languages or "en" in languages
+    return sum(token in word_set("function") for token in tokens) >= _ENGLISH * len(tokens)
 
 
 def _mean(rows: Iterable[tuple[float, list[str]]]) -> float:

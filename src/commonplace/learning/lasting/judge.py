@@ -22,14 +22,14 @@ from commonplace.memory.entries import LISTED, TOLD, Kind
 from commonplace.memory.lessons import JudgeInput, JudgeSums
 
 KINDS: Final[tuple[Kind, ...]] = ("preference", "rule", "decision", "environment", "failure", "procedure", "verify")
-OUTRIGHT: Final = (0.0, 0.5, 0.7)
+OUTRIGHT: Final = (0.0, LISTED, TOLD)
 """How likely a sentence lasts whose words say so, by how clearly they do."""
 STATED: Final = 0.0
 """From these log odds on, a sentence states something, as far as a new person is concerned."""
-MEANT: Final = -1.0
-"""The same for a sentence with always, never or the like."""
-TYPED: Final = 0.0
-"""What looks more like the prose of a machine was probably not typed."""
+MEANT: Final = (STATED, -1.0, -1.0)
+"""The same for a sentence whose words say that it lasts, by how clearly they do."""
+TYPED: Final = (0.0, 1.0, 2.0)
+"""What looks more like the prose of a machine was probably not typed, by how clearly its words say that it lasts."""
 _BITS: Final = 16
 """Words and pairs of words are hashed to so many bits."""
 
@@ -90,8 +90,9 @@ def alone(probability: float, judged: JudgeInput) -> float:
 
 def outright(probability: float, judged: JudgeInput) -> float:
     """Return how likely a sentence lasts, given whether its words say that it does."""
-    is_meant = judged.sample.hand < TYPED and judged.stated >= (MEANT if judged.outright > 1 else STATED)
-    return max(probability, OUTRIGHT[judged.outright] if is_meant else 0.0)
+    clearly = judged.outright
+    is_meant = judged.sample.hand < TYPED[clearly] and judged.stated >= MEANT[clearly]
+    return max(probability, OUTRIGHT[clearly] if is_meant else 0.0)
 
 
 @cache

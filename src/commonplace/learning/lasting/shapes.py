@@ -49,9 +49,26 @@ _HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+\S")
 BULLET: Final = re.compile(r"\s*+(?:[-*•·–]|\d{1,2}[.)]|[a-zA-Z][.)])\s++")
 _MAIL_HEAD: Final = re.compile(r"\s*+(?:From|To|Cc|Subject|Sent|Date): \S")
 _PERSONAL: Final = re.compile(
-    r"(?i)\b(?:i|i'?m|i'?d|i'?ll|i'?ve|me|my|mine|we|we'?re|we'?d|we'?ll|we'?ve|us|our|let'?s|you|your|you'?re|u|pls"
+    r"(?i)(?<![-\\$])\b(?:i|i'?m|i'?d|i'?ll|i'?ve|me|my|mine|we|we'?re|we'?d|we'?ll|we'?ve|us|our|let'?s|you|your|you'?re|u|pls"
     r"|please)\b"
 )
+_SPEAKER: Final = re.compile(
+    r"(?i)(?<![-\\$])\b(?:i|i'?m|i'?d|i'?ll|i'?ve|me|my|let'?s|can (?:you|we)|could (?:you|we)|should we|pls|hmm|ok"
+    r"|oh)\b"
+)
+"""Words of somebody who speaks for themselves; reviewers, too, write `our hook` and `please`."""
+_ADVICE: Final = re.compile(
+    r"(?i)\b(?:consider|recommend|suggest) (?:\w{1,12}ly )?\w{2,20}ing\b|\bPlease either\b"
+    r"|\b(?:lacks?|missing) (?:unit |direct |any )*(?:tests?|validation|coverage)\b"
+    r"|\bLow Severity\b|\bthis (?:could|may|might|would) (?:lead|cause|result|break|overwrite)\b"
+)
+"""How reviews, mostly those of programs, word what to do about a finding."""
+_ASKED_ABOUT: Final = re.compile(
+    r"(?i)\b(?:look (?:at|into)|check|fix|address|handle|ideas?|thoughts?|feedback|comments?|clarify|explain|about"
+    r"|this)\b"
+)
+_QUOTED_OBJECT: Final = re.compile(r"[ :](?=\d{1,2}[.)]\s|(?:The|This|In|If|When)\s|[A-Z][a-z]{1,30}+[A-Z])")
+"""Where a line that asks somebody to look at something goes on with what was copied."""
 _ANNOUNCING: Final = re.compile(
     r"(?i)\b(?:feedback|comments?|review\w*|suggest\w*|errors?|output|logs?|trace|message|report|response|result|says?"
     r"|said|got|get(?:ting)?|see(?:ing)?|saw|shows?|this|these|following|below|here|here'?s|mentioned|clarify|explain"
@@ -62,7 +79,7 @@ _REVIEW: Final = re.compile(
     r"Recommendation|Issue|Problem|Impact|Root cause|Summary|Context|Details)\b\*{0,2}\s*[:：]"
     r"|(?:Consider|Either|To fix|Additionally,|However,|Missing|Potential)\b.{40,})"
 )
-_NAME_OF_CODE: Final = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(\)|`")
+_NAME_OF_CODE: Final = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w\(\)|`|\\[nrt]\b|(?<!\S)\.[a-z]\w|(?<!\S)--?[a-z]")
 _SENTENCE_END: Final = re.compile(r"[.?!\n]")
 _COLONS: Final = (":", "：")
 _LEAD: Final = 60
@@ -72,6 +89,10 @@ _LAST_REPLY: Final = 260
 """A personal line that is not longer ends a quotation; the last line of a message may be a little longer."""
 _LONG_LINE: Final = 25
 """From so many words on, an impersonal line with names of code is from a review or a document."""
+_OPENING: Final = 90
+"""So far into a line, a request may go on with what it is about."""
+_ADVISING_LINE: Final = 15
+"""From so many words on, a line that advises as reviews do is from one."""
 _CODE_SHARE: Final = 0.5
 
 
@@ -101,10 +122,11 @@ class _LineRules:
         for at in self._full:
             self._rules[at] = _rule_of_line(self._texts[at], is_personal=self._is_personal[at])
         self._mark_gaps()
+        self._mark_mail()
         self._mark_document()
         self._mark_announced()
         for at in self._full:
-            if not self._rules[at] and not self._is_personal[at] and _is_impersonal(self._texts[at]):
+            if not self._rules[at] and _is_impersonal(self._texts[at], is_personal=self._is_personal[at]):
                 self._rules[at] = "impersonal"
         return self._rules
 
@@ -115,6 +137,14 @@ class _LineRules:
             is_between = marked[0] < at < marked[-1]
             if is_between and not self._rules[at] and not self._is_personal[at] and "?" not in self._texts[at]:
                 self._rules[at] = "gap"
+
+    def _mark_mail(self) -> None:
+        """What stands below the head of a mail is the mail, but for a last line that asks about it."""
+        heads = [at for at in self._full if self._rules[at] == "mail"]
+        for at in self._full if len(heads) > 1 else ():
+            asks = at == self._full[-1] and "?" in self._texts[at]
+            if at > heads[-1] and not self._rules[at] and not asks:
+                self._rules[at] = "mail"
 
     def _mark_document(self) -> None:
         """A text with two headings is a document from the first on."""
@@ -176,8 +206,20 @@ def _announces(text: str) -> bool:
     return any(len(last) - found.end() <= _LEAD for found in _ANNOUNCING.finditer(last))
 
 
-def _is_impersonal(text: str) -> bool:
-    """Say whether a line opens like a review, or is a long one with names of code."""
+def _is_asked_about(opening: str) -> bool:
+    return _ASKED_ABOUT.search(opening) is not None and not _SENTENCE_END.search(opening)
+
+
+def _is_impersonal(text: str, *, is_personal: bool) -> bool:
+    """Say whether a line opens or advises like a review, or is a long one with names of code."""
+    words = len(text.split())
+    quoted = _QUOTED_OBJECT.search(text, 0, _OPENING)
+    asked = quoted is not None and _is_asked_about(text[: quoted.start()])
+    spoken = text[quoted.end() :] if quoted is not None and asked else text
+    if words >= _ADVISING_LINE and _ADVICE.search(spoken) and not _SPEAKER.search(spoken):
+        return True
+    if is_personal and not (asked and not _PERSONAL.search(spoken)):
+        return False
     if _REVIEW.match(text):
         return True
-    return len(text.split()) >= _LONG_LINE and len(_NAME_OF_CODE.findall(text)) > 1
+    return words >= _LONG_LINE and len(_NAME_OF_CODE.findall(text)) > 1

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, get_args
 
-from commonplace.learning.reading.cues import Cue, SentenceCues
+from commonplace.learning.reading.cues import LANGUAGES, Cue, SentenceCues
 from commonplace.memory.entries import Kind
 
 BITS: Final = 17
@@ -25,19 +25,28 @@ _NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
 _CUES: Final[tuple[Cue, ...]] = get_args(Cue)
 _QUOTED: Final = re.compile(r"(?:[\"“„]|«\s*+)(?:[^\s\"“”„«»]++\s++){2,}+[^\"“”„«»]*+[\"”“»]")
 """Words in quotation marks are somebody else's, or the text of something."""
-_JOKE: Final = re.compile(r"(?i)\b(?:(?:ha){2,}|lol|rofl|jaja|haha\w*)\b|[:;]-?[D)P](?!\w)|😂|🤣|哈哈")
+_JOKE: Final = re.compile(r"(?i)\b(?:(?:ha){2,}|lol|rofl|jaja|haha\w*)\b|:-?[DP](?!\w)|;-?\)|😂|🤣|哈哈")
 _OWN: Final = 0.5
 """A sentence of which a smaller share is the person's own only quotes."""
 _STANDING: Final = re.compile(
     r"\b(?:from (?:now|here) on|(?:going|moving) forward|next time|as a rule|every ?time|ever again|in all my"
-    r"|for all my|unless i (?:ask|say|tell)|remember (?:to|that|this)|don't ever"
+    r"|for all my|unless i (?:ask|say|tell)|remember (?:to|that|this)|don't ever|when(?:ever)? in doubt"
+    r"|where(?:ver)? (?:we|you|i|it'?s) can\b|(?:where|when)ever (?:we|you|it'?s )?possible"
     r"|ab (?:jetzt|sofort)|von nun an|künftig|in zukunft|nächstes mal|jedes mal|in allen meinen|nie wieder"
     r"|(?:de|a partir de) ahora|en adelante|la próxima vez|cada vez|en todos mis"
     r"|désormais|dorénavant|à partir de maintenant|la prochaine fois|à chaque fois|dans tous mes)\b"
     r"|从现在(?:起|开始)|以后|今后|下次|每次|所有(?:我的)?项目"
 )
+_DELIBERATE: Final = re.compile(
+    r"^(?:please |but |and |no,? )?prefer\b|\b(?:on purpose|by design|deliberately|intentionally)\b"
+    r"|\b(?:mit absicht|absichtlich|a propósito|exprès|volontairement)\b|故意|有意"
+)
+"""A choice that somebody made, told to somebody who did not know it."""
 _OUTRIGHT: Final[frozenset[Cue]] = frozenset({"lasting", "mine", "forbid", "blame", "consent", "scope"})
-_AGAINST: Final[frozenset[Cue]] = frozenset({"product", "others", "once", "unreal", "transient"})
+_FACT: Final[frozenset[Cue]] = frozenset({"infra", "fact"})
+_EXACT: Final = re.compile(r"\d{2}|[\w-]\.[a-z]{2,6}\b|\w/\w")
+"""A port, a version, a host or a path: a fact about machines that can be looked up nowhere else."""
+_AGAINST: Final[frozenset[Cue]] = frozenset({"product", "others", "once", "unreal", "transient", "gave_up"})
 _KINDS: Final[tuple[tuple[frozenset[Cue], Kind], ...]] = (
     (frozenset({"gave_up"}), "failure"),
     (frozenset({"mine", "blame"}), "preference"),
@@ -56,7 +65,7 @@ class StatedSentence:
     def __init__(self, text: str, languages: tuple[str, ...]) -> None:
         whole, text = len(text), _QUOTED.sub(" ", text)
         self._is_quoted = len(text) < _OWN * whole
-        heard = SentenceCues(text, languages or ("en",))
+        heard = SentenceCues(text, languages or LANGUAGES)
         self._text = text
         self._is_joke = _JOKE.search(text) is not None
         self._said = [cue for cue in _CUES if heard.says(cue)]
@@ -69,7 +78,7 @@ class StatedSentence:
             return 0
         if "command" in self._said or _STANDING.search(self._text.lower().replace("’", "'")):
             return 2
-        return 1 if _OUTRIGHT.intersection(self._said) else 0
+        return 1 if _OUTRIGHT.intersection(self._said) or _DELIBERATE.search(self._text.lower()) else 0
 
     @property
     def is_nobodys(self) -> bool:
@@ -100,4 +109,10 @@ class StatedSentence:
         """Return the log odds that it states something that lasts; what is nobody's states nothing."""
         if self.is_nobodys:
             return -9.0
-        return base + sum(weights.get(feature, 0.0) for feature in self.features())
+        score = base + sum(weights.get(feature, 0.0) for feature in self.features())
+        return max(score, 0.0) if self._is_exact_fact else score
+
+    @property
+    def _is_exact_fact(self) -> bool:
+        said = set(self._said)
+        return not self._is_question and said >= _FACT and said.isdisjoint(_AGAINST) and bool(_EXACT.search(self._text))

@@ -127,7 +127,7 @@ class _JudgedMessage:
             return
         best = max(range(len(self._measured)), key=lambda place: self._likely[place])
         for place, each in enumerate(self.inputs):
-            is_stated = each.stated >= (MEANT if each.outright > 1 else STATED)
+            is_stated = each.stated >= MEANT[each.outright]
             is_lasting = is_stated or each.sample.is_request or (place == best and self._likely[place] >= LEAST)
             if is_lasting and not self._stated[place].is_nobodys:
                 statement = self._statement(place, is_best=place == best)

@@ -19,7 +19,7 @@ from commonplace.importers.prompt_history import SessionPrompts, Spans
 from commonplace.learning.reading import question_tools
 from commonplace.protocol import commands, fragments, items, memory_traces, rollout
 from commonplace.protocol.rollout import Line, Origin
-from commonplace.redact import redact
+from commonplace.redact import redact, redact_all
 from commonplace.rollout import blobs, chain, layout, reader
 from commonplace.rollout.fold import LedgerFold
 from commonplace.rollout.transcript import output_ok
@@ -150,9 +150,13 @@ _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want t
 _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")
 
 
-def read(path: Path) -> SessionView:
-    """Read a session (raises NotASession, LedgerError)."""
-    return _SessionFold(chain.open_ledger(path)).view_of_ledger()
+def read(path: Path, *, quotes_outputs: bool = True) -> SessionView:
+    """Read a session (raises NotASession, LedgerError).
+
+    `quotes_outputs` is false for a reader that only looks at the outputs of calls that succeeded and repeats nothing of
+    them: secrets stay in those, because to look for them takes most of the time.
+    """
+    return _SessionFold(chain.open_ledger(path)).view_of_ledger(quotes_outputs=quotes_outputs)
 
 
 class _SessionFold(LedgerFold):
@@ -180,12 +184,12 @@ class _SessionFold(LedgerFold):
         self.count = 0
         self.prompts = _typed_prompts(ledger)
 
-    def view_of_ledger(self) -> SessionView:
+    def view_of_ledger(self, *, quotes_outputs: bool) -> SessionView:
         for record in reader.forward(self.ledger.path):
             if isinstance(record, Line) and self.count < MAX_EVENTS:
                 self.view.updated = record.timestamp or self.view.updated
                 self.see(record)
-        _take_out(self.view)
+        _take_out(self.view, quotes_outputs=quotes_outputs)
         return self.view
 
     def compacted(self, line: Line) -> None:
@@ -338,19 +342,16 @@ def _ends(text: str) -> str:
     return f"{text[:_KEPT_OUTPUT]}\n…\n{text[-_KEPT_OUTPUT:]}"
 
 
-def _take_out(view: SessionView) -> None:
-    """Take secrets out of every text of a view: all in one go, which costs far less than one by one."""
+def _take_out(view: SessionView, *, quotes_outputs: bool) -> None:
+    """Take secrets out of every text of a view that may be quoted."""
     places = [
         (event, field)
         for turn in view.turns
         for event in turn.events
         for field in _FIELDS.get(type(event), ())
-        if getattr(event, field)
+        if getattr(event, field) and (quotes_outputs or field != "output" or getattr(event, "ok", None) is not True)
     ]
-    texts = [str(getattr(event, field)) for event, field in places]
-    clean = redact(_BETWEEN.join(texts)).split(_BETWEEN)
-    if len(clean) != len(texts):  # a text had the mark itself, or a secret reached over one
-        clean = [redact(text) for text in texts]
+    clean = redact_all([str(getattr(event, field)) for event, field in places])
     for (event, field), text in zip(places, clean, strict=True):
         if isinstance(event, UserText) and event.pasted and text != event.text:
             event.pasted = _moved(event.pasted, event.text, text)
@@ -378,4 +379,3 @@ _FIELDS: Final[dict[type, tuple[str, ...]]] = {
     ModelText: ("text",),
     ToolUse: ("arguments", "command", "output"),
 }
-_BETWEEN: Final = "\n\n\u241e\n\n"

@@ -16,7 +16,7 @@ import msgspec
 from commonplace.memory import lessons
 from commonplace.memory.entries import SECTION_OF, Section
 from commonplace.memory.lessons import Evidence, Lesson, SessionLessons, SummaryLine, TaskLessons
-from commonplace.redact import redact
+from commonplace.redact import redact, redact_all
 from commonplace.state.outputs import Output
 
 TITLE_OF: Final[dict[Section, str]] = {
@@ -56,7 +56,7 @@ def redacted(found: Output) -> Output:
     """
     slug = redact(found.rollout_slug) if found.rollout_slug else None
     if found.lessons is not None:
-        clean = output(lessons.decode(found.lessons).mapped(redact))
+        clean = output(lessons.decode(found.lessons).mapped(redact_all))
         if clean == Output(redact(clean.raw_memory), redact(clean.rollout_summary), clean.rollout_slug, clean.lessons):
             return clean
     return Output(redact(found.raw_memory), redact(found.rollout_summary), slug)

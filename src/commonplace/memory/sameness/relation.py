@@ -77,8 +77,10 @@ def _compare_clauses(older: ComparedSentence, newer: ComparedSentence) -> Relati
     twos = [read(clause) for clause in newer.clauses] or [newer]
     for one in ones:
         for two in twos:
+            if one.is_subordinate or two.is_subordinate or _shares_less(one, two, _SOLID):
+                continue
             match = _Match(one, two)
-            if match.solid < _SOLID or one.is_subordinate or two.is_subordinate:
+            if match.solid < _SOLID:
                 continue
             if _is_same(match) and _is_rest_empty(ones, one, twos, two):
                 return Relation.SAME
@@ -102,7 +104,14 @@ def _is_aside(clause: ComparedSentence) -> bool:
     return not any(token.is_hard for token in solid) and (clause.is_reason or len(solid) <= 1)
 
 
+def _shares_less(one: ComparedSentence, two: ComparedSentence, count: int) -> bool:
+    """Say whether two sentences surely have fewer words in common; cheap, and mostly true."""
+    return one.language is two.language and len(one.keys & two.keys) < count
+
+
 def _compare(older: ComparedSentence, newer: ComparedSentence) -> Relation:
+    if _shares_less(older, newer, 1):
+        return Relation.DIFFERENT
     match = _Match(older, newer)
     if not match.pairs:
         return Relation.DIFFERENT

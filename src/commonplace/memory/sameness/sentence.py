@@ -122,6 +122,8 @@ class ComparedSentence(msgspec.Struct, frozen=True):
     """It says when something else holds, not what."""
     is_reason: bool = False
     """It gives a reason, or tells of the person: it adds nothing that is to be done."""
+    keys: frozenset[str] = frozenset()
+    """All that its tokens may match by: two sentences of one language that share no key have nothing in common."""
 
     @property
     def is_negative(self) -> bool:
@@ -146,7 +148,16 @@ def read(text: str) -> ComparedSentence:
         clauses=clauses.clauses_of(plain),
         is_subordinate=clauses.is_subordinate(lower),
         is_reason=clauses.is_reason(lower),
+        keys=frozenset(key for token in found.tokens for key in _keys(token, language)),
     )
+
+
+def _keys(token: Token, language: Language) -> Iterator[str]:
+    yield token.text
+    yield token.stem
+    if token.idea:
+        yield f"~{token.idea}"
+        yield from language.idea_stems.get(token.idea, ())
 
 
 def _prepared(plain: str, language: Language) -> str:

@@ -86,7 +86,9 @@ def command(
 
     async def inside() -> tuple[LearningReport, list[Listed], Path]:
         async with books.open(flags=flags, warn=output.warn) as book:
-            plan = LearningPlan(source, paths, limit, since_seconds(since, book.settings.now()), dry_run)
+            plan = LearningPlan(
+                source, paths, limit, since_seconds(since, book.settings.now()), dry_run, use_processes=True
+            )
             report = await book.memory.learn(plan, line, None if yes else ask)
             shown = [] if dry_run else await book.memory.entries()
             return report, shown, book.home
@@ -126,7 +128,7 @@ def show(report: LearningReport, entries: list[Listed], home: Path) -> None:
     screen.print()
     learn_report.warnings(report)
     if not entries:
-        screen.print("Nothing was learned yet. Sessions count once they are six hours old and not older than 30 days.")
+        screen.print("Nothing was learned yet. Sessions count once they have been quiet for ten minutes.")
         return
     done = report.consolidation
     changes = f"{done.added} new, {done.changed} changed, {done.removed} gone"

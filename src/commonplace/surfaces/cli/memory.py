@@ -84,7 +84,7 @@ def run(phase: str | None, as_json: bool) -> None:
     """Learn from every session that is eligible, wait, and say what came of it."""
     progress = output.Count("reading sessions")
     phases = (int(phase),) if phase else PHASES
-    report = call(lambda memory: memory.run(phases=phases, progress=progress))
+    report = call(lambda memory: memory.run(phases=phases, progress=progress, use_processes=True))
     progress.end()
     if as_json:
         output.print_json(report)

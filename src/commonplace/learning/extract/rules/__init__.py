@@ -95,9 +95,13 @@ def _unique(findings: list[RuleFinding]) -> list[RuleFinding]:
     kept: list[tuple[RuleFinding, ComparedSentence]] = []
     for finding in findings:
         read = sameness.read(finding.words)
-        relations = {id(known): sameness.compare(before, read) for known, before in kept}
-        kept = [each for each in kept if relations[id(each[0])] is not Relation.REPLACES]
-        same = next((known for known, _ in kept if relations[id(known)] is Relation.SAME), None)
+        relations = {
+            id(known): sameness.compare(before, read)
+            for known, before in kept
+            if known.words == finding.words or not before.handles.isdisjoint(read.handles)
+        }
+        kept = [each for each in kept if relations.get(id(each[0])) is not Relation.REPLACES]
+        same = next((known for known, _ in kept if relations.get(id(known)) is Relation.SAME), None)
         if same is None:
             kept.append((finding, read))
         else:
