@@ -26,7 +26,7 @@ OUTRIGHT: Final = (0.0, LISTED, TOLD)
 """How likely a sentence lasts whose words say so, by how clearly they do."""
 STATED: Final = 0.0
 """From these log odds on, a sentence states something, as far as a new person is concerned."""
-MEANT: Final = (STATED, -1.0, -1.0)
+MEANT: Final = (STATED, -1.5, -1.2)
 """The same for a sentence whose words say that it lasts, by how clearly they do."""
 TYPED: Final = (0.0, 1.0, 2.0)
 """What looks more like the prose of a machine was probably not typed, by how clearly its words say that it lasts."""
