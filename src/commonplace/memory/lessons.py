@@ -225,6 +225,13 @@ class SessionLesson(msgspec.Struct, frozen=True):
     confidence: float = 1.0
     """How likely it lasts."""
     judged: JudgeInput | None = None
+    sentence: str = ""
+    """Of several sentences the one that carries the lesson; lessons are compared by it."""
+
+    @property
+    def compared(self) -> str:
+        """What it is compared with others by."""
+        return self.sentence or self.words
 
     @property
     def entry_text(self) -> str:

@@ -82,4 +82,4 @@ def _judged(
         elif place == best:
             stretch = lesson.stretch or lesson.words
             text = f'{lesson.lead}: "{stretch}"'
-            yield msgspec.structs.replace(lesson, confidence=sure, words=stretch, text=text)
+            yield msgspec.structs.replace(lesson, confidence=sure, words=stretch, text=text, sentence=lesson.words)

@@ -92,7 +92,7 @@ class _Clusters:
         self._by_word: dict[tuple[str, str], list[int]] = defaultdict(list)
 
     def add(self, lesson: SessionLesson) -> None:
-        words = sameness.read(lesson.words)
+        words = sameness.read(lesson.compared)
         near = self.near(lesson, words, least=2 if len(words.handles) > 1 else 1)
         same = next((each for each in near if _is_same(each, lesson, words)), None)
         if same is None:
@@ -211,11 +211,11 @@ def _replace(clusters: _Clusters, entries: dict[int, Entry]) -> None:
     for newer in clusters.all:
         if not newer.is_said:
             continue
-        for older in clusters.near(newer.last, sameness.read(newer.last.words)):
+        for older in clusters.near(newer.last, sameness.read(newer.last.compared)):
             if older is newer or older.last.order >= newer.last.order or older.replaced_by is not None:
                 continue
             if entries[older.number].scope != entries[newer.number].scope:
                 continue
-            before, now = sameness.read(older.last.words), sameness.read(newer.last.words)
+            before, now = sameness.read(older.last.compared), sameness.read(newer.last.compared)
             if sameness.compare(before, now) is Relation.REPLACES:
                 older.replaced_by = newer
