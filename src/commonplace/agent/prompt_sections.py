@@ -44,7 +44,7 @@ def sections(session: Session, profile: Profile) -> list[Section]:
     return [
         ModelSection(slug, base_instructions(profile.choice.info, profile.personality), session.prompt.previous_model),
         Personality(slug, profile.personality, baked=True),
-        Permissions(rules, tuple(sorted(session.approvals.prefixes))),
+        Permissions(rules, tuple(sorted(session.approvals.prefixes(profile.cwd)))),
         Collaboration(slug, profile.mode),
         AgentsMd(instructions.discover(session.instructions, [WorkEnvironment(cwd=str(profile.cwd))])),
         environment(profile, policy, session.environment.now()),

@@ -81,7 +81,7 @@ class Session:
         self.turns = TurnQueue()
         self.usage = SessionUsage(self.prompt.history)
         self.ledger = SessionLedger(self.thread_id, self.prompt, self.turns, initial.recorder, environment.now)
-        self.approvals = ApprovalRequests(self.ledger.publish, self.thread_id, profile.allowed)
+        self.approvals = ApprovalRequests(self.ledger.publish, self.thread_id, profile.allowed, profile.cwd)
         self.sandbox = SessionSandbox(environment.variables)
         self.snapshots = TurnSnapshots(self.ledger, environment.now)
         self.hooks = SessionHooks(self.ledger, profile, environment.variables, initial.start)

@@ -104,14 +104,14 @@ class HomeEnvironment:
             self._home.warn(f"The thread is not marked yet as one that read from outside: {error}")
 
     async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
-        """Remember which commands a person allows in a project."""
+        """Remember which commands a person allows in a folder."""
         from commonplace.rollout import decisions
 
-        home, project, moment = self._home.path, project_of(cwd), wire_time(self._home.now())
+        home, folder, moment = self._home.path, str(cwd), wire_time(self._home.now())
 
         def write() -> None:
-            for prefix in sorted(set(prefixes) - set(decisions.allowed_commands(home, project))):
-                decisions.append(home, "allow", moment, path=project, words=[list(prefix)])
+            for prefix in sorted(set(prefixes) - set(decisions.allowed_commands(home, folder))):
+                decisions.append(home, "allow", moment, path=folder, words=[list(prefix)])
 
         await anyio.to_thread.run_sync(write)
 
@@ -135,13 +135,6 @@ class HomeEnvironment:
 
             self._clean = scoped_prompt.cleaner(self._home.path)
         return self._clean(text)
-
-
-def project_of(cwd: Path) -> str:
-    """Return what a person's consent is about: the repository's folder, else the folder itself."""
-    from commonplace.context import instructions
-
-    return str(instructions.folders(cwd, instructions.ROOT_MARKERS)[0])
 
 
 _NAMES: Final = ("list", "read", "search", "find", "add_ad_hoc_note")

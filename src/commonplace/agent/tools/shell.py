@@ -162,7 +162,7 @@ class Shell:
 
     def _launch(self, wanted: ShellArguments, context: ToolContext) -> Launch:
         given = wanted.command
-        words = (_shell(), "-c", given) if isinstance(given, str) else tuple(given)
+        words = (shell_path(), "-c", given) if isinstance(given, str) else tuple(given)
         if any("\0" in word for word in words) or not words[0] or (isinstance(given, str) and not given.strip()):
             raise bad_arguments("the command is empty or holds a NUL character")
         folder = context.cwd / wanted.workdir if wanted.workdir else context.cwd
@@ -270,5 +270,6 @@ def patch_in(command: str | list[str]) -> str | None:
 
 
 @cache
-def _shell() -> str:
+def shell_path() -> str:
+    """Return the path of the shell that runs command lines."""
     return shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
