@@ -33,6 +33,7 @@ from commonplace.agent.tools.registry import (
     failed,
 )
 from commonplace.context.truncate import TruncationPolicy
+from commonplace.errors import ToolError
 
 DEFAULT_SECONDS: Final = 120.0
 """How long a command may run by default: long enough for a test suite, short enough to notice a hang."""
@@ -126,9 +127,9 @@ class Shell:
 
     async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Run a command."""
+        if self._patch is not None and (inner := self.inner_call(call)) is not None:
+            return await self._patch.run(inner, context)
         wanted = decode(call.arguments, ShellArguments, _SHELL_NAMES)
-        if self._patch is not None and (text := patch_in(wanted.command)) is not None:
-            return await self._patch.run(ToolInvocation(call.id, "apply_patch", text, "custom"), context)
         launch = self._launch(wanted, context)
         action = Action(
             call.id,
@@ -159,6 +160,15 @@ class Shell:
             wanted.command, cwd=str(launch.cwd), home=str(context.home), user=context.environment.get("HOME", "")
         )
         return output
+
+    def inner_call(self, call: ToolInvocation) -> ToolInvocation | None:
+        """Return the call of `apply_patch` that a command line is; None for other command lines."""
+        try:
+            wanted = decode(call.arguments, ShellArguments, _SHELL_NAMES)
+        except ToolError:
+            return None
+        text = patch_in(wanted.command) if self._patch is not None else None
+        return None if text is None else ToolInvocation(call.id, "apply_patch", text, "custom")
 
     def _launch(self, wanted: ShellArguments, context: ToolContext) -> Launch:
         given = wanted.command
