@@ -8,8 +8,9 @@
     a change inside the workspace               free         free           free
     a change elsewhere, or to a protected path  ask          ask            refused
     a server's tool that may change something   ask          free           free
+    a call that needs consent, such as a note   ask          ask            refused
 
-With full access nothing is asked and nothing is confined. What a person allowed runs unconfined, since they saw it.
+With full access only the last is asked, and nothing is confined. What a person allowed runs unconfined: they saw it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ def judge(
     Raises:
         ActionRefused: it may not be done.
     """
+    if action.kind == "call" and action.escalated:
+        if profile.approval == "never":
+            raise ActionRefused(f"a person has to see it first; {_NOBODY}.")
+        return "ask"
     if profile.sandbox == "danger-full-access":
         return "free"
     if action.kind == "call":

@@ -97,7 +97,7 @@ class Action(msgspec.Struct, frozen=True):
     edits: tuple[FileEdit, ...] = ()
     """How they would change."""
     escalated: bool = False
-    """It asks to run outside the sandbox."""
+    """It asks to run outside the sandbox; of a call: it always needs consent."""
     arguments: Any = None
     """The arguments of a call."""
     read_only: bool = False

@@ -18,7 +18,7 @@ from commonplace.learning.consolidate.judged import TaughtSession
 from commonplace.memory import similarity
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
-from commonplace.memory.entries import CANDIDATE, GLOBAL, Entry, Source
+from commonplace.memory.entries import CANDIDATE, GLOBAL, LISTED, MODEL_NOTE, TOLD, Entry, Source
 from commonplace.memory.files import lesson_parser, validation
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.injection import is_injection
@@ -181,6 +181,8 @@ def _may_take(note: Note, lesson: SessionLesson, words: similarity.ComparedWords
 def _is_older(lesson: SessionLesson, note: Note) -> bool:
     """Say whether a lesson is one that a note may take away: learned before it, where it holds, and not its own."""
     is_own = lesson.thread_id == note.path
+    if note.by_model and any(source.how != MODEL_NOTE for source in lesson.sources):
+        return False  # a model has no say about what a person wants
     return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
 
 
@@ -197,6 +199,23 @@ def _fitting(text: str) -> str:
 
 def _lesson(note: Note) -> SessionLesson:
     text = _fitting(redact(note.text))
+    if note.by_model:
+        source = Source(text, MODEL_NOTE, None, updated_s=note.seconds, note=note.path)
+        return SessionLesson(
+            "environment",
+            f'noted by a model: "{text}"',
+            text,
+            "",
+            "",
+            note.scope.replace(";", ","),
+            note.path,
+            note.seconds,
+            0,
+            "",
+            "",
+            (source,),
+            confidence=TOLD if note.is_allowed else LISTED,
+        )
     source = Source(text, "written by the user", None, updated_s=note.seconds, note=note.path)
     scope = note.scope.replace(";", ",")
     kind = "rule" if scope != GLOBAL else "preference"
