@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from commonplace.agent.approvals import harmless_commands
+from commonplace.agent.approvals import git_repositories, harmless_commands
 from commonplace.agent.approvals.policy import ActionRefused, judge
 from commonplace.agent.approvals.requests import GRANTED
 from commonplace.agent.approvals.workplace import Workplace
@@ -38,6 +38,8 @@ class Consent:
     async def check(self, action: Action) -> str | None:
         """Return why an action may not be done; None: it may, and a snapshot was taken if it may change something."""
         session, profile = self._session, self._turn.profile
+        if git_repositories.is_planted(profile.cwd):
+            session.warn_once(f"{profile.cwd} looks like a bare repository: git would run what its settings name.")
         problem = await session.sandbox.problem(profile, action)
         is_harmless = action.kind == "run" and harmless_commands.is_harmless(action.command, action.cwd, self._place)
         is_allowed = action.kind == "run" and harmless_commands.is_allowed(
@@ -54,6 +56,8 @@ class Consent:
         else:
             self._is_remembered = is_allowed and verdict == "free"
         self._is_confined = verdict == "confined"
+        if action.kind == "run" and not is_harmless and (warning := await session.sandbox.hard_links(profile)):
+            session.ledger.warn(warning)
         if not (is_harmless or action.read_only):
             await session.snapshots.take(self._turn)
         return None

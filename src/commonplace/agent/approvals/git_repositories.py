@@ -85,6 +85,11 @@ def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
     return PlainRepository(str(own), remotes, _has_hooks(shared / "hooks"))
 
 
+def is_planted(folder: Path) -> bool:
+    """Return whether git would take a folder without `.git` for a repository; no work tree has these names by chance."""
+    return not os.path.lexists(folder / ".git") and all(os.path.lexists(folder / name) for name in _BARE)
+
+
 def _work_tree(cwd: Path) -> Path | None:
     """Return the folder whose `.git` git finds; None if git would find a bare repository first, or none."""
     here = cwd.resolve()

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from commonplace.agent.profile import Profile
-from commonplace.agent.sandbox import detection, policy
+from commonplace.agent.sandbox import detection, hard_links, policy
 from commonplace.agent.sandbox.command_wrapper import SandboxSupport, confine, unmet
 from commonplace.agent.sandbox.policy import SandboxPolicy
 from commonplace.agent.sandbox.program_files import program_files
@@ -28,6 +28,7 @@ class SessionSandbox:
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables
         self.support: SandboxSupport | None = None
+        self._links_looked_for = False
 
     def policy(self, profile: Profile) -> SandboxPolicy:
         """Return what commands may do under a profile."""
@@ -65,6 +66,14 @@ class SessionSandbox:
             return next((reason for reason in reasons if reason is not None), None)
         self.support = await anyio.to_thread.run_sync(detection.detect)
         return unmet(allowed, self.support)
+
+    async def hard_links(self, profile: Profile) -> str | None:
+        """Return a warning of files that have names outside the workspace; once, before a command may change them."""
+        if self._links_looked_for or not self.policy(profile).workspaces():
+            return None
+        self._links_looked_for = True
+        files = await anyio.to_thread.run_sync(hard_links.linked_files, self.policy(profile).workspaces())
+        return hard_links.warning(files) if files else None
 
     def confine(self, profile: Profile, launch: Launch) -> Launch:
         """Return what to start so that a command runs confined (raises ToolError: it cannot be confined)."""
