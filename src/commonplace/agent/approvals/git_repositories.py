@@ -86,7 +86,7 @@ def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
 
 
 def is_planted(folder: Path) -> bool:
-    """Return whether git would take a folder without `.git` for a repository; no work tree has these names by chance."""
+    """Return whether git would take a folder without `.git` for a repository of its own."""
     return not os.path.lexists(folder / ".git") and all(os.path.lexists(folder / name) for name in _BARE)
 
 
