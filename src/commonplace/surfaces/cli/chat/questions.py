@@ -88,11 +88,13 @@ def _question_text(request: events.Asked, folder: Path) -> str:
         sign = "$ " if request.kind == "run" else ""
         lines += [f"    {sign if not place else '  '}{line}" for place, line in enumerate(_shown(request).split("\n"))]
     lines += [f"    {_flat(path)}" for path in request.paths]
-    if request.kind == "run":
-        lines += [f"    program: {_flat(path)}" for path in request.programs]
-        elsewhere = "" if request.cwd == str(folder) else ", which is not the folder of the conversation"
-        lines.append(f"    in {_flat(request.cwd)}{elsewhere}")
-    lines += [f"    because: {_flat(request.reason)}"] if request.reason else []
+    reason = f"because: {_flat(request.reason)}" if request.reason else ""
+    if request.kind == "run":  # first what is certain: the reason is the model's own text
+        elsewhere = "" if request.cwd == str(folder) else " (not the folder of the conversation)"
+        programs = ", ".join(map(_flat, request.programs))
+        place = f"in {_flat(request.cwd)}{elsewhere}" + (f" with {programs}" if programs else "")
+        reason = f"{place} · {reason}" if reason else place
+    lines += [f"    {reason}"] if reason else []
     lines += [f"    asked since: {_flat(request.problem)}"] if request.problem else []
     return safe("\n".join(lines))
 
