@@ -93,14 +93,14 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
     merged.entries = [entry for entry in merged.entries if entry.id not in dropped]
     newest = max((entry.last_seen_s for entry in merged.entries), default=0)
     odds = _odds(material.reviews.values())
-    told = {each.thread_id for each in material.filed}
+    told = {each.thread_id for each in material.filed} | {note.path for note in material.notes}
     for entry in merged.entries:
         entry.pinned = entry.id in material.pinned
         entry.is_stale = entry.last_seen_s < newest - material.memory.max_unused_days * _DAY
         entry.odds = odds.get(entry.kind, 0.0)
         if entry.id in material.reviews:
             entry.confidence = 1.0
-        elif not entry.is_by_hand and told.isdisjoint(source.thread_id for source in entry.sources):
+        elif not entry.is_by_hand and told.isdisjoint(source.note or source.thread_id for source in entry.sources):
             entry.confidence = min(entry.confidence, CANDIDATE)  # no file tells of a session that it rests on
         elif material.memory.review and not entry.is_by_hand:
             entry.confidence = min(entry.confidence, CANDIDATE)
