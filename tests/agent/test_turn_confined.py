@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import tempfile
 from collections.abc import Generator
@@ -10,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import anyio
+import msgspec
 import pytest
 from consent_doubles import answering, warnings
 from manifests import commit, repository
@@ -288,20 +290,20 @@ async def thread_in(book: Book, folder: Path, model: Model) -> tuple[Thread, lis
     return thread, asked
 
 
-async def test_what_is_allowed_for_good_counts_in_this_project_and_in_no_other(tmp_path: Path, home: Path) -> None:
+async def test_what_is_allowed_for_good_counts_in_this_folder_and_in_no_other(tmp_path: Path, home: Path) -> None:
     project, other = tmp_path / "one", tmp_path / "two"
     repository(project)
-    (project / "sub").mkdir()
+    touch = shutil.which("touch", path="/usr/bin:/bin")
     steps = [answer(shell(f"touch f{number}")) for number in range(3)]
     model = Model(steps[0], answer(say("1")), steps[1], answer(say("2")), steps[2], answer(say("3")))
     async with model, commonplace.open() as book:
         first, asked = await thread_in(book, project, model)
         await first.turn("Work.")
-        assert [(("touch",),)] == [each.prefixes for each in asked]
-        assert b'- [\\"touch\\"]' in b"".join(model.requests[1].input)
-        assert [("touch",)] == decisions.allowed_commands(home, str(project))
+        assert [((touch,),)] == [each.prefixes for each in asked]
+        assert f'- [\\"{touch}\\"]'.encode() in b"".join(model.requests[1].input)
+        assert [(touch,)] == decisions.allowed_commands(home, str(project))
 
-        again, asked = await thread_in(book, project / "sub", model)
+        again, asked = await thread_in(book, project, model)
         await again.turn("Work.")
         assert [] == asked
         assert b"touch" in b"".join(model.requests[2].input), "the rules name it from the beginning"
@@ -310,7 +312,80 @@ async def test_what_is_allowed_for_good_counts_in_this_project_and_in_no_other(t
         elsewhere, asked = await thread_in(book, other, model)
         await elsewhere.turn("Work.")
         assert 1 == len(asked)
-        assert [("touch",)] == decisions.allowed_commands(home, str(other))
+        assert [(touch,)] == decisions.allowed_commands(home, str(other))
+
+
+ATTACKS = [
+    pytest.param({"command": ["./bash", "-c", "git commit -m x"]}, id="a shell of the model's"),
+    pytest.param({"command": ["bash", "-c", "git commit -m x"], "workdir": "sub"}, id="hooks of the model's"),
+    pytest.param({"command": "git commit -m x", "workdir": "sub"}, id="hooks of the model's, in a script"),
+    pytest.param({"command": "cd sub && git commit -m x"}, id="another folder"),
+    pytest.param({"command": "git -C sub commit -m x"}, id="another folder by an option"),
+    pytest.param({"command": "sort -uo OUT f; git commit -m x"}, id="an option in a cluster"),
+    pytest.param({"command": "git grep -nO'touch OUT' x; git commit -m x"}, id="a pager"),
+    pytest.param({"command": "sed -n 1p f '-e1e touch OUT'; git commit -m x"}, id="an expression of sed"),
+    pytest.param({"command": "git -c core.fsmonitor='touch OUT' commit -m x"}, id="a setting"),
+    pytest.param({"command": "git commit -m x; ./bash"}, id="another command"),
+    pytest.param({"command": "PATH=. git commit -m x"}, id="another path"),
+    pytest.param({"command": ["./git", "commit", "-m", "x"]}, id="a program by its path"),
+    pytest.param({"command": "touch OUT"}, id="another program"),
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_an_answer_always_is_no_way_out_where_nobody_is_asked(
+    tmp_path: Path, elsewhere: Path, attack: dict[str, Any]
+) -> None:
+    git = shutil.which("git", path="/usr/bin:/bin")
+    text = msgspec.json.encode(attack).decode().replace("OUT", str(elsewhere / "out"))
+    wanted = {**msgspec.json.decode(text), "escalate": True}
+    async with stage(
+        tmp_path,
+        *[answer(call("shell", wanted, "c1")), answer(say("So."))],
+        sandbox="workspace-write",
+        allowed=((git, "commit"), (git, "grep"), ("/usr/bin/sort",), ("git", "commit")),
+        environment=IsolatedEnvironment({"PATH": "/usr/bin:/bin"}),
+    ) as here:
+        (here.cwd / "f").write_text("x\n")
+        commit(repository(here.cwd))
+        repository(here.cwd / "sub")
+        for path in ("bash", "git", "sub/.git/hooks/pre-commit", "sub/.git/hooks/post-commit"):
+            (here.cwd / path).parent.mkdir(exist_ok=True)
+            (here.cwd / path).write_text(f"#!/bin/sh\ntouch {elsewhere}/out\n")
+            (here.cwd / path).chmod(0o755)
+        await here.run("Work.")
+
+        assert "nobody can be asked" in here.outputs()["c1"]
+        assert [] == [*elsewhere.iterdir()]
+
+
+async def test_a_program_that_changes_while_a_person_reads_the_question_does_not_run(tmp_path: Path) -> None:
+    async with stage(
+        tmp_path,
+        *[answer(shell("sort f")), answer(say("So."))],
+        sandbox="read-only",
+        approval="untrusted",
+        environment=IsolatedEnvironment({"PATH": f"{tmp_path}/project/bin:/usr/bin:/bin", "HOME": str(tmp_path)}),
+        cwd=tmp_path / "project",
+    ) as here:
+        seen: list[events.Asked] = []
+
+        def listen(event: events.Event) -> None:
+            if isinstance(event, events.Asked):
+                seen.append(event)
+                planted = here.cwd / "bin" / "mine"
+                planted.parent.mkdir()
+                planted.write_text("#!/bin/sh\ntouch out\n")
+                planted.chmod(0o755)
+                here.session.decide(event.request_id, "approved")
+
+        here.listeners.append(listen)
+        here.model.instead(answer(shell("mine")), answer(say("So.")))
+        await here.run("Work.")
+
+        assert "mine" in seen[0].programs
+        assert "another program" in here.outputs()["c1"]
+        assert not (here.cwd / "out").exists()
 
 
 async def test_what_cannot_be_noted_is_allowed_for_the_session(tmp_path: Path, home: Path) -> None:

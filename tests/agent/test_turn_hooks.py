@@ -16,7 +16,7 @@ from commonplace.agent.hooks.config import HookCommand
 from commonplace.agent.hooks.session_hooks import MOST_REFUSALS
 from commonplace.agent.tools.registry import ToolContext, ToolInvocation
 from commonplace.models.base import Request
-from commonplace.models.scripted import Answer, answer, call, say
+from commonplace.models.scripted import Answer, answer, call, custom, say
 
 LONG = "word " * 6_000
 FULL = used(95_000)
@@ -201,6 +201,41 @@ async def test_a_denied_call_is_answered_with_the_reason(tmp_path: Path, hook: L
         (item,) = [item for item in here.completed() if isinstance(item, events.ToolCall)]
         assert "declined" == item.status
         assert "snapshot" not in recorded(here)
+
+
+PATCH = "*** Begin Patch\n*** Add File: f\n+x\n*** End Patch"
+BY_OTHER_NAMES = [
+    pytest.param(call(name, {key: "echo x > f"}, "c1"), "shell", id=f"{name} {key}")
+    for name in ("shell", "exec_command", "shell_command", "local_shell", "container.exec", "bash")
+    for key in ("command", "cmd")
+]
+PATCHES = [
+    pytest.param(custom("apply_patch", PATCH, "c1"), "apply_patch", id="a patch"),
+    pytest.param(call("apply_patch", {"input": PATCH}, "c1"), "apply_patch", id="a patch as a function"),
+    pytest.param(call("shell", {"command": ["apply_patch", PATCH]}, "c1"), "apply_patch", id="words"),
+    pytest.param(call("bash", {"command": ["applypatch", PATCH]}, "c1"), "apply_patch", id="other words"),
+    pytest.param(
+        call("exec_command", {"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF"}, "c1"), "apply_patch", id="a script"
+    ),
+    pytest.param(
+        call("shell", {"command": ["bash", "-lc", f"apply_patch <<EOF\n{PATCH}\nEOF\n"]}, "c1"),
+        "apply_patch",
+        id="a script of a shell",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wanted", "tool"), [*BY_OTHER_NAMES, *PATCHES])
+async def test_a_hook_sees_a_call_by_the_name_of_the_tool_that_answers_it(
+    tmp_path: Path, hook: Listener, wanted: Json, tool: str
+) -> None:
+    hooks = {"pre_tool_use": (hook.refuses("no", matcher=tool), hook.says(matcher="nothing|bash|exec_command"))}
+    async with stage(tmp_path, answer(wanted), answer(say("So.")), hooks=hooks, sandbox="workspace-write") as here:
+        await here.run("Work.")
+
+        assert "A hook refused this call: no" == here.outputs()["c1"]
+        assert [tool] == hook.field("tool_name")
+        assert not (here.cwd / "f").exists()
 
 
 @pytest.mark.parametrize("decision", ["approved", "denied"])

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from anchors.scripted_responses import ScriptedResponses, answer, call, custom_call, reply
+from commonplace.agent import events
+from commonplace.surfaces.cli.chat import questions
 from exec_driver import make_place
 from terminal import CTRL_C, CTRL_D, ESCAPE, Terminal
 
@@ -82,11 +88,11 @@ def test_for_this_session_and_always_are_not_asked_again_and_always_is_kept(tmp_
             terminal.say("go on")
             second = terminal.wait("Still.")
 
-    assert "a always: `mkdir …`" in asked
+    assert f"a always: `{shutil.which('mkdir')} …`" in asked
     assert (first.count("May this run?"), second.count("May this run?")) == (2, 0)
     assert sorted(path.name for path in place.cwd.iterdir()) == ["a", "b", "c", "d"]
     kept = [json.loads(line) for line in (place.home / "decisions.jsonl").read_text().splitlines()]
-    assert [line["words"] for line in kept] == [[["mkdir"]]]
+    assert [line["words"] for line in kept] == [[[shutil.which("mkdir")]]]
 
 
 def test_a_change_of_files_names_its_paths_and_esc_stops_the_turn(tmp_path: Path) -> None:
@@ -123,3 +129,40 @@ def test_a_question_sets_aside_what_is_being_typed_and_ctrl_c_takes_it_away(tmp_
             terminal.wait(lambda text: text.endswith("› y"))
 
     assert os.listdir(place.cwd) == []
+
+
+SHOWN = {
+    "a shell of the workspace": (("./node_modules/.bin/bash", "-c", "git status"), "/srv"),
+    "a shell by a long path": (("/srv/bash", "-c", "git status"), "/srv"),
+    "another shell": (("/usr/bin/zsh", "-c", "git status"), "/srv"),
+    "a shell with more options": (("bash", "-lc", "git status"), "/srv"),
+    "a shell by its name": (("bash", "-c", "git status"), "/srv"),
+    "a shell with a name for the script": (("/bin/bash", "-c", "git status", "x"), "/srv"),
+    "another folder": (("git", "status"), "/srv/evil"),
+    "a folder above": (("git", "status"), "/"),
+    "a program of the workspace": (("./git", "status"), "/srv"),
+    "words with blanks": (("git status", ";", "rm"), "/srv"),
+}
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_a_question_shows_what_runs_its_programs_and_the_folder(what: str) -> None:
+    command, cwd = SHOWN[what]
+    programs = ("/srv/node_modules/.bin/bash", "/usr/bin/git")
+    request = events.Asked(
+        turn_id="t",
+        request_id="1",
+        kind="run",
+        command=command,
+        cwd=cwd,
+        programs=programs,
+        reason="x\nin /home · with /usr/bin/true",
+    )
+    text = questions.consent(request, Path("/srv"), lambda _: None).text
+
+    assert f"$ {shlex.join(command)}\n" in text
+    place = (
+        f"    in {cwd}{'' if cwd == '/srv' else ' (not the folder of the conversation)'} with {', '.join(programs)} · "
+    )
+    assert text.splitlines()[-1].startswith(place), "before the model's own words, which have no line of their own"
+    assert 3 == len(text.splitlines())

@@ -218,3 +218,47 @@ def test_a_secret_that_somebody_put_into_a_file_is_not_given_out(shop: Path, hom
     assert "deploy with the token" in json.dumps(read)
     assert "deploy with the token" in json.dumps(found)
     assert secret not in json.dumps([read, found])
+
+
+LIFTED: list[Any] = [
+    "*",
+    " * ",
+    "blog",
+    "github.com/acme/blog",
+    "BLOG",
+    "tide",
+    "https://github.com/acme/tide",
+    "/repo/blog",
+]
+
+
+@pytest.mark.parametrize("where", ["shop", "elsewhere"])
+def test_a_server_of_one_project_only_shows_no_other_whatever_is_asked(where: str, shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with Talk("--project", "shop", "--only", cwd=shop if where == "shop" else tmp_path / where) as talk:
+        talk.begin()
+        for name in [*LIFTED, "", None, 1, ["*"], {"*": 1}, "../blog", "global"]:
+            for tool, arguments in (
+                ("list", {}),
+                ("read", {"path": "MEMORY.md"}),
+                ("search", {"queries": [BLOG], "case_sensitive": False}),
+                ("find", {"query": f"what about {BLOG}?"}),
+            ):
+                result = _without_questions(talk.call(tool, {**arguments, "project": name}))
+                assert not any(word in result for word in (BLOG, TIDE)), (tool, name)
+        told = everything(talk)
+        named = everything(talk, project="shop")
+        section = json.dumps(talk.request("resources/read", {"uri": SUMMARY}))
+        tools = talk.request("tools/list", {})["result"]["tools"]
+
+    assert SHOP in told
+    assert SHOP in named
+    assert not any(word in told + named + section for word in (BLOG, TIDE, "acme/blog", "acme/tide"))
+    assert not any("project" in tool["inputSchema"]["properties"] for tool in tools)
+
+
+def test_only_needs_a_project(commonplace: Command) -> None:
+    refused = commonplace("mcp", "--only")
+
+    assert refused.code == 2
+    assert "--only needs --project" in refused.err

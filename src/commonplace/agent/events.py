@@ -216,8 +216,10 @@ class Asked(_SessionEvent, frozen=True, tag="asked"):
     """Why, in the model's words."""
     problem: str | None = None
     """Why it has to be asked."""
+    programs: tuple[str, ...] = ()
+    """The paths of the programs that a command starts, as far as they are known."""
     prefixes: tuple[tuple[str, ...], ...] = ()
-    """The first words that `approved_always` would allow from now on."""
+    """What `approved_always` would allow in this folder: programs by their paths, git with a sub-command."""
     item_id: str = ""
 
 

@@ -34,7 +34,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False
     """Commands in the sandbox may use the network."""
     allowed: tuple[tuple[str, ...], ...] = ()
-    """The prefixes of commands that a person always allows in this project."""
+    """The commands that a person always allows in this folder, by the paths of their programs."""
     web_search: WebSearchMode = "disabled"
     """Whether the model's server may search the web: not, in its own cache, or live."""
     effort: str | None = None

@@ -18,7 +18,7 @@ from commonplace.agent.session import Session
 from commonplace.context import filesystem, instructions
 from commonplace.context.environment import Environment, Environments
 from commonplace.context.injected_messages import InjectedText
-from commonplace.context.instructions import WorkEnvironment
+from commonplace.context.instructions import Instructions, WorkEnvironment
 from commonplace.context.permissions import Permissions
 from commonplace.context.sections import AgentsMd, Collaboration, ModelSection, Personality, StandingText
 from commonplace.context.world_state import Section, SectionName
@@ -44,13 +44,22 @@ def sections(session: Session, profile: Profile) -> list[Section]:
     return [
         ModelSection(slug, base_instructions(profile.choice.info, profile.personality), session.prompt.previous_model),
         Personality(slug, profile.personality, baked=True),
-        Permissions(rules, tuple(sorted(session.approvals.prefixes))),
+        Permissions(rules, tuple(sorted(session.approvals.prefixes(profile.cwd)))),
         Collaboration(slug, profile.mode),
-        AgentsMd(instructions.discover(session.instructions, [WorkEnvironment(cwd=str(profile.cwd))])),
+        AgentsMd(_instructions(session, profile)),
         environment(profile, policy, session.environment.now()),
         budget(session.history.used(), profile.window.effective),
         skills.section(session.prompt.skills),
     ]
+
+
+def _instructions(session: Session, profile: Profile) -> Instructions:
+    """Return the standing instructions; a person is told of a file that a link leads out of the project."""
+    found = instructions.discover(session.instructions, [WorkEnvironment(cwd=str(profile.cwd))])
+    for each in found.receipt.passed:
+        if each.reason == "outside":
+            session.warn_once(f"{each.path} is not read: a link leads out of the project, to {each.detail}.")
+    return found
 
 
 def permission_text(policy: SandboxPolicy, support: SandboxSupport | None, approval: str) -> str:

@@ -81,7 +81,7 @@ class Session:
         self.turns = TurnQueue()
         self.usage = SessionUsage(self.prompt.history)
         self.ledger = SessionLedger(self.thread_id, self.prompt, self.turns, initial.recorder, environment.now)
-        self.approvals = ApprovalRequests(self.ledger.publish, self.thread_id, profile.allowed)
+        self.approvals = ApprovalRequests(self.ledger.publish, self.thread_id, profile.allowed, profile.cwd)
         self.sandbox = SessionSandbox(environment.variables)
         self.snapshots = TurnSnapshots(self.ledger, environment.now)
         self.hooks = SessionHooks(self.ledger, profile, environment.variables, initial.start)
@@ -90,6 +90,7 @@ class Session:
         )
         """The person's own standing instructions."""
         self._tasks = initial.tasks
+        self._warnings: set[str] = set()
         self._servers: Servers | None = None
 
     @property
@@ -115,6 +116,12 @@ class Session:
     def queue(self, given: UserInput) -> None:
         """Run a turn with this input when the present one has ended."""
         self.turns.enqueue(given)
+
+    def warn_once(self, message: str) -> None:
+        """Warn a person, unless this session has done so."""
+        if message not in self._warnings:
+            self._warnings.add(message)
+            self.ledger.warn(message)
 
     def decide(self, request_id: str, decision: Decision) -> None:
         """Answer a question that was asked (raises BadInput: nobody asked it)."""

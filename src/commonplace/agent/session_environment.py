@@ -52,7 +52,7 @@ class SessionEnvironment(Protocol):
         ...
 
     async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
-        """Store which command prefixes a person allows in the project of a folder."""
+        """Store which commands a person allows in a folder."""
         ...
 
     def tools(self, cwd: Path) -> Sequence[Tool]:

@@ -7,14 +7,15 @@ The list is bounded, and says how many skills were left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from commonplace.context import instructions, regular_files
-from commonplace.context.injected_messages import InjectedText
+from commonplace.context.injected_messages import InjectedText, inert
 from commonplace.context.sections import StandingText
 from commonplace.context.world_state import SectionName
 from commonplace.memory.files import skills as files
@@ -41,29 +42,35 @@ class OfferedSkill(msgspec.Struct, frozen=True):
     path: str
 
 
-def find(home: Path, cwd: Path) -> list[OfferedSkill]:
-    """Return the skills for a working folder, sorted by name."""
+def find(home: Path, cwd: Path, warn: Callable[[str], None] | None = None) -> list[OfferedSkill]:
+    """Return the skills for a working folder, sorted by name; `warn` is told of those that a link leads out of it."""
     by_name: dict[str, OfferedSkill] = {}
-    for folder in _folders(home, cwd):
-        for skill in _in(folder):
+    for folder, root in _folders(home, cwd):
+        for skill in _in(folder, root, warn):
             by_name[skill.name] = skill
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _folders(home: Path, cwd: Path) -> Iterable[Path]:
-    yield home / "skills"
-    for place in instructions.folders(cwd, instructions.ROOT_MARKERS):
+def _folders(home: Path, cwd: Path) -> Iterable[tuple[Path, Path | None]]:
+    """Yield folders of skills, and the project's root that their links must not leave; a person's own have none."""
+    yield home / "skills", None
+    project = instructions.folders(cwd, instructions.ROOT_MARKERS)
+    for place in project:
         for name in PROJECT_FOLDERS:
-            yield place / name
+            yield place / name, project[0]
 
 
-def _in(folder: Path) -> Iterable[OfferedSkill]:
+def _in(folder: Path, root: Path | None, warn: Callable[[str], None] | None) -> Iterable[OfferedSkill]:
     try:
         names = sorted(place.name for place in folder.iterdir())
     except OSError:
         return
     for name in names[:MOST]:
         path = folder / name / files.FILE
+        if root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+            if warn is not None:
+                warn(f"The skill {path} is not offered: a link leads out of the project, to {os.path.realpath(path)}.")
+            continue
         head = regular_files.read(path, _HEAD_BYTES)
         if isinstance(head, regular_files.ReadRefused):
             continue
@@ -73,7 +80,7 @@ def _in(folder: Path) -> Iterable[OfferedSkill]:
 
 def section(offered: Sequence[OfferedSkill]) -> StandingText:
     """Return the skills as a section of the prompt."""
-    lines = [f"- {skill.name}: {skill.description} (file: {skill.path})" for skill in offered[:MOST]]
+    lines = [_line(skill) for skill in offered[:MOST]]
     if len(offered) > MOST:
         lines.append(f"- … and {len(offered) - MOST} more")
     body = "\n".join([_HOW, *lines]) if lines else ""
@@ -86,3 +93,8 @@ def section(offered: Sequence[OfferedSkill]) -> StandingText:
         text=injected if lines else None,
         ending=injected,
     )
+
+
+def _line(skill: OfferedSkill) -> str:
+    """Return a skill on one line, which cannot end the block that it stands in."""
+    return inert(" ".join(f"- {skill.name}: {skill.description} (file: {skill.path})".split()))

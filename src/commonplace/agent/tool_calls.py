@@ -117,14 +117,15 @@ class ToolCalls:
             slot.output = refused or await self._answer(slot.call, slot.context)
             self._finish(slot, slot.output)
             if refused is None:
-                slot.feedback += await self._session.hooks.after_tool(self._turn, slot.call, slot.output)
+                resolved = self._session.tools.resolve(slot.call)
+                slot.feedback += await self._session.hooks.after_tool(self._turn, resolved, slot.output)
         finally:
             slot.done.set()
 
     async def _refused(self, slot: _CallSlot) -> ToolOutput | None:
         """Ask hooks about a call; return its output if they refuse it. Else take a snapshot if it may change files."""
         session, turn = self._session, self._turn
-        answer = await session.hooks.before_tool(turn, slot.call)
+        answer = await session.hooks.before_tool(turn, session.tools.resolve(slot.call))
         slot.feedback = HookAnswer(
             context=answer.context, stop=answer.stop
         )  # told after the outputs: nothing parts a pair

@@ -29,7 +29,8 @@ async def begin(session: Session, turn: TurnState) -> None:
     """Record what the model must know before a turn's input: everything, or what changed since it was last told."""
     await session.offer_servers()
     prompt = session.prompt
-    prompt.offer_skills(() if turn.profile.bare else skills.find(turn.profile.home, turn.profile.cwd))
+    offered = () if turn.profile.bare else skills.find(turn.profile.home, turn.profile.cwd, session.warn_once)
+    prompt.offer_skills(offered)
     payload = _payload(session, turn)
     memories = await memory_texts(session, turn) if prompt.reference is None else ()
     so_far = InjectedState(prompt.baseline, prompt.held)
@@ -64,7 +65,7 @@ async def take_input(
     if given.parts and accepted:
         item_id = f"msg_{new_id(session.environment.now())}"
         session.ledger.record(given.message(item_id))
-        session.ledger.complete(events.UserMessage(id=item_id, content=[*given.parts]))
+        session.ledger.complete(events.UserMessage(id=item_id, content=given.content))
     session.hooks.add_context(answer)
     return accepted
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +13,11 @@ import msgspec
 from commonplace.agent.tools import image
 from commonplace.context.additional import AdditionalContext
 from commonplace.errors import BadInput, ToolError
+from commonplace.protocol.items import PASSTHROUGH
 
 MOST_CHARACTERS: Final = 1_048_576
 """Characters of one input, as in Codex."""
+_STDIN_END: Final = re.compile(r"<\s*+/\s*+stdin", re.IGNORECASE)
 
 
 class UserInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,33 +28,46 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     context: Mapping[str, AdditionalContext] = {}
     schema: Mapping[str, Any] | None = None
     """The JSON schema of the answer."""
+    piped: str = ""
+    """What came on standard input beside a prompt: a program's text, not the person's."""
 
     def message(self, item_id: str) -> dict[str, Any]:
-        """Return the input as a message item."""
-        return {"type": "message", "id": item_id, "role": "user", "content": [*self.parts]}
+        """Return the input as a message item; what was piped is a part of its own, and the item says so."""
+        item: dict[str, Any] = {"type": "message", "id": item_id, "role": "user", "content": self.content}
+        if self.piped:
+            item[PASSTHROUGH] = {"content_item_kinds": [*("user.text" for _ in self.parts), "exec.stdin"]}
+        return item
+
+    @property
+    def content(self) -> list[dict[str, Any]]:
+        """All content items, as they are sent."""
+        if not self.piped:
+            return [*self.parts]
+        quoted = _STDIN_END.sub("&lt;/stdin", self.piped.rstrip())
+        return [*self.parts, {"type": "input_text", "text": f"<stdin>\n{quoted}\n</stdin>"}]
 
 
-def text(words: str, images: Sequence[Path] = (), schema: Mapping[str, Any] | None = None) -> UserInput:
-    """Return an input of words and pictures.
+def text(
+    words: str, images: Sequence[Path] = (), schema: Mapping[str, Any] | None = None, piped: str = ""
+) -> UserInput:
+    """Return an input of words and pictures, and of text that a program piped in.
 
     Raises:
         BadInput: the input is empty or too long, or a file is no picture.
     """
-    if len(words) > MOST_CHARACTERS:
-        raise BadInput(
-            f"The input has {len(words):,} characters.", hint=f"Use at most {MOST_CHARACTERS:,}.", actual=len(words)
-        )
+    if (size := len(words) + len(piped)) > MOST_CHARACTERS:
+        raise BadInput(f"The input has {size:,} characters.", hint=f"Use at most {MOST_CHARACTERS:,}.", actual=size)
     if not words.strip() and not images:
         raise BadInput("There is nothing to do.", hint="Give a prompt.")
     try:
-        words.encode()
+        f"{words}{piped}".encode()
         pictures = [part for number, path in enumerate(images, 1) for part in _picture(number, path)]
     except UnicodeEncodeError:
         raise BadInput("The prompt is not valid Unicode.", hint="Send text that can be written as UTF-8.") from None
     except ToolError as error:
         raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
     said = [{"type": "input_text", "text": words}] if words.strip() else []
-    return UserInput(parts=(*pictures, *said), schema=schema)
+    return UserInput(parts=(*pictures, *said), schema=schema, piped=piped if piped.strip() else "")
 
 
 def _picture(number: int, path: Path) -> list[dict[str, Any]]:

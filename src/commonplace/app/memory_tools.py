@@ -31,7 +31,13 @@ class MemoryTools:
     """The memory tools of one client."""
 
     def __init__(
-        self, lender: LazyMemoryLender, later: Later, *, project: str | None = None, notes: bool = False
+        self,
+        lender: LazyMemoryLender,
+        later: Later,
+        *,
+        project: str | None = None,
+        notes: bool = False,
+        only: bool = False,
     ) -> None:
         self.folder: Path | None = None
         """Where the client works, if it said so."""
@@ -39,6 +45,8 @@ class MemoryTools:
         self._later = later
         self._project = project
         self._notes = notes
+        self._only = only
+        """No argument shows another project."""
         self._importing = anyio.Lock()
         self._toolbox: Toolbox | None = None
 
@@ -62,7 +70,7 @@ class MemoryTools:
     def _definitions(self) -> tuple[Definition, ...]:
         from commonplace.memory.recall.tool_definitions import client_definitions
 
-        return client_definitions(notes=self._notes)
+        return client_definitions(notes=self._notes, only=self._only)
 
     async def _tools(self) -> Toolbox:
         async with self._importing:
@@ -74,4 +82,4 @@ class MemoryTools:
     def _imported(self) -> Toolbox:
         from commonplace.memory.recall.toolbox import Toolbox
 
-        return Toolbox(self._lender, self._later, project=self._project, notes=self._notes)
+        return Toolbox(self._lender, self._later, project=self._project, notes=self._notes, only=self._only)

@@ -17,7 +17,15 @@ from anyio.abc import TaskGroup
 
 from commonplace.agent.approvals.harmless_commands import Prefix
 from commonplace.agent.tools.memory_reads import MemoryRead
-from commonplace.agent.tools.registry import Tool, ToolContext, ToolDefinition, ToolInvocation, ToolOutput, failed
+from commonplace.agent.tools.registry import (
+    Action,
+    Tool,
+    ToolContext,
+    ToolDefinition,
+    ToolInvocation,
+    ToolOutput,
+    failed,
+)
 from commonplace.app.memory_lender import LazyMemoryLender
 from commonplace.context.truncate import truncate
 from commonplace.errors import CommonplaceError
@@ -104,14 +112,14 @@ class HomeEnvironment:
             self._home.warn(f"The thread is not marked yet as one that read from outside: {error}")
 
     async def allow(self, cwd: Path, prefixes: Collection[Prefix]) -> None:
-        """Remember which commands a person allows in a project."""
+        """Remember which commands a person allows in a folder."""
         from commonplace.rollout import decisions
 
-        home, project, moment = self._home.path, project_of(cwd), wire_time(self._home.now())
+        home, folder, moment = self._home.path, str(cwd), wire_time(self._home.now())
 
         def write() -> None:
-            for prefix in sorted(set(prefixes) - set(decisions.allowed_commands(home, project))):
-                decisions.append(home, "allow", moment, path=project, words=[list(prefix)])
+            for prefix in sorted(set(prefixes) - set(decisions.allowed_commands(home, folder))):
+                decisions.append(home, "allow", moment, path=folder, words=[list(prefix)])
 
         await anyio.to_thread.run_sync(write)
 
@@ -121,7 +129,8 @@ class HomeEnvironment:
             return ()
         from commonplace.memory.recall.toolbox import Toolbox, agent_definitions
 
-        toolbox = Toolbox(LazyMemoryLender(self._home.warn, self._home.environment), self._later, notes=True)
+        lender = LazyMemoryLender(self._home.warn, self._home.environment)
+        toolbox = Toolbox(lender, self._later, notes=True, asks_for_notes=True)
         toolbox.folder = cwd
         return [MemoryTool(toolbox, each.name, each.description, each.input_schema) for each in agent_definitions()]
 
@@ -137,13 +146,6 @@ class HomeEnvironment:
         return self._clean(text)
 
 
-def project_of(cwd: Path) -> str:
-    """Return what a person's consent is about: the repository's folder, else the folder itself."""
-    from commonplace.context import instructions
-
-    return str(instructions.folders(cwd, instructions.ROOT_MARKERS)[0])
-
-
 _NAMES: Final = ("list", "read", "search", "find", "add_ad_hoc_note")
 
 
@@ -155,7 +157,7 @@ class MemoryTool:
 
     def __init__(self, toolbox: Toolbox, name: str, description: str, schema: Mapping[str, Any]) -> None:
         self._toolbox = toolbox
-        self.mutates = name == "add_ad_hoc_note"
+        self.mutates = self.asks = name == "add_ad_hoc_note"
         self.definition = ToolDefinition(name, "function", description, dict(schema), NAMESPACE)
 
     async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
@@ -164,5 +166,12 @@ class MemoryTool:
             arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
         except msgspec.DecodeError as error:
             return failed(f"The arguments are no JSON object: {error}")
+        if self.mutates and (why := await context.approve(self._note(call, context, arguments))) is not None:
+            return failed(f"The note was not written: {why}")
         result = await self._toolbox.call(self.definition.name, arguments)
         return ToolOutput(content=truncate(msgspec.json.encode(result).decode(), context.policy))
+
+    def _note(self, call: ToolInvocation, context: ToolContext, arguments: dict[str, Any]) -> Action:
+        """Return what a person is asked: the whole text of the note, which will be told in later sessions."""
+        command = ("tool", "commonplace", self.definition.key, str(arguments.get("note", "")))
+        return Action(call.id, "call", context.cwd, command, arguments=arguments, escalated=True)

@@ -15,7 +15,7 @@ from commonplace.agent.hooks import config as hooks
 from commonplace.agent.profile import Profile
 from commonplace.agent.servers.config import ServerConfig, configured
 from commonplace.agent.session import Session
-from commonplace.app.session_environment import HomeEnvironment, project_of
+from commonplace.app.session_environment import HomeEnvironment
 from commonplace.config import Approval, Sandbox, Settings, Tone
 from commonplace.errors import BadInput, BadSetting
 from commonplace.memory.store import MemoryStore
@@ -146,7 +146,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         timezone=_timezone(home.environment),
         withheld=key_variables(settings, choice),
         network=settings.sandbox_network,
-        allowed=tuple(decisions.allowed_commands(home.path, project_of(cwd))),
+        allowed=tuple(decisions.allowed_commands(home.path, str(cwd))),
         hooks=hooks.configured(settings.hooks),
         servers=_servers(home),
         undo=settings.undo,

@@ -8,6 +8,7 @@ noted beside the message in the place where Codex notes it, so that readers need
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from commonplace.protocol.fragments import Role
 
 Item = dict[str, Any]
 
+_BLOCK_END: Final = re.compile(r"<(\s*+/\s*+(?:INSTRUCTIONS|skills_instructions)\b)", re.IGNORECASE)
 _HASH_DOMAIN: Final = b"codex-world-state-fragment-v1\0"
 
 
@@ -37,6 +39,11 @@ class InjectedText(msgspec.Struct, frozen=True):
             data = part.replace("\r\n", "\n").encode()
             found.update(len(data).to_bytes(8, "big") + data)
         return found.hexdigest()
+
+
+def inert(text: str) -> str:
+    """Return a text of a file with the signs escaped that would end the block which the text is put into."""
+    return _BLOCK_END.sub(r"&lt;\1", text)
 
 
 def messages(texts: Iterable[InjectedText]) -> list[Item]:

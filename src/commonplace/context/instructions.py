@@ -6,8 +6,9 @@ the names a person added. Project files share one budget of bytes; the global fi
 against absurd sizes. An untrusted project has no say.
 
 Invariants: project files together never give more than the budget; every file that was used, cut or passed over is in
-the receipt; reading follows the path as it was given (links in it are kept) and never blocks; the same files give the
-same bytes.
+the receipt; reading follows the path as it was given (links in it are kept) and never blocks; a link that leads out of
+the project is not followed; what the files say cannot end the block that they stand in; the same files give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from commonplace.context import regular_files
-from commonplace.context.injected_messages import InjectedText
+from commonplace.context.injected_messages import InjectedText, inert
 from commonplace.context.notices import notice
 
 NAMES: Final = ("AGENTS.override.md", "AGENTS.md")
@@ -73,7 +74,7 @@ class InstructionFile(msgspec.Struct, frozen=True, kw_only=True):
 
 class SkippedFile(msgspec.Struct, frozen=True):
     """A file that is not part of them: `blank`, `not_a_file`, `unreadable`, `missing`, `over_budget`, `untrusted`,
-    `broken_link` or `bad_name`."""
+    `broken_link`, `outside` (a link out of the project) or `bad_name`."""
 
     path: str
     reason: str
@@ -177,12 +178,13 @@ class _InstructionSearch:
         if place.trust == "untrusted":
             self._pass(cwd, "untrusted")
             return []
-        found = (self._text(folder, place.id) for folder in folders(cwd, self._markers))
+        project = folders(cwd, self._markers)
+        found = (self._text(folder, place.id, project[0]) for folder in project)
         return [text for text in found if text is not None]
 
-    def _text(self, folder: Path, place: str) -> str | None:
+    def _text(self, folder: Path, place: str, root: Path) -> str | None:
         candidates = (folder / name for name in self._names)
-        path = next((path for path in candidates if self._is_usable(path)), None)
+        path = next((path for path in candidates if self._is_usable(path, root)), None)
         if path is None:
             return None
         found = regular_files.read(path, self._left)
@@ -203,9 +205,12 @@ class _InstructionSearch:
     def _pass(self, path: Path, reason: str, detail: str = "") -> None:
         self.passed.append(SkippedFile(_shown(path), reason, detail))
 
-    def _is_usable(self, path: Path) -> bool:
+    def _is_usable(self, path: Path, root: Path) -> bool:
         if regular_files.is_regular(path):
-            return True
+            if not regular_files.leaves(path, root):
+                return True
+            self._pass(path, "outside", _shown(Path(os.path.realpath(path))))
+            return False
         if regular_files.exists(path):
             self._pass(path, "not_a_file")
         elif regular_files.link_target(path) is not None:
@@ -258,6 +263,7 @@ def _source(path: Path, prefix: regular_files.FilePrefix, place: str | None) -> 
 def block(text: str, directory: str | None) -> InjectedText:
     """Return instructions in the form that every reader of the format recognises."""
     where = f" for {directory}" if directory else ""
+    text = inert(text)
     return InjectedText(
         "user", f"# AGENTS.md instructions{where}\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>", "agents_md.instructions"
     )

@@ -68,6 +68,13 @@ def link_target(path: Path) -> Path | None:
     return Path(os.path.realpath(path))
 
 
+def leaves(path: Path, root: Path) -> bool:
+    """Say whether a link leads a path out of its folder and out of a root, or into a repository's own files."""
+    end, folders = Path(os.path.realpath(path)), (Path(os.path.realpath(root)), Path(os.path.realpath(path.parent)))
+    inside = [end.relative_to(folder) for folder in folders if end.is_relative_to(folder)]
+    return not inside or ".git" in inside[0].parts
+
+
 def read(path: Path, limit: int) -> FilePrefix | ReadRefused:
     """Return at most `limit` bytes from the beginning of a regular file, or why not."""
     try:

@@ -39,6 +39,8 @@ TOLD: Final = 0.74
 """What is less likely to last is told to agents only if another session taught it, too."""
 CANDIDATE: Final = 0.3
 """What is less likely to last is not even a candidate."""
+MODEL_NOTE: Final = "written by a model"
+"""How a note is known that a model wrote."""
 _BLANK: Final = re.compile(r"\s+")
 _MARKS: Final = re.compile(r"[^\w\s./:@#+-]")
 
@@ -55,6 +57,11 @@ class Source(msgspec.Struct, frozen=True):
     updated_s: int = 0
     note: str | None = None
     """The note's file, below the workspace."""
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether it is a person's own words; a note that a model wrote is not."""
+        return (self.note is not None and self.how != MODEL_NOTE) or "by the user" in self.how
 
 
 class Entry(msgspec.Struct):
@@ -86,7 +93,7 @@ class Entry(msgspec.Struct):
     @property
     def is_by_hand(self) -> bool:
         """Whether a person pinned it or wrote it down."""
-        return self.pinned or any(source.note for source in self.sources)
+        return self.pinned or any(source.note and source.how != MODEL_NOTE for source in self.sources)
 
     @property
     def is_listed(self) -> bool:

@@ -217,7 +217,9 @@ _PLAN_FEEDBACK: Final = "\n\nUser feedback on this plan: "
 """Claude Code puts what a person adds in accepting a plan behind this, at the end of the plan that it sends."""
 
 REQUEST_HEADER: Final = "## My request for Codex:"
-"""Editors put context above this line; the person's words stand below it."""
+"""Editors put context above this line; the person's words stand below the last one, for the context may quote it."""
+EDITOR_PREAMBLE: Final = "# Context from my IDE setup:"
+"""How a message begins to which an editor added context; in any other message the header is part of what was said."""
 
 
 def recognise(text: str, role: str, agent: str = "codex") -> Fragment | None:
@@ -291,9 +293,11 @@ def own_words(message: items.Message) -> str:
 
 def join_words(texts: Iterable[str | None]) -> str:
     """Return the person's words out of the texts of a message: joined, without what an editor put above them."""
-    text = "\n".join(part for part in texts if part and not _is_media_label(part))
-    _, header, request = text.partition(REQUEST_HEADER)
-    return (request if header else text).strip()
+    text = "\n".join(part for part in texts if part and not _is_media_label(part)).strip()
+    if not text.startswith((EDITOR_PREAMBLE, REQUEST_HEADER)):
+        return text
+    _, header, request = f"\n{text}".rpartition(f"\n{REQUEST_HEADER}")
+    return request.strip() if header else ""
 
 
 def plan_end(text: str) -> int:

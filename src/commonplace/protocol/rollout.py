@@ -61,6 +61,8 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """For a tool's output: whether the source says that the call worked."""
     memory: bool = False
     """The text came out of a memory, so that nothing is learned from it again."""
+    refused: bool = False
+    """For a tool's output: the agent itself wrote it, since the person refused the call."""
     name: str | None = None
     """Who spoke, where several people do."""
     author: str | None = None

@@ -96,9 +96,9 @@ def tombstones(home: Path) -> set[str]:
     return {line.thread_id for line in read(home) if line.kind == "tombstone" and line.thread_id}
 
 
-def allowed_commands(home: Path, project: str) -> list[tuple[str, ...]]:
-    """Return the first words of the commands that a person allowed in a project."""
-    lines = [line for line in read(home) if line.kind == "allow" and line.path == project]
+def allowed_commands(home: Path, folder: str) -> list[tuple[str, ...]]:
+    """Return the commands that a person allowed in a folder: the path of a program, then words that follow it."""
+    lines = [line for line in read(home) if line.kind == "allow" and line.path == folder]
     return list(dict.fromkeys(tuple(words) for line in lines for words in line.words if words))
 
 

@@ -45,9 +45,9 @@ def profile(approval: Approval, sandbox: Sandbox = "workspace-write") -> Profile
     return Profile(cwd=HERE, home=Path("/home"), choice=choice(), base=BASE, approval=approval, sandbox=sandbox)
 
 
-def verdict(who: Profile, action: Action, problem: str | None, allowed: tuple[tuple[str, ...], ...] = ()) -> str:
+def verdict(who: Profile, action: Action, problem: str | None, *, is_allowed: bool = False) -> str:
     try:
-        return judge(who, action, problem, allowed)
+        return judge(who, action, problem, is_harmless=action is LOOKS or action is FREE_LOOK, is_allowed=is_allowed)
     except ActionRefused as refused:
         return "refused" if "nobody can be asked" in str(refused) else str(refused)
 
@@ -77,35 +77,7 @@ def test_with_full_access_nothing_is_asked_and_nothing_confined(approval: Approv
         (CALL, None, ("ask", "free", "free")),
     ],
 )
-def test_what_a_person_allowed_by_its_first_words_runs_without_asking(
+def test_what_a_person_allowed_for_good_runs_without_asking(
     approval: Approval, action: Action, problem: str | None, wanted: tuple[str, ...]
 ) -> None:
-    allowed = (("npm", "run"), ("mcp",))
-    assert wanted[COLUMNS.index(approval)] == verdict(profile(approval), action, problem, allowed)
-
-
-@pytest.mark.parametrize(
-    "script",
-    ["npm run build && rm -r x", "npm run $(rm x)", "npm install", "npm", "npm run x > /etc/passwd", "sudo npm run x"],
-)
-def test_an_allowed_command_takes_no_other_along(script: str) -> None:
-    action = Action("c", "run", HERE, ("bash", "-c", script), escalated=True)
-    assert "refused" == verdict(profile("never"), action, None, (("npm", "run"),))
-
-
-@pytest.mark.parametrize(
-    ("script", "wanted"),
-    [
-        ("cat a | grep b", "confined"),
-        ("git status && git log", "confined"),
-        ("sed -n 1,5p a", "confined"),
-        ("cat a > b", "ask"),
-        ("echo $(date)", "ask"),
-        ("git -c core.pager=x log", "ask"),
-        ("find . -delete", "ask"),
-        ("sed -i s/a/b/ c", "ask"),
-    ],
-)
-def test_who_trusts_nothing_is_asked_only_about_what_may_do_something(script: str, wanted: str) -> None:
-    action = Action("c", "run", HERE, ("bash", "-c", script))
-    assert wanted == verdict(profile("untrusted"), action, None)
+    assert wanted[COLUMNS.index(approval)] == verdict(profile(approval), action, problem, is_allowed=True)

@@ -67,7 +67,37 @@ async def test_a_command_that_is_allowed_for_the_session_is_not_asked_about_agai
     assert "approved" == await requests.ask("turn", COMMAND)
 
     assert 1 == len(listener.questions)
-    assert frozenset() == requests.prefixes
+    assert frozenset() == requests.prefixes(COMMAND.cwd)
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "programs"),
+    [
+        (COMMAND.command, "/srv/evil", ("/usr/bin/make",)),
+        (COMMAND.command, "/", ("/usr/bin/make",)),
+        (COMMAND.command, "/srv", ("/srv/.venv/bin/make",)),
+        (COMMAND.command, "/srv", ()),
+        (("bash", "-c", "make all "), "/srv", ("/usr/bin/make",)),
+        (("bash", "-lc", "make all"), "/srv", ("/usr/bin/make",)),
+        (("./bash", "-c", "make all"), "/srv", ("/usr/bin/make",)),
+    ],
+)
+async def test_another_folder_or_another_program_is_asked_about_again(
+    command: tuple[str, ...], cwd: str, programs: tuple[str, ...]
+) -> None:
+    listener = Listener()
+    requests = ApprovalRequests(listener, "thread")
+
+    async def ask(action: Action, known: tuple[str, ...]) -> None:
+        await _answered(
+            lambda: requests.ask("turn", action, programs=known),
+            lambda: requests.decide(listener.questions[-1].request_id, "approved_for_session"),
+        )
+
+    await ask(COMMAND, ("/usr/bin/make",))
+    await ask(Action("c9", "run", Path(cwd), command), programs)
+
+    assert 2 == len(listener.questions)
 
 
 async def test_a_change_is_asked_about_every_time() -> None:
@@ -80,12 +110,16 @@ async def test_a_change_is_asked_about_every_time() -> None:
     assert 2 == len(listener.questions)
 
 
-async def test_what_is_always_allowed_adds_to_the_prefixes_of_the_settings() -> None:
+async def test_what_is_always_allowed_adds_to_what_is_known_of_the_folder() -> None:
     listener = Listener()
-    requests = ApprovalRequests(listener, "thread", [("npm", "test")])
-    await _asked(requests, listener, COMMAND, "approved_always")
+    requests = ApprovalRequests(listener, "thread", [("/usr/bin/touch",)], COMMAND.cwd)
+    await _answered(
+        lambda: requests.ask("turn", COMMAND, prefixes=(("/usr/bin/git", "commit"),)),
+        lambda: requests.decide(listener.questions[-1].request_id, "approved_always"),
+    )
 
-    assert {("npm", "test"), ("make", "all")} == requests.prefixes
+    assert {("/usr/bin/touch",), ("/usr/bin/git", "commit")} == requests.prefixes(COMMAND.cwd)
+    assert frozenset() == requests.prefixes(Path("/srv/evil"))
 
 
 async def test_a_question_whose_turn_ends_is_closed() -> None:

@@ -1,116 +1,146 @@
-"""Commands that are known to change nothing, and prefixes of commands that a person allowed. Pure.
+"""Commands that are known to change nothing, and commands that a person allowed for good.
 
-A script is harmless if every command in it is; a script with variables, substitutions or redirections is not known to
-be. An allowed prefix is the first words of a command; a script is allowed if each of its commands is harmless or begins
-with an allowed prefix.
+A command line is taken apart into its simple commands. Each must be known by itself: its program is found outside every
+folder that a model can write, and all its arguments are in the table of `option_rules`. A script with variables,
+substitutions, redirections or control flow is not known. A remembered approval is the path of a program, its
+sub-command, and the session's folder; it holds for a script only if it holds for every command of the script.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Collection, Sequence
-from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 import msgspec
 
+from commonplace.agent.approvals import git_repositories, option_rules
+from commonplace.agent.approvals.workplace import Workplace
 from commonplace.agent.tools import shell_script
 
 Prefix = tuple[str, ...]
-_SED: Final = re.compile(r"\d+(?:,\d+)?p")
-_SED_WORDS: Final = (3, 4)
-_DEEP: Final = frozenset(
-    {"git", "npm", "pnpm", "yarn", "cargo", "go", "docker", "kubectl", "make", "uv", "pip", "poetry", "gh", "python3"}
-)
-"""Programs whose second word decides what they do; it belongs to their prefix."""
-_NEVER: Final = frozenset(
-    {"bash", "sh", "zsh", "dash", "env", "sudo", "su", "xargs", "eval", "exec", "nohup", "time", "timeout"}
-    | {"rm", "rmdir", "mv", "ln", "dd", "tee", "chmod", "chown", "kill", "pkill", "killall", "mkfs", "mount"}
-    | {"curl", "wget", "ssh", "scp", "rsync"}
-)
-"""Programs without a useful prefix: they run other programs, or their name says too little about what they do."""
+"""The path of a program; for git also the sub-command."""
+_SHELLS: Final = frozenset({"bash", "sh", "dash"})
+_BUILTINS: Final = frozenset({"cd", "echo", "false", "pwd", "test", "true"})
+"""Commands that a shell runs itself, whatever programs there are."""
+_RUNNERS: Final = frozenset({"fd", "find", "rg", "sed", "sort"})
+"""Programs that read, and can start others: they are asked about each time that they are to run unconfined."""
+_WITH_REMOTE: Final = ("git fetch", "git push")
 
 
-class _CommandTable(msgspec.Struct, frozen=True):
-    always: frozenset[str]
-    unless: dict[str, list[str]]
-    git: dict[str, list[str]]
+class CommandLine(msgspec.Struct, frozen=True):
+    """A command line, taken apart."""
+
+    cwd: Path
+    commands: tuple[tuple[str, ...], ...] | None
+    """The simple commands; None if it is more than plain commands."""
+    is_script: bool
+
+    @property
+    def changes_folder(self) -> bool:
+        """Whether a command changes the folder for those after it."""
+        return any(words[0] == "cd" for words in self.commands or ())
 
 
-@cache
-def _table() -> _CommandTable:
-    text = Path(__file__).with_name("harmless_commands.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _CommandTable)
+def parse(command: Sequence[str], cwd: Path, workplace: Workplace) -> CommandLine:
+    """Take a command line apart; a script is only looked into if a shell runs it that no model can have put there."""
+    if len(command) == 3 and PurePath(command[0]).name in _SHELLS and command[1] in ("-c", "-lc"):
+        is_shell = workplace.trusted_program(command[0], cwd) is not None
+        if not is_shell or (command[1] == "-lc" and not workplace.has_own_home):
+            return CommandLine(cwd, None, is_script=True)
+        commands = shell_script.split(command[2])
+        return CommandLine(cwd, None if not commands else tuple(map(tuple, commands)), is_script=True)
+    return CommandLine(cwd, (tuple(command),) if command else None, is_script=False)
 
 
-def is_harmless(command: Sequence[str]) -> bool:
+def programs_of(command: Sequence[str], cwd: Path, workplace: Workplace) -> tuple[str, ...]:
+    """Return the paths of the programs that a command line starts, as far as that is known; for a person to read."""
+    line = parse(command, cwd, workplace)
+    first = workplace.program(command[0], cwd) or command[0]
+    if line.commands is None or not line.is_script:
+        return (first,)
+    names = [words[0] for words in line.commands if words[0] not in _BUILTINS]
+    known = [name for name in names if not (line.changes_folder and "/" in name)]
+    return tuple(dict.fromkeys((first, *(workplace.program(name, cwd) or name for name in known))))
+
+
+def is_harmless(command: Sequence[str], cwd: Path, workplace: Workplace) -> bool:
     """Return whether a command line is known to change nothing."""
-    commands = _commands(command)
-    return bool(commands) and all(map(_is_reading, commands))
+    line = parse(command, cwd, workplace)
+    return bool(line.commands) and all(_reads(words, line, workplace) for words in line.commands)
 
 
-def is_allowed(command: Sequence[str], prefixes: Collection[Prefix]) -> bool:
-    """Return whether each command of a command line is harmless or begins with an allowed prefix."""
-    changing = [words for words in _commands(command) or () if not _is_reading(words)]
-    return bool(changing) and all(
-        any(tuple(words[: len(prefix)]) == prefix for prefix in prefixes) for words in changing
-    )
+def is_allowed(command: Sequence[str], cwd: Path, workplace: Workplace, allowed: Collection[Prefix]) -> bool:
+    """Return whether a person allowed every command of a command line for good, in the session's folder."""
+    prefixes = prefixes_of(command, cwd, workplace)
+    return bool(prefixes) and all(prefix in allowed for prefix in prefixes)
 
 
-def prefixes_of(command: Sequence[str]) -> tuple[Prefix, ...]:
-    """Return the prefixes that would allow a command line; none if one of its commands has no useful prefix."""
-    commands = _commands(command)
-    found: list[Prefix] = []
-    for words in commands or ():
-        if _is_reading(words):
-            continue
-        if words[0] in _NEVER or "/" in words[0]:
+def prefixes_of(command: Sequence[str], cwd: Path, workplace: Workplace) -> tuple[Prefix, ...]:
+    """Return what would be remembered of a command line; nothing if one of its commands cannot be remembered."""
+    line = parse(command, cwd, workplace)
+    if line.commands is None or line.changes_folder or cwd != workplace.folder:
+        return ()
+    if (line.is_script and command[1] != "-c") or _adds_then_reads(line):
+        return ()
+    prefixes: list[Prefix] = []
+    for words in line.commands:
+        prefix = _prefix(words, line, workplace)
+        if prefix is None:
             return ()
-        deep = words[0] in _DEEP and len(words) > 1 and not words[1].startswith("-")
-        found.append(tuple(words[: 2 if deep else 1]))
-        if words[0] in _DEEP and not deep:
-            return ()
-    return tuple(dict.fromkeys(found))
+        prefixes.append(prefix)
+    return tuple(dict.fromkeys(prefixes))
 
 
-def _commands(command: Sequence[str]) -> list[list[str]] | None:
-    script = shell_script.script_of(command)
-    if not isinstance(script, str):
-        return [script]
-    return shell_script.split(script)
-
-
-def _is_reading(words: list[str]) -> bool:
-    table, name = _table(), words[0]
-    if name == "cd":
-        return len(words) == 2
-    if name == "sed":  # only to print a stretch of lines
-        return len(words) in _SED_WORDS and words[1] == "-n" and _SED.fullmatch(words[2]) is not None
-    if name == "uniq":  # a second operand is written to
-        return sum(not word.startswith("-") for word in words[1:]) <= 1
+def _prefix(words: Sequence[str], line: CommandLine, workplace: Workplace) -> Prefix | None:
+    path = workplace.trusted_program(words[0], line.cwd)
+    if path is None:
+        return None
+    name = PurePath(words[0]).name
+    operands = option_rules.accepted("remembered", name, words[1:])
+    if operands is None:
+        is_known = name not in _RUNNERS and _reads(words, line, workplace)
+        return (path, *_sub_command(name, words)) if is_known else None
     if name == "git":
-        return _git(words)
-    if name in table.unless:
-        return not _has(words[1:], table.unless[name])
-    return name in table.always
+        repository = git_repositories.plain_repository(workplace, line.cwd)
+        if repository is None or repository.has_hooks:
+            return None
+        is_remote_plain = repository.is_remote_elsewhere and (not operands or operands[0] in repository.remotes)
+        if option_rules.name_of(name, words[1:]) in _WITH_REMOTE and not (is_remote_plain and workplace.has_own_home):
+            return None
+    return path, *_sub_command(name, words)
 
 
-def _git(words: list[str]) -> bool:
-    if len(words) < 2 or words[1].startswith("-"):  # options before the sub-command can run programs
+def _sub_command(name: str, words: Sequence[str]) -> Prefix:
+    return (words[1],) if name == "git" else ()
+
+
+def _adds_then_reads(line: CommandLine) -> bool:
+    """Return whether a script adds files and then lets git look through the work tree.
+
+    A folder with a repository of its own becomes a submodule when it is added, and git enters it from then on.
+    """
+    git = [tuple(words[1:]) for words in line.commands or () if PurePath(words[0]).name == "git"]
+    added = next((at for at, words in enumerate(git) if words[:1] == ("add",)), len(git))
+    later = [words for words in git[added + 1 :] if words[:1] != ("push",)]
+    return any(words[:1] != ("commit",) or not _commits_index(words) for words in later)
+
+
+def _commits_index(words: Sequence[str]) -> bool:
+    """Return whether a commit takes the index as it is, with a message, so that git has no reason to look further."""
+    takes_all = any(word == "--all" or (word.startswith("-") and word[1:2] != "-" and "a" in word) for word in words)
+    return not takes_all and any(word.startswith(("-m", "--message")) for word in words)
+
+
+def _reads(words: Sequence[str], line: CommandLine, workplace: Workplace) -> bool:
+    name = PurePath(words[0]).name
+    operands = option_rules.accepted("reads", name, words[1:])
+    if operands is None:
         return False
-    refused = _table().git.get(words[1])
-    return refused is not None and not _has(words[2:], refused)
-
-
-def _has(arguments: Sequence[str], refused: Sequence[str]) -> bool:
-    """Return whether one of the arguments is refused, also as `--name=value` and `-xvalue`."""
-    if "*" in refused:
-        return bool(arguments)
-    for argument in arguments:
-        if argument.partition("=")[0] in refused:
-            return True
-        if any(len(each) == 2 and each[0] == "-" and argument.startswith(each) for each in refused):
-            return True
-    return False
+    if line.is_script and words[0] in _BUILTINS:
+        return name != "cd" or len(operands) == 1
+    if name == "cd" or workplace.trusted_program(words[0], line.cwd) is None:
+        return False
+    if name != "git":
+        return True
+    return not line.changes_folder and git_repositories.plain_repository(workplace, line.cwd) is not None

@@ -8,17 +8,15 @@
     a change inside the workspace               free         free           free
     a change elsewhere, or to a protected path  ask          ask            refused
     a server's tool that may change something   ask          free           free
+    a call that needs consent, such as a note   ask          ask            refused
 
-With full access nothing is asked and nothing is confined. What a person allowed runs unconfined, since they saw it.
+With full access only the last is asked, and nothing is confined. What a person allowed runs unconfined: they saw it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final, Literal
 
-from commonplace.agent.approvals import harmless_commands
-from commonplace.agent.approvals.harmless_commands import Prefix
 from commonplace.agent.profile import Profile
 from commonplace.agent.tools.registry import Action
 
@@ -30,23 +28,35 @@ class ActionRefused(Exception):
     """An action may not be done, and nobody can be asked."""
 
 
-def judge(profile: Profile, action: Action, problem: str | None, allowed: Collection[Prefix] = ()) -> Verdict:
+def judge(
+    profile: Profile,
+    action: Action,
+    problem: str | None,
+    *,
+    is_harmless: bool = False,
+    is_allowed: bool = False,
+) -> Verdict:
     """Return how an action may be done; `problem` says why it cannot be confined, or why a path is protected.
+
+    `is_harmless`: a command that is known to change nothing; `is_allowed`: one that a person allowed for good.
 
     Raises:
         ActionRefused: it may not be done.
     """
+    if action.kind == "call" and action.escalated:
+        if profile.approval == "never":
+            raise ActionRefused(f"a person has to see it first; {_NOBODY}.")
+        return "ask"
     if profile.sandbox == "danger-full-access":
         return "free"
     if action.kind == "call":
         return "ask" if profile.approval == "untrusted" and not action.read_only else "free"
-    if action.kind == "run" and not action.escalated and problem is None:
-        trusted = profile.approval != "untrusted" or harmless_commands.is_harmless(action.command)
-        if trusted:
-            return "confined"
+    can_be_confined = action.kind == "run" and not action.escalated and problem is None
+    if can_be_confined and (profile.approval != "untrusted" or is_harmless):
+        return "confined"
     if action.kind == "change" and problem is None:
         return "free"
-    if action.kind == "run" and harmless_commands.is_allowed(action.command, allowed):
+    if action.kind == "run" and is_allowed:
         return "free"
     if profile.approval == "never":
         why = problem or "it asks to run without the sandbox"

@@ -4,43 +4,62 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Final, Literal
 
 import anyio
 
 from commonplace.agent import events
-from commonplace.agent.approvals import harmless_commands
 from commonplace.agent.approvals.harmless_commands import Prefix
 from commonplace.agent.tools.registry import Action
 from commonplace.errors import BadInput
 
 Decision = Literal["approved", "approved_for_session", "approved_always", "denied", "abort"]
+_SessionKey = tuple[tuple[str, ...], Path, tuple[str, ...]]
+"""A command, its folder, and the programs that its names mean."""
 GRANTED: Final = ("approved", "approved_for_session", "approved_always")
 
 
 class ApprovalRequests:
     """The open questions of one session, and what was allowed in it.
 
-    Invariants: a question is answered once; a command that was allowed for the session is not asked about again; a
-    change of files is asked about every time.
+    Invariants: a question is answered once; a command that was allowed for the session is not asked about again, in the
+    same folder and as long as its names mean the same programs; a change of files is asked about every time.
     """
 
-    def __init__(self, publish: Callable[[events.Event], None], thread_id: str, allowed: Iterable[Prefix] = ()) -> None:
+    def __init__(
+        self,
+        publish: Callable[[events.Event], None],
+        thread_id: str,
+        allowed: Iterable[Prefix] = (),
+        folder: Path | None = None,
+    ) -> None:
         self._publish = publish
         self._thread_id = thread_id
         self._numbers = itertools.count(1)
         self._open: dict[str, tuple[anyio.Event, list[Decision]]] = {}
-        self._commands: set[tuple[str, ...]] = set()
-        self._prefixes: set[Prefix] = set(allowed)
+        self._commands: set[_SessionKey] = set()
+        self._prefixes: dict[Path | None, set[Prefix]] = {folder: set(allowed)}
 
-    @property
-    def prefixes(self) -> frozenset[Prefix]:
-        """The first words of commands that may run without asking."""
-        return frozenset(self._prefixes)
+    def prefixes(self, folder: Path) -> frozenset[Prefix]:
+        """Return the commands that may run without asking in a folder."""
+        return frozenset(self._prefixes.get(folder, ()))
 
-    async def ask(self, turn_id: str, action: Action, problem: str | None = None) -> Decision:
-        """Ask whether an action may be done, unless it was allowed for the session; return the answer."""
-        if action.kind != "change" and action.command in self._commands:
+    async def ask(
+        self,
+        turn_id: str,
+        action: Action,
+        problem: str | None = None,
+        *,
+        programs: tuple[str, ...] = (),
+        prefixes: tuple[Prefix, ...] = (),
+    ) -> Decision:
+        """Ask whether an action may be done, unless it was allowed for the session; return the answer.
+
+        `programs` are the paths of the programs that a command starts, `prefixes` what may be remembered of it.
+        """
+        key = (action.command, action.cwd, programs)
+        if action.kind != "change" and key in self._commands:
             return "approved"
         request_id = f"{turn_id}:{next(self._numbers)}"
         answered, answers = anyio.Event(), list[Decision]()
@@ -55,7 +74,8 @@ class ApprovalRequests:
             cwd=str(action.cwd),
             reason=action.reason,
             problem=problem,
-            prefixes=harmless_commands.prefixes_of(action.command) if action.kind == "run" else (),
+            programs=programs,
+            prefixes=prefixes,
             item_id=action.call_id,
         )
         try:
@@ -63,15 +83,11 @@ class ApprovalRequests:
             await answered.wait()
         finally:
             del self._open[request_id]
-        self._remember(answers[0], action)
+        if action.kind != "change" and answers[0] in ("approved_for_session", "approved_always"):
+            self._commands.add(key)
+            if answers[0] == "approved_always":
+                self._prefixes.setdefault(action.cwd, set()).update(prefixes)
         return answers[0]
-
-    def _remember(self, decision: Decision, action: Action) -> None:
-        if action.kind == "change" or decision not in ("approved_for_session", "approved_always"):
-            return
-        self._commands.add(action.command)
-        if decision == "approved_always":
-            self._prefixes.update(harmless_commands.prefixes_of(action.command))
 
     def decide(self, request_id: str, decision: Decision) -> None:
         """Answer a question (raises BadInput: nobody asked it, or it is answered)."""

@@ -27,7 +27,10 @@ class HookRunner:
     def __init__(self, hooks: Hooks, cwd: Path, environment: Mapping[str, str]) -> None:
         self._hooks = hooks
         self._cwd = cwd
-        self._environment = environment
+        self._environment = {**environment}
+        if "PATH" in environment:  # a folder that a command makes later must not bring programs for hooks
+            folders = environment["PATH"].split(":")
+            self._environment["PATH"] = ":".join(folder for folder in folders if folder and (cwd / folder).is_dir())
 
     def has(self, moment: Moment) -> bool:
         """Return whether a hook is configured for a moment."""
@@ -84,7 +87,7 @@ class HookRunner:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self._cwd,
-                env=dict(self._environment),
+                env=self._environment,
                 start_new_session=True,
             )
         raise AssertionError  # nothing leaves a shielded scope otherwise

@@ -84,7 +84,7 @@ class SessionHooks:
         return refused is None, answer
 
     async def before_tool(self, turn: TurnState, call: ToolInvocation) -> HookAnswer:
-        """Tell that a tool is called."""
+        """Tell that a tool is called; the call is one by the tool's own name."""
         if not self._runner.has("pre_tool_use"):
             return HookAnswer()
         return await self._ask(turn, "pre_tool_use", call.key, **_call_fields(call))

@@ -8,7 +8,7 @@ the rights and the filter. If something cannot be set up, it exits with code 125
     hold PATH               keep an empty folder here while the command runs, unless something else is here
     spaces FLAGS            new namespaces; then `write PATH` and `read PATH` say what is mounted how, in this order
     write PATH, read PATH
-    guard                   without namespaces: end the command's children when `parent` ends
+    guard                   without namespaces: end all that descends from the command when it, or `parent`, ends
     confine                 give up every privilege; then come `landlock` and `filter`. Not for a program that confines
     landlock FS SCOPES      rights that exist only where an `allow PATH` gives them
     allow PATH
@@ -43,7 +43,7 @@ _ORPHANED: Final = signal.SIGUSR2
 """Tells a guard that its parent has ended."""
 _LOOK_SECONDS: Final = 0.05
 
-_PDEATHSIG, _SECCOMP, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 22, 24, 36, 38
+_PDEATHSIG, _DUMPABLE, _SECCOMP, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 22, 24, 36, 38
 _LANDLOCK: Final = 444
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
@@ -104,7 +104,9 @@ def main(words: list[str]) -> NoReturn:
     for number in _ASKED:
         signal.signal(number, signal.SIG_IGN)
     if orders.parent:
-        _tie(_ORPHANED if "guard" in orders.flags else signal.SIGKILL, orders.parent)
+        _check(_libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's end")
+        if os.getppid() != orders.parent:  # it has ended already
+            os._exit(FAILED)
     if orders.held:
         holders = [_hold(path) for path in orders.held]
         _attend(everything=False, holders=holders)
@@ -117,30 +119,34 @@ def main(words: list[str]) -> NoReturn:
             _loopback()
         os.chdir(folder)  # the folder as it is mounted now
     elif "guard" in orders.flags:
-        _check(_libc.prctl(_SUBREAPER, 1, 0, 0, 0), "subreaper")
-        _attend(everything=everything)
+        _guard(everything=everything)
     if "confine" in orders.flags:
         _confine(orders)
         if orders.spaces or "reap" in orders.flags:
+            # Or the command could trace the first process of its namespace and make it outlive us; `exec` undoes it.
+            _check(_libc.prctl(_DUMPABLE, 0, 0, 0, 0), "no tracing")
             _attend(everything=everything)
         for number in (*_ASKED, _ORPHANED):
             signal.signal(number, signal.SIG_DFL)
     _become(orders.command, environment)
 
 
-# Processes
+def _guard(*, everything: bool) -> None:
+    """Go on as the command; a guard between it and this process ends all its descendants, whatever sessions they make.
+
+    Whoever ends a command kills its process group, so the guard is in a group of its own.
+    """
+    group = os.getpgrp()
+    _attend(everything=False)
+    os.setpgid(0, 0)
+    _check(_libc.prctl(_SUBREAPER, 1, 0, 0, 0), "subreaper")
+    signal.signal(_ORPHANED, _end_all)
+    _check(_libc.prctl(_PDEATHSIG, _ORPHANED, 0, 0, 0), "parent's end")
+    _attend(everything=everything, ends_all=True)
+    os.setpgid(0, group)
 
 
-def _tie(number: int, parent: int) -> None:
-    """Ask for a signal when the parent ends; it may have ended already."""
-    if number == _ORPHANED:
-        signal.signal(number, _end_all)
-    _check(_libc.prctl(_PDEATHSIG, number, 0, 0, 0), "parent's end")
-    if os.getppid() != parent:
-        os._exit(FAILED)
-
-
-def _attend(*, everything: bool, holders: list[tuple[str, int]] | None = None) -> None:
+def _attend(*, everything: bool, holders: list[tuple[str, int]] | None = None, ends_all: bool = False) -> None:
     """Go on in a new process; the old one waits for it and ends as it did."""
     alive, kept = os.pipe()
     child = os.fork()
@@ -164,6 +170,8 @@ def _attend(*, everything: bool, holders: list[tuple[str, int]] | None = None) -
     code = _wait(child, printing if everything else [])
     for path, descriptor in holders or ():
         _release(path, descriptor)
+    if ends_all:
+        _end_all(code=code)
     os._exit(code)
 
 
@@ -218,13 +226,13 @@ def _children(process: int) -> list[int]:
     return found
 
 
-def _end_all(*_: object) -> None:
-    """Kill every child, then their children, until there is none; at last this process."""
+def _end_all(*_: object, code: int = FAILED) -> NoReturn:
+    """Kill every child, then their children, which become ours, until there is none; then end."""
     while children := _children(os.getpid()):
         for child in children:
             os.kill(child, signal.SIGKILL)
         os.wait()
-    os.killpg(0, signal.SIGKILL)
+    os._exit(code)
 
 
 def _environment() -> dict[bytes, bytes]:
@@ -242,9 +250,6 @@ def _become(command: list[str], environment: dict[bytes, bytes]) -> NoReturn:
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr, flush=True)  # as shells tell it
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
-
-
-# Folders that must not come to be
 
 
 def _hold(path: str) -> tuple[str, int]:
@@ -278,9 +283,6 @@ def _release(path: str, descriptor: int) -> None:
         os.rmdir(path)
     except OSError:
         pass
-
-
-# Namespaces and mounts
 
 
 def _enter(flags: int) -> None:
@@ -337,9 +339,6 @@ def _loopback() -> None:
         link.close()
     except OSError:
         pass
-
-
-# What the process may do
 
 
 def _confine(orders: Orders) -> None:

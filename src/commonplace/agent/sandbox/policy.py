@@ -60,12 +60,13 @@ def session_policy(
     environment: Mapping[str, str],
     roots: tuple[Path, ...] = (),
     network: bool = False,
+    protected: tuple[Path, ...] = (),
 ) -> SandboxPolicy:
-    """Return the policy of a session; Commonplace's own home and its memories are protected."""
+    """Return the policy of a session; Commonplace's own home and its memories are protected, besides what is given."""
     named = environment.get("TMPDIR", "")
     tmpdir = Path(named) if named.startswith("/") else None
-    protected = (home, home / "memories")
-    return SandboxPolicy(mode=mode, cwd=cwd, roots=roots, protected=protected, network=network, tmpdir=tmpdir)
+    own = (home, home / "memories", *protected)
+    return SandboxPolicy(mode=mode, cwd=cwd, roots=roots, protected=own, network=network, tmpdir=tmpdir)
 
 
 def wire(policy: SandboxPolicy) -> dict[str, Any]:

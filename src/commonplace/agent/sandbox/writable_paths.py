@@ -81,16 +81,16 @@ def unchangeable(policy: SandboxPolicy, path: Path) -> str | None:
     if policy.mode == "danger-full-access":
         return None
     guard = _guard(policy)
-    end, _ = _trail((policy.cwd / path).absolute())
-    if not any(_within(end, root) for root in guard.roots):
+    end, _ = trail((policy.cwd / path).absolute())
+    if not any(is_within(end, root) for root in guard.roots):
         return f"{path} lies in no folder that can be written"
-    if any(end == each or _within(end, each) for each in guard.ends | guard.links):
+    if any(end == each or is_within(end, each) for each in guard.ends | guard.links):
         return f"{path} is protected"
     return None
 
 
 def _free(path: str, kept: frozenset[str]) -> Iterator[str]:
-    if not any(_within(each, path) for each in kept):
+    if not any(is_within(each, path) for each in kept):
         yield path
         return
     for child in _children(path):
@@ -112,16 +112,16 @@ def _guard(policy: SandboxPolicy) -> _ProtectedPath:
     ends: set[str] = set()
     links: set[str] = set()
     for path in protected_paths.paths(policy):
-        end, met = _trail(path)
+        end, met = trail(path)
         ends.add(end)
         links.update(met)
-    roots = tuple(root for root in roots if root not in ends and not any(_within(root, end) for end in ends))
+    roots = tuple(root for root in roots if root not in ends and not any(is_within(root, end) for end in ends))
     ends.update(os.path.realpath(path) for path in protected_paths.program_paths())
-    inside = _outermost(_standing(end) for end in ends if any(_within(end, root) for root in roots))
-    ours = frozenset(end for end in inside if any(_within(end, root) for root in roots) and _can_change(end))
-    theirs = (link for link in links if any(_within(link, root) for root in roots))
+    inside = _outermost(_standing(end) for end in ends if any(is_within(end, root) for root in roots))
+    ours = frozenset(end for end in inside if any(is_within(end, root) for root in roots) and _can_change(end))
+    theirs = (link for link in links if any(is_within(link, root) for root in roots))
     return _ProtectedPath(
-        roots, ours, frozenset(link for link in theirs if not any(_within(link, end) for end in ours))
+        roots, ours, frozenset(link for link in theirs if not any(is_within(link, end) for end in ours))
     )
 
 
@@ -130,13 +130,13 @@ def _roots(paths: Iterable[Path]) -> tuple[str, ...]:
 
     One that is reached by a link in another is none: a command may have put the link there, to have it followed here.
     """
-    found = [_trail(path.absolute()) for path in paths]
+    found = [trail(path.absolute()) for path in paths]
     real = {end for end, _ in found if os.path.isdir(end)}
-    kept = {end for end, met in found if not any(_within(link, other) for link in met for other in real)}
+    kept = {end for end, met in found if not any(is_within(link, other) for link in met for other in real)}
     return _outermost(real & kept)
 
 
-def _trail(path: Path) -> tuple[str, list[str]]:
+def trail(path: Path) -> tuple[str, list[str]]:
     """Return the real path, whose last parts may not exist, and the links on the way to it."""
     parts = deque(path.parts[1:])
     at, met = "/", list[str]()
@@ -187,9 +187,9 @@ def _is_empty(path: str) -> bool:
 def _between(path: str, roots: tuple[str, ...]) -> Iterator[str]:
     """Yield the folders between a path and its root, the root included."""
     for root in roots:
-        if _within(path, root):
+        if is_within(path, root):
             at = os.path.dirname(path)
-            while _within(at, root):
+            while is_within(at, root):
                 yield at
                 at = os.path.dirname(at)
 
@@ -197,11 +197,11 @@ def _between(path: str, roots: tuple[str, ...]) -> Iterator[str]:
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
     kept: list[str] = []
     for path in sorted(set(paths), key=lambda each: each.split("/")):
-        if not any(path == each or _within(path, each) for each in kept):
+        if not any(path == each or is_within(path, each) for each in kept):
             kept.append(path)
     return tuple(kept)
 
 
-def _within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
     """Return whether a path lies below a folder."""
     return path != folder and path.startswith(folder if folder == "/" else f"{folder}/")

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import anyio
 import msgspec
@@ -97,7 +97,7 @@ class Action(msgspec.Struct, frozen=True):
     edits: tuple[FileEdit, ...] = ()
     """How they would change."""
     escalated: bool = False
-    """It asks to run outside the sandbox."""
+    """It asks to run outside the sandbox; of a call: it always needs consent."""
     arguments: Any = None
     """The arguments of a call."""
     read_only: bool = False
@@ -205,6 +205,15 @@ class Tool(Protocol):
         ...
 
 
+@runtime_checkable
+class WrapsCalls(Protocol):
+    """A tool whose calls may really be calls of another tool."""
+
+    def inner_call(self, call: ToolInvocation) -> ToolInvocation | None:
+        """Return the call that a call really is; None: one of this tool."""
+        ...
+
+
 def asks(tool: Tool) -> bool:
     """Return whether a tool asks for consent itself, action by action; most do not."""
     return bool(getattr(tool, "asks", False))
@@ -246,6 +255,15 @@ class Registry:
     def find(self, name: str) -> Tool | None:
         """Return the tool of a name or an alias; None if there is none."""
         return self._names.get(name)
+
+    def resolve(self, call: ToolInvocation) -> ToolInvocation:
+        """Return a call by the name of the tool that answers it, whatever name the model wrote."""
+        tool = self.find(call.key)
+        if tool is None:
+            return call
+        inner = tool.inner_call(call) if isinstance(tool, WrapsCalls) else None
+        own = tool.definition
+        return inner or msgspec.structs.replace(call, name=own.name, namespace=own.namespace)
 
     def is_parallel(self, call: ToolInvocation) -> bool:
         """Return whether a call may run beside others; a call of an unknown tool may."""

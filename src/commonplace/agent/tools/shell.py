@@ -33,6 +33,7 @@ from commonplace.agent.tools.registry import (
     failed,
 )
 from commonplace.context.truncate import TruncationPolicy
+from commonplace.errors import ToolError
 
 DEFAULT_SECONDS: Final = 120.0
 """How long a command may run by default: long enough for a test suite, short enough to notice a hang."""
@@ -126,9 +127,9 @@ class Shell:
 
     async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Run a command."""
+        if self._patch is not None and (inner := self.inner_call(call)) is not None:
+            return await self._patch.run(inner, context)
         wanted = decode(call.arguments, ShellArguments, _SHELL_NAMES)
-        if self._patch is not None and (text := patch_in(wanted.command)) is not None:
-            return await self._patch.run(ToolInvocation(call.id, "apply_patch", text, "custom"), context)
         launch = self._launch(wanted, context)
         action = Action(
             call.id,
@@ -160,9 +161,18 @@ class Shell:
         )
         return output
 
+    def inner_call(self, call: ToolInvocation) -> ToolInvocation | None:
+        """Return the call of `apply_patch` that a command line is; None for other command lines."""
+        try:
+            wanted = decode(call.arguments, ShellArguments, _SHELL_NAMES)
+        except ToolError:
+            return None
+        text = patch_in(wanted.command) if self._patch is not None else None
+        return None if text is None else ToolInvocation(call.id, "apply_patch", text, "custom")
+
     def _launch(self, wanted: ShellArguments, context: ToolContext) -> Launch:
         given = wanted.command
-        words = (_shell(), "-c", given) if isinstance(given, str) else tuple(given)
+        words = (shell_path(), "-c", given) if isinstance(given, str) else tuple(given)
         if any("\0" in word for word in words) or not words[0] or (isinstance(given, str) and not given.strip()):
             raise bad_arguments("the command is empty or holds a NUL character")
         folder = context.cwd / wanted.workdir if wanted.workdir else context.cwd
@@ -270,5 +280,6 @@ def patch_in(command: str | list[str]) -> str | None:
 
 
 @cache
-def _shell() -> str:
+def shell_path() -> str:
+    """Return the path of the shell that runs command lines."""
     return shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"

@@ -28,9 +28,21 @@ _AGENT_TRAILER: Final = b'"agentId: '
 _SIDE_FILE: Final = re.compile(r"[\\/]tool-results[\\/]([\w.@+-]+)")
 _SIDE_MARKS: Final = ("<persisted-output>", "Error: result (")
 _ANSWERED: Final = ("Your questions have been answered", "User has answered your questions")
-_REFUSED: Final = "the user said:\n"
+_QUESTIONS: Final = "AskUserQuestion"
+_REFUSALS: Final = tuple(
+    f"The user doesn't want to proceed with this tool use. The tool use was rejected{reason}. To tell you how to"
+    " proceed, the user said:\n"
+    for reason in (" (eg. if it was a file edit, the new_string was NOT written to the file)", "")
+)
+"""How Claude Code begins the output of a call that the person refused with words."""
+_RESULTS: Final = ("User rejected tool use", "Error: ")
+"""How it begins the result that it keeps beside such an output."""
+_FOREIGN: Final = "mcp__"
+"""How the names of tools begin whose errors are another program's words, whatever they look like."""
+_RAW_SHELLS: Final = frozenset({"0", "1"})
+"""Versions in which an error of a command is what the command printed, with nothing before it."""
 _MAX_CALLS: Final = 100_000
-"""How many open calls of memory tools are remembered."""
+"""How many open calls are remembered."""
 _HOOKS: Final = frozenset(
     {
         "hook_success",
@@ -52,13 +64,21 @@ _BOILERPLATE: Final = frozenset(
 
 
 class MemoryCalls:
-    """The open calls of memory tools, whose outputs come out of a memory."""
+    """The open calls, and those of memory tools, whose outputs come out of a memory."""
 
     def __init__(self) -> None:
         self._from_memory: dict[str, None] = {}
+        self._names: dict[str, str] = {}
+
+    def name(self, call_id: str) -> str:
+        """Return the tool that a call is of; empty if the call is not known."""
+        return self._names.get(call_id, "")
 
     def note(self, call_id: str, name: str, arguments: str) -> None:
         """Take note of a call."""
+        if len(self._names) >= _MAX_CALLS:
+            self._names.clear()
+        self._names[call_id] = name
         if memory_traces.is_memory_tool(name) or memory_traces.reads_memory(arguments):
             if len(self._from_memory) >= _MAX_CALLS:
                 self._from_memory.clear()
@@ -85,25 +105,50 @@ def answer(block: ContentBlock, origin: Origin, calls: MemoryCalls) -> Payload |
     return None
 
 
-def output(block: ContentBlock, origin: Origin, folder: Path | None, calls: MemoryCalls) -> Payload:
+def output(
+    block: ContentBlock, origin: Origin, folder: Path | None, calls: MemoryCalls, *, refused: bool = False
+) -> Payload:
     """Return a tool's result; `folder` is where the session keeps outputs that were too large."""
     value: Any = _output_value(block.content)
-    noted = Origin(origin.id, origin.offset, ok=not block.is_error, memory=calls.is_from_memory(block.tool_use_id))
+    noted = Origin(
+        origin.id,
+        origin.offset,
+        ok=not block.is_error,
+        memory=calls.is_from_memory(block.tool_use_id),
+        refused=refused,
+    )
     made = items.output(block.tool_use_id, value, noted)
     if folder is not None and isinstance(value, msgspec.Raw) and len(value) < 65536:
         made.side_file = _side_file(records.text_of(value) or "", folder)
     return made
 
 
-def reply(record: ClaudeRecord, block: ContentBlock) -> str:
+def refusal(record: ClaudeRecord, block: ContentBlock, calls: MemoryCalls) -> str:
+    """Return why a person refused a call: only from the output that the agent itself writes for a refusal.
+
+    An error of a server's tool, and in old versions of a command, is that program's text and could look the same.
+    """
+    text = records.text_of(block.content) or ""
+    start = next((start for start in _REFUSALS if text.startswith(start)), None)
+    name = calls.name(block.tool_use_id)
+    if start is None or not block.is_error or not name or name.startswith(_FOREIGN):
+        return ""
+    if name == "Bash" and record.version.partition(".")[0] in _RAW_SHELLS:
+        return ""
+    kept = records.text_of(record.tool_use_result) if record.tool_use_result else None
+    if kept is not None and kept not in (_RESULTS[0], _RESULTS[1] + text, text):
+        return ""
+    return text.removeprefix(start).strip()
+
+
+def reply(record: ClaudeRecord, block: ContentBlock, calls: MemoryCalls) -> str:
     """Return what a person said to a tool: the answers to its questions, or why they refused it."""
     text = records.text_of(block.content) or ""
-    if text.startswith(_ANSWERED):
+    if text.startswith(_ANSWERED) and calls.name(block.tool_use_id) == _QUESTIONS:
         given: QuestionAnswers = records.part(record.tool_use_result, QuestionAnswers)
         pairs = ((question, records.text_of(answer)) for question, answer in given.answers.items())
         return "\n".join(f"{question} {answer}" for question, answer in pairs if answer)
-    _, refused, said = text.partition(_REFUSED)
-    return said.strip() if refused and block.is_error else ""
+    return refusal(record, block, calls)
 
 
 def _output_value(content: msgspec.Raw) -> Any:

@@ -229,8 +229,9 @@ class _Conversion:
         parts: list[Part] = []
         for block in content_blocks:
             if block.type == "tool_result":
-                made.append(content.output(block, origin, folder, thread.calls))
-                if said := content.reply(record, block):
+                refused = bool(content.refusal(record, block, thread.calls))
+                made.append(content.output(block, origin, folder, thread.calls, refused=refused))
+                if said := content.reply(record, block, thread.calls):
                     parts.append((imported_kind("reply"), said))
             elif text := records.text_of(block.text):
                 parts.extend(_never_user(part) for part in record_kinds.by_text(text))

@@ -63,7 +63,9 @@ def by_text(text: str) -> list[Part]:
     found: list[Part] = []
     rest = text
     while rest[:_LOOK].lstrip().startswith(_REMINDER) and _REMINDER_END in rest:
-        end = rest.index(_REMINDER_END) + len(_REMINDER_END)
+        # What a reminder quotes may hold an end of its own; where ends and beginnings differ, the last end counts.
+        place = rest.index if rest.count(_REMINDER) == rest.count(_REMINDER_END) else rest.rindex
+        end = place(_REMINDER_END) + len(_REMINDER_END)
         found.append((_remembered(imported_kind("injected"), rest[:end]), rest[:end]))
         rest = rest[end:]
     after: list[Part] = []

@@ -17,6 +17,7 @@ import msgspec
 
 from commonplace.learning.commands import tables
 from commonplace.learning.reading.session_view import SessionView, ToolUse
+from commonplace.memory.injection import fetches_and_runs
 from commonplace.protocol import shell
 from commonplace.protocol.shell import CommandSegment
 
@@ -114,6 +115,8 @@ def calls_of(view: SessionView) -> list[Call]:
     folder = view.cwd
     calls: list[Call] = []
     for use in _with_late_output(view):
+        if fetches_and_runs(use.command):  # nobody is told to run what somebody else put on a page
+            continue
         given = use.folder and posixpath.normpath(posixpath.join(view.cwd, use.folder))
         call, end = _call(use, given or folder, view.cwd)
         calls.append(call)

@@ -33,6 +33,7 @@ _MAX_TROUBLES: Final = 20
 _MAX_TEXT: Final = 90
 """The longest command that is shown in full."""
 _MAX_SIGN: Final = 60
+_LONGEST_LINE: Final = 1_000
 _PLAIN: Final = "other"
 """The kind of troubles that no other kind explains."""
 _NEW_BRANCH: Final = re.compile(r"^(git (?:checkout|switch) -[bBcC]) \S++")
@@ -98,11 +99,50 @@ def _kinds() -> dict[str, TroubleKind]:
 
 
 KINDS: Final = _kinds()
+_CLASS: Final = re.compile(
+    r"\b(?:[A-Z][A-Za-z0-9]{1,40}(?:Error|Exception)|ERR_[A-Z_]{2,40}|E[A-Z]{4,14}|error TS\d{3,5}|error NU\d{4}"
+    r"|NETSDK\d{4}|GH\d{3}|P\d{4}|error\[E\d{4}\])(?![\w-])"
+)
+"""The class or the code of an error."""
+_ERROR_WORDS: Final = frozenset(_TABLE["error_words"].split())
+_GENERIC: Final = frozenset({"error", "errors", "failed", "failure", "fatal", "exception", "warning"})
+"""Words that say no more than that something failed."""
+_LINKING: Final = frozenset(_TABLE["linking_words"].split())
+"""Words that end no phrase."""
+_MOST_WORDS: Final = 8
 _TELLING: Final = re.compile(
     r"(?i)^.*(?:error\b|\b(?:errors|fail(?:ed|ure|s)?|cannot|can't|denied|refused|missing|unable|no such|not found"
     r"|invalid|locked|exceeded|reached|erreur|fehler)\b).*$",
     re.MULTILINE,
 )
+
+
+def error_words(line: str) -> str:
+    """Return what of an error may be told: classes and codes of errors and words of a fixed list, side by side.
+
+    What else a program prints is its own text, which may be meant for whoever reads the memory.
+    """
+    best: list[str] = []
+    run: list[str] = []
+    is_first = True
+    for word in [*line[:_LONGEST_LINE].split(), ""]:
+        bare = word.strip("'\"():,.;![]")
+        is_known = bool(bare) and (bare.lower() in _ERROR_WORDS or _CLASS.fullmatch(bare) is not None)
+        if is_known:
+            run.append(f"{bare}:" if word.endswith(":") else bare)
+        if not is_known or word.endswith((",", ";", ".", ")", "!")):
+            while run and run[-1].lower() in _LINKING:
+                run.pop()
+            if len(run) > len(best) and (is_first or any(map(_names_error, run))):
+                best = run[:_MOST_WORDS]
+            run, is_first = [], False
+    says_more = any(word.rstrip(":").lower() not in _GENERIC for word in best)
+    return " ".join(best)[:_MAX_SIGN].strip(" :") if says_more else ""
+
+
+def _names_error(word: str) -> bool:
+    bare = word.rstrip(":")
+    return bare.lower() in _GENERIC or _CLASS.fullmatch(bare) is not None
 
 
 def troubles_of(calls: Sequence[Call], forms: Forms, edits: Sequence[int] = ()) -> list[Trouble]:
@@ -137,7 +177,7 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms, edits
     if at is None:
         return None
     command, form = call.commands[at], forms[number][at]
-    said = " ".join(sign[0].split())[:_MAX_SIGN].strip(" :")
+    said = error_words(sign[0])
     trouble = Trouble(kind.name, short(command, form), said, place_of(call.use, command.text), detail)
     goal = _Goal(kind, command, form, detail)
     for later in range(number + 1, min(number + 1 + _WITHIN, len(calls))):
@@ -155,7 +195,7 @@ def _plain(number: int, calls: Sequence[Call], forms: Forms, edits: Sequence[int
         return None
     call = calls[number]
     lines = _TELLING.findall(call.use.output)
-    said = " ".join((lines[-1] if lines else "").replace("`", "").split())[:_MAX_SIGN].strip(" :")
+    said = error_words(lines[-1] if lines else "")
     failed = short(cure.failed, forms[number][0])
     place = place_of(call.use, cure.failed.text)
     detail = f"{failed}: {cure.text}"

@@ -158,7 +158,7 @@ def closeness(told: str, entry: Entry) -> float:
 
     Only what people say contradicts; of what commands showed, the numbers and names tell whether it is the same.
     """
-    is_said = any(source.note is not None or "by the user" in source.how for source in entry.sources)
+    is_said = any(source.is_by_person for source in entry.sources)
     return max((_nearness(told, each, is_said=is_said) for each in wordings(entry)), default=0.0)
 
 

@@ -186,7 +186,8 @@ def _kept_memory(
     material: ConsolidationInput, memory: str, merged: merge.MergedLessons
 ) -> tuple[str, list[SourcedBullet]]:
     """Return what of a memory stays, and what its bullets rest on."""
-    gone = [similarity.words(note.target or note.text) for note in material.notes if note.action != "remember"]
+    asked = [note for note in material.notes if note.action != "remember" and not note.by_model]
+    gone = [similarity.words(note.target or note.text) for note in asked]
 
     def is_gone(said: str) -> bool:
         return said in material.forgotten or any(similarity.is_same(similarity.words(said), words) for words in gone)

@@ -18,7 +18,7 @@ from commonplace.learning.consolidate.judged import TaughtSession
 from commonplace.memory import similarity
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.notes import Note
-from commonplace.memory.entries import CANDIDATE, GLOBAL, Entry, Source
+from commonplace.memory.entries import CANDIDATE, GLOBAL, LISTED, MODEL_NOTE, TOLD, Entry, Source
 from commonplace.memory.files import lesson_parser, validation
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.injection import is_injection
@@ -93,14 +93,14 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
     merged.entries = [entry for entry in merged.entries if entry.id not in dropped]
     newest = max((entry.last_seen_s for entry in merged.entries), default=0)
     odds = _odds(material.reviews.values())
-    told = {each.thread_id for each in material.filed}
+    told = {each.thread_id for each in material.filed} | {note.path for note in material.notes}
     for entry in merged.entries:
         entry.pinned = entry.id in material.pinned
         entry.is_stale = entry.last_seen_s < newest - material.memory.max_unused_days * _DAY
         entry.odds = odds.get(entry.kind, 0.0)
         if entry.id in material.reviews:
             entry.confidence = 1.0
-        elif not entry.is_by_hand and told.isdisjoint(source.thread_id for source in entry.sources):
+        elif not entry.is_by_hand and told.isdisjoint(source.note or source.thread_id for source in entry.sources):
             entry.confidence = min(entry.confidence, CANDIDATE)  # no file tells of a session that it rests on
         elif material.memory.review and not entry.is_by_hand:
             entry.confidence = min(entry.confidence, CANDIDATE)
@@ -181,6 +181,8 @@ def _may_take(note: Note, lesson: SessionLesson, words: similarity.ComparedWords
 def _is_older(lesson: SessionLesson, note: Note) -> bool:
     """Say whether a lesson is one that a note may take away: learned before it, where it holds, and not its own."""
     is_own = lesson.thread_id == note.path
+    if note.by_model and any(source.how != MODEL_NOTE for source in lesson.sources):
+        return False  # a model has no say about what a person wants
     return not is_own and lesson.updated_s <= note.seconds and note.scope in (GLOBAL, lesson.project)
 
 
@@ -197,6 +199,23 @@ def _fitting(text: str) -> str:
 
 def _lesson(note: Note) -> SessionLesson:
     text = _fitting(redact(note.text))
+    if note.by_model:
+        source = Source(text, MODEL_NOTE, None, updated_s=note.seconds, note=note.path)
+        return SessionLesson(
+            "environment",
+            f'noted by a model: "{text}"',
+            text,
+            "",
+            "",
+            note.scope.replace(";", ","),
+            note.path,
+            note.seconds,
+            0,
+            "",
+            "",
+            (source,),
+            confidence=TOLD if note.is_allowed else LISTED,
+        )
     source = Source(text, "written by the user", None, updated_s=note.seconds, note=note.path)
     scope = note.scope.replace(";", ",")
     kind = "rule" if scope != GLOBAL else "preference"

@@ -224,7 +224,7 @@ def messages(view: SessionView) -> list[PersonMessage]:
 def _refused(event: ViewEvent, before: ViewEvent | None) -> str:
     """Return the command that words refuse; some agents record them as the next message."""
     call = event if isinstance(event, ToolUse) else before
-    if not isinstance(call, ToolUse) or not call.refused or (call is before and _SAID in call.output):
+    if not isinstance(call, ToolUse) or not call.refused or (call is before and _quotes(call)):
         return ""
     return call.command or call.name
 
@@ -237,9 +237,7 @@ def _is_said(events: list[ViewEvent], place: int) -> bool:
     if not isinstance(event, UserText) or event.voice != "reply":
         return True
     calls = _calls_before(events, place)
-    return not any(
-        call.refused and _SAID in call.output and call.output.rstrip().endswith(event.text) for call in calls
-    )
+    return not any(call.refused and _quotes(call) and call.output.rstrip().endswith(event.text) for call in calls)
 
 
 def _calls_before(events: list[ViewEvent], place: int) -> list[ToolUse]:
@@ -253,12 +251,11 @@ def _marks(events: list[ViewEvent], place: int) -> RecordMarks:
     if not isinstance(event, UserText):
         return RecordMarks(is_refusal=True)
     if event.voice == "reply":
-        asked = (
-            answers(event.text, questions(call.arguments))
-            for call in _calls_before(events, place)
-            if call.name in TOOLS and not call.refused
-        )
-        return RecordMarks(answers=next((found for found in asked if found), ()))
+        asking = [call for call in _calls_before(events, place) if call.name in TOOLS and not call.refused]
+        asked = (answers(event.text, questions(call.arguments)) for call in asking)
+        found = next((each for each in asked if each), ())
+        # Without the questions nobody can tell them from the answers.
+        return RecordMarks(author=Author.HARNESS if asking and not found else None, answers=found)
     return RecordMarks(author=_AUTHORS.get(event.author or ""), pasted=event.pasted)
 
 
@@ -271,9 +268,14 @@ def _words(event: ViewEvent) -> tuple[str, EventSpan] | None:
     """Return the words of an event that a person said, and their place: a message, or the reason of a refusal."""
     if isinstance(event, UserText):
         return (event.text, event.at) if event.voice != "shell" else None
-    if isinstance(event, ToolUse) and event.refused and _SAID in event.output:
+    if isinstance(event, ToolUse) and event.refused and _quotes(event):
         return event.output, event.output_at or event.at
     return None
+
+
+def _quotes(call: ToolUse) -> bool:
+    """Say whether the output of a refused call holds the person's reason."""
+    return call.quotes_person and _SAID in call.output
 
 
 def _reply(events: list[ViewEvent]) -> str:

@@ -13,6 +13,7 @@ from commonplace.learning.reading import commands, errors, patches, sentences, t
 from commonplace.learning.reading.findings import Outcome, SessionTask, quote
 from commonplace.learning.reading.session_view import Interruption, ModelText, ToolUse, UserText
 from commonplace.learning.reading.tasks import words_of
+from commonplace.memory.injection import fetches_and_runs
 
 Verdict = Literal["", "praise", "rejection", "mixed", "redone"]
 _HALF_DONE: Final = tables.pattern("half_done")
@@ -88,6 +89,8 @@ def _last_telling(task: SessionTask) -> ToolUse | None:
             found = None if call.ok else found
         elif call.command and call.ok is not None and not call.is_memory and not call.refused:
             if commands.is_looking(commands.parse(call.command)) or commands.takes_back(call.command) or _is_slip(call):
+                continue
+            if fetches_and_runs(call.command):  # the outcome names the command
                 continue
             if found is None or commands.is_telling(call.command) or not commands.is_telling(found.command):
                 found = call

@@ -88,10 +88,14 @@ def codex_reply(arguments: str, output: str) -> str:
 def answers(reply: str, asked: list[Question]) -> tuple[ReplyAnswer, ...]:
     """Return the answers in a reply that has a line `QUESTION ANSWER` for each question, in any order."""
     found: list[tuple[int, Question]] = []
-    for each in asked:
+    taken: set[int] = set()
+    for each in sorted(asked, key=lambda question: -len(question.question)):  # one may begin with another
         start = f"\n{reply}".find(f"\n{each.question} ")
+        while start in taken:
+            start = f"\n{reply}".find(f"\n{each.question} ", start + 1)
         if start >= 0:
             found.append((start, each))
+            taken.update(at for at in range(start, start + len(each.question) + 1))
     found.sort(key=lambda place: place[0])
     ends = [start - 1 for start, _ in found[1:]] + [len(reply)]
     return tuple(

@@ -85,6 +85,8 @@ class ToolUse(msgspec.Struct):
     """It was answered out of a memory."""
     refused: bool = False
     """The person did not let it run."""
+    quotes_person: bool = True
+    """The agent itself wrote the output of a refused call, so that it may quote the person."""
 
 
 class Interruption(msgspec.Struct):
@@ -296,6 +298,7 @@ class _SessionFold(LedgerFold):
         if called.name == question_tools.CODEX and (said := question_tools.codex_reply(called.arguments, text)):
             self._add(UserText(self._at(line), _cut(said, _MAX_WORDS), "reply"))
         called.refused = text.startswith(_REFUSALS) or text.strip().lower().startswith(_REFUSED)
+        called.quotes_person = origin is not None and origin.refused
 
     def _add(self, event: ViewEvent) -> None:
         self.current.events.append(event)

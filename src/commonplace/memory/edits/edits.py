@@ -84,7 +84,7 @@ def _meant(text: str, entries: list[KnownEntry]) -> KnownEntry | None:
 
 def _words(entry: KnownEntry) -> str:
     """Return how a note names an entry: by the words that taught it last."""
-    sources = [source for source in entry.entry.sources if source.note or "by the user" in source.how]
+    sources = [source for source in entry.entry.sources if source.note or source.is_by_person]
     newest = max(sources, key=lambda source: source.updated_s, default=None)
     return newest.quote.removesuffix("…") if newest is not None else entry.entry.text
 

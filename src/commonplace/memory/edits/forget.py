@@ -229,7 +229,7 @@ def _of_entry(
     """
     entry = chosen.entry
     yield from _wordings(entry.text)
-    spoken = [source for source in entry.sources if source.note or "by the user" in source.how]
+    spoken = [source for source in entry.sources if source.note or source.is_by_person]
     yield from (source.quote.removesuffix("…").rstrip() for source in spoken)
     places = {(source.thread_id, source.byte_start, source.quote) for source in entry.sources}
     for thread_id in {source.thread_id for source in entry.sources if source.thread_id in taught}:

@@ -9,7 +9,8 @@ that says what it wants, and name whom it is for:
     to: indent with two spaces
     scope: project github.com/acme/shop
 
-Without such words it is something to remember, everywhere.
+Without such words it is something to remember, everywhere. A note that a model wrote says so in its first line and is
+for one project, whatever its other lines say; it tells nothing of what a person wants.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ _REMEMBERS: Final = re.compile(
     _POLITE + r"(?:remember|note|keep in mind|merk dir|recuerda|retiens|记住)[:,]?\s*(?:that |to |dass |que )?",
     re.IGNORECASE,
 )
+_BY_MODEL: Final = "written by: a model"
+_WITH_CONSENT: Final = "with consent"
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -59,6 +62,10 @@ class Note(msgspec.Struct, frozen=True):
     target: str = ""
     """Of a change: what it was."""
     scope: str = GLOBAL
+    by_model: bool = False
+    """A model wrote it."""
+    is_allowed: bool = True
+    """A person wrote it, or saw it before it was written."""
 
 
 def read(root: Path) -> list[Note]:
@@ -81,9 +88,11 @@ def read(root: Path) -> list[Note]:
 
 def parse(path: str, text: str, modified_s: int = 0) -> Note | None:
     """Return what a note asks for; None if it says nothing."""
+    first, _, others = text.partition("\n")
+    by_model = first.startswith(_BY_MODEL)
     fields: dict[str, str] = {}
     rest: list[str] = []
-    for line in text.split("\n"):
+    for line in (others if by_model else text).split("\n"):
         found = _FIELD.match(line.strip())
         if found and (found[1].lower() not in fields):
             fields[found[1].lower()] = found[2].strip()
@@ -95,7 +104,11 @@ def parse(path: str, text: str, modified_s: int = 0) -> Note | None:
     action, words = _request(fields, plain)
     flat = " ".join(words.split())
     target = fields.get("change", "") if action == "change" else ""
-    return Note(path, seconds, action, flat, " ".join(target.split()), scope) if flat else None
+    if not flat:
+        return None
+    return Note(
+        path, seconds, action, flat, " ".join(target.split()), scope, by_model, not by_model or _WITH_CONSENT in first
+    )
 
 
 def _request(fields: dict[str, str], plain: str) -> tuple[Action, str]:
@@ -212,6 +225,17 @@ def name_for(root: Path, moment: datetime, text: str) -> str:
     stamp = moment.astimezone(UTC).strftime("%Y-%m-%dT%H-%M-%S")
     names = [f"{stamp}-{words}.md", *(f"{stamp}-{words}-{number}.md" for number in range(2, 1000))]
     return next(name for name in names if not (root / NOTES / name).exists())
+
+
+def text_of_model(text: str, scope: str, *, is_allowed: bool) -> str:
+    """Return the text of a note that a model wrote: marked as such, for one project, without a say about that."""
+    mark = f"{_BY_MODEL}, {_WITH_CONSENT}" if is_allowed else _BY_MODEL
+    lines = (line for line in text.split("\n") if not ((found := _FIELD.match(line.strip())) and _is_scope(found)))
+    return "\n".join([mark, f"scope: project {' '.join(scope.split())}", *lines])
+
+
+def _is_scope(field: re.Match[str]) -> bool:
+    return field[1].lower() == "scope"
 
 
 def text_of(action: Action, text: str, *, target: str = "", scope: str = GLOBAL) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.config import MemorySettings
-from commonplace.memory.entries import Entry, Source
+from commonplace.memory.entries import Entry
 from commonplace.memory.files import handbook as reader
 from commonplace.memory.files.handbook import HandbookBlock, HandbookTask
 from commonplace.memory.injection import is_injection
@@ -91,12 +91,8 @@ def entries(found: Iterable[Entry]) -> Iterator[str]:
     for entry in found:
         if not entry.scope or not entry.sources:
             yield f"entry {entry.id} has no scope or no source."
-        elif entry.kind in ("preference", "rule") and not any(_by_person(source) for source in entry.sources):
+        elif entry.kind in ("preference", "rule") and not any(source.is_by_person for source in entry.sources):
             yield f"entry {entry.id} tells what to do, and nobody said it: {entry.text[:60]!r}."
-
-
-def _by_person(source: Source) -> bool:
-    return source.note is not None or "by the user" in source.how
 
 
 def _links(root: Path) -> list[str]:

@@ -45,11 +45,12 @@ async def prompt(
     count: bool = False,
     tools: Collection[str] = (),
     cites: bool = False,
+    only: bool = False,
 ) -> Prompt:
     """Return the section for a project (`scope`: a name, an identity or a folder), else for a folder's.
 
     `tools` are the memory tools that the agent has; `cites` says that the agent takes citations out of its answers, so
-    that it may be asked for them; `count` notes that it was told.
+    that it may be asked for them; `count` notes that it was told; `only` keeps the names of other projects out.
 
     Raises:
         BadInput: no project is called that, or the budget is below zero.
@@ -63,6 +64,8 @@ async def prompt(
     place = await lookup.folder_scope(store.home, folder or Path.cwd(), scope, {entry.scope for entry in found})
     material = await anyio.to_thread.run_sync(_material, store.home.path, place, found, tools)
     material.cites = cites
+    if only:
+        material.others = []
     made = section.build(material, min(limit, _MOST))
     if count and made.included:
         told = set(made.included)

@@ -33,10 +33,12 @@ DEFINITIONS: Final = msgspec.json.decode(
 
 
 @cache
-def client_definitions(*, notes: bool) -> tuple[Definition, ...]:
-    """Return the tools that a client may call; the one that adds notes only if it may."""
-    found = [_with_project(each) for each in DEFINITIONS if each.name != NOTE]
-    found.append(_with_project(_find_definition()))
+def client_definitions(*, notes: bool, only: bool = False) -> tuple[Definition, ...]:
+    """Return the tools that a client may call: the one that adds notes only if it may, other projects unless `only`."""
+    found = [each for each in DEFINITIONS if each.name != NOTE]
+    found.append(_find_definition())
+    if not only:
+        found = [_with_project(each) for each in found]
     if notes:
         found += [each for each in DEFINITIONS if each.name == NOTE]
     return tuple(found)

@@ -97,18 +97,31 @@ class _ClientProjects(msgspec.Struct, frozen=True):
 class Toolbox:
     """The memory tools of one client."""
 
-    def __init__(self, lender: MemoryLender, later: Later, *, project: str | None = None, notes: bool = False) -> None:
+    def __init__(
+        self,
+        lender: MemoryLender,
+        later: Later,
+        *,
+        project: str | None = None,
+        notes: bool = False,
+        only: bool = False,
+        asks_for_notes: bool = False,
+    ) -> None:
         self.folder: Path | None = None
         """Where the client works, if it said so; else where we were started."""
         self._lender = lender
         self._later = later
         self._project = project
         self._notes = notes
+        self._only = only
+        """No argument shows another project."""
+        self._asks_for_notes = asks_for_notes
+        """A person sees each note before it is written."""
         self._surroundings: _ClientProjects | None = None
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return the tools that the client may call."""
-        return client_definitions(notes=self._notes)
+        return client_definitions(notes=self._notes, only=self._only)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> msgspec.Struct:
         """Call a tool and return what it answers.
@@ -119,11 +132,14 @@ class Toolbox:
         """
         given = dict(arguments)
         async with self._lender.borrow() as memory:
-            if name == NOTE:
-                return await self._call(memory, name, given, None)
-            named = given.pop("project", None)
             around = await self._looked_around(memory.store)
+            if name == NOTE:
+                view = Visibility(around.scope, is_allowed=self._asks_for_notes)
+                return await self._call(memory, name, given, view)
+            named = given.pop("project", None)
             scope = around.scope if named is None else await _named(memory.store, named)
+            if self._only and scope != around.scope:
+                raise BadInput("This server shows one project.", hint="Leave `project` out.")
             if name == FIND:
                 result = await self._find(memory, given, scope)
             else:
@@ -145,6 +161,7 @@ class Toolbox:
                 count=True,
                 tools=tools,
                 cites=cites,
+                only=self._only,
             )
         return made.text
 

@@ -51,6 +51,8 @@ class Visibility(msgspec.Struct, frozen=True):
     """The identity of a project; None shows everything."""
     project_of: Callable[[str], str | None] = _unknown
     """The project that a working directory belongs to, if that is known."""
+    is_allowed: bool = False
+    """A person sees each note before it is written."""
 
     def shows(self, owner: str | None) -> bool:
         """Say whether something with that owner may be seen."""

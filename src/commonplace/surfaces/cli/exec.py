@@ -36,6 +36,7 @@ class ExecRequest(msgspec.Struct, kw_only=True):
     action: str = "start"
     thread: str | None = None
     prompt: str | None = None
+    piped: str = ""
     json: bool = False
     output: Path | None = None
     schema: Path | None = None
@@ -77,7 +78,7 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None,
         output.warn(note)
     asked = _asked(words, options)
     asked.wishes["model"] = given.model(asked.wishes["model"])
-    asked.prompt = _prompt(asked.prompt)
+    asked.prompt, asked.piped = _prompt(asked.prompt)
 
     async def inside() -> int:
         from commonplace.app import book as books
@@ -126,8 +127,8 @@ def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ExecRequest:
     return asked
 
 
-def _prompt(given: str | None) -> str:
-    """Return the prompt: the argument, standard input, or both.
+def _prompt(given: str | None) -> tuple[str, str]:
+    """Return the prompt, which is the argument or else standard input, and what was piped in beside an argument.
 
     Raises:
         BadInput: there is none.
@@ -135,22 +136,20 @@ def _prompt(given: str | None) -> str:
     written = None if given == "-" else given
     if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] (None: it is closed)
         if written is not None:
-            return written
+            return written, ""
         raise BadInput("There is no prompt.", hint='Write it behind the command: commonplace exec "…".')
     try:
         piped = sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput("Standard input is not UTF-8.", hint="Send text.") from None
-    if written is None:
-        return piped
-    return f"{written}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if piped.strip() else written
+    return (piped, "") if written is None else (written, piped)
 
 
 async def _run(book: Book, request: ExecRequest) -> int:
     from commonplace.agent import events
     from commonplace.agent import user_input as inputs
 
-    given = inputs.text(request.prompt or "", request.images, _schema(request.schema))
+    given = inputs.text(request.prompt or "", request.images, _schema(request.schema), request.piped)
     _check_output(request.output)
     thread = await _thread(book, request)
     shown = _OutputGuard(_JsonOut() if request.json else _TextOut())

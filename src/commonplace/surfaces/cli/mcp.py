@@ -36,8 +36,9 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 )
 @click.option("--allow-notes", is_flag=True, help="Let agents write down notes.")
 @click.option("--project", metavar="P", help="Show the memory of this project, wherever the agent works.")
+@click.option("--only", is_flag=True, help="With --project: no argument of a tool shows another project.")
 @click.pass_context
-def command(context: click.Context, port: int | None, allow_notes: bool, project: str | None) -> None:
+def command(context: click.Context, port: int | None, allow_notes: bool, project: str | None, only: bool) -> None:
     """Serve the memory to other agents (MCP).
 
     Agents start it by themselves once `mcp install` has told them. It speaks on stdin and stdout; with --http it needs
@@ -47,7 +48,9 @@ def command(context: click.Context, port: int | None, allow_notes: bool, project
         return
     from commonplace.surfaces.mcp.server import ServerOptions
 
-    options = ServerOptions(project=project, notes=allow_notes)
+    if only and not project:
+        raise click.UsageError("--only needs --project: it confines the server to that one.")
+    options = ServerOptions(project=project, notes=allow_notes, only=only)
     if port is None:
         from commonplace.surfaces.mcp import stdio
 

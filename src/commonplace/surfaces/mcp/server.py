@@ -28,6 +28,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
     project: str | None = None
     notes: bool = False
+    only: bool = False
+    """No argument shows another project."""
 
 
 class SharedState:
@@ -41,7 +43,8 @@ class SharedState:
     def session(self) -> McpSession:
         """Return the session of a new client."""
         options = self._options
-        return McpSession(MemoryTools(self._lender, self._later, project=options.project, notes=options.notes), warn)
+        tools = MemoryTools(self._lender, self._later, project=options.project, notes=options.notes, only=options.only)
+        return McpSession(tools, warn)
 
     def _later(self, work: Work) -> None:
         self._tasks.start_soon(_harmless, work)

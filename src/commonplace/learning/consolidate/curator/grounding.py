@@ -29,7 +29,7 @@ _MARKS: Final = re.compile(MARK)
 
 def is_by_person(source: Source) -> bool:
     """Say whether a source is a person's own words."""
-    return source.note is not None or "by the user" in source.how
+    return source.is_by_person
 
 
 def wishes(entries: Iterable[Entry]) -> list[Entry]:

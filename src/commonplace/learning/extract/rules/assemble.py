@@ -7,6 +7,7 @@ from commonplace.learning.reading import commands, patches, titles
 from commonplace.learning.reading.findings import RuleFinding, SessionTask, quote
 from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.memory.files.lesson_text import MAX_STEPS, UNNAMED, flat
+from commonplace.memory.injection import fetches_and_runs
 from commonplace.memory.lessons import SessionLessons, TaskLessons
 
 
@@ -54,7 +55,7 @@ def _steps(task: SessionTask) -> tuple[str, ...]:
     """Return the commands that worked and changed something; a failure is told where something was learned from it."""
     steps: list[str] = []
     for call in task.calls():
-        if call.is_memory or call.refused or not call.command or not call.ok:
+        if call.is_memory or call.refused or not call.command or not call.ok or fetches_and_runs(call.command):
             continue
         if not commands.is_looking(commands.parse(call.command)) and not commands.takes_back(call.command):
             steps.append(quote(commands.shown(call.command), 160))

@@ -98,7 +98,7 @@ def _call(folder: MemoryFolder, name: str, arguments: Mapping[str, Any] | str | 
         case "search":
             wanted = decode(arguments, SearchArguments)
         case "add_ad_hoc_note":
-            return add_note.add(folder.root, decode(arguments, NoteArguments))
+            return add_note.add(folder.root, decode(arguments, NoteArguments), view.scope, is_allowed=view.is_allowed)
         case _:
             raise failures.bad_arguments(f"there is no memory tool {failures.quoted(name)}")
     with files.MemoryRoot(folder.root) as root:

@@ -1,4 +1,4 @@
-"""`add_ad_hoc_note`: one new file for one wish of a person; what is there is never touched.
+"""`add_ad_hoc_note`: one new file, marked as written by a model for one project; what is there is never touched.
 
 Unlike the contract that the tool follows, secrets are taken out before anything is written, and a note larger than
 readers of notes take is refused instead of being cut later.
@@ -24,8 +24,8 @@ _MAX_SLUG: Final = 80
 _PATTERN: Final = "YYYY-MM-DDTHH-MM-SS-<slug>.md"
 
 
-def add(root: Path, arguments: NoteArguments) -> NoteAdded:
-    """Write a note.
+def add(root: Path, arguments: NoteArguments, scope: str | None = None, *, is_allowed: bool = False) -> NoteAdded:
+    """Write a note; one with a scope is marked as a model's, for that project, allowed by a person or not.
 
     Raises:
         ToolError: its name is none of a note, it is blank or too large, or there is one of that name.
@@ -33,7 +33,10 @@ def add(root: Path, arguments: NoteArguments) -> NoteAdded:
     check_name(arguments.filename)
     if not trim(arguments.note):
         raise ToolError("empty_ad_hoc_note", "note must not be empty")
-    data = redact(arguments.note).encode()
+    text = redact(arguments.note)
+    if scope is not None:
+        text = notes.text_of_model(text, scope, is_allowed=is_allowed)
+    data = text.encode()
     if len(data) > notes.MAX_NOTE_BYTES:
         raise failures.bad_arguments(f"note must not be longer than {notes.MAX_NOTE_BYTES} bytes")
     try:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from commonplace.agent import events
 from commonplace.agent.approvals.requests import Decision
+from commonplace.agent.tools.shell import shell_path
 from commonplace.surfaces.cli.output import safe
 
-_SHELLS: Final = ("bash", "sh", "zsh", "dash")
 _WHAT: Final = {"run": "May this run?", "change": "May these files be changed?", "call": "May this tool be called?"}
 _SAID: Final[dict[Decision, str]] = {
     "approved": "yes, once",
@@ -88,8 +88,13 @@ def _question_text(request: events.Asked, folder: Path) -> str:
         sign = "$ " if request.kind == "run" else ""
         lines += [f"    {sign if not place else '  '}{line}" for place, line in enumerate(_shown(request).split("\n"))]
     lines += [f"    {_flat(path)}" for path in request.paths]
-    lines += [f"    in {_flat(request.cwd)}"] if request.kind == "run" and request.cwd != str(folder) else []
-    lines += [f"    because: {_flat(request.reason)}"] if request.reason else []
+    reason = f"because: {_flat(request.reason)}" if request.reason else ""
+    if request.kind == "run":  # first what is certain: the reason is the model's own text
+        elsewhere = "" if request.cwd == str(folder) else " (not the folder of the conversation)"
+        programs = ", ".join(map(_flat, request.programs))
+        place = f"in {_flat(request.cwd)}{elsewhere}" + (f" with {programs}" if programs else "")
+        reason = f"{place} · {reason}" if reason else place
+    lines += [f"    {reason}"] if reason else []
     lines += [f"    asked since: {_flat(request.problem)}"] if request.problem else []
     return safe("\n".join(lines))
 
@@ -100,11 +105,11 @@ def _flat(text: str) -> str:
 
 
 def _shown(request: events.Asked) -> str:
-    """Return a command line as a person would type it; only a known shell's script stands for the whole."""
+    """Return a command line as a person would type it; only the script of our own shell stands for the whole."""
     command = request.command
     if request.kind != "run":
         return " ".join(command)
-    if len(command) == 3 and command[1] in ("-c", "-lc") and PurePath(command[0]).name in _SHELLS:
+    if len(command) == 3 and command[:2] == (shell_path(), "-c"):
         return command[2].rstrip("\n")
     return shlex.join(command)
 

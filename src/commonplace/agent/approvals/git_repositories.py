@@ -1,0 +1,169 @@
+"""Which repository git would work on in a folder, and whether it can make git run a program that a model wrote.
+
+A repository names programs in its configuration (watchers, filters, viewers, transports) and holds hooks. So it is
+plain only if git finds it where the sandbox guards it or where no model can write, its configuration has nothing but
+settings that are known to name no program, and it has no submodules, whose repositories git would enter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from commonplace.agent.approvals.workplace import Workplace
+
+_KNOWN: Final[dict[str, frozenset[str]]] = {
+    name: frozenset(keys.split())
+    for name, keys in {
+        "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf"
+        " eol safecrlf quotepath abbrev compression longpaths preloadindex untrackedcache",
+        "remote": "url pushurl fetch push prune tagopt gh-resolved",
+        "branch": "remote merge rebase pushremote description vscode-merge-base gh-merge-base github-pr-owner-number",
+        "user": "name email",
+        "push": "default autosetupremote followtags",
+        "pull": "rebase ff",
+        "fetch": "prune prunetags",
+        "merge": "ff conflictstyle",
+        "diff": "renames algorithm mnemonicprefix colormoved",
+        "init": "defaultbranch",
+        "extensions": "objectformat worktreeconfig",
+        "lfs": "repositoryformatversion",
+    }.items()
+}
+"""Settings that name no program, by section."""
+_HEADER: Final = re.compile(r"\[([A-Za-z0-9.-]+)(?: \"([^\"\\]*)\")?\]")
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_NETWORK: Final = re.compile(r"(?:https|ssh|git)://[^-/].*|(?:[\w.]+@)?[A-Za-z0-9][\w.-]*:(?!:)(?!//).*", re.ASCII)
+"""Addresses that lead to another machine; a path would make git run the hooks of the repository there."""
+_BARE: Final = ("HEAD", "objects", "refs")
+_MOST_BYTES: Final = 256 * 1024
+_LINK_MODE: Final = 0o160000
+_SAMPLE: Final = ".sample"
+
+
+class PlainRepository(msgspec.Struct, frozen=True):
+    """A repository that makes git run nothing while git only reads."""
+
+    folder: str
+    """The folder of the repository's own files."""
+    remotes: dict[str, list[str]]
+    """The addresses of each remote."""
+    has_hooks: bool
+
+    @property
+    def is_remote_elsewhere(self) -> bool:
+        """Whether every remote is on another machine."""
+        return all(_NETWORK.fullmatch(address) for addresses in self.remotes.values() for address in addresses)
+
+
+def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
+    """Return the repository of a folder; None if there is none, or if it may make git run a program."""
+    if not workplace.has_plain_git:
+        return None
+    tree = _work_tree(cwd)
+    if tree is None or not _is_guarded(workplace, tree):
+        return None
+    own, shared = _folders(tree / ".git")
+    if own is None or (tree / ".gitmodules").exists() or _has_submodules(tree):
+        return None
+    settings = [*_settings(shared / "config"), *_settings(own / "config.worktree", must_exist=False)]
+    for path in filter(workplace.is_writable, workplace.git_settings()):
+        settings += _settings(Path(path), must_exist=False)
+    if any(setting is None for setting in settings):
+        return None
+    remotes: dict[str, list[str]] = {}
+    for section, subsection, key, value in filter(None, settings):
+        if key not in _KNOWN.get(section, ()) or (key == "bare" and value.lower() not in ("false", "no", "0")):
+            return None
+        if section == "remote" and key in ("url", "pushurl"):
+            remotes.setdefault(subsection, []).append(value)
+    return PlainRepository(str(own), remotes, _has_hooks(shared / "hooks"))
+
+
+def is_planted(folder: Path) -> bool:
+    """Return whether git would take a folder without `.git` for a repository of its own."""
+    return not os.path.lexists(folder / ".git") and all(os.path.lexists(folder / name) for name in _BARE)
+
+
+def _work_tree(cwd: Path) -> Path | None:
+    """Return the folder whose `.git` git finds; None if git would find a bare repository first, or none."""
+    here = cwd.resolve()
+    for folder in (here, *here.parents):
+        if os.path.lexists(folder / ".git"):
+            return folder
+        if all(os.path.lexists(folder / name) for name in _BARE[:2]):
+            return None
+    return None
+
+
+def _is_guarded(workplace: Workplace, tree: Path) -> bool:
+    is_root = any(os.path.realpath(root) == str(tree) for root in workplace.roots)
+    return is_root or not workplace.is_writable(str(tree / ".git"))
+
+
+def _folders(git: Path) -> tuple[Path | None, Path]:
+    """Return the repository's own folder and the one it shares with other work trees."""
+    if git.is_symlink():
+        return None, git
+    if git.is_dir():
+        return (git, git) if (git / "HEAD").is_file() and not (git / "commondir").exists() else (None, git)
+    pointed = _first_line(git)
+    if not pointed.startswith("gitdir:"):
+        return None, git
+    own = git.parent / pointed.removeprefix("gitdir:").strip()
+    common = _first_line(own / "commondir")
+    return (own, own / common if common else own) if (own / "HEAD").is_file() else (None, git)
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return os.fsdecode(file.read(4096).split(b"\n")[0].strip())
+    except OSError:
+        return ""
+
+
+def _settings(path: Path, *, must_exist: bool = True) -> Iterator[tuple[str, str, str, str] | None]:
+    """Yield section, subsection, name and value of each setting of a file; None for what is not understood."""
+    try:
+        text = path.read_text("utf-8") if path.stat().st_size <= _MOST_BYTES else "?"
+    except FileNotFoundError:
+        text = "?" if must_exist else ""
+    except (OSError, UnicodeDecodeError):
+        text = "?"
+    section, subsection = "", ""
+    for line in text.split("\n"):
+        stripped = line.strip(" \t\r")
+        if not stripped or stripped[0] in "#;":
+            continue
+        name, _, value = stripped.partition("=")
+        if header := _HEADER.fullmatch(stripped):
+            section, subsection = header[1].lower(), header[2] or ""
+        elif _NAME.fullmatch(name.rstrip()) and not set(value) & {'"', "\\"}:
+            yield section, subsection, name.rstrip().lower(), value.strip()
+        else:
+            yield None
+
+
+def _has_submodules(tree: Path) -> bool:
+    import pygit2  # slow to load, and only needed for commands of git
+
+    try:
+        entries = cast("Iterable[Any]", pygit2.Repository(str(tree)).index)
+        return any(entry.mode == _LINK_MODE for entry in entries)
+    except (pygit2.GitError, OSError):
+        return True
+
+
+def _has_hooks(folder: Path) -> bool:
+    try:
+        return any(not name.endswith(_SAMPLE) for name in os.listdir(folder))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

@@ -1,0 +1,92 @@
+"""Where a command would run: the session's folder, the folders that a model can write, and which program a name means.
+
+Nothing in a folder that a model can write is trusted to be what its name says, and neither is a path that leads
+through a link in such a folder. It makes no difference whether this session may write there: an earlier one may have.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from commonplace.agent.sandbox.writable_paths import is_within, trail
+from commonplace.errors import ToolError
+
+_TEMPORARY: Final = "/tmp"  # noqa: S108  # the folder itself is meant
+_GIT_VARIABLES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_EXEC_PATH")
+"""Variables with which git works on another repository, or runs other programs."""
+
+
+class Workplace(msgspec.Struct, frozen=True):
+    """Where the commands of a session run."""
+
+    folder: Path
+    """The session's folder."""
+    roots: tuple[Path, ...]
+    """The folders of the work, the session's own first; Git's files at their top are guarded by the sandbox."""
+    variables: Mapping[str, str]
+
+    @property
+    def writable(self) -> frozenset[str]:
+        """The folders that a model can write, as they are named and as they really are."""
+        named = [*map(str, self.roots), _TEMPORARY, self.variables.get("TMPDIR", "")]
+        known = [os.path.abspath(path) for path in named if path]  # noqa: PTH100  # no link is followed
+        return frozenset((*known, *(os.path.realpath(path) for path in known)))
+
+    def is_writable(self, path: str) -> bool:
+        """Return whether a path, or a link on the way to it, lies in a folder that a model can write."""
+        writable = self.writable
+        try:
+            end, links = trail(Path(path))
+        except ToolError:  # links in a circle
+            return True
+        return any(each == root or is_within(each, root) for each in (path, end, *links) for root in writable)
+
+    def program(self, name: str, cwd: Path) -> str | None:
+        """Return the path of the program that a name means in a folder; None if there is none."""
+        if "/" in name:
+            candidates = [os.path.join(cwd, name)]  # noqa: PTH118
+        else:
+            folders = self.variables.get("PATH", os.defpath).split(":")
+            candidates = [os.path.join(cwd, folder, name) for folder in folders]  # noqa: PTH118
+        for path in candidates:
+            if os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113
+                return os.path.normpath(path) if "/../" not in path else path
+        return None
+
+    def trusted_program(self, name: str, cwd: Path) -> str | None:
+        """Return the path of the program that a name means, if no model can have put it there."""
+        path = self.program(name, cwd)
+        return None if path is None or ".." in path.split("/") or self.is_writable(path) else path
+
+    def trusted_path(self) -> str:
+        """Return the folders of `PATH` in which no model can put a program."""
+        folders = self.variables.get("PATH", os.defpath).split(":")
+        return ":".join(folder for folder in folders if folder.startswith("/") and not self.is_writable(folder))
+
+    @property
+    def has_own_home(self) -> bool:
+        """Whether a person's home, with the settings of their programs, is out of a model's reach."""
+        try:
+            listed = pwd.getpwuid(os.getuid()).pw_dir  # where ssh looks, whatever the variable says
+        except KeyError:
+            listed = ""
+        return not any(place and self.is_writable(place) for place in (self.variables.get("HOME", ""), listed))
+
+    def git_settings(self) -> tuple[str, ...]:
+        """Return the files that may hold a person's settings of git."""
+        home, named = self.variables.get("HOME", ""), self.variables.get("XDG_CONFIG_HOME", "")
+        general = named or os.path.join(home, ".config")  # noqa: PTH118
+        paths = (os.path.join(home, ".gitconfig"), os.path.join(general, "git", "config"))  # noqa: PTH118
+        given = self.variables.get("GIT_CONFIG_GLOBAL", "")
+        return tuple(path for path in (*paths, given) if path.startswith("/"))
+
+    @property
+    def has_plain_git(self) -> bool:
+        """Whether no variable makes git work on another repository than that of the folder."""
+        return not any(self.variables.get(name) for name in _GIT_VARIABLES)

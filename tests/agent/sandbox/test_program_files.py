@@ -1,0 +1,108 @@
+"""Files that hooks and servers run are protected in a session, however the command names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from consent_doubles import answering
+from scripted_session import stage
+
+from commonplace.agent.hooks.config import HookCommand
+from commonplace.agent.sandbox.program_files import program_files
+from commonplace.agent.servers.config import ServerCommand, ServerConfig
+from commonplace.agent.session_environment import IsolatedEnvironment
+from commonplace.models.scripted import answer, call, custom, say
+
+SCRIPT = "scripts/check.sh"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./scripts/check.sh",
+        "scripts/check.sh --fast",
+        "sh scripts/check.sh",
+        "sh ./scripts/check.sh",
+        "bash -c 'scripts/check.sh; true'",
+        "cd . && ./scripts/check.sh",
+        "env LEVEL=1 scripts/check.sh",
+        "LEVEL=1 ./scripts/check.sh",
+        "timeout 5 ./scripts/check.sh",
+        "$PWD/scripts/check.sh",
+        "${PWD}/scripts/check.sh",
+        "python3 --config=scripts/check.sh -",
+        "cat x | scripts/check.sh",
+        "check.sh",
+        ("scripts/check.sh",),
+        ("sh", "scripts/check.sh"),
+        ("/bin/sh", "-c", "exec scripts/check.sh"),
+        ("check.sh", "--fast"),
+    ],
+)
+def test_the_file_that_a_command_runs_is_known(tmp_path: Path, command: str | tuple[str, ...]) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / SCRIPT).write_text("")
+
+    assert tmp_path / SCRIPT in program_files([command], tmp_path, {"PATH": f"/usr/bin:{tmp_path}/scripts"})
+
+
+def test_a_place_where_a_program_would_be_found_first_is_known_too(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    variables = {"PATH": f"{tmp_path}/bin:{tmp_path}/none:/usr/bin:{tmp_path}/later"}
+
+    assert (tmp_path / "bin" / "env", Path("/usr/bin/env")) == program_files(["env"], tmp_path, variables)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"hooks": {"pre_tool_use": (HookCommand("sh scripts/check.sh"),)}},
+        {"hooks": {"stop": (HookCommand(("scripts/check.sh",)),)}},
+        {"servers": (ServerConfig("x", ServerCommand("sh", ("scripts/check.sh",))),)},
+        {"servers": (ServerConfig("x", ServerCommand("sh", ("check.sh",), cwd="scripts")),)},
+    ],
+)
+@pytest.mark.parametrize(
+    "change",
+    [
+        call("shell", {"command": "echo touch out >> scripts/check.sh"}, "c1"),
+        call("shell", {"command": "mv scripts/check.sh x"}, "c1"),
+        call("shell", {"command": "mv scripts x && mkdir scripts && echo x > scripts/check.sh"}, "c1"),
+        custom(
+            "apply_patch",
+            "*** Begin Patch\n*** Update File: scripts/check.sh\n@@\n-exit 0\n+touch out\n*** End Patch",
+            "c1",
+        ),
+    ],
+)
+async def test_what_a_hook_or_a_server_runs_cannot_be_changed(
+    tmp_path: Path, settings: dict[str, Any], change: dict[str, Any]
+) -> None:
+    async with stage(
+        tmp_path,
+        *[answer(change), answer(say("So."))],
+        sandbox="workspace-write",
+        environment=IsolatedEnvironment({"PATH": "/usr/bin:/bin"}),
+        **settings,
+    ) as here:
+        (here.cwd / "scripts").mkdir()
+        (here.cwd / SCRIPT).write_text("exit 0\n")
+        await here.run("Work.")
+
+        assert "exit 0\n" == (here.cwd / SCRIPT).read_text()
+
+
+@pytest.mark.parametrize("folder", [".agents/skills", ".codex/skills", ".claude/skills", ".commonplace/skills"])
+async def test_a_skill_of_the_project_is_changed_with_consent_only(tmp_path: Path, folder: str) -> None:
+    text = f"*** Begin Patch\n*** Update File: {folder}/a/SKILL.md\n@@\n-Be kind.\n+Be bad.\n*** End Patch"
+    steps = [answer(custom("apply_patch", text, "c1")), answer(say("So."))]
+    async with stage(tmp_path, *steps, sandbox="workspace-write", approval="on-request") as here:
+        (here.cwd / folder / "a").mkdir(parents=True)
+        (here.cwd / folder / "a" / "SKILL.md").write_text("Be kind.\n")
+        asked = answering(here, "denied")
+        await here.run("Work.")
+
+        assert "Be kind.\n" == (here.cwd / folder / "a" / "SKILL.md").read_text()
+        assert "protected" in str(asked[0].problem)
