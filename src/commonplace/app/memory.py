@@ -58,7 +58,10 @@ class Memory:
         """
         from commonplace.learning import learn
 
-        return await learn.learn(self._store.home, self._importer(), plan, steps or learn.silent, consent)
+        report = await learn.learn(self._store.home, self._importer(), plan, steps or learn.silent, consent)
+        if not plan.dry_run:
+            await self._keep_sections()
+        return report
 
     async def run(
         self,
@@ -74,7 +77,17 @@ class Memory:
         from commonplace.learning import run
 
         request = run.LearningRequest(phases, use_processes=use_processes)
-        return await run.run(self._store.home, request, progress=progress)
+        report = await run.run(self._store.home, request, progress=progress)
+        await self._keep_sections()
+        return report
+
+    async def _keep_sections(self) -> None:
+        """Make anew what hooks of agents tell, if there are any: then the next session waits for nothing."""
+        from commonplace.app import ready_sections
+
+        if ready_sections.is_used(self._store.home):
+            await ready_sections.count_told(self._store)
+            await ready_sections.keep_sections(self._store)
 
     async def work(self, tell: Callable[[LearningReport], None], *, once: bool) -> None:
         """Import and learn again and again until cancelled, or once (raises BadInput)."""

@@ -29,6 +29,7 @@ from commonplace.memory.entries import Entry
 from commonplace.memory.files import lesson_parser
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import SessionLesson
+from commonplace.memory.recall import section_cache
 from commonplace.memory.restore import restore_outputs
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import baseline, layout, staging
@@ -112,6 +113,7 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
             outputs.replace(tx, thread_id, left, now=now)
 
     await database.write(body)
+    await anyio.to_thread.run_sync(section_cache.clear, str(store.home.path))
     status = await relearning.rebuild()
     after = {each.entry.id for each in await _everything(store)}
     removed = sorted({*plan.before, *plan.meant} - after)
