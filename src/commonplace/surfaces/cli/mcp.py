@@ -14,6 +14,7 @@ import click
 
 from commonplace.errors import BadInput
 from commonplace.surfaces.cli import hooks, output
+from commonplace.surfaces.cli.command_group import CommandGroup
 
 if TYPE_CHECKING:
     from commonplace.clients.registration import Client, PlannedChange
@@ -24,7 +25,7 @@ client_argument = click.argument("client", type=click.Choice(_CLIENTS))
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option(
     "--http",
     "port",

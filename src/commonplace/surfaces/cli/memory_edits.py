@@ -38,9 +38,10 @@ def note(text: str, project: str | None, everywhere: bool, change: str | None, f
 
 @click.command()
 @click.argument("text", metavar="ID|TEXT")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @output.json_option
-def forget(text: str, dry_run: bool, as_json: bool) -> None:
+def forget(text: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Remove something from memory for good; it is not learned again.
 
     Session files keep what was said. `memory note` brings it back.

@@ -15,8 +15,10 @@ import click
 
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.command_group import CommandGroup
 
 COMMANDS = {
+    "setup": ("commonplace.surfaces.cli.setup", "Set up the agents on this machine; --undo takes it back."),
     "learn": ("commonplace.surfaces.cli.learn", "Learn from the sessions that your agents left on this machine."),
     "exec": ("commonplace.surfaces.cli.exec", "Run an agent on one prompt, without a terminal."),
     "chat": ("commonplace.surfaces.cli.chat", "Talk to an agent in the terminal."),
@@ -28,18 +30,20 @@ COMMANDS = {
     "memory": ("commonplace.surfaces.cli.memory", "List, search and change what was learned."),
     "projects": ("commonplace.surfaces.cli.projects", "List projects, and decide which folders belong together."),
     "mcp": ("commonplace.surfaces.cli.mcp", "Serve the memory to other agents (MCP)."),
+    "plugin": ("commonplace.surfaces.cli.plugin", "Write a plugin for Codex and Claude Code into a folder."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "worker": ("commonplace.surfaces.cli.worker", "Import and learn repeatedly, alone or beside other workers."),
     "doctor": (
         "commonplace.surfaces.cli.doctor",
         "Check files, database and jobs against each other; --repair rebuilds rows.",
     ),
-    "config": ("commonplace.surfaces.cli.config", "Show the settings and where they come from."),
+    "config": ("commonplace.surfaces.cli.config", "Show and change the settings."),
+    "completion": ("commonplace.surfaces.cli.completion", "Print a script that completes commands in your shell."),
 }
 """Name → module (with a click command called `command`) and one line of help, so that --help loads none of them."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

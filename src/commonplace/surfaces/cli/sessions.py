@@ -12,6 +12,7 @@ import click
 from commonplace.app import book as books
 from commonplace.sessions.sessions import Sessions
 from commonplace.surfaces.cli import compact, output, search, views
+from commonplace.surfaces.cli.command_group import CommandGroup
 from commonplace.surfaces.cli.import_options import path_option, source_option
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ def done(result: dict[str, Any], sentence: str, *, as_json: bool) -> None:
         output.say(sentence.format(**result))
 
 
-@click.group("sessions")
+@click.group("sessions", cls=CommandGroup)
 def command() -> None:
     """List, show, search, fork, import and verify sessions.
 
