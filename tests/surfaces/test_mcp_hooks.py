@@ -144,7 +144,9 @@ def move_repository(_: Path, shop: Path, __: Command) -> None:
 
 def forget_pnpm(_: Path, __: Path, commonplace: Command) -> None:
     entries = commonplace.ok("memory", "list")["entries"]
-    commonplace.ok("memory", "forget", next(each["id"] for each in entries if "instead of npm" in each["text"]), "--yes")
+    commonplace.ok(
+        "memory", "forget", next(each["id"] for each in entries if "instead of npm" in each["text"]), "--yes"
+    )
 
 
 def pin_one(_: Path, __: Path, commonplace: Command) -> None:
