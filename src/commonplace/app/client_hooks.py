@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 LOG: Final = "locks/agents.log"
 """What the process that a hook started printed."""
+_NICENESS: Final = 10
+"""The process that learns gives way to the session from its first moment."""
 _PAUSE_SECONDS: Final = 600
 """A hook starts learning at most once in this time; the process that it starts has a limit of its own, too."""
 
@@ -144,6 +146,7 @@ def _detached(words: list[str], home: str, environment: Mapping[str, str]) -> in
         os.dup2(nothing, 0)
         os.dup2(log, 1)
         os.dup2(log, 2)
+        os.nice(_NICENESS)
         os.chdir(home)
         os.execve(words[0], words, dict(environment))  # noqa: S606 (our own program)
     finally:
