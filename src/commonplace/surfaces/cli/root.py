@@ -7,6 +7,7 @@ traceback.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -43,6 +44,10 @@ COMMANDS = {
 """Name → module (with a click command called `command`) and one line of help, so that --help loads none of them."""
 
 
+_RESUMED = (("learn",), ("setup",), ("worker",), ("memory", "run"), ("sessions", "import"), ("sessions", "reindex"))
+"""Commands that go on where they were stopped."""
+
+
 class LazyGroup(CommandGroup):
     """A group whose commands are imported when they are called."""
 
@@ -70,6 +75,7 @@ def root() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; return the exit code."""
+    _encode_anything()
     as_json = "--json" in arguments or "--experimental-json" in arguments
     try:
         result = root.main(args=arguments, prog_name="commonplace", standalone_mode=False)
@@ -82,8 +88,8 @@ def run(arguments: list[str]) -> int:
         return wrong.exit_code
     except CommonplaceError as error:
         return fail(error.code, error.message, error.hint, as_json=as_json)
-    except (KeyboardInterrupt, click.Abort):
-        return 130
+    except (KeyboardInterrupt, click.Abort) as stopped:
+        return _stopped(arguments, is_answer=isinstance(stopped, click.Abort) and stopped.__cause__ is None)
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:
@@ -96,6 +102,22 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         return fail("out_of_memory", "There is not enough memory for this.", "Close other programs.", as_json=as_json)
     return result if isinstance(result, int) else 0
+
+
+def _encode_anything() -> None:
+    """Print a question mark for what the terminal's encoding has no character for, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="replace")
+
+
+def _stopped(arguments: list[str], *, is_answer: bool) -> int:
+    """Say what is left after a person said no, or pressed Ctrl-C."""
+    if is_answer:
+        output.warn("Nothing was changed.")
+    elif any(tuple(arguments[: len(words)]) == words for words in _RESUMED):
+        output.warn("Stopped. What was done so far is kept; run the command again to go on.")
+    return 128 + signal.SIGINT
 
 
 def fail(code: str, message: str, hint: str, *, as_json: bool) -> int:
