@@ -18,9 +18,12 @@ from commonplace.config.sources import FILE, hint_for
 from commonplace.config.table import BY_KEY, Setting, name_of
 from commonplace.errors import BadSetting
 
-_HEADER: Final = re.compile(r"[ \t]*\[")
-_SIMPLE: Final = r"(?:\"[^\"\\]*\"|'[^']*'|\[[^\[\]#]*\]|[^\s\"'\[#]+)"
-"""A value on one line."""
+_HEADER: Final = re.compile(r"[ \t]*\[(?:[ \t]*([A-Za-z0-9_]+)[ \t]*\][ \t]*(?:#[^\n]*)?)?")
+_LINE: Final = re.compile(
+    r"([ \t]*(?:\"([A-Za-z0-9_]+)\"|([A-Za-z0-9_]+))[ \t]*=[ \t]*)"
+    r"(?:\"[^\"\\]*\"|'[^']*'|\[[^\[\]#]*\]|[^\s\"'\[#]+)([ \t]*(?:#[^\n]*)?\n?)"
+)
+"""A key, its value on one line, and what follows."""
 
 
 def change(home: Path, key: str, text: str | None) -> str:
@@ -66,10 +69,11 @@ def _with(text: str, setting: Setting, value: Any) -> str:
             return text
         gap = "" if not text else ending if text.endswith("\n") else ending * 2
         return f"{text}{gap}[{table}]{ending}{key} = {shown}{ending}"
-    line = re.compile(rf"([ \t]*(?:{key}|\"{key}\")[ \t]*=[ \t]*){_SIMPLE}([ \t]*(?:#[^\r\n]*)?\r?\n?)")
     for place in range(first, last):
-        if found := line.fullmatch(lines[place]):
-            lines[place : place + 1] = [] if shown is None else [found[1] + shown + found[2]]
+        found = _LINE.fullmatch(lines[place].replace("\r\n", "\n"))
+        if found and key in (found[2], found[3]):
+            rest = found[4].replace("\n", ending)
+            lines[place : place + 1] = [] if shown is None else [found[1] + shown + rest]
             return "".join(lines)
     if shown is None:
         return text
@@ -82,11 +86,11 @@ def _with(text: str, setting: Setting, value: Any) -> str:
 
 def _block(lines: list[str], table: str) -> tuple[int | None, int]:
     """Return where the lines of a table begin and end, its header left out; None if there is no such table."""
-    header = re.compile(rf"[ \t]*\[[ \t]*{re.escape(table)}[ \t]*\][ \t]*(?:#[^\r\n]*)?\r?\n?")
-    first = 0 if not table else next((place + 1 for place, each in enumerate(lines) if header.fullmatch(each)), None)
+    headers = [(place, found[1]) for place, line in enumerate(lines) if (found := _HEADER.match(line))]
+    first = 0 if not table else next((place + 1 for place, name in headers if name == table), None)
     if first is None:
         return None, 0
-    return first, next((place for place in range(first, len(lines)) if _HEADER.match(lines[place])), len(lines))
+    return first, next((place for place, _ in headers if place >= first), len(lines))
 
 
 def _rendered(value: Any) -> str:

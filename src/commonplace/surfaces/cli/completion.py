@@ -15,7 +15,9 @@ VARIABLE = "_COMMONPLACE_COMPLETE"
 @click.command("completion")
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def command(shell: str) -> None:
-    """Print a script that completes commands, options and their values.
+    """Print a script that completes commands in your shell.
+
+    It completes options and their values, too.
 
     \b
     bash: eval "$(commonplace completion bash)"                     in ~/.bashrc

@@ -19,7 +19,10 @@ from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.command_group import CommandGroup
 
 COMMANDS = {
-    "setup": ("commonplace.surfaces.cli.setup", "Set up the agents on this machine; --undo takes it back."),
+    "setup": (
+        "commonplace.surfaces.cli.setup",
+        "Tell your agents about the memory; --undo takes it back.",
+    ),
     "learn": ("commonplace.surfaces.cli.learn", "Learn from the sessions that your agents left on this machine."),
     "exec": ("commonplace.surfaces.cli.exec", "Run an agent on one prompt, without a terminal."),
     "chat": ("commonplace.surfaces.cli.chat", "Talk to an agent in the terminal."),

@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--no-learn", is_flag=True, help="Do not learn now; it happens with the next session.")
+@click.option("--no-permissions", is_flag=True, help="Claude Code still asks before it calls the reading tools.")
 @output.json_option
-def command(undo: bool, yes: bool, dry_run: bool, no_learn: bool, as_json: bool) -> int:
-    """Set up the agents on this machine: Codex, Claude Code, OpenCode, Gemini CLI, Copilot CLI.
+def command(undo: bool, yes: bool, dry_run: bool, no_learn: bool, no_permissions: bool, as_json: bool) -> int:
+    """Tell your agents about the memory; --undo takes it back.
 
-    Shows what changes in which file, asks, changes it, and learns from the sessions that are there. From then on each
-    new session is told what holds in its project, and learning goes on by itself. --undo takes it all back.
+    Finds Codex, Claude Code, OpenCode, Gemini CLI and Copilot CLI on this machine, shows what would change in which of
+    their files, asks, changes it, and learns from the sessions that are there. From then on each new session is told
+    what holds in its project, and learning goes on by itself.
     """
     settings = config.load()
-    options = SetupOptions(prompt_hits=settings.memory.prompt_hits)
+    options = SetupOptions(prompt_hits=settings.memory.prompt_hits, is_allowed=not no_permissions)
     plans = setup.plan_undo(os.environ, settings.home) if undo else setup.plan(os.environ, options)
     if not as_json:
         _show(plans, is_undo=undo)
