@@ -86,11 +86,11 @@ async def test_learning_says_how_many_sessions_it_found_so_far(tmp_path: Path, h
         (folder / f"{number:08}-0000-4000-8000-000000000000.jsonl").write_text("", "utf-8")
     heard: list[tuple[str, int]] = []
 
-    def step(name: str, done: int, total: int | None) -> None:
-        heard.append((name, done))
+    def hear(step: str, done: int, total: int | None) -> None:
+        heard.append((step, done))
 
     async with books.open() as book:
-        await learn(book.state, book.importer, LearningPlan("claude-code", (tmp_path / "claude",)), step)
+        await learn(book.state, book.importer, LearningPlan("claude-code", (tmp_path / "claude",)), hear)
     assert [done for name, done in heard if name == "looking for sessions"] == [100, 200]
 
 
