@@ -144,6 +144,25 @@ def test_an_undo_keeps_what_somebody_else_wrote_since(user: Path, commonplace: C
     assert json.loads(servers.read_text("utf-8")) == {"numStartups": 4, "mcpServers": {"x": {}}}
 
 
+def test_what_mcp_install_put_there_before_stays_after_an_undo(user: Path, commonplace: Command) -> None:
+    write(user)
+    commonplace.ok("mcp", "install", "codex", "--yes")
+    before = tree(user)
+    commonplace.ok("setup", "--yes", "--no-learn")
+    commonplace.ok("setup", "--undo", "--yes")
+
+    assert tree(user) == before
+
+
+def test_without_a_record_our_part_is_taken_out_everywhere(user: Path, home: Path, commonplace: Command) -> None:
+    write(user)
+    commonplace.ok("setup", "--yes", "--no-learn")
+    (home / "setup.json").unlink()
+    commonplace.ok("setup", "--undo", "--yes")
+
+    assert not any(b"commonplace" in data for data, _ in tree(user).values())
+
+
 def test_only_agents_that_are_there_are_touched(user: Path, commonplace: Command, tmp_path: Path) -> None:
     (user / ".gemini").mkdir()
     done = commonplace.ok("setup", "--yes", "--no-learn")

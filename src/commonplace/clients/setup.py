@@ -188,7 +188,10 @@ def _change(agent: Agent, change: PlannedChange, home: Path) -> None:
 
 
 def plan_undo(environment: Mapping[str, str], home: Path) -> list[AgentPlan]:
-    """Plan the undoing of a setup: each file as it was, or without our part if somebody changed it since."""
+    """Plan the undoing of a setup: each file as it was, or without our part if somebody changed it since.
+
+    Without a record of what was changed, our part is taken out of every file.
+    """
     records = {each.path: each for each in _read(home)}
     plans: list[AgentPlan] = []
     for agent in AGENTS:
@@ -196,6 +199,8 @@ def plan_undo(environment: Mapping[str, str], home: Path) -> list[AgentPlan]:
         plans.append(planned)
         try:
             changes = _changes(agent, environment, None, SetupOptions())
+            if records:  # what `mcp install` put into other files stays
+                changes = [change for change in changes if str(change.path) in records]
             planned.changes = [_undone(change, records.get(str(change.path))) for change in changes]
             is_any = any(change.is_one for change in planned.changes)
             planned.state = "planned" if is_any else "unchanged" if planned.found else "absent"
