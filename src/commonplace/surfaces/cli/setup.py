@@ -94,7 +94,7 @@ def _learn(home: Path, *, as_json: bool) -> LearningReport | None:
 
     async def inside() -> tuple[LearningReport, list[Listed]]:
         async with books.open(warn=output.warn) as book:
-            report = await book.memory.learn(LearningPlan(), line, memory_eval.ask)
+            report = await book.memory.learn(LearningPlan(use_processes=True), line, memory_eval.ask)
             await ready_sections.keep_sections(book.memory_store)
             return report, await book.memory.entries()
 
