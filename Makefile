@@ -10,7 +10,14 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak anchors format clean
+.PHONY: help install uninstall setup demo test check bench soak anchors format clean
+
+# Where `make install` puts the program if neither uv nor pipx is there.
+TOOLS := $(HOME)/.local/share/commonplace
+COMMANDS := $(HOME)/.local/bin
+# What is installed, and options for pip.
+INSTALL ?= .
+INSTALL_OPTIONS ?=
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +40,27 @@ $(VENV)/.dev: $(VENV)/.runtime
 	@$(BIN)/pip install --quiet --editable '.[dev]' >$(VENV)/setup.log 2>&1 || \
 		{ echo "make: the test tools could not be installed (see $(VENV)/setup.log); check that the package index can be reached." >&2; exit 1; }
 	@touch $@
+
+install: ## install the command `commonplace` for you (with uv or pipx if they are there), and say where
+	@if command -v uv >/dev/null 2>&1; then \
+		uv tool install --quiet --force --constraints constraints.txt $(INSTALL) && echo "installed: $$(uv tool dir --bin)/commonplace"; \
+	elif command -v pipx >/dev/null 2>&1; then \
+		pipx install --quiet --force $(INSTALL) && echo "installed: $$(pipx environment --value PIPX_BIN_DIR)/commonplace"; \
+	else \
+		{ $(PYTHON) -m venv $(TOOLS) >/dev/null 2>&1 || \
+			{ echo "make: '$(PYTHON) -m venv' does not work here; install your system's python3-venv package." >&2; exit 1; }; } && \
+		{ $(TOOLS)/bin/pip install --quiet --upgrade $(INSTALL_OPTIONS) $(INSTALL) >$(TOOLS)/install.log 2>&1 || \
+			{ echo "make: the packages could not be installed (see $(TOOLS)/install.log); check that the package index can be reached." >&2; exit 1; }; } && \
+		mkdir -p $(COMMANDS) && ln -sf $(TOOLS)/bin/commonplace $(COMMANDS)/commonplace && \
+		echo "installed: $(COMMANDS)/commonplace"; \
+	fi
+	@case ":$$PATH:" in *":$(COMMANDS):"*) ;; *) echo "Put $(COMMANDS) on your PATH if the shell does not find it.";; esac
+
+uninstall: ## remove what `make install` installed; ~/.commonplace and your agents' files stay (first: commonplace setup --undo)
+	@if command -v uv >/dev/null 2>&1 && uv tool uninstall commonplace 2>/dev/null; then :; \
+	elif command -v pipx >/dev/null 2>&1 && pipx uninstall commonplace 2>/dev/null; then :; \
+	else rm -rf $(TOOLS) $(COMMANDS)/commonplace; fi
+	@echo "removed: the command; your memory in ~/.commonplace stays"
 
 setup: $(VENV)/.dev ## make .venv with everything in it
 	@echo "ready: $(BIN)/commonplace"

@@ -21,6 +21,7 @@ from bench import (
     redact,
     retention,
     retrieval,
+    session_start,
     state,
 )
 
@@ -38,6 +39,7 @@ RUNS = {
     "retrieval": ("Ranked search", retrieval.run_all),
     "exact": ("Exact search", exact.run_all),
     "mcp": ("The memory server", handshake.run_all),
+    "session_start": ("The start of a session in Codex or Claude Code", session_start.run_all),
     "context": ("The context", context.run_all),
     "agent": ("The agent", agent.run_all),
 }

@@ -89,6 +89,7 @@ def test_the_command_reference_is_what_the_program_prints() -> None:
 def shown_demo() -> str:
     """Return what the demo prints, with the one thing in it that differs from run to run made the same."""
     environment = {**os.environ, "COMMONPLACE_NOW": "2026-11-15T12:00:00Z", "COLUMNS": "100", "NO_COLOR": "1"}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"  # as after an installation
     program = [sys.executable, "-m", "commonplace", "demo"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
     lines = (line.rstrip() for line in re.sub(r"in \d+\.\d s,", "in 0.6 s,", done.stdout).split("\n"))

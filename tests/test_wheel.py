@@ -74,6 +74,37 @@ def test_the_program_and_the_examples_run_from_an_installed_wheel(installed: Pat
         assert (done.returncode, done.stderr) == (0, ""), path
 
 
+def test_make_install_puts_the_command_into_the_users_folder_and_takes_it_out_again(
+    installed: Path, tmp_path: Path
+) -> None:
+    (wheel,) = installed.glob("*.whl")
+    person = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}  # without uv and pipx
+    variables = (f"PYTHON={sys.executable}", f"INSTALL={wheel}", "INSTALL_OPTIONS=--no-deps --no-index")
+    done = run("make", "install", *variables, cwd=ROOT, more=person)
+    command = tmp_path / ".local" / "bin" / "commonplace"
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"installed: {command}\n")
+    assert run(command, "--version", cwd=tmp_path).stdout == f"commonplace {metadata.version('commonplace')}\n"
+    gone = run("make", "uninstall", cwd=ROOT, more=person)
+    assert gone.returncode == 0, gone.stderr
+    assert not command.exists()
+    assert not (tmp_path / ".local" / "share" / "commonplace").exists()
+
+
+@pytest.mark.parametrize("tool", ["uv", "pipx"])
+def test_make_install_leaves_it_to_the_tool_that_the_person_has(tool: str, tmp_path: Path) -> None:
+    script = tmp_path / tool
+    script.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\necho /some/bin\n', "utf-8")
+    script.chmod(0o755)
+    done = run("make", "install", cwd=ROOT, more={"HOME": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"})
+
+    first = (tmp_path / "calls").read_text("utf-8").splitlines()[0]
+    assert "installed: /some/bin/commonplace" in done.stdout
+    assert first.startswith({"uv": "tool install", "pipx": "install"}[tool])
+    assert first.endswith(" .")
+
+
 def test_pyright_accepts_the_examples_and_finds_mistakes(installed: Path) -> None:
     config = '{"typeCheckingMode": "strict", "include": ["examples", "wrong.py"]}'
     (installed / "pyrightconfig.json").write_text(config, "utf-8")

@@ -31,6 +31,7 @@ def teach(home: Path, user_home: Path) -> None:
         remote: Any = {"repository_url": f"https://github.com/acme/{name}.git", "branch": "main"}
         script = Script(f"0198c0de-0000-7000-8000-0000000000d{number}", cwd=f"/repo/{name}", git=remote)
         script.turn(user(text), assistant("Done.")).write_home(home)
+    (home / "config.toml").write_text("[memory]\nbackground = false\n", "utf-8")  # no test leaves a process behind
     commonplace("memory", "run", environment={"COMMONPLACE_HOME": str(home), "HOME": str(user_home)})
 
 

@@ -156,3 +156,15 @@ async def _blobs(home: Home) -> Check:
     missing = await anyio.to_thread.run_sync(lambda: [name for name in referenced if not store.has(name)])
     detail = f"{len(referenced)} payloads, {len(missing)} missing"
     return Check("blobs", ok=not missing, detail=detail)
+
+
+async def last_learning(home: Home) -> int | None:
+    """Return when the memory was last brought up to date, in seconds; None if that is not known."""
+    if not home.has_index():
+        return None
+    try:
+        key, database = home.key, await home.database()
+        row = await database.read(lambda tx: jobs.get(tx, jobs.CONSOLIDATION, key))
+    except StateError:
+        return None
+    return row["finished_at"] if row is not None else None

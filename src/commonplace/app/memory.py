@@ -6,6 +6,7 @@ The modules that read sessions are slow to import, so each method imports only w
 from __future__ import annotations
 
 import builtins
+import contextlib
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from commonplace.protocol.citations import Citation
     from commonplace.sessions.imports import Importer
 
+EMBEDDED = "embedded"
+"""The consolidator that needs no model."""
 PHASES = (1, 2)
 """Extraction and consolidation."""
 
@@ -58,7 +61,10 @@ class Memory:
         """
         from commonplace.learning import learn
 
-        return await learn.learn(self._store.home, self._importer(), plan, steps or learn.silent, consent)
+        report = await learn.learn(self._store.home, self._importer(), plan, steps or learn.silent, consent)
+        if not plan.dry_run:
+            await self._keep_sections()
+        return report
 
     async def run(
         self,
@@ -74,7 +80,17 @@ class Memory:
         from commonplace.learning import run
 
         request = run.LearningRequest(phases, use_processes=use_processes)
-        return await run.run(self._store.home, request, progress=progress)
+        report = await run.run(self._store.home, request, progress=progress)
+        await self._keep_sections()
+        return report
+
+    async def _keep_sections(self) -> None:
+        """Make anew what hooks of agents tell, if there are any: then the next session waits for nothing."""
+        from commonplace.app import ready_sections
+
+        if ready_sections.is_used(self._store.home):
+            await ready_sections.count_told(self._store)
+            await ready_sections.keep_sections(self._store)
 
     async def work(self, tell: Callable[[LearningReport], None], *, once: bool) -> None:
         """Import and learn again and again until cancelled, or once (raises BadInput)."""
@@ -127,17 +143,33 @@ class Memory:
         return await why.why(self._store, text)
 
     async def note(self, request: NoteRequest, folder: Path | None = None) -> Path:
-        """Write down what a person wants remembered, changed or forgotten; return the note's file (raises BadInput)."""
+        """Write down what a person wants remembered, changed or forgotten; it counts at once. Return the note's file.
+
+        Raises:
+            BadInput: it says nothing, or names a project or an entry that nobody knows.
+        """
         from commonplace.memory.edits import edits
 
-        return await edits.note(self._store, request, folder or Path.cwd())
+        path = await edits.note(self._store, request, folder or Path.cwd())
+        home = self._store.home
+        is_done = False
+        if home.settings.memory.consolidate_model == EMBEDDED:  # else a model decides what becomes of it
+            with contextlib.suppress(WorkspaceError):
+                await self.rebuild()
+                is_done = True
+        if not is_done:
+            home.warn("The note counts from the next `commonplace memory run`.")
+        return path
 
     async def forget(self, text: str, *, dry_run: bool = False) -> Forgot:
         """Forget an entry, or whatever holds a text, everywhere but in the ledgers (raises BadInput)."""
         from commonplace.learning.relearn import Relearner
         from commonplace.memory.edits import forget
 
-        return await forget.forget(self._store, Relearner(self._store.home), text, dry_run=dry_run)
+        forgot = await forget.forget(self._store, Relearner(self._store.home), text, dry_run=dry_run)
+        if not dry_run:
+            await self._keep_sections()
+        return forgot
 
     async def pin(self, text: str, *, pinned: bool = True) -> dict[str, Any]:
         """Keep an entry from ageing, or no longer (raises BadInput)."""
@@ -195,6 +227,7 @@ class Memory:
                 f"The decisions are stored, but the memory in {self._store.root} could not be made anew ({status}).",
                 hint="Run `commonplace memory run`; it says what is in the way.",
             )
+        await self._keep_sections()
 
     async def history(self, entry: str | None = None) -> builtins.list[EntryChange]:
         """Return how the memory changed, oldest first (raises BadInput)."""

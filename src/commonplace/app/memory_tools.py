@@ -7,6 +7,7 @@ thread, after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,11 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from commonplace.app import client_hooks
 from commonplace.app.memory_lender import LazyMemoryLender
+from commonplace.errors import CommonplaceError
+from commonplace.memory.recall import section_cache
+from commonplace.memory.recall.section_cache import Section
 
 if TYPE_CHECKING:
     from commonplace.memory.recall.toolbox import Toolbox
@@ -22,6 +27,12 @@ if TYPE_CHECKING:
 
 _CITING_CLIENTS: Final = frozenset({"codex-mcp-client"})
 """Clients that take citations out of their answers before a person sees them."""
+_AGENTS: Final = {"codex-mcp-client": section_cache.CODEX, "claude-code": section_cache.CLAUDE_CODE}
+"""Clients whose agents have hooks: once a hook told such an agent, the instructions need not."""
+_MAX_BYTES: Final = {"claude-code": 600}
+"""How many bytes of lessons a client takes: Claude Code cuts the instructions at about 2 KB."""
+_GREETING_SECONDS: Final = 1.0
+"""How long making the lessons may take; a client waits for its greeting about twice as long."""
 Work = Callable[[], Coroutine[Any, Any, None]]
 Later = Callable[[Work], None]
 """Takes work that nobody waits for."""
@@ -67,6 +78,36 @@ class MemoryTools:
         """Return the section that a prompt of a client would have here; nothing when there is no memory."""
         return await (await self._tools()).summary(cites=client in _CITING_CLIENTS)
 
+    async def lessons(self, client: str, environment: Mapping[str, str]) -> str:
+        """Return the best lessons for the instructions of the server; nothing for agents that a hook tells them.
+
+        A client waits for its greeting, so whatever takes too long, or fails, is left out.
+        """
+        home = section_cache.home_folder(environment)
+        if not (Path(home) / "memories").is_dir() or _AGENTS.get(client) in section_cache.last_told(home):
+            return ""
+        folder = str(self.folder or Path.cwd())
+        section = None
+        if self._project is None:
+            section = section_cache.read(home, folder, section_cache.SERVER, environment)
+        if section is None:
+            with anyio.move_on_after(_GREETING_SECONDS):
+                section = await self._made_lessons(folder, environment)
+        if section is None:
+            return ""
+        client_hooks.note_told(home, section_cache.SERVER, section, environment)
+        most = _MAX_BYTES.get(client)
+        return section["text"] if most is None else _first_lines(section["text"], most)
+
+    async def _made_lessons(self, folder: str, environment: Mapping[str, str]) -> Section | None:
+        from commonplace.app.ready_sections import server_section
+
+        try:
+            make = partial(server_section, environment, folder, self._project)
+            return await anyio.to_thread.run_sync(make, abandon_on_cancel=True)
+        except (CommonplaceError, OSError):
+            return None
+
     def _definitions(self) -> tuple[Definition, ...]:
         from commonplace.memory.recall.tool_definitions import client_definitions
 
@@ -83,3 +124,14 @@ class MemoryTools:
         from commonplace.memory.recall.toolbox import Toolbox
 
         return Toolbox(self._lender, self._later, project=self._project, notes=self._notes, only=self._only)
+
+
+def _first_lines(text: str, most_bytes: int) -> str:
+    """Return the first lines of a text that fit into a number of bytes."""
+    kept: list[str] = []
+    for line in text.split("\n"):
+        most_bytes -= len(line.encode()) + 1
+        if most_bytes < 0:
+            break
+        kept.append(line)
+    return "\n".join(kept)

@@ -1,11 +1,13 @@
 """Changing one value in a JSON text that somebody else owns: every other byte stays as it is.
 
 A place is a path of keys and positions. An added value is formatted like its neighbours: with their indentation, or on
-one line if they stand on one line.
+one line if they stand on one line. Comments and commas before a closing bracket, which some programs accept in their
+files, are kept: places are looked up in a copy of the text in which blanks stand for them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any, Final, TypeAlias, cast
@@ -15,6 +17,11 @@ import msgspec
 Path: TypeAlias = tuple[str | int, ...]
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
+_NOT_SPACE: Final = re.compile(r"[^ \t\r\n]")
+_PIECE: Final = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"?|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|[ \t\r\n]++|[^"/, \t\r\n}\]]++|.', re.DOTALL
+)
+"""A string, a comment, blanks, a run of other characters, or one character."""
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -33,6 +40,34 @@ class _Container(msgspec.Struct, frozen=True):
     start: int
     end: int
     parts: list[_Member]
+
+
+def loads(text: str) -> Any:
+    """Return what a JSON text with comments and trailing commas means (raises ValueError)."""
+    return json.loads(plain(text))
+
+
+def plain(text: str) -> str:
+    """Return the text with blanks instead of comments and trailing commas; every other character keeps its place."""
+    with contextlib.suppress(ValueError, RecursionError):
+        json.loads(text)
+        return text  # most files have neither, and finding that out this way is fast
+    parts: list[str] = []
+    comma: int | None = None  # the part that is a comma with nothing but blanks after it
+    place = 0
+    while found := _PIECE.match(text, place):
+        piece, place = found[0], found.end()
+        if piece.startswith(("//", "/*")):
+            parts.append(_NOT_SPACE.sub(" ", piece))
+            continue
+        if piece == ",":
+            comma = len(parts)
+        elif not piece.isspace():
+            if piece in "}]" and comma is not None:
+                parts[comma] = " "
+            comma = None
+        parts.append(piece)
+    return "".join(parts)
 
 
 def _skip(text: str, place: int) -> int:
@@ -60,6 +95,7 @@ def _whole(text: str, start: int) -> _Container:
 
 def _find(text: str, path: Path) -> tuple[list[_Container], list[_Member]]:
     """Return the containers and members on the way to a place, as far as they exist."""
+    text = plain(text)
     wholes, parts = [_whole(text, _skip(text, 0))], list[_Member]()
     for name in path:
         found = [part for part in wholes[-1].parts if part.name == name]
@@ -89,8 +125,10 @@ def put(text: str, path: Path, value: Any) -> str:
         added = "," + (gap or " ") + label + _rendered(value, text, depth, flat=flat)
         return text[: last.end] + added + text[last.end :]
     unit, line = _style(text)
-    inner = line + unit * depth + label + _rendered(value, text, depth) + line + unit * (depth - 1)
-    return text[: whole.start + 1] + inner + text[whole.end - 1 :]
+    inner = line + unit * depth + label + _rendered(value, text, depth)
+    inside = text[whole.start + 1 : whole.end - 1]
+    rest = line + unit * (depth - 1) if not inside.strip() else inside
+    return text[: whole.start + 1] + inner + rest + text[whole.end - 1 :]
 
 
 def drop(text: str, path: Path) -> str:
@@ -104,7 +142,11 @@ def drop(text: str, path: Path) -> str:
     siblings, part = wholes[depth].parts, parts[depth]
     place = siblings.index(part)
     if place > 0:
-        return text[: siblings[place - 1].end] + text[part.end :]
+        before = siblings[place - 1].end
+        gap, bare = text[before : part.start], plain(text)[before : part.start]
+        comma = bare.index(",")
+        kept = "" if gap == bare else gap[:comma] + gap[comma + 1 :]  # comments in between are somebody else's
+        return text[:before] + kept + text[part.end :]
     if len(siblings) > 1:
         return text[: part.start] + text[siblings[1].start :]
     return text[: wholes[depth].start + 1] + text[wholes[depth].end - 1 :]

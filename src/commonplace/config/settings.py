@@ -32,6 +32,9 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     generate: Annotated[bool, Meta(description="learn from sessions")] = True
     tools: Annotated[bool, Meta(description="give the agent memory tools")] = True
     background: Annotated[bool, Meta(description="learn in the background of a session")] = True
+    prompt_hits: Annotated[
+        bool, Meta(description="hooks add the best lessons to a prompt in Codex and Claude Code; run `setup` again")
+    ] = False
     disable_on_external_context: Annotated[
         bool, Meta(description="do not learn from sessions that read the web or MCP")
     ] = False

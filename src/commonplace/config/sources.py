@@ -100,7 +100,7 @@ def load(
             found.put(setting.key, setting.parsed(text, setting.variable), setting.variable)
     for key, value in (flags or {}).items():
         if (name := name_of(key)) is None:
-            raise BadSetting(f"There is no setting {key!r}.", hint=_hint(key))
+            raise BadSetting(f"There is no setting {key!r}.", hint=hint_for(key))
         found.put(name, BY_KEY[name].checked(value, "the command line"), "flag")
     return _settings(
         found,
@@ -115,6 +115,11 @@ def load(
         unknown=tuple(found.unknown),
         older=tuple(found.older),
     )
+
+
+def home_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the home's folder, whatever its settings say."""
+    return _home(os.environ if environment is None else environment)[0]
 
 
 def notes(settings: Settings) -> list[str]:
@@ -141,7 +146,8 @@ def _unknown(key: str) -> str:
     return f"{FILE} sets {key}, which this version does not know{guess}"
 
 
-def _hint(key: str) -> str:
+def hint_for(key: str) -> str:
+    """Return what to do about a setting that does not exist: the nearest one, if there is one."""
     near = _nearest(key)
     return f"Did you mean {near}?" if near else "`config show` lists all."
 

@@ -71,7 +71,7 @@ async def learn(
         return await _preview(home, plan, chosen)
     imported = ImportReport([], [])
     if chosen:
-        imported = await importer.run(chosen, lambda done, total: steps("importing sessions", done, total))
+        imported = await importer.run(chosen, lambda done, total: _importing(steps, done, total))
     request = LearningRequest(limit=plan.limit, since_s=plan.since_s, use_processes=plan.use_processes)
     if consent is not None:
         await _ask(home, plan, consent)
@@ -80,6 +80,13 @@ async def learn(
     report = await run.run(home, request, progress=lambda done: steps("reading sessions", done, max(done, count)))
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     return report
+
+
+def _importing(steps: LearningSteps, done: int, total: int) -> None:
+    if total:
+        steps("importing sessions", done, total)
+    else:
+        steps("looking for sessions", done, None)
 
 
 def _chosen_sources(home: Home, plan: LearningPlan) -> list[tuple[str, Path]]:

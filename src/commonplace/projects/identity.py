@@ -74,6 +74,27 @@ def identify(cwd: Path) -> str | None:
     return None
 
 
+def identity_files(cwd: Path) -> list[Path]:
+    """Return the files and folders that decide a folder's identity: if all stay as they are, it does, too."""
+    files: list[Path] = []
+    try:
+        folder = cwd.resolve(strict=True)
+        for place in (folder, *folder.parents):
+            files.append(place / ".git")
+            git = _git_folder(place)
+            if git is not None:
+                shared = _text(git / "commondir").strip()
+                common = git / shared if shared else git
+                # Where no remote tells the identity, the first commit does: HEAD and its branch show that there is one.
+                head = _text(git / "HEAD").strip().removeprefix("ref:").strip()
+                branch = [common / head] if head.startswith("refs/") else []
+                has_origin = origin_url(_text(common / "config")) is not None
+                return [*files, common / "config", *([] if has_origin else [git / "HEAD", *branch])]
+    except (OSError, ValueError, RuntimeError):
+        pass
+    return files
+
+
 def checkout(cwd: Path) -> GitInfo | None:
     """Return the commit, branch and remote that a folder is at, as a thread notes them; None outside a repository."""
     try:

@@ -99,10 +99,9 @@ async def _noted(home: Home, place: Path) -> str | None:
     if not home.has_index():
         return None
     root = home.key
-    rows = await (await home.database()).read(lambda tx: tx.query("threads.current", home=root))
-    ways = {str(place), str(place.resolve())}
-    newest = max((row for row in rows if row["cwd"] in ways), key=lambda row: row["updated_s"], default=None)
-    return newest["project"] or None if newest is not None else None
+    names = {"place": str(place), "resolved": str(place.resolve())}
+    rows = await (await home.database()).read(lambda tx: tx.query("threads.in_folder", home=root, **names))
+    return rows[0]["project"] or None if rows else None
 
 
 async def folder_projects(home: Home) -> dict[str, str]:

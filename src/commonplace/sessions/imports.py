@@ -36,6 +36,8 @@ from commonplace.state.import_files import ImportedFile
 from commonplace.state.threads import Progress
 
 LOCK = "imports"
+_TOLD_FILES = 100
+"""After so many files that were found, progress is told."""
 T = TypeVar("T")
 
 
@@ -70,6 +72,16 @@ def choose(name: str | None, paths: list[Path], environment: Mapping[str, str]) 
             raise BadInput(f"{path} holds no sessions that are known.", hint="Say whose they are with --from.")
         chosen.append((found, place))
     return chosen
+
+
+def _found_files(name: str, path: Path, progress: Progress | None) -> list[Path]:
+    """Return the session files of a source; `progress` hears how many there are so far, of no known total (0)."""
+    files: list[Path] = []
+    for file in sources.find(name, path):
+        files.append(file)
+        if progress is not None and len(files) % _TOLD_FILES == 0:
+            progress(len(files), 0)
+    return files
 
 
 class CountCitations(Protocol):
@@ -117,7 +129,7 @@ class Importer:
         """Convert the sessions of one source into ledgers of our own."""
         outcome = ImportOutcome(name, str(path))
         known = await self._steadily(self._known)
-        files = await anyio.to_thread.run_sync(lambda: list(sources.find(name, path)))
+        files = await anyio.to_thread.run_sync(_found_files, name, path, progress)
         sync = (lambda: None) if self._home.settings.fsync == "never" else os.sync
         running = SourceImport(outcome, sources.converter(name), self._place(known), known, sync)
 

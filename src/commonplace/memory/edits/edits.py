@@ -16,6 +16,7 @@ from commonplace.memory.edits import history, notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.history import EntryChange
 from commonplace.memory.entries import GLOBAL
+from commonplace.memory.recall import section_cache
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout, staging
 from commonplace.projects import lookup
@@ -177,6 +178,7 @@ async def reset(store: MemoryStore) -> dict[str, int]:
             postings.clear(tx, key, "memory")
 
         await (await store.home.database()).write(body)
+    await anyio.to_thread.run_sync(section_cache.clear, str(store.home.path))
     files = await anyio.to_thread.run_sync(_empty, root)
     last = history.current(await anyio.to_thread.run_sync(history.read, store.home.path))
     gone = [

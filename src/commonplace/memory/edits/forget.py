@@ -21,14 +21,15 @@ from typing import Any, Final, Protocol
 import anyio.to_thread
 import msgspec
 
-from commonplace.errors import BadInput, CommonplaceError, WorkspaceError
+from commonplace.errors import CommonplaceError, WorkspaceError
 from commonplace.memory import listing
-from commonplace.memory.edits import edits, history, manual_edits, notes, removal
+from commonplace.memory.edits import edits, history, manual_edits, meant_entries, notes, removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import lesson_parser
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.lessons import SessionLesson
+from commonplace.memory.recall import section_cache
 from commonplace.memory.restore import restore_outputs
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import baseline, layout, staging
@@ -112,6 +113,7 @@ async def forget(store: MemoryStore, relearning: Relearning, text: str, *, dry_r
             outputs.replace(tx, thread_id, left, now=now)
 
     await database.write(body)
+    await anyio.to_thread.run_sync(section_cache.clear, str(store.home.path))
     status = await relearning.rebuild()
     after = {each.entry.id for each in await _everything(store)}
     removed = sorted({*plan.before, *plan.meant} - after)
@@ -159,7 +161,7 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
         raise WorkspaceError(f"The memory folder {root} is a link.", hint="Replace it by a folder.", path=str(root))
     wanted = " ".join(text.split())
     if not wanted or not (root.exists() or store.home.has_index()):
-        raise _nothing(text)
+        raise meant_entries.nothing(text)
     if not is_looking or not store.home.has_index():
         await (await store.home.index()).refresh(store.home.path)
         await assignment.settle(store.home)
@@ -172,15 +174,19 @@ async def _plan(store: MemoryStore, relearning: Relearning, text: str, *, is_loo
     matches = listing.matching_entries(wanted, found) if wanted else []
     if len(matches) > 1 and all(each.entry.id.startswith(wanted.lower()) for each in matches):
         listing.single_entry(wanted, found)  # it says why not
-    held = [each for each in matches if wanted.lower() in _all_of(each)]
-    chosen = matches[:1] if held or (matches and matches[0].entry.id.startswith(wanted.lower())) else []
+    held = meant_entries.saying(wanted, matches)
+    is_id = bool(matches) and matches[0].entry.id.startswith(wanted.lower())
+    if not is_id and len(held) > 1:
+        raise meant_entries.several(text, held)
+    chosen = matches[:1] if is_id else held
     texts = set(_of_entry(chosen[0], taught, past, told)) if chosen else set(_holding(wanted, taught, told, past))
+    if not texts and len(matches) > 1:
+        raise meant_entries.several(text, matches)
     if not texts and matches:
-        chosen, texts = matches[:1], set(_of_entry(matches[0], taught, past, told))
+        chosen, texts = matches, set(_of_entry(matches[0], taught, past, told))
     if not texts:
-        raise _nothing(text)
-    is_id = bool(chosen) and chosen[0].entry.id.startswith(wanted.lower())
-    if not is_id and (not chosen or (len(wanted.split()) >= _ENOUGH and not held[1:])):
+        raise meant_entries.nothing(text)
+    if not is_id and (not chosen or len(wanted.split()) >= _ENOUGH):
         texts.add(wanted)
     plan = _Plan(
         decision(sorted(texts)),
@@ -206,18 +212,10 @@ async def _everything(store: MemoryStore) -> list[KnownEntry]:
     return [*await store.known_entries(), *await store.candidates()]
 
 
-def _nothing(text: str) -> BadInput:
-    return BadInput(f"Nothing in memory is called or says {text!r}.", hint="`commonplace memory list` shows it all.")
-
-
 def _moment(store: MemoryStore, told: list[notes.Note]) -> datetime:
     """Return the time of the decision: not before any note that it is about."""
     newest = max((note.seconds for note in told), default=0)
     return max(store.home.now(), datetime.fromtimestamp(newest, UTC))
-
-
-def _all_of(each: KnownEntry) -> str:
-    return "\n".join(" ".join(text.split()) for text in (each.entry.text, *listing.wordings(each.entry))).lower()
 
 
 def _of_entry(

@@ -73,6 +73,33 @@ async def prompt(
     return made
 
 
+async def best_lessons(
+    store: MemoryStore, folder: Path, most_bytes: int, *, project: str | None = None
+) -> tuple[str, str | None, list[str]]:
+    """Return the best lessons for a folder or a project, a line each, within a number of bytes; the scope; their ids.
+
+    Raises:
+        BadInput: no project is called that.
+    """
+    if not store.home.settings.memory.use:
+        return "", None, []
+    entries = [each.entry for each in await known_entries.known_entries(store)]
+    scope = await lookup.folder_scope(store.home, folder, project, {entry.scope for entry in entries})
+    clean = cleaner(store.home.path)
+    lines: list[str] = []
+    ids: list[str] = []
+    for entry in entries:
+        if not entry.is_told or (not entry.is_global and entry.scope != scope):
+            continue
+        line = f"- {section.harmless(clean(entry.text))}"
+        most_bytes -= len(line.encode()) + 1
+        if most_bytes < 0:
+            break
+        lines.append(line)
+        ids.append(entry.id)
+    return redact("\n".join(lines)), scope, ids
+
+
 def _material(home: Path, scope: str, entries: list[Entry], tools: Collection[str]) -> SectionInput:
     root = home / layout.FOLDER
     with contextlib.suppress(CommonplaceError, OSError):  # whoever writes next puts it right

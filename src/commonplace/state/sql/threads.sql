@@ -185,3 +185,13 @@ FROM threads WHERE home = :home AND is_current = 1
 -- The current file of every thread that search looks into, newest first.
 SELECT thread_id, path, project, updated_s FROM threads
 WHERE home = :home AND is_current = 1 AND is_root = 1 ORDER BY updated_at DESC, thread_id DESC
+
+-- name: threads.recent_folders
+-- The folders of a home's newest threads, the newest first.
+SELECT cwd, max(updated_at) AS newest FROM threads
+WHERE home = :home AND is_current = 1 AND is_root = 1 AND cwd <> '' GROUP BY cwd ORDER BY newest DESC, cwd LIMIT :limit
+
+-- name: threads.in_folder
+-- The projects that the threads in a folder, by either of two names, were noted for, the newest first.
+SELECT project FROM threads WHERE home = :home AND is_current = 1 AND cwd IN (:place, :resolved)
+ORDER BY updated_s DESC LIMIT 1

@@ -17,6 +17,12 @@ def main() -> None:
 
         sys.stdout.write(f"commonplace {__version__}\n")
         return
+    if sys.argv[1:3] == ["mcp", "hook"]:
+        from commonplace.surfaces.cli import hooks
+
+        if hooks.is_plain(sys.argv[3:]):
+            hooks.answer(sys.argv[3], notes=len(sys.argv) > 4)
+            return
     gc.set_threshold(_OBJECTS, 50, 50)
     atexit.register(gc.freeze)  # nothing is looked through once more before the process ends
     from commonplace.surfaces.cli.root import run

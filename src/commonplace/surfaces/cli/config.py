@@ -1,4 +1,4 @@
-"""`commonplace config …`: the effective settings, and where the file is."""
+"""`commonplace config …`: the effective settings, where the file is, and changing one of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any, Final, cast
 import click
 
 from commonplace import config
+from commonplace.config import edit
 from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.command_group import CommandGroup
 
 _HEADER: Final = ("setting", "from", "value")
 
 
-@click.group("config")
+@click.group("config", cls=CommandGroup)
 def command() -> None:
-    """Show the settings and where they come from."""
+    """Show and change the settings."""
 
 
 @command.command()
@@ -56,3 +58,37 @@ def path(as_json: bool) -> None:
         output.print_json({"path": str(file)})
     else:
         output.say(str(file))
+
+
+@command.command("set")
+@click.argument("key")
+@click.argument("value")
+@output.json_option
+def set_setting(key: str, value: str, as_json: bool) -> None:
+    """Set a setting in the settings file; its comments and other lines stay.
+
+    KEY is a name as `config show` prints it, such as memory.background. A list is written with commas.
+    """
+    _change(key, value, as_json=as_json)
+
+
+@command.command()
+@click.argument("key")
+@output.json_option
+def unset(key: str, as_json: bool) -> None:
+    """Take a setting out of the settings file, so that its default counts."""
+    _change(key, None, as_json=as_json)
+
+
+def _change(key: str, value: str | None, *, as_json: bool) -> None:
+    home = config.home_folder()
+    name = edit.change(home, key, value)
+    settings = config.load()
+    setting = next(each for each in config.SETTINGS if each.key == name)
+    effective, source = setting.of(settings), settings.sources[name]
+    if as_json:
+        output.print_json({"key": name, "value": effective, "source": source, "path": str(home / config.FILE)})
+        return
+    output.say(f"{name} is {_shown(effective)} now ({source}).")
+    if value is not None and source not in (config.FILE, "default"):
+        output.warn(f"{source} overrides what the file says.")

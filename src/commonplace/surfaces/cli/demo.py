@@ -7,6 +7,7 @@ does, and looked at: what is known, why, what changed, and what did not get in.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 import textwrap
@@ -23,6 +24,7 @@ from rich.text import Text
 
 from commonplace.app import book as books
 from commonplace.app.book import Book
+from commonplace.clients import registration
 from commonplace.learning.evaluate import cases, files
 from commonplace.learning.learn import LearningPlan
 from commonplace.memory.entries import GLOBAL
@@ -73,7 +75,14 @@ async def _tour(folder: Path) -> None:
         await _prompt(screen, book, shown)
         _safety(screen, folder)
         _files(screen, book)
-    _title(screen, "→", "On your own sessions:  commonplace learn")
+    _title(screen, "→", f"In your own agents:  {_program()} setup")
+
+
+def _program() -> str:
+    """Return how the person starts this program here: by its name, if the shell finds this one by that name."""
+    ours = registration.command()
+    found = shutil.which("commonplace")
+    return "commonplace" if found and Path(found).resolve() == Path(ours[0]).resolve() else shlex.join(ours)
 
 
 def _write(folder: Path, now: datetime) -> tuple[str, int]:

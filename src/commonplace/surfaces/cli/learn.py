@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BAR = 24
 
 
-class _ProgressLine:
+class ProgressLine:
     """One line on stderr for whatever step learning is at."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ def command(
     again at any time: it goes on where it stopped.
     """
     flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
-    line = _ProgressLine()
+    line = ProgressLine()
 
     from commonplace.learning.learn import LearningPlan
 

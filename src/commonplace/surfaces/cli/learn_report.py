@@ -34,13 +34,20 @@ _COLOURS: Final = {
     "preference": "magenta", "rule": "magenta", "verify": "green", "environment": "cyan", "decision": "cyan",
     "procedure": "green", "fix": "yellow", "failure": "red",
 }  # fmt: skip
-_SHORT: Final = {"preference": "wish", "environment": "fact", "procedure": "steps", "failure": "dead end"}
+
+
+class PipeConsole(Console):
+    """A console whose reader may go away (`| head`): that ends the command as it ends any other."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what other writers to a closed pipe get; rich would end the program in the middle of its tasks."""
+        raise BrokenPipeError
 
 
 def console() -> Console:
     """Return where people read: as wide as their terminal, but not wider than eyes like."""
     width = min(_WIDEST, terminal_width(_WIDEST))
-    return Console(width=width, highlight=False, soft_wrap=True)
+    return PipeConsole(width=width, highlight=False, soft_wrap=True)
 
 
 def run(report: LearningReport) -> None:
@@ -98,7 +105,7 @@ def _heading(screen: Console, scope: str, count: int) -> None:
 
 def _entry(entry: Listed, width: int) -> Text:
     text = Text("  ")
-    text.append(f"{_SHORT.get(entry.kind, entry.kind):9}", style=_COLOURS[entry.kind])
+    text.append(f"{entry.kind:11} ", style=_COLOURS[entry.kind])
     text.append(f"{f'×{entry.support}' if entry.support > 1 else '':4}", style="bold")
     told = entry.text[1:-1] if entry.text.startswith('"') and entry.text.endswith('"') else entry.text
     text.append(one_line(told, width - 28))

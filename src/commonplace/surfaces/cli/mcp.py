@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from commonplace.errors import BadInput, CommonplaceError
-from commonplace.surfaces.cli import output
+from commonplace.errors import BadInput
+from commonplace.surfaces.cli import hooks, output
+from commonplace.surfaces.cli.command_group import CommandGroup
 
 if TYPE_CHECKING:
     from commonplace.clients.registration import Client, PlannedChange
 
 _CLIENTS = ("codex", "claude-code")
-_MAX_INPUT = 1024 * 1024
-"""How much of a hook's input is read."""
 
 client_argument = click.argument("client", type=click.Choice(_CLIENTS))
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option(
     "--http",
     "port",
@@ -119,26 +118,8 @@ def _change(client: Client, changes: list[PlannedChange], *, yes: bool, as_json:
 
 
 @command.command(hidden=True)
-@click.argument("event", type=click.Choice(("session-start", "session-end")))
+@click.argument("event", type=click.Choice(hooks.EVENTS))
 @click.option("--allow-notes", is_flag=True, help="The server was installed with it.")
 def hook(event: str, allow_notes: bool) -> None:
-    """Answer a hook of Claude Code: what it tells is read from stdin.
-
-    Whatever goes wrong here must not disturb the session: a warning goes to stderr, and the exit code is 0.
-    """
-    from commonplace.app import client_hooks
-
-    told = client_hooks.parse(sys.stdin.buffer.read(_MAX_INPUT))
-    try:
-        import anyio
-
-        if event == "session-end":
-            anyio.run(client_hooks.import_ended, told)
-            return
-        if text := anyio.run(client_hooks.start_section, told, allow_notes):
-            said = {"hookEventName": "SessionStart", "additionalContext": text}
-            output.print_json({"suppressOutput": True, "hookSpecificOutput": said})
-    except CommonplaceError as failed:
-        output.warn(failed.sentence())
-    except Exception as failed:  # an agent's session is worth more than our part in it
-        output.warn(f"The hook failed: {type(failed).__name__}: {failed}")
+    """Answer a hook of Codex or Claude Code: what it tells is read from stdin."""
+    hooks.answer(event, notes=allow_notes)

@@ -17,9 +17,10 @@ from commonplace.surfaces.cli import (
     search,
 )
 from commonplace.surfaces.cli.command import call
+from commonplace.surfaces.cli.command_group import CommandGroup
 
 
-@click.group("memory")
+@click.group("memory", cls=CommandGroup)
 def command() -> None:
     """List, search and change what was learned."""
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commonplace.errors import BadInput
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.command import call
+
+if TYPE_CHECKING:
+    from commonplace.memory.edits.forget import Forgot
 
 _SHOWN = 20
 
@@ -24,7 +28,8 @@ _SHOWN = 20
 def note(text: str, project: str | None, everywhere: bool, change: str | None, forget: bool, as_json: bool) -> None:
     """Write down something to remember, to change or to leave out.
 
-    It is for the project of the current folder unless said otherwise, and counts from the next `learn` or `memory run`.
+    It is for the project of the current folder unless said otherwise, and counts at once (with a
+    model as the consolidator, from the next `learn` or `memory run`).
     """
     from commonplace.memory.edits.edits import NoteRequest
 
@@ -33,24 +38,33 @@ def note(text: str, project: str | None, everywhere: bool, change: str | None, f
     if as_json:
         output.print_json({"path": str(path)})
     else:
-        output.say(f"Noted in {path}; it counts from the next `commonplace memory run`.")
+        output.say(f"Noted in {path}.")
 
 
 @click.command()
 @click.argument("text", metavar="ID|TEXT")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @output.json_option
-def forget(text: str, dry_run: bool, as_json: bool) -> None:
+def forget(text: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Remove something from memory for good; it is not learned again.
 
-    Session files keep what was said. `memory note` brings it back.
+    In a terminal it shows what would go and asks. A text that means several entries removes none of them. Session files
+    keep what was said. `memory note` brings it back.
     """
+    if not (dry_run or yes) and sys.stdin.isatty():
+        _show_forgotten(call(lambda memory: memory.forget(text, dry_run=True)), would=True)
+        click.confirm("Forget this?", abort=True, err=True)
     done = call(lambda memory: memory.forget(text, dry_run=dry_run))
     if as_json:
         output.print_json({"removed": done.removed, "files": done.files})
-        return
-    would = "would go" if dry_run else "forgotten"
-    output.say(f"{', '.join(done.removed) or 'no entry'} {would}; {len(done.files)} file(s) change or go:")
+    else:
+        _show_forgotten(done, would=dry_run)
+
+
+def _show_forgotten(done: Forgot, *, would: bool) -> None:
+    what = "would go" if would else "forgotten"
+    output.say(f"{', '.join(done.removed) or 'no entry'} {what}; {len(done.files)} file(s) change or go:")
     for path in done.files[:_SHOWN]:
         output.say(f"  {path}")
     if len(done.files) > _SHOWN:

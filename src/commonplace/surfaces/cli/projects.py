@@ -12,6 +12,7 @@ import click
 from commonplace.app import book as books
 from commonplace.app.projects import Projects
 from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.command_group import CommandGroup
 
 if TYPE_CHECKING:
     from commonplace.projects.listing import ListedProject
@@ -29,7 +30,7 @@ def call(action: Callable[[Projects], Awaitable[list[ListedProject]]]) -> list[L
     return anyio.run(inside)
 
 
-@click.group("projects")
+@click.group("projects", cls=CommandGroup)
 def command() -> None:
     """List projects, and decide which folders belong together.
 

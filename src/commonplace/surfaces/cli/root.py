@@ -7,6 +7,7 @@ traceback.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -15,8 +16,13 @@ import click
 
 from commonplace.errors import CommonplaceError
 from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.command_group import CommandGroup
 
 COMMANDS = {
+    "setup": (
+        "commonplace.surfaces.cli.setup",
+        "Tell your agents about the memory; --undo takes it back.",
+    ),
     "learn": ("commonplace.surfaces.cli.learn", "Learn from the sessions that your agents left on this machine."),
     "exec": ("commonplace.surfaces.cli.exec", "Run an agent on one prompt, without a terminal."),
     "chat": ("commonplace.surfaces.cli.chat", "Talk to an agent in the terminal."),
@@ -28,18 +34,24 @@ COMMANDS = {
     "memory": ("commonplace.surfaces.cli.memory", "List, search and change what was learned."),
     "projects": ("commonplace.surfaces.cli.projects", "List projects, and decide which folders belong together."),
     "mcp": ("commonplace.surfaces.cli.mcp", "Serve the memory to other agents (MCP)."),
+    "plugin": ("commonplace.surfaces.cli.plugin", "Write a plugin for Codex and Claude Code into a folder."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "worker": ("commonplace.surfaces.cli.worker", "Import and learn repeatedly, alone or beside other workers."),
     "doctor": (
         "commonplace.surfaces.cli.doctor",
         "Check files, database and jobs against each other; --repair rebuilds rows.",
     ),
-    "config": ("commonplace.surfaces.cli.config", "Show the settings and where they come from."),
+    "config": ("commonplace.surfaces.cli.config", "Show and change the settings."),
+    "completion": ("commonplace.surfaces.cli.completion", "Print a script that completes commands in your shell."),
 }
 """Name → module (with a click command called `command`) and one line of help, so that --help loads none of them."""
 
 
-class LazyGroup(click.Group):
+_RESUMED = (("learn",), ("setup",), ("worker",), ("memory", "run"), ("sessions", "import"), ("sessions", "reindex"))
+"""Commands that go on where they were stopped."""
+
+
+class LazyGroup(CommandGroup):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -66,6 +78,7 @@ def root() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; return the exit code."""
+    _encode_anything()
     as_json = "--json" in arguments or "--experimental-json" in arguments
     try:
         result = root.main(args=arguments, prog_name="commonplace", standalone_mode=False)
@@ -78,8 +91,8 @@ def run(arguments: list[str]) -> int:
         return wrong.exit_code
     except CommonplaceError as error:
         return fail(error.code, error.message, error.hint, as_json=as_json)
-    except (KeyboardInterrupt, click.Abort):
-        return 130
+    except (KeyboardInterrupt, click.Abort) as stopped:
+        return _stopped(arguments, is_answer=isinstance(stopped, click.Abort) and stopped.__cause__ is None)
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:
@@ -92,6 +105,22 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         return fail("out_of_memory", "There is not enough memory for this.", "Close other programs.", as_json=as_json)
     return result if isinstance(result, int) else 0
+
+
+def _encode_anything() -> None:
+    """Print a question mark for what the terminal's encoding has no character for, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="replace")
+
+
+def _stopped(arguments: list[str], *, is_answer: bool) -> int:
+    """Say what is left after a person said no, or pressed Ctrl-C."""
+    if is_answer:
+        output.warn("Nothing was changed.")
+    elif any(tuple(arguments[: len(words)]) == words for words in _RESUMED):
+        output.warn("Stopped. What was done so far is kept; run the command again to go on.")
+    return 128 + signal.SIGINT
 
 
 def fail(code: str, message: str, hint: str, *, as_json: bool) -> int:

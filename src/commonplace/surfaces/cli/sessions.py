@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ import click
 from commonplace.app import book as books
 from commonplace.sessions.sessions import Sessions
 from commonplace.surfaces.cli import compact, output, search, views
+from commonplace.surfaces.cli.command_group import CommandGroup
 from commonplace.surfaces.cli.import_options import path_option, source_option
 
 T = TypeVar("T")
@@ -42,7 +44,7 @@ def done(result: dict[str, Any], sentence: str, *, as_json: bool) -> None:
         output.say(sentence.format(**result))
 
 
-@click.group("sessions")
+@click.group("sessions", cls=CommandGroup)
 def command() -> None:
     """List, show, search, fork, import and verify sessions.
 
@@ -210,12 +212,19 @@ def rename(thread: str, name: str, home: Path | None, as_json: bool) -> None:
 @command.command()
 @thread_argument
 @home_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @output.json_option
-def delete(thread: str, home: Path | None, as_json: bool) -> None:
+def delete(thread: str, home: Path | None, yes: bool, as_json: bool) -> None:
     """Remove a thread, its name, and payloads that nothing else refers to.
 
-    The file of a thread that is referred to where it is stays; the thread is no longer listed or learned from.
+    In a terminal it shows which thread that is, and asks. The file of a thread that is referred to where it is stays;
+    the thread is no longer listed or learned from.
     """
+    if not yes and sys.stdin.isatty():
+        shown = call(lambda sessions: sessions.show(thread, home))
+        first = output.one_line(next(iter(shown.user_texts), "nothing was said"), output.terminal_width(80) - 4)
+        output.say(f"{shown.thread_id}  {shown.cwd}\n  {first}\n  {shown.path}")
+        click.confirm("Delete this thread?", abort=True, err=True)
     result = call(lambda sessions: sessions.delete(thread, home))
     kept = "Forgot {thread_id}; its file belongs to another program and stays: {kept}"
     done(result, kept if "kept" in result else "Deleted {thread_id}.", as_json=as_json)

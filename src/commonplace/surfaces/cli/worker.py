@@ -11,7 +11,7 @@ import anyio
 import anyio.abc
 import click
 
-from commonplace.app import background_process
+from commonplace.app import background_process, client_hooks
 from commonplace.app import book as books
 from commonplace.learning.run import LearningReport
 from commonplace.surfaces.cli import learn_report, output
@@ -26,22 +26,24 @@ _ENDED = 128 + signal.SIGTERM
     is_flag=True,
     help="As sessions start it (with --once): nothing is imported, limits and pauses hold, at a low priority.",
 )
+@click.option("--import", "imports", is_flag=True, help="Import from the usual places first (with --background).")
 @click.option("--current", metavar="ID", help="A session that goes on and is left alone (with --background).")
 @output.json_option
-def command(once: bool, background: bool, current: str | None, as_json: bool) -> int:
+def command(once: bool, background: bool, imports: bool, current: str | None, as_json: bool) -> int:
     """Import and learn repeatedly, alone or beside other workers.
 
     Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of
     workers, on any number of hosts that share a PostgreSQL database, share the work.
 
     `exec`, `chat` and the library start one with --once --background by themselves, when a turn began and there is
-    something to learn; the setting memory.background turns that off.
+    something to learn; hooks of agents start one with --import, too. The setting memory.background turns that off.
     """
     for flag, given, needed in (("--json", as_json, once), ("--background", background, once)):
         if given and not needed:
             raise click.UsageError(f"{flag} needs --once.")
-    if current is not None and not background:
-        raise click.UsageError("--current needs --background.")
+    for flag, is_given in (("--current", current is not None), ("--import", imports)):
+        if is_given and not background:
+            raise click.UsageError(f"{flag} needs --background.")
 
     def tell(report: LearningReport) -> None:
         if as_json:
@@ -51,7 +53,10 @@ def command(once: bool, background: bool, current: str | None, as_json: bool) ->
 
     async def work() -> None:
         async with books.open(warn=output.warn) as book:
-            if background:
+            if imports:
+                report = await client_hooks.learn(book, current)
+                tell(report or LearningReport())
+            elif background:
                 tell(await background_process.learn(book.state, current))
             else:
                 await book.memory.work(tell, once=once)

@@ -40,9 +40,13 @@ def about() -> Json:
     return {"name": NAME, "title": "Commonplace", "version": __version__}
 
 
+def instructions(lessons: str = "") -> str:
+    """Return when to use which tool, for the model, and the best lessons for where it works."""
+    return f"{_guidance()}\n\nRemembered here, the most useful first:\n{lessons}" if lessons else _guidance()
+
+
 @cache
-def instructions() -> str:
-    """Return when to use which tool, for the model."""
+def _guidance() -> str:
     return resources.files(__package__ or "").joinpath("instructions.md").read_text("utf-8").strip()
 
 
@@ -93,12 +97,12 @@ def contents(text: str) -> Json:
     return {"contents": [{"uri": SUMMARY_URI, "mimeType": "text/markdown", "text": text}]}
 
 
-def discovery() -> Json:
+def discovery(lessons: str = "") -> Json:
     """Return what a client of the modern era learns about the server."""
     return {
         "supportedVersions": list(MODERN_VERSIONS),
         "capabilities": CAPABILITIES,
-        "instructions": instructions(),
+        "instructions": instructions(lessons),
     }
 
 

@@ -8,6 +8,7 @@ else the folder that the server was started in.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -118,7 +119,7 @@ class McpSession:
     async def _result(self, request: RpcRequest, send: Send) -> Json:
         method, params = request.method, request.params
         if method == "initialize":
-            return self._initialize(params)
+            return await self._initialize(params)
         if protocol.envelope(params) is not None:
             handler = _MODERN.get(method)
             if handler is None:
@@ -135,7 +136,7 @@ class McpSession:
             raise Fault(protocol.INVALID_PARAMS, "The _meta is an object.")
         return await handler(self, params, send)
 
-    def _initialize(self, params: Json) -> Json:
+    async def _initialize(self, params: Json) -> Json:
         if self.version is not None:
             raise Fault(protocol.INVALID_REQUEST, "The session has begun already.")
         asked, capabilities = params.get("protocolVersion"), params.get("capabilities", {})
@@ -151,7 +152,7 @@ class McpSession:
             "protocolVersion": self.version,
             "capabilities": rendering.CAPABILITIES,
             "serverInfo": rendering.about(),
-            "instructions": rendering.instructions(),
+            "instructions": rendering.instructions(await self.tools.lessons(self._client, os.environ)),
         }
 
     async def list_tools(self, params: Json, _: Send) -> Json:
@@ -256,8 +257,10 @@ def _folders(result: Any) -> list[Path]:
     return found
 
 
-async def _discover(_: McpSession, __: Json, ___: Send) -> Json:
-    return rendering.discovery()
+async def _discover(session: McpSession, params: Json, _: Send) -> Json:
+    envelope = protocol.envelope(params)
+    client = envelope.client if envelope is not None else ""
+    return rendering.discovery(await session.tools.lessons(client, os.environ))
 
 
 async def _no_templates(_: McpSession, params: Json, __: Send) -> Json:

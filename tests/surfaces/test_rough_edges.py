@@ -1,0 +1,124 @@
+"""What new users stumbled over: closed pipes, other encodings, Ctrl-C, cut lists, folders that are only looked at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from command import Command
+from talking import teach
+
+from commonplace.learning.learn import LearningPlan, learn
+from commonplace.surfaces.cli import output, root
+from ledgers import Script, assistant, user
+
+THREAD = "0198c0de-0000-7000-8000-0000000000e1"
+
+
+@pytest.mark.parametrize("words", [["demo"], ["--help"], ["memory", "list"], ["config", "show"]])
+def test_a_reader_that_goes_away_ends_a_command_quietly(words: list[str], home: Path) -> None:
+    teach(home)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "commonplace", *words], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+
+    assert done.returncode in (1, 128 + signal.SIGPIPE)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_what_an_encoding_lacks_becomes_a_question_mark(encoding: str, home: Path, commonplace: Command) -> None:
+    commonplace.ok("memory", "note", "Preise stehen in € — immer.", "--global")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "commonplace", "memory", "list"], env=environment, capture_output=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "Preise stehen in" in done.stdout.decode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        (["learn"], KeyboardInterrupt(), "Stopped. What was done so far is kept; run the command again to go on.\n"),
+        (["memory", "run"], KeyboardInterrupt(), "Stopped. What was done so far is kept; run the command again"),
+        (["memory", "list"], KeyboardInterrupt(), ""),
+        (["memory", "reset"], click.Abort(), "Nothing was changed.\n"),
+    ],
+)
+def test_what_is_left_is_said_when_a_person_stops_a_command(
+    words: list[str], error: BaseException, says: str, commonplace: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(root.LazyGroup, "invoke", stop)
+    ran = commonplace(*words)
+
+    assert ran.code == 130
+    assert ran.err.lstrip("\n").removeprefix("commonplace: ").startswith(says)
+    assert bool(ran.err.strip()) == bool(says)
+
+
+def test_a_list_in_a_pipe_is_not_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr(sys, "__stdout__", None)
+    output.columns([("a", "word " * 200)], ("name", "text"))
+
+    assert capsys.readouterr().out.count("word") == 200
+
+
+async def test_learning_says_how_many_sessions_it_found_so_far(tmp_path: Path, home: Path) -> None:
+    from commonplace.app import book as books
+
+    folder = tmp_path / "claude" / "projects" / "-repo"
+    folder.mkdir(parents=True)
+    for number in range(250):
+        (folder / f"{number:08}-0000-4000-8000-000000000000.jsonl").write_text("", "utf-8")
+    heard: list[tuple[str, int]] = []
+
+    def hear(step: str, done: int, total: int | None) -> None:
+        heard.append((step, done))
+
+    async with books.open() as book:
+        await learn(book.state, book.importer, LearningPlan("claude-code", (tmp_path / "claude",)), hear)
+    assert [done for name, done in heard if name == "looking for sessions"] == [100, 200]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sessions", "list"], ["sessions", "show", THREAD], ["sessions", "context", THREAD],
+        ["sessions", "verify", THREAD], ["sessions", "reindex"], ["sessions", "search", "login"],
+        ["sessions", "compact", THREAD, "--dry-run"], ["sessions", "compact", THREAD], ["sessions", "fork", THREAD],
+        ["sessions", "rename", THREAD, "mine"], ["sessions", "archive", THREAD], ["sessions", "unarchive", THREAD],
+        ["sessions", "delete", THREAD], ["sessions", "rollback", THREAD, "--turns", "1"], ["sessions", "undo", THREAD],
+    ],
+)  # fmt: skip
+def test_a_home_that_is_only_looked_at_is_never_written_to(
+    words: list[str], tmp_path: Path, commonplace: Command
+) -> None:
+    other = tmp_path / "codex"
+    Script(THREAD, cwd="/repo/demo").turn(user("fix the login test"), assistant("Done.")).write_home(other)
+
+    def tree() -> dict[str, tuple[int, bytes]]:
+        return {
+            str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+            for path in sorted(other.rglob("*"))
+        }
+
+    before = tree()
+    ran = commonplace(*words, "--home", other)
+
+    assert ran.code in (0, 1, 2)
+    assert "Traceback" not in ran.err
+    assert tree() == before
