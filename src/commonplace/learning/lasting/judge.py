@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from commonplace.learning.lasting.features import MeasuredSentence
-from commonplace.memory.entries import LISTED, TOLD, Kind
+from commonplace.memory.entries import CANDIDATE, LISTED, TOLD, Kind
 from commonplace.memory.lessons import JudgeInput, JudgeSums
 
 KINDS: Final[tuple[Kind, ...]] = ("preference", "rule", "decision", "environment", "failure", "procedure", "verify")
@@ -26,8 +26,10 @@ OUTRIGHT: Final = (0.0, LISTED, TOLD)
 """How likely a sentence lasts whose words say so, by how clearly they do."""
 STATED: Final = 0.0
 """From these log odds on, a sentence states something, as far as a new person is concerned."""
-MEANT: Final = (STATED, -1.5, -1.2)
+MEANT: Final = (STATED, -0.5, -1.2)
 """The same for a sentence whose words say that it lasts, by how clearly they do."""
+PERHAPS: Final = (STATED, -2.5, -1.2)
+"""From these log odds on, such a sentence is at least a candidate."""
 TYPED: Final = (0.0, 1.0, 2.0)
 """What looks more like the prose of a machine was probably not typed, by how clearly its words say that it lasts."""
 _BITS: Final = 16
@@ -91,8 +93,9 @@ def alone(probability: float, judged: JudgeInput) -> float:
 def outright(probability: float, judged: JudgeInput) -> float:
     """Return how likely a sentence lasts, given whether its words say that it does."""
     clearly = judged.outright
-    is_meant = judged.sample.hand < TYPED[clearly] and judged.stated >= MEANT[clearly]
-    return max(probability, OUTRIGHT[clearly] if is_meant else 0.0)
+    if not clearly or judged.sample.hand >= TYPED[clearly] or judged.stated < PERHAPS[clearly]:
+        return probability
+    return max(probability, OUTRIGHT[clearly] if judged.stated >= MEANT[clearly] else CANDIDATE)
 
 
 @cache

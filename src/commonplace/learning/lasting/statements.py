@@ -17,7 +17,7 @@ from commonplace.learning.lasting import authors
 from commonplace.learning.lasting.authors import Author, RecordMarks, Stretch
 from commonplace.learning.lasting.features import MeasuredSentence, Surroundings, measure
 from commonplace.learning.lasting.free_answers import question_of
-from commonplace.learning.lasting.judge import MEANT, STATED, LastingJudge, judge, kind
+from commonplace.learning.lasting.judge import PERHAPS, STATED, LastingJudge, judge, kind
 from commonplace.learning.lasting.stated import StatedSentence
 from commonplace.learning.reading import exclusions, patches
 from commonplace.learning.reading.cues import likely_languages
@@ -127,7 +127,7 @@ class _JudgedMessage:
             return
         best = max(range(len(self._measured)), key=lambda place: self._likely[place])
         for place, each in enumerate(self.inputs):
-            is_stated = each.stated >= MEANT[each.outright]
+            is_stated = each.stated >= PERHAPS[each.outright]
             is_lasting = is_stated or each.sample.is_request or (place == best and self._likely[place] >= LEAST)
             if is_lasting and not self._stated[place].is_nobodys:
                 statement = self._statement(place, is_best=place == best)

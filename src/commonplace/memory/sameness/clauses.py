@@ -14,6 +14,12 @@ _OPENER: Final = re.compile(
     r"(?i)^((?:from (?:now|here) on|going forward|in (?:the )?future|next time|please|also|ab (?:jetzt|sofort)"
     r"|in zukunft|bitte|de ahora en adelante|a partir de ahora|por favor|désormais|dorénavant|merci))[,:]"
 )
+_HERE: Final = re.compile(
+    r"(?i)\b(?:in|for|of|across) (?:this|our) (?:repo|repository|project|codebase)\b"
+    r"|\bin (?:diesem|unserem) (?:repo|repository|projekt)\b|\ben (?:este|nuestro) (?:repo|repositorio|proyecto)\b"
+    r"|\bdans (?:ce|notre) (?:repo|dépôt|projet)\b|(?:在?这个|本|我们的?)(?:仓库|项目)(?:里|中)?"
+)
+"""Where a lesson holds; lessons are compared only with those of the same project."""
 _REASON: Final = re.compile(
     r"(?:because|since|as|so that|i|i'm|i've|my|we're|they|weil|denn|damit|ich|mein|meine|porque|ya que|mi|mis|yo"
     r"|parce|car|puisque|je|mon|ma|mes)\b|j'|因为|我"
@@ -23,6 +29,11 @@ _REASON: Final = re.compile(
 def joined_opener(plain: str) -> str:
     """Return a text without the comma behind what opens it: `From now on, never …` is one clause."""
     return _OPENER.sub(r"\1", plain, count=1)
+
+
+def without_place(plain: str) -> str:
+    """Return a text without words that only say that it holds in this project; the text if nothing is left."""
+    return " ".join(_HERE.sub(" ", plain).split()) or plain
 
 
 def clauses_of(plain: str) -> tuple[str, ...]:

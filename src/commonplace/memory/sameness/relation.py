@@ -66,9 +66,10 @@ class _Match:
 def compare(older: ComparedSentence, newer: ComparedSentence) -> Relation:
     """Return what a newer lesson is to an older one; when in doubt they are different."""
     relation = _compare(older, newer)
-    if relation is Relation.DIFFERENT and (older.clauses or newer.clauses):
-        return _compare_clauses(older, newer)
-    return relation
+    if relation is Relation.SAME or not (older.clauses or newer.clauses):
+        return relation
+    by_clause = _compare_clauses(older, newer)  # a complaint beside a wish sounds like a change of it
+    return by_clause if by_clause is Relation.SAME or relation is Relation.DIFFERENT else relation
 
 
 def _compare_clauses(older: ComparedSentence, newer: ComparedSentence) -> Relation:
@@ -262,7 +263,8 @@ def _is_denied(match: _Match) -> bool:
 def _is_opposite(match: _Match) -> bool:
     """All but one word is the same, light verbs and numbers aside, and that word is the opposite."""
     rests = [[token for token in rest if token.kind != "number" and not token.is_light] for rest in match.rest]
-    if not match.solid or len(rests[0]) != 1 or len(rests[1]) != 1:
+    is_about_one = match.solid or match.is_announced
+    if not is_about_one or len(rests[0]) != 1 or len(rests[1]) != 1:
         return False
     one, two = rests[0][0], rests[1][0]
     names = [frozenset((first, second)) for first in _names(one) for second in _names(two)]

@@ -139,7 +139,7 @@ class ComparedSentence(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=16_384)
 def read(text: str) -> ComparedSentence:
     """Return what a sentence is compared by."""
-    plain = clauses.joined_opener(" ".join(text.replace("’", "'").split()))
+    plain = clauses.without_place(clauses.joined_opener(" ".join(text.replace("’", "'").split())))
     lower = plain.lower()
     language = lexicon.language_of(lower)
     found = _SentenceReader(language, _prepared(plain, language), lower).read()
