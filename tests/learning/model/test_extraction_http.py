@@ -11,7 +11,7 @@ from dialects import ALL, RESPONSES, Dialect, Said, patient
 from learners import NOW, environment
 from made_sessions import model, session, user
 from scripted_http import Reply, ScriptedServer, serve
-from taught_by_model import NOTHING, PREFERENCES, TABS, choice, tabs, text
+from taught_by_model import NOTHING, TABS, choice, tabs, text
 
 from commonplace.app import book as books
 from commonplace.errors import ExtractionFailed, NotAuthorised, QuotaExceeded, RateLimited, RequestRefused
@@ -120,7 +120,7 @@ async def test_phase_1_reads_with_a_model_and_tries_again_what_failed(tmp_path: 
     told = {"user": "Always use uv, never pip."}
     events = [told, {"call": "shell", "command": "uv run pytest -q", "output": "3 passed"}, {"assistant": "Done."}]
     files.write(Case("one", "", [CaseSession("codex", "/repo", events)], ExpectedLessons()), tmp_path, NOW)
-    bad, good = RESPONSES.reply(Said("nonsense")), RESPONSES.reply(Said(text({PREFERENCES: TABS[PREFERENCES]})))
+    bad, good = RESPONSES.reply(Said("nonsense")), RESPONSES.reply(Said(text(TABS[:1])))
     variables = environment(tmp_path / "home", "sqlite")
     async with (
         serve(bad, bad, good) as server,

@@ -8,30 +8,20 @@ from typing import Any
 import anyio
 import pytest
 from made_sessions import model, ran, session, user
-from taught_by_model import (
-    KNOWLEDGE,
-    NOTHING,
-    PREFERENCES,
-    TABS_REFERENCES,
-    bodies,
-    choice,
-    fields,
-    says,
-    sent,
-    tabs,
-    text,
-)
+from taught_by_model import NOTHING, bodies, choice, fields, lesson, says, sent, tabs, text, wish
 
 from commonplace.errors import ContextTooLong, ExtractionFailed, ModelError, RateLimited, RequestRefused, StreamBroken
 from commonplace.learning.budget import Unlimited
 from commonplace.learning.extract.model import ExtractorSettings, ModelExtractor, extractor, model_answer, prompts
+from commonplace.learning.extract.model.model_answer import Draft
 from commonplace.learning.reading.session_view import SessionView
+from commonplace.memory.entries import KINDS
 from commonplace.memory.files import output_shape
 from commonplace.models.base import Request, Usage
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, think
 from commonplace.state.outputs import Output
 
-BAD = text().replace("task_outcome: success", "task_outcome: done")
+BAD = json.dumps({**fields(), "lessons": ["use tabs"]})
 CANARY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
@@ -54,8 +44,7 @@ def of_turn(request: Request) -> Answer:
     """Answer with what the person said in the first turn of a slice."""
     turn = int(sent(request).partition("=== turn ")[2].partition(" ")[0])
     words = WISHES[turn - 1]
-    bullet = f'said by the user: "{words}" -> {words} [1]'
-    return says(text({PREFERENCES: [bullet]}, [f'[1] turn {turn}: "{words}"'], name=f"task of {turn}"))
+    return says(text([wish(words, turn)], name=f"task of {turn}"))
 
 
 async def read(view: SessionView, *steps: Any, **options: Any) -> tuple[Output, ScriptedModel]:
@@ -72,7 +61,7 @@ async def test_a_session_becomes_one_request_at_low_effort_without_tools_for_a_s
     assert ("m-1", "low", (), 8_000) == (request.model, request.effort, request.tools, request.max_output_tokens)
     assert request.output_schema is not None
     assert request.output_schema.strict
-    assert {"raw_memory", "rollout_summary", "rollout_slug"} == set(request.output_schema.schema["required"])
+    assert {"title", "slug", "keywords", "tasks", "lessons"} == set(request.output_schema.schema["required"])
     assert request.output_schema.schema["additionalProperties"] is False
     assert 1 == len(request.input)
     assert "- rollout_cwd: /home/dev/shop" in sent(request)
@@ -146,13 +135,12 @@ async def test_a_session_that_nobody_was_in_is_not_sent_anywhere(view: SessionVi
     [
         says("no JSON at all"),
         says(BAD),
-        says(json.dumps({**fields(), "notes": "x"})),
         says(text()[:-30], stop="length"),
         says("", stop="paused"),
         answer(think("hmm")),
         says("x" * (model_answer.MAX_ANSWER + 1)),
     ],
-    ids=["no JSON", "wrong shape", "extra key", "cut off", "paused", "no words", "huge"],
+    ids=["no JSON", "wrong shape", "cut off", "paused", "no words", "huge"],
 )
 @pytest.mark.anyio
 async def test_an_answer_that_cannot_be_used_is_repaired_once(first: Step) -> None:
@@ -170,7 +158,7 @@ async def test_an_answer_that_cannot_be_used_is_repaired_once(first: Step) -> No
 async def test_a_repair_tells_the_problem_and_the_answer() -> None:
     _, scripted = await read(tabs(), says(BAD), says(text()))
 
-    assert "raw_memory's task_outcome is 'done'." in sent(scripted.requests[1], 2)
+    assert "`lessons` is not a list of objects." in sent(scripted.requests[1], 2)
     assert BAD == sent(scripted.requests[1], 1)
 
 
@@ -183,7 +171,7 @@ async def test_an_answer_that_broke_off_is_asked_to_be_briefer() -> None:
 
 @pytest.mark.anyio
 async def test_an_answer_that_is_invalid_twice_fails_the_session_this_time() -> None:
-    with pytest.raises(ExtractionFailed, match=r"twice\. raw_memory's task_outcome is 'done'") as caught:
+    with pytest.raises(ExtractionFailed, match=r"twice\. `lessons` is not a list of objects\.") as caught:
         await read(tabs(), says(BAD), says(BAD))
 
     assert "extraction_failed" == caught.value.code
@@ -264,10 +252,10 @@ async def test_a_slice_that_teaches_nothing_leaves_what_the_others_teach() -> No
 
 @pytest.mark.anyio
 async def test_quotes_that_the_model_made_up_leave_no_output() -> None:
-    invented = [f'[{n}] turn 1: "nobody ever said this {n}"' for n in range(1, 5)]
-    found, _ = await read(tabs(), says(text(references=invented)))
+    found, _ = await read(tabs(), says(text([wish("nobody ever said this")])))
 
-    assert Output("", "") == found
+    assert not found.has_text
+    assert "its quote is not in the session" in (found.lessons or "")
 
 
 @pytest.mark.anyio
@@ -276,17 +264,15 @@ async def test_no_secret_is_in_a_request_or_in_an_output_whoever_says_it() -> No
         user(f"push with {CANARY} as the token"), ran("env", 0, f"GITHUB_TOKEN={CANARY}"), model(f"ok {CANARY}")
     )
     view.branch = f"fix/{CANARY}"
-    leaking = text({KNOWLEDGE: [f"the token is {CANARY} [1]"]}, [f'[1] turn 1: "{CANARY}"'], slug=CANARY)
+    leaking = [lesson("environment", f"the token is {CANARY}", CANARY), wish(f"push with {CANARY} as the token")]
+    tasks = [{"title": f"use {CANARY}", "outcome": CANARY}]
     found, scripted = await read(
         view,
-        says(
-            leaking.replace("task: fix the build", f"task: use {CANARY}").replace(
-                "outcome: success", f"outcome: {CANARY}"
-            )
-        ),
-        says(leaking),
+        says(json.dumps({"lessons": [CANARY]})),
+        says(text(leaking, slug=CANARY, title=f"use {CANARY}", tasks=tasks, keywords=[CANARY])),
     )
     everything = bodies(scripted.requests) + found.raw_memory + found.rollout_summary + (found.rollout_slug or "")
+    everything += found.lessons or ""
 
     assert 2 == len(scripted.requests)
     assert CANARY.lower() not in everything.lower()
@@ -297,7 +283,16 @@ def test_the_instructions_have_a_version_and_name_what_matters() -> None:
 
     assert prompts.version().isdigit()
     assert "<!--" not in told
-    assert [] == [
-        key for key in (*output_shape.KEYS, *output_shape.SECTIONS, *output_shape.OUTCOMES) if key not in told
-    ]
-    assert TABS_REFERENCES[0].partition(": ")[0].removeprefix("[1] turn ").isdigit()
+    assert [] == [name for name in (*KINDS, *output_shape.OUTCOMES, "everywhere", "what_to_do") if name not in told]
+
+
+@pytest.mark.anyio
+async def test_the_example_of_the_instructions_follows_the_schema() -> None:
+    example = prompts.instructions().partition("# An example")[2]
+    found = model_answer.read(example)
+
+    assert isinstance(found, Draft)
+    assert ["preference", "fix"] == [each.kind for each in found.lessons]
+    assert set(json.loads(example)) == set(prompts.SCHEMA.schema["required"])
+    row = json.loads(example)["lessons"][0]
+    assert set(row) == set(prompts.SCHEMA.schema["properties"]["lessons"]["items"]["required"])

@@ -55,6 +55,8 @@ def _show(report: Status) -> None:
     output.say(f"threads     {counts(report.threads)}")
     output.say(f"jobs        {counts(report.jobs)}")
     output.say(f"learned     {report.outputs} sessions, {report.selected} of them in the last consolidation")
+    if report.refused:
+        output.say(f"refused     {report.refused} lines of models that sessions do not bear out: memory review")
     for kind, cost in report.budget.items():
         who = "" if cost.model == "embedded" else f" by {cost.model}"
         output.say(f"today       {kind}{who}: {_cost(cost)}")

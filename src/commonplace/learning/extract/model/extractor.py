@@ -1,7 +1,7 @@
 """The extractor that asks a model.
 
     view → pieces (labelled) → slices (70 % of the window) → one request each, one repair
-         → drafts (taken apart) → trust (checked against the session) → merged → texts
+         → draft lessons → trust (checked against the session) → merged → lessons
 
 Each slice is one request at low effort, without tools, for a JSON object of a fixed schema. An answer that cannot be
 used is sent back once with what is wrong with it; then the session has failed this time. A server that says that a
@@ -23,7 +23,6 @@ from commonplace.errors import ContextTooLong, ExtractionFailed
 from commonplace.learning.budget import Spending, Unlimited
 from commonplace.learning.extract.model import (
     assemble,
-    drafts,
     evidence,
     merge,
     model_answer,
@@ -31,10 +30,10 @@ from commonplace.learning.extract.model import (
     session_text,
     slices,
 )
+from commonplace.learning.extract.model.model_answer import Draft
 from commonplace.learning.extract.model.session_text import EventText
 from commonplace.learning.extract.model.slices import Slice
-from commonplace.learning.extract.model.trust import Judge
-from commonplace.learning.extract.model.verified import VerifiedSession
+from commonplace.learning.extract.model.trust import Judge, VerifiedSession
 from commonplace.learning.metered_model import MeteredModel
 from commonplace.learning.reading.session_view import SessionView, UserText
 from commonplace.memory.files import lesson_text
@@ -115,11 +114,7 @@ class ModelExtractor:
                 left = [piece for each in waiting for piece in each.pieces]
                 waiting = self._smaller(part, left, error)
                 continue
-            told.append(
-                await anyio.to_thread.run_sync(judge.verified, drafts.from_output(found))
-                if found
-                else VerifiedSession()
-            )
+            told.append(await anyio.to_thread.run_sync(judge.verified, found))
             waiting = rest
         return await anyio.to_thread.run_sync(self._written, view, told)
 
@@ -143,8 +138,8 @@ class ModelExtractor:
         self._limit = min(self._limit, room + prompts.overhead())
         return slices.cut(left, min(room, self._room()), goes_on=part.goes_on)
 
-    async def _slice(self, view: SessionView, part: Slice, number: int, total: int) -> Output | None:
-        """Return what the model says about a slice; None if it teaches nothing."""
+    async def _slice(self, view: SessionView, part: Slice, number: int, total: int) -> Draft:
+        """Return what the model says about a slice."""
         asked = await anyio.to_thread.run_sync(prompts.message, view, part, number, total)
         answer = await self._ask(asked)
         found = await _read(answer)
@@ -157,7 +152,7 @@ class ModelExtractor:
                 hint="It is tried again later; another model may do better.",
                 problem=found,
             )
-        return None if found.is_empty else found
+        return found
 
     async def _ask(self, *messages: bytes) -> _ModelReply:
         """Return what the model says to some messages."""
@@ -210,7 +205,7 @@ class _ModelReply:
         return "\n".join(self._said) or "".join(self._pieces)
 
 
-async def _read(reply: _ModelReply) -> Output | str:
+async def _read(reply: _ModelReply) -> Draft | str:
     """Return what an answer says, or what is wrong with it."""
     found = await anyio.to_thread.run_sync(model_answer.read, reply.text)
     if isinstance(found, str) and reply.stop in ("length", "paused"):
