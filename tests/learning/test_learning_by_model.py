@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from learners import NOW, environment, outputs, run, stored
 
@@ -121,9 +122,8 @@ FAILURES: dict[str, tuple[Answer, dict[str, Any], int, str]] = {
     "a wrong type": (changed(lessons=7), {}, 2, "not a list of objects"),
     "a wrong shape": (changed(lessons=["just words"]), {}, 2, "not a list of objects"),
     "a huge answer": (always("x" * 300_000), {}, 2, "longer than 200,000"),
-    "too many requests": (always(Refusal(429, "rate_limit_exceeded")), {}, 1, "too many requests"),
     "a failing server": (always(Refusal(500)), {}, 1, ""),
-    "a refused request": (always(Refusal(400, "invalid_request_error")), {}, 1, ""),
+    "a refused request": (always(Refusal(400, "invalid_request_error")), {}, 2, ""),
     "silence": (always(Silence()), {"idle_seconds": 0.5}, 1, "for too long"),
 }
 """What a server does, how it is reached, how many requests that takes, and what is said about it."""
@@ -223,8 +223,9 @@ async def test_after_the_last_try_the_embedded_reader_reads_it(around: Around) -
     [
         (always(Refusal(401, "invalid_api_key")), "key"),
         (always(Refusal(429, "insufficient_quota")), "quota"),
+        (always(Refusal(429, "rate_limit_exceeded", (("retry-after", "7200"),))), "wait 7200 s"),
     ],
-    ids=["a refused key", "an empty account"],
+    ids=["a refused key", "an empty account", "too many requests"],
 )
 async def test_what_no_session_is_to_blame_for_stops_the_run_and_costs_none_a_try(
     around: Around, answer: Answer, told: str
@@ -238,6 +239,30 @@ async def test_what_no_session_is_to_blame_for_stops_the_run_and_costs_none_a_tr
     assert report.failed == []
     assert told in report.warnings[0].lower()
     assert [("pending", 3)] * 12 == states(rows)
+
+
+async def test_whoever_stops_a_run_keeps_what_was_read(around: Around) -> None:
+    """A server error or a key press costs what is under way, and nothing that was paid for."""
+    asked = threading.Semaphore(0)
+
+    def two_then_nothing(body: Body) -> Any:
+        asked.release()
+        return extraction(body) if first_words(body) in known else Silence()
+
+    known: set[str] = set()
+    with ModelServer(two_then_nothing) as server:
+        async with around.told(server, 4, "extract_concurrency = 4") as book:
+            known |= {f"{RULES[number]} This is about part {number}." for number in (0, 1)}
+            async with anyio.create_task_group() as group:
+                group.start_soon(around.learn, book)
+                while len(server.asked) < 4 or len(await stored(book)) < 2:
+                    await anyio.lowlevel.checkpoint()
+                group.cancel_scope.cancel()
+            rows, kept = await jobs_of(book), await stored(book)
+
+    assert [] == [row["last_error"] for row in rows if row["last_error"]]
+    assert 2 == len(kept)
+    assert [("done", 3), ("done", 3), ("pending", 3), ("pending", 3)] == states(rows)
 
 
 async def test_a_server_that_fails_again_and_again_is_left_alone(around: Around) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +58,20 @@ def test_a_model_reads_and_its_cost_is_told(commonplace: Command, source: Path, 
     assert f"Cost: {len(server.asked)} requests, {1000 * len(server.asked):,} tokens." in ran.out
     assert status["budget"]["memory_stage1"]["requests"] == 3
     assert "memory_stage1: 3 of 1,000 requests, 3,000 of 10,000,000 tokens" in shown
+
+
+def test_a_run_that_could_read_nothing_ends_with_1_and_says_why(
+    commonplace: Command, source: Path, server: ModelServer
+) -> None:
+    server.answer = lambda _: Refusal(500)
+    told = commonplace("learn", "--path", source, *READ, "--json")
+    document = json.loads(told.out)
+    server.answer = answer
+    after = commonplace("learn", "--path", source, *READ)
+
+    assert (1, "nothing_read", 3) == (told.code, document["error"]["code"], len(document["failed"]))
+    assert "No session could be read. 3 sessions were tried. here at 127.0.0.1" in told.err
+    assert (0, True) == (after.code, "3 taught something" in after.out)
 
 
 def test_much_is_asked_about_and_nobody_can_be_asked(

@@ -77,7 +77,8 @@ async def learn(
         await _ask(home, plan, consent)
     count = len(await _eligible(home, plan))
     steps("reading sessions", 0, count)
-    report = await run.run(home, request, progress=lambda done: steps("reading sessions", done, max(done, count)))
+    shown = run.Shown(lambda done: steps("reading sessions", done, max(done, count)), lambda text: steps(text, 0, None))
+    report = await run.run(home, request, shown=shown)
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     return report
 

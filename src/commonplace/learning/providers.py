@@ -6,7 +6,7 @@ Each run has its own budgets and connections; both end with it. Nothing is sent 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -20,6 +20,7 @@ from commonplace.learning.extract.phase1 import Extractor
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect, key_environment
+from commonplace.models.window import with_window
 from commonplace.state.home import Home
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
 from commonplace.state.usage import Limits, SpentTotals
@@ -93,8 +94,10 @@ async def check(home: Home) -> None:
 
 
 @asynccontextmanager
-async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (as `home.open`)
-    """Open the extractor and the consolidator for one run.
+async def open(  # noqa: A001 (as `home.open`)
+    home: Home, tell: Callable[[str], None] = lambda _: None
+) -> AsyncGenerator[LearningProviders]:
+    """Open the extractor and the consolidator for one run; `tell` hears of what is waited for.
 
     Raises:
         BadSetting: the settings name somebody who cannot be asked.
@@ -105,9 +108,10 @@ async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (
         for kind in KINDS:
             choice = model_of(home, kind)
             if choice is not None:
-                models[kind] = (connect_model(home, choice), choice)
+                connected = connect_model(home, choice)
+                models[kind] = (connected, await with_window(choice, key_environment(home.environment)))
                 budgets[kind] = await budget(home, kind)
-        yield LearningProviders(_extractor(models, budgets), _consolidator(home, models, budgets), budgets)
+        yield LearningProviders(_extractor(models, budgets, tell), _consolidator(home, models, budgets), budgets)
     finally:
         for model, _ in models.values():
             await model.aclose()
@@ -119,13 +123,16 @@ async def budget(home: Home, kind: str) -> Budget:
     return Budget(await home.database(), home.now_s, run=run, day=day, kind=kind)
 
 
-def _extractor(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Extractor:
+def _extractor(
+    models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget], tell: Callable[[str], None]
+) -> Extractor:
     if EXTRACTION not in models:
         return RuleExtractor()
-    from commonplace.learning.extract.model import FallbackExtractor, ModelExtractor
+    from commonplace.learning.extract.model import ExtractorSettings, FallbackExtractor, ModelExtractor
 
     model, choice = models[EXTRACTION]
-    return FallbackExtractor(ModelExtractor(model, choice, spending=budgets[EXTRACTION]), RuleExtractor())
+    reader = ModelExtractor(model, choice, spending=budgets[EXTRACTION], settings=ExtractorSettings(tell=tell))
+    return FallbackExtractor(reader, RuleExtractor())
 
 
 def _consolidator(home: Home, models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:

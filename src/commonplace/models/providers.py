@@ -41,6 +41,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the proxies of the environment are used."""
     idle_seconds: float = 300.0
     retries: int = 4
+    parallel: int = 0
+    """Requests at once while sessions are read; 0: as many as `memory.extract_concurrency` allows."""
     models: dict[str, Any] = {}
     """Rows that add to the catalogue or correct it."""
 
@@ -48,7 +50,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 BUILT_IN: Final[Mapping[str, Mapping[str, Any]]] = {
     "openai": {"api": "responses", "base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
     "anthropic": {"api": "anthropic", "base_url": "https://api.anthropic.com/v1", "api_key_env": "ANTHROPIC_API_KEY"},
-    "ollama": {"api": "chat", "base_url": "http://127.0.0.1:11434/v1"},
+    "ollama": {"api": "chat", "base_url": "http://127.0.0.1:11434/v1", "parallel": 1},
 }
 
 
@@ -118,8 +120,10 @@ def provider(settings: Settings, name: str) -> Provider:
         usable = False
     if not usable:
         raise BadSetting(f"base_url of [providers.{name}] is no http address.", hint="Use http://HOST:PORT/v1.")
-    if row.idle_seconds <= 0 or row.retries < 0 or row.retries > 100:
-        raise BadSetting(f"idle_seconds or retries of [providers.{name}] is out of range.", hint="Use 300 and 4.")
+    if row.idle_seconds <= 0 or not 0 <= row.retries <= 100 or not 0 <= row.parallel <= 64:
+        raise BadSetting(
+            f"idle_seconds, retries or parallel of [providers.{name}] is out of range.", hint="Use 300, 4 and 0."
+        )
     return row
 
 

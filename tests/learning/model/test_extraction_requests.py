@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from made_sessions import model, ran, session, user
 from taught_by_model import NOTHING, bodies, choice, fields, lesson, says, sent, tabs, text, wish
@@ -95,7 +96,7 @@ async def test_the_effort_is_low_or_the_least_that_the_model_has(
 
 @pytest.mark.parametrize(
     ("window", "known", "expected"),
-    [(200_000, True, 133_000), (32_768, True, 21_790), (32_768, False, 150_000), (0, True, 150_000)],
+    [(200_000, True, 133_000), (32_768, True, 21_790), (32_768, False, 21_790)],
 )
 def test_a_request_takes_70_percent_of_what_can_be_used_of_the_window(window: int, known: bool, expected: int) -> None:
     assert expected == extractor.limit_of(choice(window=window, known=known))
@@ -179,22 +180,106 @@ async def test_an_answer_that_is_invalid_twice_fails_the_session_this_time() -> 
 
 @pytest.mark.anyio
 async def test_a_model_that_declines_is_not_asked_again() -> None:
-    with pytest.raises(ExtractionFailed, match="declined"):
+    with pytest.raises(ExtractionFailed, match="refused to read this session: “I cannot help with that"):
         await read(tabs(), says("I cannot help with that.", stop="refused"))
 
 
-@pytest.mark.parametrize("error", [RateLimited("slow down"), RequestRefused("no"), StreamBroken("gone")])
+@pytest.mark.parametrize(
+    "errors",
+    [[RateLimited("slow down")], [RequestRefused("no"), RequestRefused("no, really")], [StreamBroken("gone")]],
+    ids=["rate", "refused", "broken"],
+)
 @pytest.mark.anyio
-async def test_the_errors_of_a_server_are_the_caller_s(error: ModelError) -> None:
-    with pytest.raises(type(error)):
-        await read(tabs(), error)
+async def test_the_errors_of_a_server_are_the_caller_s(errors: list[ModelError]) -> None:
+    with pytest.raises(type(errors[0])) as caught:
+        await read(tabs(), *errors)
+
+    assert caught.value is errors[0]
+
+
+@pytest.mark.anyio
+async def test_a_server_that_takes_no_schema_is_told_it_in_words_from_then_on() -> None:
+    fenced = says(f"Here you are:\n```json\n{text()}\n```")
+    async with ScriptedModel(RequestRefused("response_format is unknown"), fenced, says(text())) as scripted:
+        reader = ModelExtractor(scripted, choice())
+        first, second = await reader.extract(tabs()), await reader.extract(tabs())
+    schemas = [each.output_schema is not None for each in scripted.requests]
+    told = scripted.requests[2].instructions
+
+    assert first.raw_memory == second.raw_memory
+    assert [True, False, False] == schemas
+    assert prompts.SCHEMA.schema == json.loads(told[told.index('{"type":"object"') :])
+    assert scripted.requests[0].instructions in told
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
+    cut = says(text(), breaks=StreamBroken("gone"), piece=16)
+    found, scripted = await read(tabs(), cut, cut, says(text()))
+    with pytest.raises(StreamBroken):
+        await read(tabs(), cut, cut, cut)
+
+    assert "uv run pytest" in found.raw_memory
+    assert 3 == len(scripted.requests)
+
+
+@pytest.mark.parametrize(
+    ("wait", "left", "is_waited"), [(900.0, 3_000.0, True), (900.0, 800.0, False), (900.0, None, True)]
+)
+@pytest.mark.anyio
+async def test_a_server_that_asks_to_wait_is_waited_for_as_long_as_the_run_may_last(
+    wait: float, left: float | None, is_waited: bool
+) -> None:
+    class Clocked(Unlimited):
+        async def seconds_left(self) -> float | None:
+            return left
+
+    slept: list[float] = []
+    told: list[str] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    settings = ExtractorSettings(sleep=sleep, tell=told.append)
+    busy = RateLimited("slow down", retry_after=wait)
+    async with ScriptedModel(busy, *[says(text())] * is_waited) as scripted:
+        reader = ModelExtractor(scripted, choice(), settings=settings, spending=Clocked())
+        if is_waited:
+            assert "uv run pytest" in (await reader.extract(tabs())).raw_memory
+        else:
+            with pytest.raises(RateLimited):
+                await reader.extract(tabs())
+
+    assert ([wait], ["waiting 900 s, as here:m-1 asks"]) == (slept, told) or not is_waited
+
+
+@pytest.mark.anyio
+async def test_waiting_in_our_own_queue_takes_no_time_of_a_request() -> None:
+    gate = anyio.Event()
+    chosen = choice()
+    one = msgspec.structs.replace(chosen, provider=msgspec.structs.replace(chosen.provider, parallel=1))
+    async with ScriptedModel(says(text(), hold=gate), says(text())) as scripted:
+        reader = ModelExtractor(scripted, one, settings=ExtractorSettings(seconds=30))
+        found: list[Output] = []
+
+        async def go() -> None:
+            found.append(await reader.extract(tabs()))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(go)
+            group.start_soon(go)
+            await anyio.wait_all_tasks_blocked()
+            assert 1 == len(scripted.requests)
+            gate.set()
+
+    assert 2 == len(found)
 
 
 @pytest.mark.anyio
 async def test_a_session_that_takes_too_long_fails_and_the_request_is_noted() -> None:
     spending = Unlimited()
     never = says(text(), hold=anyio.Event())
-    with pytest.raises(ExtractionFailed, match="longer than 1 s"):
+    with pytest.raises(ExtractionFailed, match="longer than 1 s for one request"):
         await read(tabs(), never, settings=ExtractorSettings(seconds=1), spending=spending)
 
     assert 1 == spending.total.requests

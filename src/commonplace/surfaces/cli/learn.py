@@ -93,7 +93,12 @@ def command(
             shown = [] if dry_run else await book.memory.entries()
             return report, shown, book.home
 
-    report, shown, home = anyio.run(inside)
+    try:
+        report, shown, home = anyio.run(inside)
+    except KeyboardInterrupt:
+        line.end()
+        output.warn("Stopped. What was read is kept: run the command again to go on.")
+        raise
     line.end()
     if as_json:
         output.print_json(report)
@@ -101,6 +106,7 @@ def command(
         _would(report)
     else:
         show(report, shown, home)
+    learn_report.exit_on_error(report)
 
 
 def _would(report: LearningReport) -> None:

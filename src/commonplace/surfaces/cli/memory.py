@@ -89,12 +89,13 @@ def run(phase: str | None, as_json: bool) -> None:
     phases = (int(phase),) if phase else PHASES
     report = call(lambda memory: memory.run(phases=phases, progress=progress, use_processes=True))
     progress.end()
-    if as_json:
-        output.print_json(report)
-        return
     from commonplace.surfaces.cli import learn_report
 
-    learn_report.run(report)
+    if as_json:
+        output.print_json(report)
+    else:
+        learn_report.run(report)
+    learn_report.exit_on_error(report)
 
 
 @command.command()

@@ -75,6 +75,13 @@ def instructions() -> str:
 
 
 @cache
+def instructions_with_schema() -> str:
+    """Return what the model is told about its work where its server takes no schema."""
+    schema = msgspec.json.encode(SCHEMA.schema).decode()
+    return instructions() + "\n" + _TOLD.text("schema", schema=schema) + "\n"
+
+
+@cache
 def overhead() -> int:
     """Return how many tokens a request takes besides the session."""
     return approximate_tokens(instructions()) + approximate_tokens(_TOLD.text("message")) + 256
