@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from commonplace.config import Settings
+from commonplace.errors import BadSetting
 from commonplace.learning.budget import Budget
 from commonplace.learning.consolidate.consolidator import MergeConsolidator
 from commonplace.learning.consolidate.phase2 import Consolidator
@@ -21,6 +22,8 @@ from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect, key_environment
 from commonplace.models.window import with_window
+from commonplace.protocol.ids import wire_time
+from commonplace.rollout import decisions
 from commonplace.state.home import Home
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
 from commonplace.state.usage import Limits, SpentTotals
@@ -77,12 +80,24 @@ def model_of(home: Home, kind: str) -> Choice | None:
     name = model_name(home.settings, kind)
     if name == EMBEDDED:
         return None
-    return choose(home.settings, name)
+    return choose(home.settings, name, for_reading=kind == EXTRACTION)
 
 
 def connect_model(home: Home, choice: Choice) -> Model:
-    """Return a connected model (raises BadSetting: its key is missing)."""
-    return connect(choice, key_environment(home.environment))
+    """Return a connected model (raises BadSetting: its key is missing, or the agent is not on PATH)."""
+    is_agent = choice.provider.api == "agent"
+    return connect(choice, home.environment if is_agent else key_environment(home.environment))
+
+
+def needs_agreement(home: Home, choice: Choice) -> bool:
+    """Say whether a person must agree before their own agent reads sessions for the first time."""
+    return choice.provider.api == "agent" and choice.name not in decisions.agreed_providers(home.path)
+
+
+def agree(home: Home, choice: Choice) -> None:
+    """Note that a person agreed that their own agent reads sessions."""
+    if needs_agreement(home, choice):
+        decisions.append(home.path, "agree", wire_time(home.now()), provider=choice.name)
 
 
 async def check(home: Home) -> None:
@@ -107,6 +122,11 @@ async def open(  # noqa: A001 (as `home.open`)
     try:
         for kind in KINDS:
             choice = model_of(home, kind)
+            if choice is not None and needs_agreement(home, choice):
+                raise BadSetting(
+                    f"You have not agreed yet that {choice.name} reads your sessions.",
+                    hint=f"`commonplace learn --model {choice.name}` tells what it takes, and asks.",
+                )
             if choice is not None:
                 connected = connect_model(home, choice)
                 models[kind] = (connected, await with_window(choice, key_environment(home.environment)))

@@ -25,7 +25,7 @@ _MAX_BYTES: Final = 1024 * 1024
 
 async def with_window(choice: Choice, environment: Mapping[str, str]) -> Choice:
     """Return a choice with the window that its server tells, if the catalogue does not know it."""
-    if choice.info.known or choice.provider.api == "anthropic":
+    if choice.info.known or choice.provider.api in ("anthropic", "agent"):
         return choice
     found = await _asked(choice, environment)
     if found is None:

@@ -47,14 +47,21 @@ async def run(
     known = [case for name in sets for case in _set(name)][:limit]
     if model == providers.EMBEDDED:
         return {**await _scores(RuleExtractor(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
-    choice = choose(home.settings, model)
-    told = Forecast(f"{choice.name}:{choice.slug}", sum(len(case.sessions) for case in known), _tokens(known))
-    if consent is not None and told.tokens > home.settings.memory.ask_tokens and not await consent(told):
+    choice = choose(home.settings, model, for_reading=True)
+    told = Forecast(
+        f"{choice.name}:{choice.slug}",
+        sum(len(case.sessions) for case in known),
+        _tokens(known),
+        choice.provider.api == "agent",
+    )
+    asks = providers.needs_agreement(home, choice) or told.tokens > home.settings.memory.ask_tokens
+    if consent is not None and asks and not await consent(told):
         raise BadInput(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, or read fewer with --limit or --set near.",
         )
     connected = providers.connect_model(home, choice)
+    providers.agree(home, choice)
     try:
         budget = await providers.budget(home, EXTRACTION)
         scores = await _scores(ModelExtractor(connected, choice, spending=budget), known)
