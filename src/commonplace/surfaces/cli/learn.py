@@ -136,7 +136,8 @@ def show(report: LearningReport, entries: list[Listed], home: Path) -> None:
     screen.print()
     learn_report.warnings(report)
     if not entries:
-        screen.print("Nothing was learned yet. Sessions count once they have been quiet for ten minutes.")
+        if not isinstance(report.error, dict):
+            screen.print("Nothing was learned yet. Sessions count once they have been quiet for ten minutes.")
         return
     done = report.consolidation
     changes = f"{done.added} new, {done.changed} changed, {done.removed} gone"

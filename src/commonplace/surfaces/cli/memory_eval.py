@@ -69,3 +69,4 @@ def _show(found: dict[str, Any]) -> None:
         output.say(f"  … {len(found['failed']) - _SHOWN} more failed; --json tells them")
     asked = f"{cost['requests']:,} requests, {cost['tokens']:,} tokens" if cost["requests"] else "nothing"
     output.say(f"  cost        {asked}")
+    output.say(f"  time        {found['seconds']:,} s")
