@@ -29,6 +29,12 @@ def answer(body: Body) -> Any:
     return "Nothing to do." if body.get("tools") else extraction(body)
 
 
+def broken(body: Body) -> Any:
+    """Fail, whatever is asked."""
+    del body
+    return Refusal(500)
+
+
 @pytest.fixture
 def source(home: Path, tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three sessions, and a home that knows a model."""
@@ -63,7 +69,7 @@ def test_a_model_reads_and_its_cost_is_told(commonplace: Command, source: Path, 
 def test_a_run_that_could_read_nothing_ends_with_1_and_says_why(
     commonplace: Command, source: Path, server: ModelServer
 ) -> None:
-    server.answer = lambda _: Refusal(500)
+    server.answer = broken
     told = commonplace("learn", "--path", source, *READ, "--json")
     document = json.loads(told.out)
     server.answer = answer

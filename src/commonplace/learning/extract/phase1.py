@@ -28,9 +28,10 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded, RateLimited
+from commonplace.errors import CommonplaceError
 from commonplace.learning import select
 from commonplace.learning.extract import rules
+from commonplace.learning.extract.circuit_breaker import NOBODYS_FAULT, CircuitBreaker
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.learning.reading.project_evidence import evidence_of
 from commonplace.learning.reading.session_view import ModelText, SessionView, UserText, read
@@ -47,14 +48,10 @@ from commonplace.state.outputs import Output
 _BATCH: Final = 32
 """How many sessions are claimed and stored together."""
 Progress = Callable[[int], None]
-NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded, RateLimited)
-"""What no session is to blame for, and the next one would meet, too."""
 _MUCH: Final = 8_000_000
 """From so many bytes of sessions in a batch on, processes are worth their start."""
 _STORED_EVERY: Final = 0.25
 """Seconds between two writes: a session that a model read is stored at once, many that rules read go together."""
-_MOST_IN_A_ROW: Final = 5
-"""How often in a row a server may fail before nobody asks it any more in this run."""
 
 
 class Extractor(Protocol):
@@ -96,28 +93,6 @@ class ExtractionResult(msgspec.Struct):
     def count(self) -> int:
         """How many sessions were looked at."""
         return self.extracted + self.no_output + len(self.failed)
-
-
-class CircuitBreaker(msgspec.Struct):
-    """Stops a run in which a server fails again and again."""
-
-    why: str | None = None
-    """Why nothing more is read; None: it goes on."""
-    failures: int = 0
-    """How often in a row a server failed."""
-
-    def succeeded(self) -> None:
-        """Note that a session was read."""
-        self.failures = 0
-
-    def failed(self, error: CommonplaceError) -> None:
-        """Note that a session could not be read."""
-        if isinstance(error, NOBODYS_FAULT):
-            self.why = self.why or error.sentence()
-        elif isinstance(error, ModelError):
-            self.failures += 1
-            if self.failures >= _MOST_IN_A_ROW:
-                self.why = self.why or f"The model failed {self.failures} times in a row: {error.sentence()}"
 
 
 class _SessionDeferred(msgspec.Struct, frozen=True):
