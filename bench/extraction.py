@@ -33,19 +33,16 @@ from commonplace.state import jobs
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 COUNT = 64
-HEAD = (
-    "---\ndescription: d\ntask: t\ntask_group: g\ntask_outcome: success\ncwd: /c\nkeywords: k\n---\n\n### Task 1: t\n\n"
-)
-BODY = "task: t\ntask_group: g\ntask_outcome: success\n\nPreference signals:\n"
-SUMMARY = "# t\n\nRollout context: c\n\n## Task 1: t\nOutcome: success\n"
 
 
 def _answer(body: dict[str, Any]) -> str:
     """Return an answer that quotes the first line that the person said."""
     session = body["input"][-1]["content"][0]["text"]
     words = session.partition("\nPERSON\n  ")[2].partition("\n")[0]
-    bullet = f'- said by the user: "{words}" -> {words} [1]\n\nReferences:\n- [1] turn 1: "{words}"\n'
-    return json.dumps({"raw_memory": HEAD + BODY + bullet, "rollout_summary": SUMMARY, "rollout_slug": "a-slug"})
+    lesson = {"task": 1, "section": "preference", "text": words, "quote": words, "turn": 1, "scope": "project"}
+    tasks = [{"title": "t", "outcome": "success"}]
+    whole = {"title": "t", "slug": "a-slug", "keywords": ["k"], "tasks": tasks}
+    return json.dumps({**whole, "lessons": [{**lesson, "what_to_do": ""}]})
 
 
 def _stream(text: str) -> bytes:

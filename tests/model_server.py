@@ -131,13 +131,6 @@ def stream(said: Said) -> bytes:
     return b"".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events)
 
 
-HEAD = (
-    "---\ndescription: d\ntask: t\ntask_group: g\ntask_outcome: success\ncwd: /c\nkeywords: k\n---\n\n### Task 1: t\n\n"
-)
-BODY = "task: t\ntask_group: g\ntask_outcome: success\n\nPreference signals:\n"
-SUMMARY = "# t\n\nRollout context: c\n\n## Task 1: t\nOutcome: success\n"
-
-
 def first_words(body: Body) -> str:
     """The first line that the person says in the session that a request for extraction is about."""
     texts = [part["text"] for item in body["input"] for part in item["content"]]
@@ -148,5 +141,7 @@ def first_words(body: Body) -> str:
 def extraction(body: Body) -> str:
     """An answer to a request for extraction: the person's first words, quoted."""
     words = first_words(body)
-    bullet = f'- said by the user: "{words}" -> {words} [1]\n\nReferences:\n- [1] turn 1: "{words}"\n'
-    return json.dumps({"raw_memory": HEAD + BODY + bullet, "rollout_summary": SUMMARY, "rollout_slug": "a-slug"})
+    lesson = {"task": 1, "section": "preference", "text": words, "quote": words, "turn": 1, "scope": "project"}
+    tasks = [{"title": "t", "outcome": "success"}]
+    whole = {"title": "t", "slug": "a-slug", "keywords": ["k"], "tasks": tasks}
+    return json.dumps({**whole, "lessons": [{**lesson, "what_to_do": ""}]})

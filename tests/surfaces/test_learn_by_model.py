@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +27,12 @@ def server() -> Iterator[ModelServer]:
 def answer(body: Body) -> Any:
     """Read what is to be read; put nothing together."""
     return "Nothing to do." if body.get("tools") else extraction(body)
+
+
+def broken(body: Body) -> Any:
+    """Fail, whatever is asked."""
+    del body
+    return Refusal(500)
 
 
 @pytest.fixture
@@ -57,6 +64,20 @@ def test_a_model_reads_and_its_cost_is_told(commonplace: Command, source: Path, 
     assert f"Cost: {len(server.asked)} requests, {1000 * len(server.asked):,} tokens." in ran.out
     assert status["budget"]["memory_stage1"]["requests"] == 3
     assert "memory_stage1: 3 of 1,000 requests, 3,000 of 10,000,000 tokens" in shown
+
+
+def test_a_run_that_could_read_nothing_ends_with_1_and_says_why(
+    commonplace: Command, source: Path, server: ModelServer
+) -> None:
+    server.answer = broken
+    told = commonplace("learn", "--path", source, *READ, "--json")
+    document = json.loads(told.out)
+    server.answer = answer
+    after = commonplace("learn", "--path", source, *READ)
+
+    assert (1, "nothing_read", 3) == (told.code, document["error"]["code"], len(document["failed"]))
+    assert "No session could be read. 3 sessions were tried. here at 127.0.0.1" in told.err
+    assert (0, True) == (after.code, "3 taught something" in after.out)
 
 
 def test_much_is_asked_about_and_nobody_can_be_asked(

@@ -157,7 +157,7 @@ async def memory_models(home: Home) -> list[Choice]:
         BadSetting: one cannot be used.
     """
     names = {home.settings.memory.extract_model, home.settings.memory.consolidate_model} - {"embedded"}
-    found = [choose(home.settings, name) for name in sorted(names)]
+    found = [choose(home.settings, name, for_reading=True) for name in sorted(names)]
     described: Mapping[str, Any] = config.load(home.environment).providers if found else {}
     for choice in found:
         if described.get(choice.name) != home.settings.providers.get(choice.name):  # another process cannot know it

@@ -80,7 +80,7 @@ class Memory:
         from commonplace.learning import run
 
         request = run.LearningRequest(phases, use_processes=use_processes)
-        report = await run.run(self._store.home, request, progress=progress)
+        report = await run.run(self._store.home, request, shown=run.Shown(progress))
         await self._keep_sections()
         return report
 

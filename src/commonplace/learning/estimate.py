@@ -16,6 +16,8 @@ import msgspec
 
 from commonplace.context.tokens import tokens_of_bytes
 from commonplace.errors import CommonplaceError
+from commonplace.models import agents
+from commonplace.models.providers import Choice
 
 if TYPE_CHECKING:
     from commonplace.state.database import Row
@@ -24,8 +26,8 @@ _MOST_FILES: Final = 200
 """How many files are measured, the largest; the others are estimated from them."""
 _MOST_BYTES: Final = 48 * 1024 * 1024
 """How many bytes are read for an estimate."""
-_ANSWER: Final = 700
-"""Tokens of an answer."""
+_ANSWER: Final = 400
+"""Tokens of an answer: three or four lessons."""
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -35,34 +37,44 @@ class Forecast(msgspec.Struct, frozen=True):
     sessions: int
     tokens: int
     """About so many, in and out."""
+    is_agent: bool = False
+    """It is the person's own agent, with their own login."""
 
 
-async def reading(model: str, rows: Sequence[Row]) -> Forecast:
-    """Estimate what it takes to read some sessions."""
-    return Forecast(model, len(rows), await anyio.to_thread.run_sync(_tokens, rows))
+async def reading(choice: Choice, rows: Sequence[Row]) -> Forecast:
+    """Estimate what it takes to let a model read some sessions."""
+    tokens = await anyio.to_thread.run_sync(_tokens, choice, rows)
+    return Forecast(f"{choice.name}:{choice.slug}", len(rows), tokens, choice.provider.api == "agent")
 
 
-def _tokens(rows: Sequence[Row]) -> int:
+def _tokens(choice: Choice, rows: Sequence[Row]) -> int:
     from commonplace.learning.extract.model import prompts
+    from commonplace.learning.extract.model.extractor import limit_of
 
-    seen = sent = 0
+    room = max(limit_of(choice) - prompts.overhead(), 1)
+    each = prompts.overhead() + _ANSWER + agents.overhead(choice.name)
+    seen = sent = measured = requests = 0
     largest = sorted(rows, key=lambda row: row["size"], reverse=True)
     for row in largest[:_MOST_FILES]:
-        seen += row["size"]
-        sent += _sent(Path(row["path"]))
+        tokens = tokens_of_bytes(_sent(Path(row["path"])))
+        seen, sent, measured = seen + row["size"], sent + tokens, measured + 1
+        requests += -(-tokens // room) if tokens else 0
         if seen > _MOST_BYTES:
             break
     whole = sum(row["size"] for row in rows)
     share = sent / seen if seen else 0.0
-    return tokens_of_bytes(round(whole * share)) + len(rows) * (prompts.overhead() + _ANSWER)
+    return round(whole * share) + (requests + len(rows) - measured) * each
 
 
 def _sent(path: Path) -> int:
-    """Return how many bytes of a session are sent; what cannot be read is not sent."""
+    """Return how many bytes of a session are sent; what cannot be read, or nobody was in, is not sent."""
     from commonplace.learning.extract.model import session_text
-    from commonplace.learning.reading.session_view import read
+    from commonplace.learning.reading.session_view import UserText, read
 
     try:
-        return sum(len(piece.text.encode()) for piece in session_text.pieces(read(path)))
+        view = read(path)
     except (CommonplaceError, OSError):
         return 0
+    if not any(isinstance(event, UserText) for event in view.events()):
+        return 0
+    return sum(len(piece.text.encode()) for piece in session_text.pieces(view))

@@ -19,6 +19,10 @@ from commonplace.importers.run import ImportOutcome
 from commonplace.learning import estimate, providers, run, select
 from commonplace.learning.estimate import Forecast
 from commonplace.learning.run import ConsolidationReport, LearningReport, LearningRequest
+from commonplace.models import agents
+from commonplace.models.agents import AgentName
+from commonplace.models.providers import AGENTS
+from commonplace.rollout.private_folders import make_private
 from commonplace.sessions import imports
 from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state.database import Row
@@ -73,12 +77,13 @@ async def learn(
     if chosen:
         imported = await importer.run(chosen, lambda done, total: _importing(steps, done, total))
     request = LearningRequest(limit=plan.limit, since_s=plan.since_s, use_processes=plan.use_processes)
-    if consent is not None:
-        await _ask(home, plan, consent)
+    await _ask(home, plan, consent)
     count = len(await _eligible(home, plan))
     steps("reading sessions", 0, count)
-    report = await run.run(home, request, progress=lambda done: steps("reading sessions", done, max(done, count)))
+    shown = run.Shown(lambda done: steps("reading sessions", done, max(done, count)), lambda text: steps(text, 0, None))
+    report = await run.run(home, request, shown=shown)
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
+    report.warnings += await anyio.to_thread.run_sync(_better_reader, home)
     return report
 
 
@@ -87,6 +92,20 @@ def _importing(steps: LearningSteps, done: int, total: int) -> None:
         steps("importing sessions", done, total)
     else:
         steps("looking for sessions", done, None)
+
+
+def _better_reader(home: Home) -> list[str]:
+    """Return that the person's own agent would read better, once for a home that reads without a model."""
+    if providers.model_name(home.settings, EXTRACTION) != providers.EMBEDDED:
+        return []
+    known: list[AgentName] = [name for name in AGENTS if agents.find(name, home.environment) is not None]
+    told = home.path / "locks" / "told-better-reader"
+    if not known or told.exists():
+        return []
+    make_private(told.parent)
+    told.touch(mode=0o600)
+    who = f"{agents.title(known[0])} is on this machine: `commonplace learn --model {known[0]}`"
+    return [f"{who} reads sessions far better, with your own login. It tells what it will take, and asks first."]
 
 
 def _chosen_sources(home: Home, plan: LearningPlan) -> list[tuple[str, Path]]:
@@ -107,17 +126,25 @@ async def _eligible(home: Home, plan: LearningPlan) -> list[Row]:
     return rows[: plan.limit]
 
 
-async def _ask(home: Home, plan: LearningPlan, consent: Consent) -> None:
-    """Ask whether a model may read what is there (raises BadInput: it may not)."""
-    if providers.model_of(home, EXTRACTION) is None:
+async def _ask(home: Home, plan: LearningPlan, consent: Consent | None) -> None:
+    """Ask whether a model may read what is there (raises BadInput: it may not).
+
+    A person's own agent is asked about once, whatever it takes, and their decision is kept.
+    """
+    choice = providers.model_of(home, EXTRACTION)
+    if choice is None:
         return
     await (await home.index()).refresh(home.path)
     told = await _forecast(home, plan)
-    if told is not None and told.tokens > home.settings.memory.ask_tokens and not await consent(told):
+    is_first = providers.needs_agreement(home, choice)
+    asks = told is not None and (is_first or told.tokens > home.settings.memory.ask_tokens)
+    if consent is not None and told is not None and asks and not await consent(told):
         raise BadInput(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, read fewer with --limit or --since, or raise memory.ask_tokens.",
         )
+    if told is not None or consent is None:
+        await anyio.to_thread.run_sync(providers.agree, home, choice)
 
 
 async def _forecast(home: Home, plan: LearningPlan) -> Forecast | None:
@@ -125,7 +152,7 @@ async def _forecast(home: Home, plan: LearningPlan) -> Forecast | None:
     choice, rows = providers.model_of(home, EXTRACTION), await _eligible(home, plan)
     if choice is None or not rows:
         return None
-    return await estimate.reading(f"{choice.name}:{choice.slug}", rows)
+    return await estimate.reading(choice, rows)
 
 
 def _bounds(home: Home, plan: LearningPlan) -> tuple[ClaimTerms, int]:

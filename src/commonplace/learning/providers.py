@@ -6,13 +6,14 @@ Each run has its own budgets and connections; both end with it. Nothing is sent 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
 import msgspec
 
 from commonplace.config import Settings
+from commonplace.errors import BadSetting
 from commonplace.learning.budget import Budget
 from commonplace.learning.consolidate.consolidator import MergeConsolidator
 from commonplace.learning.consolidate.phase2 import Consolidator
@@ -20,6 +21,9 @@ from commonplace.learning.extract.phase1 import Extractor
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect, key_environment
+from commonplace.models.window import with_window
+from commonplace.protocol.ids import wire_time
+from commonplace.rollout import decisions
 from commonplace.state.home import Home
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
 from commonplace.state.usage import Limits, SpentTotals
@@ -76,12 +80,24 @@ def model_of(home: Home, kind: str) -> Choice | None:
     name = model_name(home.settings, kind)
     if name == EMBEDDED:
         return None
-    return choose(home.settings, name)
+    return choose(home.settings, name, for_reading=kind == EXTRACTION)
 
 
 def connect_model(home: Home, choice: Choice) -> Model:
-    """Return a connected model (raises BadSetting: its key is missing)."""
-    return connect(choice, key_environment(home.environment))
+    """Return a connected model (raises BadSetting: its key is missing, or the agent is not on PATH)."""
+    is_agent = choice.provider.api == "agent"
+    return connect(choice, home.environment if is_agent else key_environment(home.environment))
+
+
+def needs_agreement(home: Home, choice: Choice) -> bool:
+    """Say whether a person must agree before their own agent reads sessions for the first time."""
+    return choice.provider.api == "agent" and choice.name not in decisions.agreed_providers(home.path)
+
+
+def agree(home: Home, choice: Choice) -> None:
+    """Note that a person agreed that their own agent reads sessions."""
+    if needs_agreement(home, choice):
+        decisions.append(home.path, "agree", wire_time(home.now()), provider=choice.name)
 
 
 async def check(home: Home) -> None:
@@ -93,8 +109,10 @@ async def check(home: Home) -> None:
 
 
 @asynccontextmanager
-async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (as `home.open`)
-    """Open the extractor and the consolidator for one run.
+async def open(  # noqa: A001 (as `home.open`)
+    home: Home, tell: Callable[[str], None] = lambda _: None
+) -> AsyncGenerator[LearningProviders]:
+    """Open the extractor and the consolidator for one run; `tell` hears of what is waited for.
 
     Raises:
         BadSetting: the settings name somebody who cannot be asked.
@@ -104,10 +122,16 @@ async def open(home: Home) -> AsyncGenerator[LearningProviders]:  # noqa: A001 (
     try:
         for kind in KINDS:
             choice = model_of(home, kind)
+            if choice is not None and needs_agreement(home, choice):
+                raise BadSetting(
+                    f"You have not agreed yet that {choice.name} reads your sessions.",
+                    hint=f"`commonplace learn --model {choice.name}` tells what it takes, and asks.",
+                )
             if choice is not None:
-                models[kind] = (connect_model(home, choice), choice)
+                connected = connect_model(home, choice)
+                models[kind] = (connected, await with_window(choice, key_environment(home.environment)))
                 budgets[kind] = await budget(home, kind)
-        yield LearningProviders(_extractor(models, budgets), _consolidator(home, models, budgets), budgets)
+        yield LearningProviders(_extractor(models, budgets, tell), _consolidator(home, models, budgets), budgets)
     finally:
         for model, _ in models.values():
             await model.aclose()
@@ -119,13 +143,16 @@ async def budget(home: Home, kind: str) -> Budget:
     return Budget(await home.database(), home.now_s, run=run, day=day, kind=kind)
 
 
-def _extractor(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Extractor:
+def _extractor(
+    models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget], tell: Callable[[str], None]
+) -> Extractor:
     if EXTRACTION not in models:
         return RuleExtractor()
-    from commonplace.learning.extract.model import FallbackExtractor, ModelExtractor
+    from commonplace.learning.extract.model import ExtractorSettings, FallbackExtractor, ModelExtractor
 
     model, choice = models[EXTRACTION]
-    return FallbackExtractor(ModelExtractor(model, choice, spending=budgets[EXTRACTION]), RuleExtractor())
+    reader = ModelExtractor(model, choice, spending=budgets[EXTRACTION], settings=ExtractorSettings(tell=tell))
+    return FallbackExtractor(reader, RuleExtractor())
 
 
 def _consolidator(home: Home, models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:

@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from commonplace.errors import BadInput, StateError
 from commonplace.importers.run import ImportOutcome as Imported
@@ -59,6 +60,15 @@ class LearningRequest(msgspec.Struct, frozen=True):
     """All cores may be used (`phase1.ExtractionPhase`)."""
 
 
+class Shown(msgspec.Struct, frozen=True):
+    """Who is shown how far a run is."""
+
+    progress: Progress | None = None
+    """How many sessions were read."""
+    tell: Callable[[str], None] = lambda _: None
+    """The step that begins, and what is waited for."""
+
+
 class LearningReport(msgspec.Struct):
     """What a run of learning did (the JSON of `learn` and `memory run`)."""
 
@@ -71,20 +81,27 @@ class LearningReport(msgspec.Struct):
     projects: list[dict[str, Any]] = []
     cost: dict[str, int] = msgspec.field(default_factory=lambda: {"requests": 0, "tokens": 0})
     warnings: list[str] = []
+    error: dict[str, str] | UnsetType = UNSET
+    """What went wrong, if sessions were there to be read and none could be (code, message, hint)."""
 
 
 async def run(
-    home: Home, request: LearningRequest | None = None, *, background: bool = False, progress: Progress | None = None
+    home: Home,
+    request: LearningRequest | None = None,
+    *,
+    background: bool = False,
+    shown: Shown | None = None,
 ) -> LearningReport:
     """Read every session that is eligible, and bring the memory up to date.
 
     Raises:
         BadSetting: the settings name a model that cannot be asked.
     """
-    async with providers.open(home) as who:
+    shown = shown or Shown()
+    async with providers.open(home, shown.tell) as who:
         report = LearningReport()
         try:
-            await run_phases(home, request or LearningRequest(), who, report, background=background, progress=progress)
+            await run_phases(home, request or LearningRequest(), who, report, background=background, shown=shown)
         finally:
             cost = who.cost()
             report.cost = {"requests": cost.requests, "tokens": cost.tokens}
@@ -98,7 +115,7 @@ async def run_phases(
     report: LearningReport,
     *,
     background: bool,
-    progress: Progress | None,
+    shown: Shown | None = None,
 ) -> None:
     """Run the phases that were asked for, and put what they did into the report."""
     index = await home.index()
@@ -119,13 +136,15 @@ async def run_phases(
         since_s=request.since_s,
         use_processes=request.use_processes,
     )
+    shown = shown or Shown()
     if 1 in request.phases:
-        await extract_all(first, report, progress)
+        await extract_all(first, report, shown.progress)
     await assignment.assign(home)
     if 2 in request.phases:
         second = phase2.ConsolidationPhase(
             home.settings, database, who.consolidator, jobs.this_process(), background=background
         )
+        shown.tell("putting the memory together")
         await consolidate_now(second, report)
         report.projects = await database.read(lambda tx: _projects(tx, terms.home))
     await _index_sessions(home, report)
@@ -148,6 +167,8 @@ async def extract_all(phase: phase1.ExtractionPhase, report: LearningReport, pro
         report.extracted += done.extracted
         report.no_output += done.no_output
         report.failed += done.failed
+        if not report.extracted and not report.no_output and (report.failed or done.stopped):
+            report.error = _nothing_read(report, done.stopped)
         if done.stopped is not None:
             report.warnings.append(done.stopped)
             return
@@ -157,6 +178,18 @@ async def extract_all(phase: phase1.ExtractionPhase, report: LearningReport, pro
         if not await phase.database.read(lambda tx, now=now: _others_read(tx, phase.worker, now)):
             return
         await anyio.sleep(POLL_SECONDS)
+
+
+def _nothing_read(report: LearningReport, stopped: str | None) -> dict[str, str]:
+    """Return the error of a run that could not read a single session."""
+    why = stopped or report.failed[0].reason
+    count = len(report.failed)
+    tried = f" {count} session{' was' if count == 1 else 's were'} tried." if count else ""
+    return {
+        "code": "nothing_read",
+        "message": f"No session could be read.{tried} {why}",
+        "hint": "Nothing is lost: run the command again when the cause is gone, or use --model embedded.",
+    }
 
 
 def _others_read(tx: Transaction, worker: Worker, now: int) -> bool:

@@ -1,15 +1,18 @@
 """Which sessions memory learns from, and why it does not learn from the others.
 
 Sessions that a person had with an agent, neither too old nor still going on, in a mode that allows it, not excluded by
-settings, and changed since they were last read. Sub-agents, internal agents and ephemeral sessions never count.
+settings, and changed since they were last read. Sub-agents, internal agents, ephemeral sessions and agents that read
+sessions for us never count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from typing import Final
 
 from commonplace.config import Settings
+from commonplace.models import agents
 from commonplace.projects import scope
 from commonplace.state.database import Row
 from commonplace.state.extraction_jobs import DAY, HOUR, LEARNED_SOURCES, ClaimTerms
@@ -53,10 +56,17 @@ def _wanted(settings: Settings) -> Callable[[Row], bool]:
     patterns = settings.memory.exclude
 
     def is_wanted(row: Row) -> bool:
+        if _is_reader(row):
+            return False
         where = {"project": row["project"], "cwd": row["cwd"], "path": row["path"]}
         return not scope.excluded(patterns, source=row["source"], **where)
 
-    return is_wanted if patterns else lambda _: True
+    return is_wanted if patterns else lambda row: not _is_reader(row)
+
+
+def _is_reader(row: Row) -> bool:
+    """Say whether a thread is an agent that read sessions for us."""
+    return PurePath(row["cwd"] or "").name.startswith(agents.MARK)
 
 
 def left_out(rows: Iterable[Row], bounds: ClaimTerms, now: int) -> dict[str, int]:
@@ -71,7 +81,7 @@ def left_out(rows: Iterable[Row], bounds: ClaimTerms, now: int) -> dict[str, int
 
 def why_not(row: Row, bounds: ClaimTerms, now: int) -> str | None:
     """Return why a thread is not learned from now; None if it is."""
-    if not row["is_root"] or row["source"] not in LEARNED_SOURCES:
+    if not row["is_root"] or row["source"] not in LEARNED_SOURCES or _is_reader(row):
         return "not_a_persons_session"
     if row["memory_mode"] != "enabled":
         return row["memory_mode"]

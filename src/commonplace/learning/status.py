@@ -9,6 +9,7 @@ import msgspec
 
 from commonplace.config import Settings
 from commonplace.learning import providers
+from commonplace.memory import refusals
 from commonplace.protocol.ids import wire_time
 from commonplace.state import usage
 from commonplace.state.database import Transaction
@@ -57,6 +58,8 @@ class Status(msgspec.Struct):
     failed: list[FailedJob]
     outputs: int
     selected: int
+    refused: int
+    """Lines that models said and sessions do not bear out; `memory review` shows them."""
     budget: dict[str, Cost]
     """By kind of job, for those that a model does or did today."""
     locks: list[HeldLease]
@@ -90,7 +93,8 @@ def _status(tx: Transaction, settings: Settings, home: str, now: int) -> Status:
             spent[kind] = Cost(model, today.requests, today.tokens, today.seconds, run, day)
     count = tx.query("outputs.count")[0]
     modes = {row["memory_mode"]: row["n"] for row in tx.query("threads.modes", home=home)}
-    return Status(modes, states, failed, count["outputs"], int(count["selected"]), spent, held)
+    refused = refusals.count(tx, home)
+    return Status(modes, states, failed, count["outputs"], int(count["selected"]), refused, spent, held)
 
 
 def _time(seconds: int | None) -> str | None:

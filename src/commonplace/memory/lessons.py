@@ -8,11 +8,14 @@ version or from somebody else; `memory.files.lesson_parser` parses their Markdow
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from commonplace.memory.entries import CANDIDATE, LISTED, SECTION_OF, SECTIONS, Kind, Source
+from commonplace.memory.entries import CANDIDATE, LISTED, SECTION_OF, SECTIONS, Kind, Source, normal
+
+SaidScope = Literal["", "project", "everywhere"]
+"""Whom something is for by what the person said, as a model understood it; empty if nobody read that."""
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -76,6 +79,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How the words are known: `said by the user`, `decided by the user`, `said by the user after refusing …`."""
     default: str = ""
     """What to do by default because of it."""
+    scope: SaidScope = ""
     shown: str = ""
     """What commands showed, as one sentence."""
     commands: tuple[str, ...] = ()
@@ -96,17 +100,20 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """The lesson as one line."""
-        if self.shown:
-            return self.shown
-        return f'{self.lead}: "{self.words}"' + (f" -> {self.default}" if self.default else "")
+        told = self.shown or f'{self.lead}: "{self.words}"'
+        return told + (f" -> {self.default}" if self.default else "")
 
 
-class SummaryLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a model's summary of a task."""
+class RefusedLesson(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a model that its session does not bear out: a person may look at it."""
 
-    section: str
+    kind: Kind
     text: str
-    evidence: tuple[Evidence, ...] = ()
+    reason: str
+    quote: str = ""
+    turn: int = 0
+    is_default: bool = False
+    """Only what to do by default was refused; the lesson itself was kept."""
 
 
 class TaskLessons(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -119,8 +126,6 @@ class TaskLessons(msgspec.Struct, frozen=True, omit_defaults=True):
     """The commands that worked, in order."""
     reason: str = ""
     """What the outcome rests on."""
-    summary: tuple[SummaryLine, ...] = ()
-    """How a model told the task; a task without it is told by its lessons and steps."""
 
 
 class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -135,8 +140,6 @@ class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     reader: str = ""
     """Who read the session, if that was a model."""
     title: str = ""
-    context: str = ""
-    description: str = ""
     keywords: tuple[str, ...] = ()
     slug: str | None = None
     sentences: tuple[WritingSample, ...] = ()
@@ -145,6 +148,8 @@ class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The commands that ran (`learning.commands.runs`)."""
     dialogue_bytes: int = 0
     spoken_bytes: int = 0
+    refused: tuple[RefusedLesson, ...] = ()
+    """What a model said and the session does not bear out."""
 
     @property
     def has_text(self) -> bool:
@@ -159,7 +164,7 @@ class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     @property
     def is_empty(self) -> bool:
         """Whether it taught nothing at all."""
-        return not self.runs and not any(task.lessons for task in self.tasks)
+        return not self.runs and not self.refused and not any(task.lessons for task in self.tasks)
 
     def mapped(self, change: Callable[[list[str]], list[str]]) -> SessionLessons:
         """Return a copy with every text changed by a function that takes them all, each once."""
@@ -170,7 +175,7 @@ class SessionLessons(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         return msgspec.convert(_mapped(plain, changed.__getitem__), SessionLessons)
 
 
-_NAMES: Final = frozenset({"kind", "role"})
+_NAMES: Final = frozenset({"kind", "role", "scope"})
 """Fields whose values are one of a few words."""
 
 
@@ -227,6 +232,9 @@ class SessionLesson(msgspec.Struct, frozen=True):
     judged: JudgeInput | None = None
     sentence: str = ""
     """Of several sentences the one that carries the lesson; lessons are compared by it."""
+    default: str = ""
+    """What to do by default because of it."""
+    scope: SaidScope = ""
 
     @property
     def compared(self) -> str:
@@ -236,8 +244,9 @@ class SessionLesson(msgspec.Struct, frozen=True):
     @property
     def entry_text(self) -> str:
         """How an entry says it: the words, and how they are known unless somebody just said them."""
+        default = f" -> {self.default}" if self.default and normal(self.default) != normal(self.words) else ""
         if not self.lead:
-            return self.text.removesuffix(" (exit 0)").removesuffix(" (exit 0 here)")
+            return self.words.removesuffix(" (exit 0)").removesuffix(" (exit 0 here)") + default
         lead = (
             self.lead.replace(" by the user", "")
             .replace("rule stated", "rule")
@@ -245,7 +254,7 @@ class SessionLesson(msgspec.Struct, frozen=True):
             .replace("check named", "check")
         )
         quoted = f'"{self.words}"'
-        return quoted if lead == "said" else f"{lead.removeprefix('said ')}: {quoted}"
+        return (quoted if lead == "said" else f"{lead.removeprefix('said ')}: {quoted}") + default
 
     @property
     def order(self) -> tuple[int, str, int]:
@@ -265,7 +274,7 @@ def session_lessons(session: SessionLessons, *, project: str, thread_id: str, up
         SessionLesson(
             kind=lesson.kind,
             text=lesson.text,
-            words=lesson.words or lesson.text,
+            words=lesson.words or lesson.shown,
             stretch=lesson.stretch,
             lead=lesson.lead if lesson.words else "",
             project=project,
@@ -278,6 +287,8 @@ def session_lessons(session: SessionLessons, *, project: str, thread_id: str, up
                 Source(each.quote, each.how, thread_id, each.turn, each.start, each.end, updated_s)
                 for each in lesson.evidence
             ),
+            default=lesson.default,
+            scope=lesson.scope,
             commands=lesson.commands,
             role=lesson.role,
             confidence=lesson.confidence,

@@ -102,6 +102,7 @@ class ChatReader:
         self._calls: list[_Slot] = []
         self._usage: _ChatUsage | None = None
         self._stop: Stop | None = None
+        self._refused = False
 
     def feed(self, event: ServerEvent) -> Iterator[Event]:
         """Yield what a chunk adds."""
@@ -133,6 +134,7 @@ class ChatReader:
                 yield ItemAdded(self._reasoning_id, _encode(self._thought()))
             self._reasoning.append(thought)
             yield ReasoningDelta(self._reasoning_id, thought, summary=False)
+        self._refused = self._refused or bool(delta.refusal)
         if text := delta.content or delta.refusal:
             yield from self._thought_through()
             if not self._message_id:
@@ -176,7 +178,7 @@ class ChatReader:
         if (usage := self._usage) is not None:
             yield _counted(usage)
         self.finished = True
-        stop = self._stop or "end"
+        stop = "refused" if self._refused else self._stop or "end"
         yield Completed(self._id, stop="tools" if self._calls and stop == "end" else stop)
 
     def _message(self) -> dict[str, Any]:

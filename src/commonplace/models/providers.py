@@ -16,7 +16,8 @@ import msgspec
 
 from commonplace.config import Settings
 from commonplace.errors import BadSetting
-from commonplace.models import catalog
+from commonplace.models import agents, catalog
+from commonplace.models.agents import AgentName
 from commonplace.models.base import Model
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.retries import RetryPolicy
@@ -31,9 +32,9 @@ HOW: Final = (
 class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One row of `[providers]`."""
 
-    api: Literal["responses", "chat", "anthropic"]
-    base_url: str
-    """Up to and with the version, as in `http://127.0.0.1:8000/v1`."""
+    api: Literal["responses", "chat", "anthropic", "agent"]
+    base_url: str = ""
+    """Up to and with the version, as in `http://127.0.0.1:8000/v1`; an agent has none."""
     api_key_env: str | None = None
     """The environment variable that holds the key; none is sent without it."""
     headers: dict[str, str] = {}
@@ -41,6 +42,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the proxies of the environment are used."""
     idle_seconds: float = 300.0
     retries: int = 4
+    parallel: int = 0
+    """Requests at once while sessions are read; 0: as many as `memory.extract_concurrency` allows."""
     models: dict[str, Any] = {}
     """Rows that add to the catalogue or correct it."""
 
@@ -48,8 +51,13 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 BUILT_IN: Final[Mapping[str, Mapping[str, Any]]] = {
     "openai": {"api": "responses", "base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
     "anthropic": {"api": "anthropic", "base_url": "https://api.anthropic.com/v1", "api_key_env": "ANTHROPIC_API_KEY"},
-    "ollama": {"api": "chat", "base_url": "http://127.0.0.1:11434/v1"},
+    "ollama": {"api": "chat", "base_url": "http://127.0.0.1:11434/v1", "parallel": 1},
+    "claude-code": {"api": "agent", "parallel": 3},
+    "codex": {"api": "agent", "parallel": 3},
 }
+AGENTS: Final[tuple[AgentName, ...]] = ("claude-code", "codex")
+"""Providers that are a person's own agents: they read sessions, and no agent of ours runs on them."""
+_AGENT_INFO: Final = ModelInfo(window=200_000, max_output=16_000, efforts=("low", "medium", "high"))
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -63,8 +71,8 @@ class Choice(msgspec.Struct, frozen=True):
     info: ModelInfo
 
 
-def choose(settings: Settings, name: str | None = None) -> Choice:
-    """Return the model that a name (or the setting `model`) means.
+def choose(settings: Settings, name: str | None = None, *, for_reading: bool = False) -> Choice:
+    """Return the model that a name (or the setting `model`) means; for reading sessions, it may be an agent.
 
     Raises:
         BadSetting: no model is set, its provider is unknown, or the provider's settings cannot be used.
@@ -75,6 +83,10 @@ def choose(settings: Settings, name: str | None = None) -> Choice:
     if wanted == "embedded":
         raise BadSetting("`embedded` learns from sessions; it is not a model that an agent can run on.", hint=HOW)
     head, colon, rest = wanted.partition(":")
+    if head in AGENTS and for_reading:
+        return Choice(head, provider(settings, head), rest or agents.DEFAULT, _AGENT_INFO)
+    if head in AGENTS:
+        raise BadSetting(f"`{head}` reads sessions; it is not a model that an agent can run on.", hint=HOW)
     if colon and rest and (head in BUILT_IN or head in settings.providers):
         who, slug = head, rest
     else:
@@ -111,15 +123,21 @@ def provider(settings: Settings, name: str) -> Provider:
         row = msgspec.convert({**BUILT_IN.get(name, {}), **own}, Provider)
     except msgspec.ValidationError as error:
         raise BadSetting(f"[providers.{name}] cannot be used: {error}.", hint="Correct config.toml.") from None
+    if (row.api == "agent") is not (name in AGENTS):
+        raise BadSetting(
+            f"`api` of [providers.{name}] cannot be {row.api!r}.", hint="Agents have no table of their own."
+        )
     try:
-        parts = urlsplit(row.base_url)
+        parts = urlsplit(row.base_url if row.api != "agent" else "http://agent.invalid")
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         usable = False
     if not usable:
         raise BadSetting(f"base_url of [providers.{name}] is no http address.", hint="Use http://HOST:PORT/v1.")
-    if row.idle_seconds <= 0 or row.retries < 0 or row.retries > 100:
-        raise BadSetting(f"idle_seconds or retries of [providers.{name}] is out of range.", hint="Use 300 and 4.")
+    if row.idle_seconds <= 0 or not 0 <= row.retries <= 100 or not 0 <= row.parallel <= 64:
+        raise BadSetting(
+            f"idle_seconds, retries or parallel of [providers.{name}] is out of range.", hint="Use 300, 4 and 0."
+        )
     return row
 
 
@@ -129,6 +147,8 @@ def connect(choice: Choice, environment: Mapping[str, str] | None = None, pace: 
     Raises:
         BadSetting: the key is not in the environment.
     """
+    if choice.provider.api == "agent":
+        return agents.AgentModel(cast("AgentName", choice.name), os.environ if environment is None else environment)
     from commonplace.models.http import Endpoint, HttpModel
 
     row, variable = choice.provider, choice.provider.api_key_env

@@ -204,6 +204,7 @@ class ResponsesReader:
         self._compacts = compacts
         self._compactions = 0
         self._calls = False
+        self._refused = False
 
     def feed(self, event: ServerEvent) -> Iterator[Event]:
         """Yield what a server's event means; unknown events mean nothing."""
@@ -214,6 +215,7 @@ class ResponsesReader:
             case "response.output_item.added" if not self._compacts:
                 yield ItemAdded(_id.decode(data.item).id, _line(data.item))
             case "response.output_text.delta" | "response.refusal.delta" if not self._compacts:
+                self._refused = self._refused or data.type == "response.refusal.delta"
                 yield TextDelta(data.item_id, str(data.delta))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" if not self._compacts:
                 yield ReasoningDelta(data.item_id, str(data.delta), summary=data.type == _SUMMARY)
@@ -256,7 +258,7 @@ class ResponsesReader:
             total = usage.total_tokens or usage.input_tokens + usage.output_tokens
             yield Usage(usage.input_tokens, cached, usage.output_tokens, thought, total)
         self.finished = True
-        stop: Stop = "tools" if self._calls else "end"
+        stop: Stop = "tools" if self._calls else "refused" if self._refused else "end"
         if response.incomplete_details is not None:
             stop = _WHY.get(response.incomplete_details.reason, "length")
         yield Completed(response.id, response.end_turn, stop)

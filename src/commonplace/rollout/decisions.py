@@ -5,9 +5,9 @@ there are listed and learned from where they are), `tombstone {thread_id}` (a se
 here and must not come back), `forget {salt, hashes, words, sizes}` (what may not be learned again, without its text),
 `pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs), `allow {path, words}` (which
 commands may run in a project, by their first words), `review {entry_id, entry_kind, verdict}` (a person kept or dropped
-an entry), `merge {projects}` (two projects are one, and the first gives the
-name), `split {path}` (a folder is a project of its own, with everything below it). The newest decision about a thing
-counts; lines that nobody understands are kept and passed over.
+an entry), `agree {provider}` (a person's own agent may read their sessions), `merge {projects}` (two projects are one,
+and the first gives the name), `split {path}` (a folder is a project of its own, with everything below it). The newest
+decision about a thing counts; lines that nobody understands are kept and passed over.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class DecisionLine(msgspec.Struct):
     words: list[list[str]] = []
     sizes: list[int] = []
     projects: list[str] = []
+    provider: str | None = None
 
 
 class Review(msgspec.Struct, frozen=True):
@@ -115,6 +116,11 @@ def reviews(home: Path) -> dict[str, Review]:
         for line in read(home)
         if line.kind == "review" and line.entry_id and line.verdict in ("keep", "drop")
     }
+
+
+def agreed_providers(home: Path) -> set[str]:
+    """Return the agents of a person that may read their sessions."""
+    return {line.provider for line in read(home) if line.kind == "agree" and line.provider}
 
 
 def owned_files(home: Path) -> set[str]:

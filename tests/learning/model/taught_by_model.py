@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,7 @@ from commonplace.models.providers import Choice, Provider
 from commonplace.models.scripted import Answer, answer, say
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-PREFERENCES = "Preference signals:"
-KNOWLEDGE = "Reusable knowledge:"
-FAILURES = "Failures and how to do differently:"
-STEPS = "Key steps:"
-Sections = Mapping[str, Sequence[str]]
+Row = dict[str, Any]
 
 
 def choice(**changes: Any) -> Choice:
@@ -45,83 +41,54 @@ def tabs() -> SessionView:
     )
 
 
-TABS: Sections = {
-    PREFERENCES: ['said by the user: "Always use uv, never pip." -> always use uv, never pip [1]'],
-    KNOWLEDGE: ["verify with `uv run pytest -q` (exit 0 here) [2]"],
-    FAILURES: ["`pip install x` failed (externally-managed-environment); `uv pip install x` worked (exit 0) [3][4]"],
-}
-TABS_REFERENCES = (
-    '[1] turn 1: "Always use uv, never pip."',
-    '[2] turn 1: "uv run pytest -q"',
-    '[3] turn 1: "pip install x"',
-    '[4] turn 1: "uv pip install x"',
+def lesson(section: str, text: str, quote: str, turn: int = 1, **fields: Any) -> Row:
+    """One lesson of an answer."""
+    return {
+        "task": 1,
+        "section": section,
+        "text": text,
+        "quote": quote,
+        "turn": turn,
+        "scope": "project",
+        "what_to_do": "",
+        **fields,
+    }
+
+
+def wish(words: str, turn: int = 1, **fields: Any) -> Row:
+    """A wish in the person's words."""
+    return lesson("preference", words, words, turn, **fields)
+
+
+TABS: Sequence[Row] = (
+    wish("Always use uv, never pip."),
+    lesson("verify", "verify with `uv run pytest -q` (exit 0 here)", "uv run pytest -q"),
+    lesson(
+        "fix",
+        "`pip install x` failed (externally-managed-environment); `uv pip install x` worked (exit 0)",
+        "error: externally-managed-environment",
+    ),
 )
 
 
-def _task(heading: str, number: int, name: str, sections: Sections, references: Sequence[str], lines: str) -> str:
-    text = f"{heading} Task {number}: {name}\n{lines}\n"
-    for title, bullets in sections.items():
-        text += f"\n{title}\n" + "".join(f"- {bullet}\n" for bullet in bullets)
-    named = "References:" if heading == "###" else "References"
-    return text + (f"\n{named}\n" + "".join(f"- {each}\n" for each in references) if references else "")
-
-
-def raw(
-    sections: Sections = TABS,
-    references: Sequence[str] = TABS_REFERENCES,
-    *,
-    name: str = "fix the build",
-    outcome: str = "success",
-    head: Mapping[str, str] | None = None,
-    more: str = "",
-) -> str:
-    """A raw memory of one task, with more tasks after it as they stand."""
-    values = {
-        "description": "fixed the build with uv",
-        "task": name,
-        "task_group": "shop",
-        "task_outcome": outcome,
-        "cwd": "/home/dev/shop",
-        "keywords": "uv, pip",
-        **(head or {}),
-    }
-    front = "".join(f"{key}: {value}\n" for key, value in values.items())
-    lines = f"\ntask: {name}\ntask_group: shop\ntask_outcome: {outcome}"
-    return f"---\n{front}---\n\n{_task('###', 1, name, sections, references, lines)}{more}"
-
-
-def summary(
-    sections: Sections = TABS,
-    references: Sequence[str] = TABS_REFERENCES,
-    *,
-    name: str = "fix the build",
-    outcome: str = "success",
-    title: str = "The build was fixed",
-    context: str = "the build was broken",
-) -> str:
-    """A summary of one task."""
-    task = _task("##", 1, name, sections, references, f"Outcome: {outcome}")
-    return f"# {title}\n\nRollout context: {context}\n\n{task}"
-
-
-def fields(
-    sections: Sections = TABS, references: Sequence[str] = TABS_REFERENCES, *, slug: str | None = "a-slug", **told: Any
-) -> dict[str, Any]:
+def fields(lessons: Sequence[Row] = TABS, *, name: str = "fix the build", **changes: Any) -> dict[str, Any]:
     """The object of an answer."""
-    both = {key: value for key, value in told.items() if key in ("name", "outcome")}
     return {
-        "raw_memory": raw(sections, references, **both),
-        "rollout_summary": summary(sections, references, **both),
-        "rollout_slug": slug,
+        "title": "The build was fixed",
+        "slug": "a-slug",
+        "keywords": ["uv", "pip"],
+        "tasks": [{"title": name, "outcome": "success"}],
+        "lessons": list(lessons),
+        **changes,
     }
 
 
-def text(sections: Sections = TABS, references: Sequence[str] = TABS_REFERENCES, **told: Any) -> str:
+def text(lessons: Sequence[Row] = TABS, **changes: Any) -> str:
     """An answer as JSON."""
-    return json.dumps(fields(sections, references, **told))
+    return json.dumps(fields(lessons, **changes))
 
 
-NOTHING = json.dumps({"raw_memory": "", "rollout_summary": "", "rollout_slug": ""})
+NOTHING = json.dumps({"title": "", "slug": "", "keywords": [], "tasks": [], "lessons": []})
 
 
 def says(words: str, **options: Any) -> Answer:

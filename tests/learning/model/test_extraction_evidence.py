@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pytest
 from made_sessions import model, ran, refused, session, user
-from taught_by_model import KNOWLEDGE, raw, summary, tabs
+from taught_by_model import tabs
 
-from commonplace.learning.extract.model import drafts, evidence
-from commonplace.learning.extract.model.drafts import Reference
+from commonplace.learning.extract.model import evidence
 from commonplace.learning.extract.model.evidence import Proof
-from commonplace.learning.reading.findings import FindingEvidence
 from commonplace.learning.reading.session_view import EventSpan, SessionView, ToolUse, UserText
-from commonplace.state.outputs import Output
+from commonplace.memory.lessons import Evidence
 
 
 def proof(view: SessionView, quote: str, turn: int | None = 1) -> Proof | None:
-    return evidence.QuoteFinder(view).proof(Reference(turn, quote))
+    return evidence.QuoteFinder(view).proof(turn, quote)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +66,7 @@ def test_the_turn_that_is_named_comes_first_and_any_other_after_it() -> None:
     for turn, start in ((1, 0), (2, 200), (9, 0), (None, 0)):
         found = proof(view, "please run the linter", turn)
         assert found is not None
-        assert start == found.evidence.at.start
+        assert start == found.evidence.start
 
 
 def test_the_person_s_words_come_before_all_others_in_the_same_turn() -> None:
@@ -89,6 +87,57 @@ def test_what_the_person_pasted_is_not_what_they_said() -> None:
     assert "user" not in found.evidence.how
 
 
+@pytest.mark.parametrize(
+    ("said", "quote"),
+    [
+        ('commit with "fix: say what was broken and why" as the message', '"fix: say what was broken and why"'),
+        ("nenn den Branch „feature/kurzer-name-ohne-datum“ bitte", "„feature/kurzer-name-ohne-datum“"),
+        ("the words 'always ask before you push to main' are my rule", "always ask before you push to main"),
+        ("Please remember:\nsquash before merging", "squash before merging"),
+        ("Regeln für dieses Repo:\nkeine neuen Abhängigkeiten ohne Frage", "keine neuen Abhängigkeiten ohne Frage"),
+        ("    run the linter with --strict always", "run the linter with --strict always"),
+        ("Answer in German", "“Answer in German”"),
+    ],
+)
+def test_quotation_marks_and_lists_are_no_paste(said: str, quote: str) -> None:
+    found = proof(session(user(said)), quote)
+
+    assert found is not None
+    assert "person" == found.whose
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "my colleague said in the mail:\nAlways disable the firewall.",
+        "> Always disable the firewall.\nwhat do you think?",
+        "<document>\nAlways disable the firewall.\n</document>\nsum this up",
+        "---\nAlways disable the firewall.\n---\nshorter please",
+    ],
+)
+def test_others_words_in_a_message_are_pasted(said: str) -> None:
+    found = proof(session(user(said)), "Always disable the firewall.")
+
+    assert found is not None
+    assert "pasted" == found.whose
+
+
+def test_a_plan_that_an_agent_wrote_is_not_what_the_person_said() -> None:
+    plan = user("Implement the following plan:\n\n# Plan\n\nAlways cache every response.")
+    plan.author = "plan"
+    found = proof(session(plan), "Always cache every response.")
+
+    assert found is not None
+    assert "pasted" == found.whose
+
+
+def test_the_reason_of_a_refusal_is_what_the_person_said() -> None:
+    found = proof(session(user("go on"), refused("git push", "never push without a review")), "never push without a")
+
+    assert found is not None
+    assert "person" == found.whose
+
+
 def test_what_the_person_ran_in_their_own_shell_is_a_command() -> None:
     found = proof(session(UserText(EventSpan(0, 0, 0), "make release-all", "shell")), "make release-all")
 
@@ -100,7 +149,7 @@ def test_a_refused_command_did_not_run() -> None:
     found = proof(session(user("hm"), refused("git push --force")), "git push --force")
 
     assert found is not None
-    assert "tool" == found.whose
+    assert ("change", "shown by a tool") == (found.whose, found.evidence.how)
 
 
 def test_what_came_out_of_a_memory_is_no_evidence() -> None:
@@ -125,37 +174,4 @@ def test_an_output_has_the_bytes_of_its_own_line() -> None:
     found = proof(view, "built 17 targets")
 
     assert found is not None
-    assert FindingEvidence(EventSpan(1, 500, 700), "built 17 targets", "shown by a command") == found.evidence
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ('[1] turn 3: "some exact words"', Reference(3, "some exact words")),
-        ('[1] turn 3, bytes 10-20, said by the user: "some exact words"', Reference(3, "some exact words")),
-        ("[1] turn 3: “some exact words”", Reference(3, "some exact words")),
-        ('[1] "some exact words"', Reference(None, "some exact words")),
-        ('[1] Turn 3 - "say \\"hi\\" twice".', Reference(3, 'say "hi" twice')),
-        ("[1] turn 3: `some exact words`", Reference(3, "some exact words")),
-        ("[1] turn 3: some exact words", Reference(3, "some exact words")),
-    ],
-)
-def test_references_are_read_in_all_their_spellings(line: str, expected: Reference) -> None:
-    told = raw({KNOWLEDGE: ["a fact [1]"]}, [line])
-    draft = drafts.from_output(Output(told, summary()))
-
-    assert [(expected,)] == [bullet.references for bullet in draft.memory[0].bullets]
-
-
-def test_each_task_may_count_its_references_anew() -> None:
-    more = (
-        "\n### Task 2: two\n\ntask: two\ntask_group: g\ntask_outcome: fail\n\nReusable knowledge:\n- b [1], [2, 9]\n"
-        '\n**References:**\n- [1] turn 2: "second words"\n'
-    )
-    told = raw({KNOWLEDGE: ["a [1]", "c\n  goes on [2]"]}, ['[1] turn 1: "first words"', '[2] "others"'], more=more)
-    first, second = drafts.from_output(Output(told, summary())).memory
-
-    assert ["a", "c goes on"] == [bullet.text for bullet in first.bullets]
-    assert (Reference(1, "first words"),) == first.bullets[0].references
-    assert (Reference(2, "second words"), Reference(None, "others")) == second.bullets[0].references
-    assert "fail" == second.outcome
+    assert Evidence(1, 500, 700, "built 17 targets", "shown by a command") == found.evidence

@@ -11,7 +11,7 @@ from dialects import ALL, RESPONSES, Dialect, Said, patient
 from learners import NOW, environment
 from made_sessions import model, session, user
 from scripted_http import Reply, ScriptedServer, serve
-from taught_by_model import NOTHING, PREFERENCES, TABS, choice, tabs, text
+from taught_by_model import NOTHING, TABS, choice, tabs, text
 
 from commonplace.app import book as books
 from commonplace.errors import ExtractionFailed, NotAuthorised, QuotaExceeded, RateLimited, RequestRefused
@@ -77,7 +77,8 @@ async def test_a_request_that_is_too_long_is_sent_in_smaller_parts(dialect: Dial
 )
 @pytest.mark.anyio
 async def test_what_cannot_pass_is_not_asked_again(trouble: str, error: type[Exception]) -> None:
-    async with serve(RESPONSES.errors[trouble]()) as server:
+    tries = 2 if error is RequestRefused else 1  # the second is made without a schema
+    async with serve(*[RESPONSES.errors[trouble]() for _ in range(tries)]) as server:
         with pytest.raises(error):
             await read(server, RESPONSES, tabs())
 
@@ -120,7 +121,7 @@ async def test_phase_1_reads_with_a_model_and_tries_again_what_failed(tmp_path: 
     told = {"user": "Always use uv, never pip."}
     events = [told, {"call": "shell", "command": "uv run pytest -q", "output": "3 passed"}, {"assistant": "Done."}]
     files.write(Case("one", "", [CaseSession("codex", "/repo", events)], ExpectedLessons()), tmp_path, NOW)
-    bad, good = RESPONSES.reply(Said("nonsense")), RESPONSES.reply(Said(text({PREFERENCES: TABS[PREFERENCES]})))
+    bad, good = RESPONSES.reply(Said("nonsense")), RESPONSES.reply(Said(text(TABS[:1])))
     variables = environment(tmp_path / "home", "sqlite")
     async with (
         serve(bad, bad, good) as server,

@@ -6,32 +6,23 @@ import json
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from made_sessions import model, ran, session, user
-from taught_by_model import (
-    KNOWLEDGE,
-    NOTHING,
-    PREFERENCES,
-    TABS_REFERENCES,
-    bodies,
-    choice,
-    fields,
-    says,
-    sent,
-    tabs,
-    text,
-)
+from taught_by_model import NOTHING, bodies, choice, fields, lesson, says, sent, tabs, text, wish
 
 from commonplace.errors import ContextTooLong, ExtractionFailed, ModelError, RateLimited, RequestRefused, StreamBroken
 from commonplace.learning.budget import Unlimited
 from commonplace.learning.extract.model import ExtractorSettings, ModelExtractor, extractor, model_answer, prompts
+from commonplace.learning.extract.model.model_answer import Draft
 from commonplace.learning.reading.session_view import SessionView
+from commonplace.memory.entries import KINDS
 from commonplace.memory.files import output_shape
 from commonplace.models.base import Request, Usage
 from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, think
 from commonplace.state.outputs import Output
 
-BAD = text().replace("task_outcome: success", "task_outcome: done")
+BAD = json.dumps({**fields(), "lessons": ["use tabs"]})
 CANARY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
@@ -54,8 +45,7 @@ def of_turn(request: Request) -> Answer:
     """Answer with what the person said in the first turn of a slice."""
     turn = int(sent(request).partition("=== turn ")[2].partition(" ")[0])
     words = WISHES[turn - 1]
-    bullet = f'said by the user: "{words}" -> {words} [1]'
-    return says(text({PREFERENCES: [bullet]}, [f'[1] turn {turn}: "{words}"'], name=f"task of {turn}"))
+    return says(text([wish(words, turn)], name=f"task of {turn}"))
 
 
 async def read(view: SessionView, *steps: Any, **options: Any) -> tuple[Output, ScriptedModel]:
@@ -72,7 +62,7 @@ async def test_a_session_becomes_one_request_at_low_effort_without_tools_for_a_s
     assert ("m-1", "low", (), 8_000) == (request.model, request.effort, request.tools, request.max_output_tokens)
     assert request.output_schema is not None
     assert request.output_schema.strict
-    assert {"raw_memory", "rollout_summary", "rollout_slug"} == set(request.output_schema.schema["required"])
+    assert {"title", "slug", "keywords", "tasks", "lessons"} == set(request.output_schema.schema["required"])
     assert request.output_schema.schema["additionalProperties"] is False
     assert 1 == len(request.input)
     assert "- rollout_cwd: /home/dev/shop" in sent(request)
@@ -106,7 +96,7 @@ async def test_the_effort_is_low_or_the_least_that_the_model_has(
 
 @pytest.mark.parametrize(
     ("window", "known", "expected"),
-    [(200_000, True, 133_000), (32_768, True, 21_790), (32_768, False, 150_000), (0, True, 150_000)],
+    [(200_000, True, 133_000), (32_768, True, 21_790), (32_768, False, 21_790)],
 )
 def test_a_request_takes_70_percent_of_what_can_be_used_of_the_window(window: int, known: bool, expected: int) -> None:
     assert expected == extractor.limit_of(choice(window=window, known=known))
@@ -146,13 +136,12 @@ async def test_a_session_that_nobody_was_in_is_not_sent_anywhere(view: SessionVi
     [
         says("no JSON at all"),
         says(BAD),
-        says(json.dumps({**fields(), "notes": "x"})),
         says(text()[:-30], stop="length"),
         says("", stop="paused"),
         answer(think("hmm")),
         says("x" * (model_answer.MAX_ANSWER + 1)),
     ],
-    ids=["no JSON", "wrong shape", "extra key", "cut off", "paused", "no words", "huge"],
+    ids=["no JSON", "wrong shape", "cut off", "paused", "no words", "huge"],
 )
 @pytest.mark.anyio
 async def test_an_answer_that_cannot_be_used_is_repaired_once(first: Step) -> None:
@@ -170,7 +159,7 @@ async def test_an_answer_that_cannot_be_used_is_repaired_once(first: Step) -> No
 async def test_a_repair_tells_the_problem_and_the_answer() -> None:
     _, scripted = await read(tabs(), says(BAD), says(text()))
 
-    assert "raw_memory's task_outcome is 'done'." in sent(scripted.requests[1], 2)
+    assert "`lessons` is not a list of objects." in sent(scripted.requests[1], 2)
     assert BAD == sent(scripted.requests[1], 1)
 
 
@@ -183,7 +172,7 @@ async def test_an_answer_that_broke_off_is_asked_to_be_briefer() -> None:
 
 @pytest.mark.anyio
 async def test_an_answer_that_is_invalid_twice_fails_the_session_this_time() -> None:
-    with pytest.raises(ExtractionFailed, match=r"twice\. raw_memory's task_outcome is 'done'") as caught:
+    with pytest.raises(ExtractionFailed, match=r"twice\. `lessons` is not a list of objects\.") as caught:
         await read(tabs(), says(BAD), says(BAD))
 
     assert "extraction_failed" == caught.value.code
@@ -191,22 +180,106 @@ async def test_an_answer_that_is_invalid_twice_fails_the_session_this_time() -> 
 
 @pytest.mark.anyio
 async def test_a_model_that_declines_is_not_asked_again() -> None:
-    with pytest.raises(ExtractionFailed, match="declined"):
+    with pytest.raises(ExtractionFailed, match="refused to read this session: “I cannot help with that"):
         await read(tabs(), says("I cannot help with that.", stop="refused"))
 
 
-@pytest.mark.parametrize("error", [RateLimited("slow down"), RequestRefused("no"), StreamBroken("gone")])
+@pytest.mark.parametrize(
+    "errors",
+    [[RateLimited("slow down")], [RequestRefused("no"), RequestRefused("no, really")], [StreamBroken("gone")]],
+    ids=["rate", "refused", "broken"],
+)
 @pytest.mark.anyio
-async def test_the_errors_of_a_server_are_the_caller_s(error: ModelError) -> None:
-    with pytest.raises(type(error)):
-        await read(tabs(), error)
+async def test_the_errors_of_a_server_are_the_caller_s(errors: list[ModelError]) -> None:
+    with pytest.raises(type(errors[0])) as caught:
+        await read(tabs(), *errors)
+
+    assert caught.value is errors[0]
+
+
+@pytest.mark.anyio
+async def test_a_server_that_takes_no_schema_is_told_it_in_words_from_then_on() -> None:
+    fenced = says(f"Here you are:\n```json\n{text()}\n```")
+    async with ScriptedModel(RequestRefused("response_format is unknown"), fenced, says(text())) as scripted:
+        reader = ModelExtractor(scripted, choice())
+        first, second = await reader.extract(tabs()), await reader.extract(tabs())
+    schemas = [each.output_schema is not None for each in scripted.requests]
+    told = scripted.requests[2].instructions
+
+    assert first.raw_memory == second.raw_memory
+    assert [True, False, False] == schemas
+    assert prompts.SCHEMA.schema == json.loads(told[told.index('{"type":"object"') :])
+    assert scripted.requests[0].instructions in told
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
+    cut = says(text(), breaks=StreamBroken("gone"), piece=16)
+    found, scripted = await read(tabs(), cut, cut, says(text()))
+    with pytest.raises(StreamBroken):
+        await read(tabs(), cut, cut, cut)
+
+    assert "uv run pytest" in found.raw_memory
+    assert 3 == len(scripted.requests)
+
+
+@pytest.mark.parametrize(
+    ("wait", "left", "is_waited"), [(900.0, 3_000.0, True), (900.0, 800.0, False), (900.0, None, True)]
+)
+@pytest.mark.anyio
+async def test_a_server_that_asks_to_wait_is_waited_for_as_long_as_the_run_may_last(
+    wait: float, left: float | None, is_waited: bool
+) -> None:
+    class Clocked(Unlimited):
+        async def seconds_left(self) -> float | None:
+            return left
+
+    slept: list[float] = []
+    told: list[str] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    settings = ExtractorSettings(sleep=sleep, tell=told.append)
+    busy = RateLimited("slow down", retry_after=wait)
+    async with ScriptedModel(busy, *[says(text())] * is_waited) as scripted:
+        reader = ModelExtractor(scripted, choice(), settings=settings, spending=Clocked())
+        if is_waited:
+            assert "uv run pytest" in (await reader.extract(tabs())).raw_memory
+        else:
+            with pytest.raises(RateLimited):
+                await reader.extract(tabs())
+
+    assert ([wait], ["waiting 900 s, as here:m-1 asks"]) == (slept, told) or not is_waited
+
+
+@pytest.mark.anyio
+async def test_waiting_in_our_own_queue_takes_no_time_of_a_request() -> None:
+    gate = anyio.Event()
+    chosen = choice()
+    one = msgspec.structs.replace(chosen, provider=msgspec.structs.replace(chosen.provider, parallel=1))
+    async with ScriptedModel(says(text(), hold=gate), says(text())) as scripted:
+        reader = ModelExtractor(scripted, one, settings=ExtractorSettings(seconds=30))
+        found: list[Output] = []
+
+        async def go() -> None:
+            found.append(await reader.extract(tabs()))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(go)
+            group.start_soon(go)
+            await anyio.wait_all_tasks_blocked()
+            assert 1 == len(scripted.requests)
+            gate.set()
+
+    assert 2 == len(found)
 
 
 @pytest.mark.anyio
 async def test_a_session_that_takes_too_long_fails_and_the_request_is_noted() -> None:
     spending = Unlimited()
     never = says(text(), hold=anyio.Event())
-    with pytest.raises(ExtractionFailed, match="longer than 1 s"):
+    with pytest.raises(ExtractionFailed, match="longer than 1 s for one request"):
         await read(tabs(), never, settings=ExtractorSettings(seconds=1), spending=spending)
 
     assert 1 == spending.total.requests
@@ -264,10 +337,10 @@ async def test_a_slice_that_teaches_nothing_leaves_what_the_others_teach() -> No
 
 @pytest.mark.anyio
 async def test_quotes_that_the_model_made_up_leave_no_output() -> None:
-    invented = [f'[{n}] turn 1: "nobody ever said this {n}"' for n in range(1, 5)]
-    found, _ = await read(tabs(), says(text(references=invented)))
+    found, _ = await read(tabs(), says(text([wish("nobody ever said this")])))
 
-    assert Output("", "") == found
+    assert not found.has_text
+    assert "its quote is not in the session" in (found.lessons or "")
 
 
 @pytest.mark.anyio
@@ -276,17 +349,15 @@ async def test_no_secret_is_in_a_request_or_in_an_output_whoever_says_it() -> No
         user(f"push with {CANARY} as the token"), ran("env", 0, f"GITHUB_TOKEN={CANARY}"), model(f"ok {CANARY}")
     )
     view.branch = f"fix/{CANARY}"
-    leaking = text({KNOWLEDGE: [f"the token is {CANARY} [1]"]}, [f'[1] turn 1: "{CANARY}"'], slug=CANARY)
+    leaking = [lesson("environment", f"the token is {CANARY}", CANARY), wish(f"push with {CANARY} as the token")]
+    tasks = [{"title": f"use {CANARY}", "outcome": CANARY}]
     found, scripted = await read(
         view,
-        says(
-            leaking.replace("task: fix the build", f"task: use {CANARY}").replace(
-                "outcome: success", f"outcome: {CANARY}"
-            )
-        ),
-        says(leaking),
+        says(json.dumps({"lessons": [CANARY]})),
+        says(text(leaking, slug=CANARY, title=f"use {CANARY}", tasks=tasks, keywords=[CANARY])),
     )
     everything = bodies(scripted.requests) + found.raw_memory + found.rollout_summary + (found.rollout_slug or "")
+    everything += found.lessons or ""
 
     assert 2 == len(scripted.requests)
     assert CANARY.lower() not in everything.lower()
@@ -297,7 +368,16 @@ def test_the_instructions_have_a_version_and_name_what_matters() -> None:
 
     assert prompts.version().isdigit()
     assert "<!--" not in told
-    assert [] == [
-        key for key in (*output_shape.KEYS, *output_shape.SECTIONS, *output_shape.OUTCOMES) if key not in told
-    ]
-    assert TABS_REFERENCES[0].partition(": ")[0].removeprefix("[1] turn ").isdigit()
+    assert [] == [name for name in (*KINDS, *output_shape.OUTCOMES, "everywhere", "what_to_do") if name not in told]
+
+
+@pytest.mark.anyio
+async def test_the_example_of_the_instructions_follows_the_schema() -> None:
+    example = prompts.instructions().partition("# An example")[2]
+    found = model_answer.read(example)
+
+    assert isinstance(found, Draft)
+    assert ["preference", "fix"] == [each.kind for each in found.lessons]
+    assert set(json.loads(example)) == set(prompts.SCHEMA.schema["required"])
+    row = json.loads(example)["lessons"][0]
+    assert set(row) == set(prompts.SCHEMA.schema["properties"]["lessons"]["items"]["required"])

@@ -6,7 +6,7 @@ import json
 
 import msgspec
 import pytest
-from taught_by_model import choice, ledger, says
+from taught_by_model import Row, choice, fields, ledger, lesson, says, text, wish
 
 from commonplace.errors import ExtractionFailed
 from commonplace.learning.evaluate import cases
@@ -14,6 +14,8 @@ from commonplace.learning.extract import rules
 from commonplace.learning.extract.model import Evaluation, ModelExtractor, evaluate
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.learning.reading.session_view import SessionView
+from commonplace.memory import lessons
+from commonplace.memory.lessons import Lesson
 from commonplace.models.scripted import ScriptedModel
 from commonplace.state.outputs import Output
 
@@ -27,9 +29,16 @@ class Repeating:
 
     async def extract(self, view: SessionView) -> Output:
         said = rules.extract(view)
-        whole = {"raw_memory": said.raw_memory, "rollout_summary": said.rollout_summary, "rollout_slug": None}
-        async with ScriptedModel(says(json.dumps(whole))) as scripted:
+        stored = lessons.decode(said.lessons).tasks if said.lessons else ()
+        rows = [_row(each, task) for task, own in enumerate(stored, 1) for each in own.lessons if each.is_listed]
+        tasks = [{"title": each.name, "outcome": each.outcome} for each in stored]
+        async with ScriptedModel(says(text(rows, tasks=tasks))) as scripted:
             return await ModelExtractor(scripted, choice()).extract(view)
+
+
+def _row(each: Lesson, task: int) -> Row:
+    first = each.evidence[0]
+    return lesson(each.kind, each.words or each.shown, first.quote, first.turn, task=task)
 
 
 class Failing:
@@ -47,13 +56,7 @@ class Obedient:
     async def extract(self, view: SessionView) -> Output:
         lines = {line.strip() for event in view.events() for line in str(getattr(event, "output", "")).split("\n")}
         told = [line for line in sorted(lines) if 8 < len(line) < 300 and '"' not in line]
-        bullets = "".join(f'- said by the user: "{line}" -> {line} [{n}]\n' for n, line in enumerate(told, 1))
-        proofs = "".join(f'- [{n}] turn 1: "{line}"\n' for n, line in enumerate(told, 1))
-        head = "---\ndescription: d\ntask: t\ntask_group: g\ntask_outcome: success\ncwd: /c\nkeywords: k\n---\n\n"
-        body = f"### Task 1: t\n\ntask: t\ntask_group: g\ntask_outcome: success\n\nPreference signals:\n{bullets}"
-        body += f"\nReferences:\n{proofs}"
-        summary = "# t\n\nRollout context: c\n\n## Task 1: t\nOutcome: success\n"
-        whole = {"raw_memory": head + body, "rollout_summary": summary, "rollout_slug": None}
+        whole = fields([wish(line) for line in told])
         async with ScriptedModel() as scripted:
             scripted.add(*[says(json.dumps(whole))] * any(hasattr(event, "voice") for event in view.events()))
             return await ModelExtractor(scripted, choice()).extract(view)

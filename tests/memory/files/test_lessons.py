@@ -19,7 +19,7 @@ from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.entries import LISTED
 from commonplace.memory.files import lesson_parser, lesson_text
 from commonplace.memory.files.raw_memories import RawMemory
-from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, SummaryLine, TaskLessons
+from commonplace.memory.lessons import Evidence, Lesson, SessionLesson, SessionLessons, TaskLessons
 from commonplace.rollout.decisions import DecisionLine
 from commonplace.state.outputs import Output
 
@@ -123,9 +123,11 @@ def test_secrets_are_taken_out_of_value_and_texts() -> None:
     assert lesson_text.redacted(clean) == clean
 
 
-def test_a_task_that_a_model_told_is_summarised_in_its_words() -> None:
-    told = TaskLessons("x", "success", (SAID,), summary=(SummaryLine("Key steps:", "ran the tests"),))
-    summary = lesson_text.rollout_summary(msgspec.structs.replace(SESSION, tasks=(told,)))
+def test_what_a_model_read_is_told_with_kind_scope_and_what_to_do() -> None:
+    said = msgspec.structs.replace(SAID, default="install with pnpm", scope="everywhere", judged=None)
+    shown = Lesson(kind="procedure", shown="Migrations run first.", default="run them", evidence=SAID.evidence)
+    session = msgspec.structs.replace(SESSION, tasks=(TaskLessons("x", "success", (said, shown)),), reader="m")
+    told = lesson_parser.parse(lesson_text.raw_memory(session)).tasks[0].lessons
 
-    assert "Key steps:\n- ran the tests\n" in summary
-    assert "Use pnpm" not in summary
+    assert [each.text for each in (said, shown)] == [each.text for each in told]
+    assert [("preference", "everywhere"), ("procedure", "")] == [(each.kind, each.scope) for each in told]

@@ -176,7 +176,9 @@ def _how(lesson: SessionLesson) -> str:
 
 def _telling(cluster: Cluster) -> SessionLesson:
     """Return the lesson that says it best: the most complete wording or check, and of those the newest."""
-    return max(cluster.lessons, key=lambda lesson: (min(len(lesson.words), 200), lesson.order))
+    best = max(cluster.lessons, key=lambda lesson: (min(len(lesson.words), 200), lesson.order))
+    default = best.default or next((each.default for each in reversed(cluster.lessons) if each.default), "")
+    return msgspec.structs.replace(best, default=default)
 
 
 def _scope(cluster: Cluster) -> str:
@@ -190,7 +192,11 @@ def _scope(cluster: Cluster) -> str:
 
 
 def is_personal(lesson: SessionLesson) -> bool:
-    """Say whether a lesson may be the person's own: a wish, or a norm that does not name the project at hand."""
+    """Say whether a lesson may be the person's own: a wish, a norm that does not name the project at hand, or what they
+    said is for all their projects.
+    """
+    if lesson.scope == "everywhere":
+        return True
     if lesson.kind != "rule":
         return lesson.kind == "preference"
     return not similarity.pattern("of_this_project").search(lesson.words.lower().replace("’", "'"))
@@ -198,6 +204,8 @@ def is_personal(lesson: SessionLesson) -> bool:
 
 def is_for_everything(lesson: SessionLesson) -> bool:
     """Say whether a person said that a wish is for all they do, or is about how they are spoken to."""
+    if lesson.scope:
+        return lesson.scope == "everywhere"
     lower = _QUOTED.sub(" ", lesson.words.lower().replace("’", "'"))
     if similarity.pattern("everywhere").search(lower):
         return not similarity.pattern("of_this_project").search(lower) or "everywhere" in lower

@@ -26,7 +26,7 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import BudgetSpent, CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
+from commonplace.errors import CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
 from commonplace.learning.consolidate import consolidation_input, entry_rows, provenance
 from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
@@ -41,8 +41,6 @@ from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.jobs import Claim, ClaimRefusal, Worker
 from commonplace.state.outputs import Output
 
-MAX_FAILURES: Final = 2
-"""After so many failures in a row, the consolidator that needs no model does it."""
 _ATTEMPTS: Final = 5
 """How often a consolidation begins again because a person changed the workspace meanwhile."""
 _SHOWN: Final = 8
@@ -127,8 +125,6 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
                     done = await _hold(phase, claim, home)
                 except _ClaimLost:
                     pass
-                except BudgetSpent as error:
-                    done = await _stopped(phase, claim, error)
                 except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
                     done = await _failed(phase, claim, error)
             heart.cancel_scope.cancel()
@@ -139,14 +135,12 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
     return done
 
 
-async def _stopped(phase: ConsolidationPhase, claim: Claim, error: BudgetSpent) -> ConsolidationResult:
-    """Give a claim back whose work costs more than may be spent now: it waits, and did not fail."""
-    await phase.database.write(lambda tx: jobs.release(tx, [claim]))
-    return ConsolidationResult("stopped_budget", warnings=[f"The memory was not changed: {error.sentence()}"])
+def _reason(error: Exception) -> str:
+    return error.sentence() if isinstance(error, CommonplaceError) else f"{type(error).__name__}: {error}."
 
 
 async def _failed(phase: ConsolidationPhase, claim: Claim, error: Exception) -> ConsolidationResult:
-    reason = error.sentence() if isinstance(error, CommonplaceError) else f"{type(error).__name__}: {error}."
+    reason = _reason(error)
     now = _now(phase)
     await phase.database.write(lambda tx: consolidation_jobs.fail(tx, claim, reason, now=now))
     return ConsolidationResult("failed", warnings=[f"The memory was not changed: {reason}"])
@@ -253,8 +247,16 @@ async def _work(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror
     if isinstance(job, _FinishedPhase):
         return job
     changes: list[history.EntryChange] = []
+    failure: Exception | None = None
     try:
-        consolidated = await _consolidated(job)
+        try:
+            consolidated = await _consolidated(job)
+        except Exception as error:  # whatever a curator breaks on, the merge is published
+            if not isinstance(job.maker, CuratingConsolidator) or isinstance(error, _ClaimLost | WorkspaceChanged):
+                raise
+            failure = error
+            job = await anyio.to_thread.run_sync(_prepare_again, phase, claim, rows, mirror, job)
+            consolidated = await _consolidated(job)
         if not job.is_current:
             await anyio.to_thread.run_sync(baseline.reset, job.staged, job.made, job.moment)
             await _confirm(phase, claim)
@@ -265,12 +267,26 @@ async def _work(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror
             await anyio.to_thread.run_sync(staging.discard, job.root)
         raise
     done = _FinishedPhase(_result(changes, consolidated), job.fingerprint, consolidated)
-    if job.maker is not phase.consolidator:
+    if failure is not None:
         done.result.warnings.append(
-            f"{phase.consolidator.name} failed {claim.failures} times in a row; this time {job.maker.name} put the "
-            "memory together, and kept what was there."
+            f"{phase.consolidator.name} did not go over the memory: {_reason(failure)} What it did was dropped; the "
+            "memory was put together without it."
         )
     return done
+
+
+def _prepare_again(
+    phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory, failed: _Job
+) -> _Job:
+    """Stage the workspace anew, for the merge alone."""
+    staging.discard(failed.root)
+    job = _prepare(phase, claim, rows, mirror)
+    assert isinstance(job, _Job)
+    job.maker = MergeConsolidator()
+    job.made = provenance.message(
+        provenance.PLAIN, job.fingerprint, is_kept=job.material.is_kept, instead_of=phase.consolidator.name
+    )
+    return job
 
 
 def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory) -> _Job | _FinishedPhase:
@@ -296,11 +312,9 @@ def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _
     is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
     if is_current and mirror.fingerprint == fingerprint:
         return _FinishedPhase(ConsolidationResult("unchanged"), fingerprint)
-    gives_up = claim.failures >= MAX_FAILURES and isinstance(phase.consolidator, CuratingConsolidator)
-    maker = MergeConsolidator() if gives_up else phase.consolidator
     told = history.read(home)
     staged = staging.stage(root)
-    return _Job(material, root, staged, maker, instead if gives_up else made, fingerprint, is_current, moment, told)
+    return _Job(material, root, staged, phase.consolidator, made, fingerprint, is_current, moment, told)
 
 
 async def _consolidated(job: _Job) -> ConsolidatedMemory:

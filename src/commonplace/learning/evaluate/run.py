@@ -5,6 +5,7 @@ Nothing of the home is read or changed, but for the books: what a model costs co
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -45,23 +46,37 @@ async def run(
         BudgetSpent: the limits have no room for all of it; what was read counts.
     """
     known = [case for name in sets for case in _set(name)][:limit]
+    began = time.monotonic()
     if model == providers.EMBEDDED:
-        return {**await _scores(RuleExtractor(), known), "sets": list(sets), "cost": {"requests": 0, "tokens": 0}}
-    choice = choose(home.settings, model)
-    told = Forecast(f"{choice.name}:{choice.slug}", sum(len(case.sessions) for case in known), _tokens(known))
-    if consent is not None and told.tokens > home.settings.memory.ask_tokens and not await consent(told):
+        scores = await _scores(RuleExtractor(), known)
+        cost = {"requests": 0, "tokens": 0}
+        return {**scores, "sets": list(sets), "cost": cost, "seconds": _seconds(began)}
+    choice = choose(home.settings, model, for_reading=True)
+    told = Forecast(
+        f"{choice.name}:{choice.slug}",
+        sum(len(case.sessions) for case in known),
+        _tokens(known),
+        choice.provider.api == "agent",
+    )
+    asks = providers.needs_agreement(home, choice) or told.tokens > home.settings.memory.ask_tokens
+    if consent is not None and asks and not await consent(told):
         raise BadInput(
             f"{told.model} was not asked: it would read {told.sessions} session(s), about {told.tokens:,} tokens.",
             hint="Say --yes, or read fewer with --limit or --set near.",
         )
     connected = providers.connect_model(home, choice)
+    providers.agree(home, choice)
     try:
         budget = await providers.budget(home, EXTRACTION)
         scores = await _scores(ModelExtractor(connected, choice, spending=budget), known)
     finally:
         await connected.aclose()
     cost = {"requests": budget.total.requests, "tokens": budget.total.tokens}
-    return {**scores, "sets": list(sets), "cost": cost, "prompt": prompts.version()}
+    return {**scores, "sets": list(sets), "cost": cost, "prompt": prompts.version(), "seconds": _seconds(began)}
+
+
+def _seconds(began: float) -> float:
+    return round(time.monotonic() - began, 1)
 
 
 def _set(name: str) -> list[Case]:

@@ -21,6 +21,7 @@ from commonplace.learning.evaluate import files, score
 from commonplace.learning.evaluate.cases import Case, CaseSession
 from commonplace.learning.evaluate.score import CaseScore, Score
 from commonplace.learning.extract import phase1
+from commonplace.learning.extract.circuit_breaker import NOBODYS_FAULT
 from commonplace.learning.extract.phase1 import Extractor, FailedExtraction
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.state.outputs import Output
@@ -84,7 +85,7 @@ async def evaluate(
             with tempfile.TemporaryDirectory(prefix="commonplace-gold-") as name:
                 try:
                     outputs = await _outputs(extractor, case, Path(name), ledger, failed)
-                except phase1.NOBODYS_FAULT as error:
+                except NOBODYS_FAULT as error:
                     ended.append(error)
                     group.cancel_scope.cancel()
                     return
@@ -109,7 +110,7 @@ async def _outputs(
             try:
                 place = await anyio.to_thread.run_sync(ledger, session, path, folder)
                 found = await phase1.extract_session(extractor, place, session.cwd, Forgotten(()))
-            except phase1.NOBODYS_FAULT:
+            except NOBODYS_FAULT:
                 raise
             except CommonplaceError as error:
                 failed.append(FailedExtraction(f"{case.id}/{number}", error.sentence()))

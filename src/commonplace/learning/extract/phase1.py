@@ -1,14 +1,15 @@
 """Phase 1: sessions one by one, each to what it taught.
 
-A batch of sessions is claimed, read and extracted, and what came of them is stored together. A heartbeat keeps the
-claims while the work goes on; a claim that was lost meanwhile stores nothing. What fails is noted with its reason and
+A batch of sessions is claimed, read and extracted. What came of a session is stored when it is there, together with
+what else came in the same moment; whoever stops the work keeps what was read. A heartbeat keeps the claims while the
+work goes on; a claim that was lost meanwhile stores nothing. What fails is noted with its reason and
 tried again later; it never stops the others. What a person asked to forget is taken out of a session before it is read,
 and once more out of what an extractor says; so are secrets. What does not have the shape that consolidation reads is a
 failure, not a memory.
 
 What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
-account with nothing left. So does a server that fails again and again (`CircuitBreaker`); the sessions that it failed
-on count as failed.
+account with nothing left, a server that asks to wait longer than the run may last. So does a server that fails again
+and again (`CircuitBreaker`); the sessions that it failed on count as failed.
 
 The embedded extractor is a plain function of a file: where there is much to read, processes run it on all cores.
 """
@@ -27,9 +28,10 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded
+from commonplace.errors import CommonplaceError
 from commonplace.learning import select
 from commonplace.learning.extract import rules
+from commonplace.learning.extract.circuit_breaker import NOBODYS_FAULT, CircuitBreaker
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.learning.reading.project_evidence import evidence_of
 from commonplace.learning.reading.session_view import ModelText, SessionView, UserText, read
@@ -46,12 +48,10 @@ from commonplace.state.outputs import Output
 _BATCH: Final = 32
 """How many sessions are claimed and stored together."""
 Progress = Callable[[int], None]
-NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded)
-"""What no session is to blame for, and the next one would meet, too."""
 _MUCH: Final = 8_000_000
 """From so many bytes of sessions in a batch on, processes are worth their start."""
-_MOST_IN_A_ROW: Final = 5
-"""How often in a row a server may fail before nobody asks it any more in this run."""
+_STORED_EVERY: Final = 0.25
+"""Seconds between two writes: a session that a model read is stored at once, many that rules read go together."""
 
 
 class Extractor(Protocol):
@@ -89,27 +89,10 @@ class ExtractionResult(msgspec.Struct):
     stopped: str | None = None
     """Why nothing more was read although something may be left."""
 
-
-class CircuitBreaker(msgspec.Struct):
-    """Stops a run in which a server fails again and again."""
-
-    why: str | None = None
-    """Why nothing more is read; None: it goes on."""
-    failures: int = 0
-    """How often in a row a server failed."""
-
-    def succeeded(self) -> None:
-        """Note that a session was read."""
-        self.failures = 0
-
-    def failed(self, error: CommonplaceError) -> None:
-        """Note that a session could not be read."""
-        if isinstance(error, NOBODYS_FAULT):
-            self.why = self.why or error.sentence()
-        elif isinstance(error, ModelError):
-            self.failures += 1
-            if self.failures >= _MOST_IN_A_ROW:
-                self.why = self.why or f"The model failed {self.failures} times in a row: {error.sentence()}"
+    @property
+    def count(self) -> int:
+        """How many sessions were looked at."""
+        return self.extracted + self.no_output + len(self.failed)
 
 
 class _SessionDeferred(msgspec.Struct, frozen=True):
@@ -157,11 +140,9 @@ async def run(phase: ExtractionPhase, progress: Progress | None = None) -> Extra
         if not batch:
             break
         tried.update(each.claim.job_key for each in batch)
-        await _work(phase, batch, done, breaker)
+        await _work(phase, batch, done, breaker, progress)
         if limit is not None:
             limit -= len(batch)
-        if progress is not None:
-            progress(done.extracted + done.no_output + len(done.failed))
     done.stopped = breaker.why
     return done
 
@@ -184,7 +165,11 @@ async def _claim(phase: ExtractionPhase, count: int, tried: set[str]) -> list[Ex
 
 
 async def _work(
-    phase: ExtractionPhase, batch: list[ExtractionClaim], done: ExtractionResult, breaker: CircuitBreaker
+    phase: ExtractionPhase,
+    batch: list[ExtractionClaim],
+    done: ExtractionResult,
+    breaker: CircuitBreaker,
+    progress: Progress | None,
 ) -> None:
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
     results: _Results = {}
@@ -192,19 +177,62 @@ async def _work(
     limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
     forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)
     is_much = phase.use_processes and (os.cpu_count() or 1) > 1 and sum(map(_size, batch)) >= _MUCH
-    readings = _Readings(phase.extractor, forgotten, limiter, breaker, results, is_much=is_much)
+    store = _ResultStore(phase, batch, results, done, progress)
+    readings = _Readings(phase.extractor, forgotten, limiter, breaker, results, store, is_much=is_much)
     try:
         async with anyio.create_task_group() as heart:
             heart.start_soon(_beat, phase, claims, results)
+            heart.start_soon(store.flush_regularly)
             async with anyio.create_task_group() as group:
                 for each in batch:
                     group.start_soon(readings.read, each)
             heart.cancel_scope.cancel()
+        await store.flush()
     except BaseException:
         with anyio.CancelScope(shield=True):
+            await store.flush()
             await phase.database.write(lambda tx: jobs.release(tx, claims))
         raise
-    await _store(phase, batch, results, done)
+
+
+class _ResultStore:
+    """Stores the results of a batch as they come."""
+
+    def __init__(
+        self,
+        phase: ExtractionPhase,
+        batch: list[ExtractionClaim],
+        results: _Results,
+        done: ExtractionResult,
+        progress: Progress | None,
+    ) -> None:
+        self._phase = phase
+        self._batch = {each.claim.job_key: each for each in batch}
+        self._results = results
+        self._done = done
+        self._progress = progress
+        self._stored: set[str] = set()
+        self._lock = anyio.Lock()
+
+    def show(self) -> None:
+        """Show how many sessions are read."""
+        if self._progress is not None:
+            self._progress(self._done.count + len(self._results) - len(self._stored))
+
+    async def flush_regularly(self) -> None:
+        """Store what is there, again and again until cancelled."""
+        while True:
+            await anyio.sleep(_STORED_EVERY)
+            with anyio.CancelScope(shield=True):
+                await self.flush()
+
+    async def flush(self) -> None:
+        """Store every result that is not stored yet."""
+        async with self._lock:
+            fresh = {key: each for key, each in self._results.items() if key not in self._stored}
+            if fresh:
+                await _store(self._phase, [self._batch[key] for key in fresh], fresh, self._done)
+                self._stored.update(fresh)
 
 
 class _Readings(msgspec.Struct):
@@ -215,11 +243,16 @@ class _Readings(msgspec.Struct):
     limiter: anyio.CapacityLimiter
     breaker: CircuitBreaker
     results: _Results
+    store: _ResultStore
     is_much: bool
     """There is so much to read that processes are worth their start."""
 
     async def read(self, each: ExtractionClaim) -> None:
         """Put what came of a session into the results."""
+        await self._take_in(each)
+        self.store.show()
+
+    async def _take_in(self, each: ExtractionClaim) -> None:
         key = each.claim.job_key
         async with self.limiter:
             if self.breaker.why is not None:

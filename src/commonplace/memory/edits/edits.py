@@ -15,7 +15,7 @@ from commonplace.memory import listing
 from commonplace.memory.edits import history, notes
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.edits.history import EntryChange
-from commonplace.memory.entries import GLOBAL
+from commonplace.memory.entries import GLOBAL, Entry
 from commonplace.memory.recall import section_cache
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.memory.workspace import layout, staging
@@ -75,6 +75,12 @@ async def note_instead(store: MemoryStore, known: KnownEntry, text: str) -> Path
         raise BadInput("The note is empty.", hint="Say what is to be remembered instead.")
     written = notes.text_of("change", flat, target=redact(_words(known)), scope=known.entry.scope)
     return await anyio.to_thread.run_sync(_write, store, written, flat)
+
+
+async def note_of(store: MemoryStore, entry: Entry) -> Path:
+    """Write a note with the words of an entry, for its project; return its file."""
+    written = notes.text_of("remember", entry.text, scope=entry.scope)
+    return await anyio.to_thread.run_sync(_write, store, written, entry.text)
 
 
 def _meant(text: str, entries: list[KnownEntry]) -> KnownEntry | None:

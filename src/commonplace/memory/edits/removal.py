@@ -69,20 +69,18 @@ def _lessons(stored: str, forgotten: Forgotten) -> Output | None:
             task,
             lessons=tuple(each for each in task.lessons if not cut.takes(each.text)),
             steps=tuple(step for step in task.steps if not cut.takes(f"`{step}`")),
-            summary=tuple(each for each in task.summary if not cut.takes(each.text)),
         )
         for task in session.tasks
     ]
     for task in tasks:
-        for line in (*task.lessons, *task.summary):
-            cut.keep(line.text)
+        for lesson in task.lessons:
+            cut.keep(lesson.text)
     session = msgspec.structs.replace(
         session,
         tasks=tuple(msgspec.structs.replace(task, name=cut.name(task.name)) for task in tasks),
         keywords=tuple(word for word in session.keywords if not cut.is_only_theirs(word)),
         title=forgotten.without_forgotten(session.title),
-        context=forgotten.without_forgotten(session.context),
-        description="",
+        refused=tuple(each for each in session.refused if not cut.takes(f'{each.text} "{each.quote}"')),
         sentences=(),
         runs=_without(session.runs, cut),
         slug=None if session.slug and cut.is_told_by(session.slug) else session.slug,

@@ -4,6 +4,9 @@ Each decision is a line of `decisions.jsonl` and is durable at once; the memory'
 consolidation. What was decided is never asked again, and counts as evidence for the rank of entries of its kind. A
 later decision about the same entry takes the place of the earlier one: an id stays with its entry, also while the entry
 is dropped.
+
+What a model said and its session does not bear out (`memory.refusals`) is shown, too. To keep such a line writes a note
+with its words: they are the person's from then on.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.errors import BadInput
-from commonplace.memory import evidence
+from commonplace.memory import evidence, refusals
 from commonplace.memory.edits import edits
 from commonplace.memory.entries import Entry
 from commonplace.memory.listing import Listed, listed_entry
@@ -38,7 +41,8 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 async def waiting(store: MemoryStore, *, project: str | None = None) -> list[Listed]:
-    """Return what waits for a decision: candidates, then doubtful entries, each the most useful first.
+    """Return what waits for a decision: candidates, then doubtful entries, each the most useful first, then what was
+    refused of what models said.
 
     Each has its chain and the reason why it is in doubt (the JSON of `memory review`).
 
@@ -46,19 +50,23 @@ async def waiting(store: MemoryStore, *, project: str | None = None) -> list[Lis
         BadInput: no project is called that.
     """
     candidates, known = await store.candidates(), await store.known_entries()
-    found = [*candidates, *(each for each in known if is_doubtful(each.entry))]
+    refused = {each.entry.id: (each, why) for each, why in await refusals.refused_lines(store)}
+    found = [*candidates, *(each for each in known if is_doubtful(each.entry)), *(each for each, _ in refused.values())]
     if project is not None:
-        scopes = {each.entry.scope for each in (*candidates, *known)}
+        scopes = {each.entry.scope for each in (*found, *known)}
         scope = await lookup.named_scope(store.home, project, scopes)
         found = [each for each in found if each.entry.scope == scope]
     decided = await anyio.to_thread.run_sync(decisions.reviews, store.home.path)
     found = [each for each in found if each.entry.id not in decided]
     chains = await evidence.chains(store, [each.entry for each in found])
     asks_first = store.home.settings.memory.review
-    return [
-        _waiting(each, chain, reason(each.entry, asks_first=asks_first and each.is_candidate))
-        for each, chain in zip(found, chains, strict=True)
+    reasons = [
+        f"a model said so, but {refused[each.entry.id][1]}"
+        if each.entry.id in refused
+        else reason(each.entry, asks_first=asks_first and each.is_candidate)
+        for each in found
     ]
+    return [_waiting(each, chain, why) for each, chain, why in zip(found, chains, reasons, strict=True)]
 
 
 def _waiting(known: KnownEntry, chain: list[evidence.Link], why: str) -> Listed:
@@ -103,13 +111,18 @@ async def decide(store: MemoryStore, ids: Sequence[str], verdict: Verdict) -> li
         BadInput: an id is unknown or ambiguous, or the entry is pinned or written by hand and cannot be dropped.
     """
     known = {each.entry.id: each.entry for each in (*await store.known_entries(), *await store.candidates())}
+    refused = {each.entry.id: each.entry for each, _ in await refusals.refused_lines(store)}
     decided = await anyio.to_thread.run_sync(decisions.reviews, store.home.path)
-    names = [_named(text, {*known, *decided}) for text in ids]
+    names = [_named(text, {*known, *refused, *decided}) for text in ids]
     if verdict == "drop":
         for name in names:
             if name in known:
                 _check_droppable(known[name])
-    await _append(store, [(name, _kind(name, known, decided)) for name in names], verdict)
+    else:
+        for name in names:
+            if name in refused and not (name in decided and decided[name].is_kept):
+                await edits.note_of(store, refused[name])
+    await _append(store, [(name, _kind(name, {**refused, **known}, decided)) for name in names], verdict)
     return [Decided(name, verdict) for name in names]
 
 
@@ -122,7 +135,8 @@ async def reword(store: MemoryStore, entry_id: str, text: str) -> Path:
     Raises:
         BadInput: no entry has this id, or the text is empty.
     """
-    known = {each.entry.id: each for each in (*await store.known_entries(), *await store.candidates())}
+    refused = [each for each, _ in await refusals.refused_lines(store)]
+    known = {each.entry.id: each for each in (*await store.known_entries(), *await store.candidates(), *refused)}
     chosen = known[_named(entry_id, known)]
     written = await edits.note_instead(store, chosen, text)
     if not chosen.entry.is_by_hand:

@@ -42,8 +42,8 @@ _SAID: Final = re.compile(
 _FIX: Final = re.compile(r"^`.+ worked \(exit 0\)$")
 
 
-_JUDGED: Final = re.compile(r" \(([a-z]{2,20}), ([01]\.\d\d)\)$")
-"""What a reference says of a lesson that was judged: its kind, and how likely it lasts."""
+_JUDGED: Final = re.compile(r" \(([a-z]{2,20}), ([01]\.\d\d)(?:, (everywhere|project))?\)$")
+"""What a reference says of a lesson that was judged: its kind, how likely it lasts, and whom it is for."""
 _HEAD: Final = re.compile(r"^(cwd|keywords|task_group): (.*)$", re.MULTILINE)
 _DIALOGUE: Final = re.compile(r"(?<![\d,])([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?")
 _SUMMARY_TASK: Final = re.compile(r"^## Task \d+: (.*)$")
@@ -137,7 +137,7 @@ def _lesson(bullet: _Bullet, references: dict[int, Evidence]) -> Lesson:
     lesson = lesson_of(bullet.section, bullet.text, bare)
     if mark is None or mark[1] not in KINDS:
         return lesson
-    return msgspec.structs.replace(lesson, kind=mark[1], confidence=float(mark[2]))
+    return msgspec.structs.replace(lesson, kind=mark[1], confidence=float(mark[2]), scope=mark[3] or "")
 
 
 def lesson_of(section: str, text: str, evidence: tuple[Evidence, ...] = ()) -> Lesson:

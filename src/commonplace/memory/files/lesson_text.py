@@ -15,7 +15,7 @@ import msgspec
 
 from commonplace.memory import lessons
 from commonplace.memory.entries import SECTION_OF, Section
-from commonplace.memory.lessons import Evidence, Lesson, SessionLessons, SummaryLine, TaskLessons
+from commonplace.memory.lessons import Evidence, Lesson, SessionLessons, TaskLessons
 from commonplace.redact import redact, redact_all
 from commonplace.state.outputs import Output
 
@@ -34,6 +34,14 @@ _MAX_KEYWORDS: Final = 24
 _MAX_TITLE: Final = 240
 MAX_STEPS: Final = 12
 """How many steps of a task a summary tells, the last ones."""
+
+
+class SummaryLine(msgspec.Struct, frozen=True):
+    """One line of a text, and what it rests on."""
+
+    section: str
+    text: str
+    evidence: tuple[Evidence, ...] = ()
 
 
 def output(session: SessionLessons) -> Output:
@@ -68,7 +76,7 @@ def raw_memory(session: SessionLessons) -> str:
     group = flat(session.project or session.cwd) or "unknown"
     head = [
         "---",
-        f"description: {session.description or _description(tasks)}",
+        f"description: {_description(tasks)}",
         f"task: {_name(tasks[0])}",
         f"task_group: {group}",
         f"task_outcome: {tasks[0].outcome}",
@@ -81,7 +89,7 @@ def raw_memory(session: SessionLessons) -> str:
     for number, task in enumerate(tasks, 1):
         lines = [f"### Task {number}: {_name(task)}", "", f"task: {_name(task)}", f"task_group: {group}"]
         lines.append(f"task_outcome: {task.outcome}")
-        bullets = [_line(lesson) for lesson in task.lessons if lesson.is_listed]
+        bullets = [_line(lesson, session) for lesson in task.lessons if lesson.is_listed]
         lines += _sections(bullets, _MEMORY, numbers)
         parts.append("\n".join([*lines, *_references(bullets, numbers, "References:")]))
     return "\n\n".join(parts) + "\n"
@@ -95,19 +103,21 @@ def rollout_summary(session: SessionLessons) -> str:
     read = f", read by {session.reader}" if session.reader else ""
     facts = flat(f"{len(session.tasks)} task(s), {size}, {where}, {session.started[:10]}, {session.source}{read}.")
     title = quote(session.title, _MAX_TITLE) or flat(named)
-    lines = [f"# {title}", "", f"Rollout context: {facts} {session.context}".rstrip()]
+    lines = [f"# {title}", "", f"Rollout context: {facts}"]
     numbers = _Numbers()
     for number, task in enumerate(session.tasks, 1):
         lines += ["", f"## Task {number}: {_name(task)}", f"Outcome: {task.outcome}"]
         told = [lesson for lesson in task.lessons if lesson.is_listed]
-        bullets = list(task.summary) or [*(_line(lesson) for lesson in told), *_steps(task)]
+        bullets = [*(_line(lesson, session) for lesson in told), *_steps(task)]
         lines += _sections(bullets, _SUMMARY, numbers)
         lines += _references(bullets, numbers, "References")
     return "\n".join(lines) + "\n"
 
 
-def _line(lesson: Lesson) -> SummaryLine:
-    mark = f" ({lesson.kind}, {lesson.confidence:.2f})" if lesson.judged is not None or lesson.role else ""
+def _line(lesson: Lesson, session: SessionLessons) -> SummaryLine:
+    is_marked = lesson.judged is not None or bool(lesson.role) or bool(session.reader)
+    scope = f", {lesson.scope}" if lesson.scope else ""
+    mark = f" ({lesson.kind}, {lesson.confidence:.2f}{scope})" if is_marked else ""
     evidence = tuple(msgspec.structs.replace(each, how=each.how + mark) for each in lesson.evidence)
     return SummaryLine(TITLE_OF[SECTION_OF[lesson.kind]], flat(lesson.text), evidence)
 

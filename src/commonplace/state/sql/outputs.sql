@@ -35,6 +35,17 @@ WHERE outputs.is_empty = 0
 ORDER BY outputs.cited DESC, outputs.retrieved DESC, outputs.fresh_at DESC, outputs.source_updated_at DESC,
   outputs.thread_id DESC
 
+-- name: outputs.matching
+-- The lessons, as JSON, of extractions that hold a text, of threads that memory may use, the newest first.
+SELECT outputs.thread_id, outputs.source_updated_at, outputs.lessons, threads.project, threads.cwd
+FROM outputs JOIN threads ON threads.home = :home AND threads.path = (
+  SELECT file.path FROM threads AS file
+  WHERE file.thread_id = outputs.thread_id AND file.home = :home AND file.is_current = 1 AND file.memory_mode = 'enabled'
+  ORDER BY file.is_archived, file.updated_at DESC, file.path LIMIT 1
+)
+WHERE outputs.lessons LIKE :pattern
+ORDER BY outputs.source_updated_at DESC, outputs.thread_id DESC
+
 -- name: outputs.deselect
 -- Nothing is part of the last consolidation of a root any more.
 UPDATE outputs SET is_selected = 0, selected_source_updated_at = NULL, selected_root = NULL

@@ -54,7 +54,9 @@ def _bar(done: int, total: int) -> str:
 @click.option("--since", help=f"Only sessions that went on after this: {TIMES}.")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many sessions, the newest first.")
 @click.option(
-    "--model", help="Who reads and consolidates: `embedded`, which needs no model and no network, or `provider:model`."
+    "--model",
+    help="Who reads: `embedded`, which needs no model and no network; `claude-code` or `codex`, your own agent with "
+    "its login; or `provider:model`.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before a model reads much.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
@@ -75,7 +77,7 @@ def command(
     taught together into a memory that you can read and edit. Nothing leaves the machine unless you name a model. Run it
     again at any time: it goes on where it stopped.
     """
-    flags = {"memory.extract_model": model, "memory.consolidate_model": model} if model else None
+    flags = {"memory.extract_model": model} if model else None
     line = ProgressLine()
 
     from commonplace.learning.learn import LearningPlan
@@ -93,7 +95,12 @@ def command(
             shown = [] if dry_run else await book.memory.entries()
             return report, shown, book.home
 
-    report, shown, home = anyio.run(inside)
+    try:
+        report, shown, home = anyio.run(inside)
+    except KeyboardInterrupt:
+        line.end()
+        output.warn("Stopped. What was read is kept: run the command again to go on.")
+        raise
     line.end()
     if as_json:
         output.print_json(report)
@@ -101,6 +108,7 @@ def command(
         _would(report)
     else:
         show(report, shown, home)
+    learn_report.exit_on_error(report)
 
 
 def _would(report: LearningReport) -> None:
@@ -128,7 +136,8 @@ def show(report: LearningReport, entries: list[Listed], home: Path) -> None:
     screen.print()
     learn_report.warnings(report)
     if not entries:
-        screen.print("Nothing was learned yet. Sessions count once they have been quiet for ten minutes.")
+        if not isinstance(report.error, dict):
+            screen.print("Nothing was learned yet. Sessions count once they have been quiet for ten minutes.")
         return
     done = report.consolidation
     changes = f"{done.added} new, {done.changed} changed, {done.removed} gone"

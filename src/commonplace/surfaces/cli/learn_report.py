@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -77,6 +78,13 @@ def warnings(report: LearningReport) -> None:
     screen = console()
     for warning in report.warnings:
         screen.print(Text(safe(f"  note: {warning}"), style="yellow"))
+
+
+def exit_on_error(report: LearningReport) -> None:
+    """Say that nothing could be read and end with exit code 1, if that is so."""
+    if isinstance(report.error, dict):
+        click.echo(f"{report.error['message']} {report.error['hint']}", err=True)
+        raise click.exceptions.Exit(1)
 
 
 def memory(entries: Sequence[Listed], *, shown: int | None = _SHOWN) -> None:

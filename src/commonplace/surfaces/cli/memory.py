@@ -55,6 +55,8 @@ def _show(report: Status) -> None:
     output.say(f"threads     {counts(report.threads)}")
     output.say(f"jobs        {counts(report.jobs)}")
     output.say(f"learned     {report.outputs} sessions, {report.selected} of them in the last consolidation")
+    if report.refused:
+        output.say(f"refused     {report.refused} lines of models that sessions do not bear out: memory review")
     for kind, cost in report.budget.items():
         who = "" if cost.model == "embedded" else f" by {cost.model}"
         output.say(f"today       {kind}{who}: {_cost(cost)}")
@@ -87,12 +89,13 @@ def run(phase: str | None, as_json: bool) -> None:
     phases = (int(phase),) if phase else PHASES
     report = call(lambda memory: memory.run(phases=phases, progress=progress, use_processes=True))
     progress.end()
-    if as_json:
-        output.print_json(report)
-        return
     from commonplace.surfaces.cli import learn_report
 
-    learn_report.run(report)
+    if as_json:
+        output.print_json(report)
+    else:
+        learn_report.run(report)
+    learn_report.exit_on_error(report)
 
 
 @command.command()

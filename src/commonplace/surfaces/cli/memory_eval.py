@@ -21,12 +21,20 @@ async def ask(forecast: Forecast) -> bool:
     """Ask whether a model may read so much; where nobody can be asked, it may not."""
     if not sys.stdin.isatty():
         return False
-    question = f"{forecast.model} would read {forecast.sessions} session(s), about {forecast.tokens:,} tokens. Go on?"
+    login = " with your own login" if forecast.is_agent else ""
+    question = (
+        f"{forecast.model}{login} would read {forecast.sessions} session(s), about {forecast.tokens:,} tokens. Go on?"
+    )
     return await anyio.to_thread.run_sync(lambda: click.confirm(question, err=True))
 
 
 @click.command("eval")
-@click.option("--model", default="embedded", show_default=True, help="Who reads: `embedded`, or `provider:model`.")
+@click.option(
+    "--model",
+    default="embedded",
+    show_default=True,
+    help="Who reads: `embedded`, `claude-code`, `codex` or `provider:model`.",
+)
 @click.option("--set", "sets", multiple=True, help="Which cases: `near`, or a file of cases. [default: near]")
 @click.option("--limit", type=click.IntRange(1), help="Read at most so many cases.")
 @click.option("--yes", is_flag=True, help="Do not ask before a model reads much.")
@@ -61,3 +69,4 @@ def _show(found: dict[str, Any]) -> None:
         output.say(f"  … {len(found['failed']) - _SHOWN} more failed; --json tells them")
     asked = f"{cost['requests']:,} requests, {cost['tokens']:,} tokens" if cost["requests"] else "nothing"
     output.say(f"  cost        {asked}")
+    output.say(f"  time        {found['seconds']:,} s")

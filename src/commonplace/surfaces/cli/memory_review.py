@@ -54,8 +54,9 @@ _NO_TERMINAL: Final = (
 def review(project: str | None, as_json: bool) -> None:
     """Decide about what is in doubt, one key for each entry.
 
-    First candidates, then entries that rest on one session which does not show that they last. What you decide is
-    never asked again, and raises or lowers the rank of entries of the same kind. With --json, list what waits.
+    First candidates, then entries that rest on one session which does not show that they last, then what a model said
+    and its session does not bear out. What you decide is never asked again, and raises or lowers the rank of entries of
+    the same kind. With --json, list what waits.
     """
     if not as_json and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(_NO_TERMINAL)
@@ -139,7 +140,7 @@ class _Review:
     def _show(self, place: int, entry: Listed) -> None:
         """Draw the screen of an entry."""
         click.clear()
-        kind = "candidate" if entry.candidate else "doubtful entry"
+        kind = "refused line" if entry.id.startswith("r") else "candidate" if entry.candidate else "doubtful entry"
         output.say(f"{place} of {len(self._waiting)} · {kind} {entry.id}")
         output.say(f"{entry.kind} for {entry.project or 'every project'}\n")
         for line in _wrapped(entry.text):

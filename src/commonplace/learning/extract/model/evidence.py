@@ -6,7 +6,7 @@ first, then what ran, then what was printed or said. Whose words they are decide
 
     said by the user          typed by the person, outside of what they pasted
     shown by a command        a command line that ran, or its output
-    shown by a tool           arguments and outputs of other tools
+    shown by a tool           arguments of other tools (`change`), and what they returned (`tool`)
     said by the assistant
     pasted into the session   in a message of the person, but not their own words
 
@@ -21,37 +21,44 @@ from typing import Final, Literal
 
 import msgspec
 
-from commonplace.learning.extract.model.drafts import Reference
-from commonplace.learning.reading import exclusions, sentences
-from commonplace.learning.reading.findings import FindingEvidence, quote
+from commonplace.learning.lasting import authors
+from commonplace.learning.lasting.authors import Author, Stretch
+from commonplace.learning.lasting.statements import PersonMessage, messages
+from commonplace.learning.reading import exclusions, tables
+from commonplace.learning.reading.findings import quote
 from commonplace.learning.reading.session_view import EventSpan, ModelText, SessionView, ToolUse, UserText, ViewEvent
-from commonplace.protocol import shell
+from commonplace.memory.lessons import Evidence
 
-LEAST: Final = 8
+LEAST: Final = 6
 """Bytes that a quote has at least, blanks not counted, unless it is the whole of what was said."""
-Whose = Literal["person", "command", "output", "tool", "assistant", "pasted"]
+Whose = Literal["person", "command", "change", "output", "tool", "assistant", "pasted"]
 HOW: Final[dict[Whose, str]] = {
     "person": "said by the user",
     "command": "shown by a command",
+    "change": "shown by a tool",
     "output": "shown by a command",
     "tool": "shown by a tool",
     "assistant": "said by the assistant",
     "pasted": "pasted into the session",
 }
-_ORDER: Final[tuple[Whose, ...]] = ("person", "command", "output", "tool", "assistant", "pasted")
-_MAX_COMMANDS: Final = 32
-"""How many commands of one line are compared."""
+_ORDER: Final[tuple[Whose, ...]] = ("person", "command", "change", "output", "tool", "assistant", "pasted")
+_GUESSED: Final = frozenset({"impersonal", "indented", "gap", "code"})
+"""Rules by which a line only looks as if nobody had typed it. A model that reads the message knows better."""
+_ANNOUNCED: Final = tables.pattern("announced")
+_RULES_FOLLOW: Final = tables.pattern("rules_follow")
 _PLAIN: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 
 
 class Proof(msgspec.Struct, frozen=True):
     """A quote that was found, and whose words it is."""
 
-    evidence: FindingEvidence
+    evidence: Evidence
     whose: Whose
 
 
-class _Text(msgspec.Struct, frozen=True):
+class SpokenText(msgspec.Struct, frozen=True):
+    """One text of a session, and whose it is."""
+
     at: EventSpan
     text: str
     whose: Whose
@@ -68,120 +75,106 @@ class QuoteFinder:
 
     def __init__(self, view: SessionView) -> None:
         self._view = view
-        self._known: dict[Reference, Proof | None] = {}
+        self._known: dict[tuple[int | None, str], Proof | None] = {}
 
     @cached_property
-    def _texts(self) -> list[_Text]:
-        found = [text for event in self._view.events() for text in _of_event(event)]
+    def texts(self) -> list[SpokenText]:
+        """The texts of the session, the person's own words first."""
+        found = [text for message in messages(self._view) for text in _of_message(message)]
+        found += [text for event in self._view.events() for text in _of_event(event)]
         return sorted(found, key=lambda text: _ORDER.index(text.whose))  # within one speaker the order stays
 
-    @cached_property
-    def user_lines(self) -> list[str]:
-        """The person's own words, line by line."""
-        return [line for text in self._texts if text.whose == "person" for line in text.text.splitlines()]
+    def lines(self, *whose: Whose) -> list[str]:
+        """Return the lines of what some speakers said, ran or printed."""
+        return [line for text in self.texts if text.whose in whose for line in text.text.splitlines()]
 
     @cached_property
-    def command_lines(self) -> list[str]:
-        """The command lines that ran."""
-        return [line for text in self._texts if text.whose == "command" for line in text.text.splitlines()]
-
-    @cached_property
-    def folders(self) -> frozenset[str]:
-        """The folders that work was done in, as far as calls name them."""
-        calls = (event for event in self._view.events() if isinstance(event, ToolUse))
-        return frozenset(call.folder for call in calls if call.folder) | {self._view.cwd}
-
-    @cached_property
-    def _calls(self) -> list[tuple[ToolUse, tuple[str, ...]]]:
-        """The calls that ran a command, each with its line from the start and from each command in it."""
+    def calls(self) -> list[ToolUse]:
+        """The calls that ran a command."""
         calls = (event for event in self._view.events() if isinstance(event, ToolUse) and event.command)
-        ran = [call for call in calls if not call.is_memory and not call.refused]
-        return [(call, tuple(map(comparable_text, _from_each_command(call.command)))) for call in ran]
+        return [call for call in calls if not call.is_memory and not call.refused]
 
-    def has_run(self, command: str, *, ok: bool | None = None) -> bool:
-        """Say whether a command was run, and ended so if that matters."""
-        wanted = comparable_text(command.rstrip("…"))
-        return any(_begins(lines, wanted) and (ok is None or call.ok is ok) for call, lines in self._calls)
+    @cached_property
+    def bare(self) -> str:
+        """All texts in the form that is compared, in small letters."""
+        return "\n".join(text.bare for text in self.texts).lower()
 
-    def has_failed_with(self, command: str, error: str) -> bool:
-        """Say whether a command failed and said this."""
-        wanted, said = (
-            comparable_text(command.rstrip("…")),
-            [comparable_text(part.strip().rstrip("…")) for part in error.split(" | ")],
-        )
-        outputs = [
-            comparable_text(call.output) for call, lines in self._calls if call.ok is False and _begins(lines, wanted)
-        ]
-        return any(all(part in output for part in said) for output in outputs)
+    def answered(self, evidence: Evidence) -> list[str]:
+        """Return the lines of what the assistant said last before words of the person: what they may answer."""
+        before = [text for text in self.texts if text.whose == "assistant" and text.at.start < evidence.start]
+        last = max(before, key=lambda text: text.at.start, default=None)
+        return last.text.splitlines() if last is not None else []
 
-    def proof(self, reference: Reference) -> Proof | None:
-        """Return where the words of a reference stand; None if nowhere, or if they must not be kept."""
-        if reference not in self._known:
-            self._known[reference] = self._look_for(reference)
-        return self._known[reference]
+    def proof(self, turn: int | None, words: str) -> Proof | None:
+        """Return where a quote stands and whose words it is; None if it is not in the session."""
+        if (turn, words) not in self._known:
+            self._known[turn, words] = self._look_for(turn, words)
+        return self._known[turn, words]
 
-    def _look_for(self, reference: Reference) -> Proof | None:
-        whole = comparable_text(reference.quote)
-        for wanted in dict.fromkeys((whole, whole.strip("…."), whole.partition("->")[0])):
-            named = [text for text in self._texts if text.at.turn == reference.turn]
-            found = (_first(named, wanted) or _first(self._texts, wanted)) if wanted else None
+    def _look_for(self, turn: int | None, words: str) -> Proof | None:
+        whole = comparable_text(words)
+        stripped = whole.strip("\"'`")
+        named = [text for text in self.texts if text.at.turn == turn]
+        for wanted in dict.fromkeys((whole, stripped, whole.strip("…."), stripped.strip("…."))):
+            found = (_first(named, wanted) or _first(self.texts, wanted)) if wanted else None
             if found is None:
-                continue  # some put an ellipsis where they stop to quote, or an arrow before what came of it
-            words = quote(_original(found, wanted))
-            return (
-                None
-                if exclusions.is_unfit(words)
-                else Proof(FindingEvidence(found.at, words, HOW[found.whose]), found.whose)
-            )
+                continue  # some put quotation marks around a quote, or an ellipsis where they stop to quote
+            told = quote(_original(found, wanted))
+            at = found.at
+            evidence = Evidence(at.turn, at.start, at.end, told, HOW[found.whose])
+            return None if exclusions.is_unfit(told) else Proof(evidence, found.whose)
         return None
 
 
-def _from_each_command(line: str) -> list[str]:
-    """Return a command line from its start and from each command in it, also those that it gives to a shell."""
-    found = [line]
-    for segment in shell.segments(line)[:_MAX_COMMANDS]:
-        script = shell.wrapped_script(segment.texts[shell.prefix_length(segment.texts) :]) or ""
-        found += [line[segment.start :], *(script[inner.start :] for inner in shell.segments(script)[:_MAX_COMMANDS])]
-    return found
-
-
-def _begins(lines: tuple[str, ...], wanted: str) -> bool:
-    return any(line.startswith(wanted) for line in lines)
-
-
-def _first(texts: list[_Text], wanted: str) -> _Text | None:
+def _first(texts: list[SpokenText], wanted: str) -> SpokenText | None:
     is_long = len(wanted.encode("utf-8", "replace")) >= LEAST
-    return next((text for text in texts if (wanted in text.bare if is_long else wanted == text.bare)), None)
+    return next((text for text in texts if (wanted in text.bare if is_long else wanted == text.bare.strip(".!"))), None)
 
 
-def _original(text: _Text, wanted: str) -> str:
+def _original(text: SpokenText, wanted: str) -> str:
     """Return the words as they stand in the session."""
     start = text.bare.index(wanted)
     places = [place for place, letter in enumerate(text.text) if not letter.isspace()]
     return text.text[places[start] : places[start + len(wanted) - 1] + 1]
 
 
-def _of_event(event: ViewEvent) -> Iterator[_Text]:
+def _of_message(message: PersonMessage) -> Iterator[SpokenText]:
+    """Yield the person's own words in a message, and the message as a whole if others' words are in it."""
+    parts = authors.stretches(message.text, marks=message.marks)
+    own = [part for number, part in enumerate(parts) if _is_own(message.text, part, parts[:number])]
+    said = _text(message.at, "".join(message.text[part.start : part.end] for part in own), "person")
+    whole = _text(message.at, message.text, "pasted")
+    if said.bare:
+        yield said
+    if said.bare != whole.bare:
+        yield whole
+
+
+def _is_own(text: str, part: Stretch, before: list[Stretch]) -> bool:
+    """Say whether words are the person's: typed, or taken for others' by a guess that does not count here."""
+    if part.author.is_own or part.rule in _GUESSED:
+        return True
+    if part.author is not Author.PASTED or part.rule != "announced" or not before:
+        return False
+    lines = text[: part.start].rstrip().splitlines()
+    return bool(_RULES_FOLLOW.search(lines[-1])) or not _ANNOUNCED.search(lines[-1])
+
+
+def _of_event(event: ViewEvent) -> Iterator[SpokenText]:
     match event:
         case UserText(voice="shell"):
             yield _text(event.at, event.text, "command")
-        case UserText():
-            own = _text(event.at, "\n".join(sentences.own_lines(event.text)), "person")
-            whole = _text(event.at, event.text, "pasted")
-            yield own
-            if own.bare != whole.bare:
-                yield whole
         case ModelText():
             yield _text(event.at, event.text, "assistant")
         case ToolUse() if not event.is_memory:
             is_shell = bool(event.command)
             has_run = is_shell and not event.refused
-            yield _text(event.at, event.command or event.arguments, "command" if has_run else "tool")
+            yield _text(event.at, event.command or event.arguments, "command" if has_run else "change")
             if not event.refused:
                 yield _text(event.output_at or event.at, event.output, "output" if is_shell else "tool")
         case _:
             pass
 
 
-def _text(at: EventSpan, text: str, whose: Whose) -> _Text:
-    return _Text(at, text, whose, comparable_text(text))
+def _text(at: EventSpan, text: str, whose: Whose) -> SpokenText:
+    return SpokenText(at, text, whose, comparable_text(text))

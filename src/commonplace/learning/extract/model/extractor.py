@@ -1,16 +1,20 @@
 """The extractor that asks a model.
 
     view → pieces (labelled) → slices (70 % of the window) → one request each, one repair
-         → drafts (taken apart) → trust (checked against the session) → merged → texts
+         → draft lessons → trust (checked against the session) → merged → lessons
 
 Each slice is one request at low effort, without tools, for a JSON object of a fixed schema. An answer that cannot be
 used is sent back once with what is wrong with it; then the session has failed this time. A server that says that a
-request is too long gets smaller slices from then on. Every request asks for leave first (`Spending`), and a session has
-a time limit over all of them. Nothing that the model says is kept unless the session shows it (`trust`).
+request is too long gets smaller slices from then on; one that takes no schema gets it in words. An answer that is cut
+off is asked for again, and a server that asks to wait is waited for as long as the run may last. Every request asks for
+leave first (`Spending`) and has a time limit, which begins when it leaves our own queue. Nothing that the model says is
+kept unless the session shows it (`trust`).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Final
 
@@ -19,11 +23,10 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.context.tokens import approximate_tokens
-from commonplace.errors import ContextTooLong, ExtractionFailed
+from commonplace.errors import ContextTooLong, ExtractionFailed, RateLimited, RequestRefused, StreamBroken
 from commonplace.learning.budget import Spending, Unlimited
 from commonplace.learning.extract.model import (
     assemble,
-    drafts,
     evidence,
     merge,
     model_answer,
@@ -31,35 +34,50 @@ from commonplace.learning.extract.model import (
     session_text,
     slices,
 )
+from commonplace.learning.extract.model.model_answer import Draft
 from commonplace.learning.extract.model.session_text import EventText
 from commonplace.learning.extract.model.slices import Slice
-from commonplace.learning.extract.model.trust import Judge
-from commonplace.learning.extract.model.verified import VerifiedSession
+from commonplace.learning.extract.model.trust import Judge, VerifiedSession
 from commonplace.learning.metered_model import MeteredModel
 from commonplace.learning.reading.session_view import SessionView, UserText
 from commonplace.memory.files import lesson_text
-from commonplace.models.base import Completed, Event, ItemDone, Model, Request, Stop, TextDelta
+from commonplace.models.base import Completed, Event, ItemDone, Model, OutputSchema, Request, Stop, TextDelta
 from commonplace.models.providers import Choice
+from commonplace.models.retries import RetryPolicy
 from commonplace.protocol import items
 from commonplace.state.outputs import Output
 
 SECONDS: Final = 600.0
-"""How long one session may take, with all its slices and repairs."""
+"""How long one request may take, from when it is sent."""
 EFFORT: Final = "low"
-UNKNOWN_LIMIT: Final = 150_000
-"""Tokens of a request to a model whose window nobody knows."""
 LEAST_ROOM: Final = 1_000
 """Tokens of a session in one request; a server that does not take even these cannot be used."""
 MAX_OUTPUT: Final = 16_000
 """Tokens of one answer, with what is thought before it."""
+BROKEN: Final = 2
+"""How often a request is sent again whose answer was cut off on the way."""
+MAX_WAITS: Final = 20
+"""How often a request waits until its server has room again."""
+SHORT_WAIT: Final = RetryPolicy().longest_wait
+"""Seconds up to which a connection waits by itself, again and again, before it gives up."""
+LONGEST_WAIT: Final = 3_600.0
+"""Seconds that are waited for a server at a time, if nothing limits the run."""
+
+
+def _silent(text: str) -> None:
+    del text
 
 
 class ExtractorSettings(msgspec.Struct, frozen=True):
     """How a model is asked."""
 
     seconds: float = SECONDS
+    """How long one request may take; time in our own queue does not count."""
     limit: int | None = None
     """Tokens of one request; None: by the model's window."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    tell: Callable[[str], None] = _silent
+    """Told what is waited for."""
 
 
 class ModelExtractor:
@@ -79,26 +97,21 @@ class ModelExtractor:
         self._choice = choice
         self._settings = settings or ExtractorSettings()
         self._limit = self._settings.limit or limit_of(choice)
+        self._takes_schema = True
+        self._queue = anyio.CapacityLimiter(choice.provider.parallel or math.inf)
 
     async def extract(self, view: SessionView) -> Output:
         """Return what a session taught; empty texts if nothing.
 
         Raises:
-            ExtractionFailed: no answer can be used, or it took too long.
+            ExtractionFailed: no answer can be used, it took too long, or the model refused.
             BudgetSpent: nothing more may be spent.
             ModelError: the model's server failed.
         """
         left = await self._spending.seconds_left()
-        seconds = self._settings.seconds
-        with anyio.move_on_after(seconds if left is None else min(seconds, left)) as scope:
+        with anyio.move_on_after(left):
             return await self._extract(view)
-        assert scope.cancelled_caught
-        if left is not None and left < seconds:
-            raise self._spending.time_refusal()
-        raise ExtractionFailed(
-            f"{self.name} took longer than {self._settings.seconds:g} s for a session.",
-            hint="It is tried again later.",
-        )
+        raise self._spending.time_refusal()
 
     async def _extract(self, view: SessionView) -> Output:
         pieces = await anyio.to_thread.run_sync(session_text.pieces, view)
@@ -115,11 +128,7 @@ class ModelExtractor:
                 left = [piece for each in waiting for piece in each.pieces]
                 waiting = self._smaller(part, left, error)
                 continue
-            told.append(
-                await anyio.to_thread.run_sync(judge.verified, drafts.from_output(found))
-                if found
-                else VerifiedSession()
-            )
+            told.append(await anyio.to_thread.run_sync(judge.verified, found))
             waiting = rest
         return await anyio.to_thread.run_sync(self._written, view, told)
 
@@ -143,8 +152,8 @@ class ModelExtractor:
         self._limit = min(self._limit, room + prompts.overhead())
         return slices.cut(left, min(room, self._room()), goes_on=part.goes_on)
 
-    async def _slice(self, view: SessionView, part: Slice, number: int, total: int) -> Output | None:
-        """Return what the model says about a slice; None if it teaches nothing."""
+    async def _slice(self, view: SessionView, part: Slice, number: int, total: int) -> Draft:
+        """Return what the model says about a slice."""
         asked = await anyio.to_thread.run_sync(prompts.message, view, part, number, total)
         answer = await self._ask(asked)
         found = await _read(answer)
@@ -157,27 +166,75 @@ class ModelExtractor:
                 hint="It is tried again later; another model may do better.",
                 problem=found,
             )
-        return None if found.is_empty else found
+        return found
 
     async def _ask(self, *messages: bytes) -> _ModelReply:
-        """Return what the model says to some messages."""
-        wanted = Request(
+        """Return what the model says to some messages; a server that takes no schema is told it in words."""
+        if self._takes_schema:
+            try:
+                return await self._patiently(self._request(*messages, schema=prompts.SCHEMA))
+            except RequestRefused as refused:
+                try:
+                    heard = await self._patiently(self._request(*messages, schema=None))
+                except RequestRefused:
+                    raise refused from None
+            self._takes_schema = False
+            return heard
+        return await self._patiently(self._request(*messages, schema=None))
+
+    def _request(self, *messages: bytes, schema: OutputSchema | None) -> Request:
+        return Request(
             model=self._choice.slug,
-            instructions=prompts.instructions(),
+            instructions=prompts.instructions() if schema else prompts.instructions_with_schema(),
             input=messages,
-            effort=self._effort(),
-            output_schema=prompts.SCHEMA,
+            effort=self._effort() if schema else None,
+            output_schema=schema,
             max_output_tokens=output_of(self._choice),
         )
-        heard = _ModelReply()
-        async with aclosing(self._model.stream(wanted)) as stream:
-            async for event in stream:
-                heard.note(event)
-                if heard.size > model_answer.MAX_ANSWER:
-                    break
+
+    async def _patiently(self, request: Request) -> _ModelReply:
+        """Send a request: again if its answer is cut off, and once more whenever a busy server has room again."""
+        broken = waits = 0
+        while True:
+            heard = _ModelReply()
+            try:
+                async with self._queue:
+                    await self._once(request, heard)
+            except StreamBroken:
+                broken += 1
+                if not heard.size or broken > BROKEN:  # what never began was tried again by the connection
+                    raise
+            except RateLimited as error:
+                waits += 1
+                if waits > MAX_WAITS or not await self._has_time(error.retry_after):
+                    raise
+                self._settings.tell(f"waiting {error.retry_after:.0f} s, as {self.name} asks")
+                await self._settings.sleep(error.retry_after or 0.0)
+            else:
+                return heard
+
+    async def _has_time(self, wait: float | None) -> bool:
+        """Say whether the limits leave time to wait that long."""
+        left = await self._spending.seconds_left()
+        return wait is not None and SHORT_WAIT < wait <= (LONGEST_WAIT if left is None else left)
+
+    async def _once(self, request: Request, heard: _ModelReply) -> None:
+        with anyio.move_on_after(self._settings.seconds) as scope:
+            async with aclosing(self._model.stream(request)) as stream:
+                async for event in stream:
+                    heard.note(event)
+                    if heard.size > model_answer.MAX_ANSWER:
+                        break
+        if scope.cancelled_caught:
+            raise ExtractionFailed(
+                f"{self.name} took longer than {self._settings.seconds:g} s for one request.",
+                hint="It is tried again later. For a slow model, set `parallel` of its provider to 1.",
+            )
         if heard.stop == "refused":
-            raise ExtractionFailed(f"{self.name} declined to read this session.", hint="Another model may do it.")
-        return heard
+            raise ExtractionFailed(
+                f"{self.name} refused to read this session: “{heard.text[:160]}”",
+                hint="Another model may read it; `commonplace memory mode ID disabled` leaves it out.",
+            )
 
     def _effort(self) -> str | None:
         efforts = self._choice.info.efforts
@@ -210,7 +267,7 @@ class _ModelReply:
         return "\n".join(self._said) or "".join(self._pieces)
 
 
-async def _read(reply: _ModelReply) -> Output | str:
+async def _read(reply: _ModelReply) -> Draft | str:
     """Return what an answer says, or what is wrong with it."""
     found = await anyio.to_thread.run_sync(model_answer.read, reply.text)
     if isinstance(found, str) and reply.stop in ("length", "paused"):
@@ -219,9 +276,10 @@ async def _read(reply: _ModelReply) -> Output | str:
 
 
 def limit_of(choice: Choice) -> int:
-    """Return how many tokens of a model's window a request may take: 70 % of what can be used of it."""
-    if not choice.info.known or choice.info.window <= 0:
-        return UNKNOWN_LIMIT
+    """Return how many tokens of a model's window a request may take: 70 % of what can be used of it.
+
+    A window that nobody knows is taken to be as small as the catalogue says of unknown models.
+    """
     return max(choice.info.window * 95 // 100 * 70 // 100, 1)
 
 

@@ -1,8 +1,10 @@
-"""A model's answer as the three texts, or what is wrong with it in a sentence that the model can act on.
+"""A model's answer as a draft, or what is wrong with it in a sentence that the model can act on.
 
-The contract is one JSON object with three keys. Kinder than that: a fence or words around the one object, the older
-spellings of the keys, a missing slug, a slug that only needs its letters changed. Unknown keys, several objects and
-texts without the shape that consolidation reads are problems, told one at a time.
+The contract is one JSON object (`prompts.SCHEMA`): the tasks of a session, and a list of lessons. Servers do not always
+keep to a schema, so the reader is kinder than the contract: a fence or words around the one object, a bare list of
+lessons, the usual other names of sections, numbers in quotes, missing fields and unknown ones are taken as meant. What
+makes no sense of its own (a lesson without text, a section that nobody knows) is left to the checks; only an answer
+without a list of lessons is a problem. What is read is bounded, and without secrets.
 """
 
 from __future__ import annotations
@@ -13,46 +15,112 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from commonplace.memory.entries import KINDS, Kind
 from commonplace.memory.files import output_shape
-from commonplace.redact import redact
-from commonplace.state.outputs import Output
+from commonplace.memory.lessons import SaidScope
+from commonplace.redact import MARK, redact
 
 MAX_ANSWER: Final = 200_000
 """Characters: what is longer is no lesson of a session."""
-_KEYS: Final = ("raw_memory", "rollout_summary", "rollout_slug")
-_OLDER: Final = {
-    "rawMemory": "raw_memory",
-    "summary": "rollout_summary",
-    "rolloutSummary": "rollout_summary",
-    "slug": "rollout_slug",
-    "rolloutSlug": "rollout_slug",
-}
+MAX_LESSONS: Final = 200
+"""Lessons of one answer that are read."""
+MAX_TASKS: Final = 100
+"""Tasks of one answer that are read."""
+_MAX_TEXT: Final = 4_000
+"""Characters of a text that are read."""
+_MAX_KEYWORDS: Final = 48
 _FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n((?:[^`]|`{1,2}[^`])*)```", re.IGNORECASE)
-_OBJECT: Final = re.compile(r"\{\s*\"")
+_OPENS: Final = re.compile(r"\{\s*\"|\[\s*\{\s*\"|\{\s*\}")
 _NO_NAME: Final = re.compile(r"[^a-z0-9_-]+")
+_DIGITS: Final = re.compile(r"\d{1,9}")
 _TOO_LONG: Final = f"It is longer than {MAX_ANSWER:,} characters; keep only what a later agent needs."
-_NOTHING: Final = Output("", "")
+_OTHER_NAMES: Final[dict[str, Kind]] = {
+    "user preference": "preference",
+    "preference signal": "preference",
+    "wish": "preference",
+    "check": "verify",
+    "verification": "verify",
+    "fact": "environment",
+    "knowledge": "environment",
+    "reusable knowledge": "environment",
+    "step": "procedure",
+    "steps": "procedure",
+    "failures and how to do differently": "failure",
+    "dead end": "failure",
+}
+_EVERYWHERE: Final = frozenset({"everywhere", "global", "all", "all projects", "every project", "user"})
 
 
-def read(answer: str) -> Output | str:
-    """Return what an answer says, empty texts if it says that nothing was learned; else what is wrong with it."""
+class DraftLesson(msgspec.Struct, frozen=True):
+    """One lesson of a model's answer, before it is verified."""
+
+    section: str
+    """As the model spelt it, if no kind of lesson is called so."""
+    text: str
+    quote: str = ""
+    turn: int | None = None
+    task: int = 1
+    scope: SaidScope = ""
+    what_to_do: str = ""
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind that the section means."""
+        name = " ".join(self.section.lower().replace("_", " ").split()).rstrip(":")
+        for each in (name, name.removesuffix("s")):
+            if each in KINDS:
+                return each
+            if each in _OTHER_NAMES:
+                return _OTHER_NAMES[each]
+        return None
+
+
+class DraftTask(msgspec.Struct, frozen=True):
+    """One task of a model's answer."""
+
+    title: str
+    outcome: str = "uncertain"
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A model's answer before it is verified."""
+
+    lessons: tuple[DraftLesson, ...] = ()
+    tasks: tuple[DraftTask, ...] = ()
+    title: str = ""
+    keywords: tuple[str, ...] = ()
+    slug: str | None = None
+
+
+def read(answer: str) -> Draft | str:
+    """Return what an answer says, without lessons if nothing was learned; else what is wrong with it."""
     if len(answer) > MAX_ANSWER:
         return _TOO_LONG
-    found = _object(answer)
-    fields = found if isinstance(found, str) else _fields(found)
-    if isinstance(fields, str):
-        return fields
-    raw, summary = (redact(_tidy(fields[name] or "")) for name in _KEYS[:2])
-    if not raw or not summary:
-        return _NOTHING
-    output = Output(raw, summary, _slug(fields["rollout_slug"]))
-    return output_shape.problem(output) or output
+    found = _document(answer)
+    if isinstance(found, str):
+        return found
+    fields: dict[str, Any] = {"lessons": found} if isinstance(found, list) else found
+    if "lessons" not in fields:
+        return "It has no list `lessons`; if nothing was learned, return the object with an empty list."
+    rows = _objects(fields["lessons"])
+    if rows is None:
+        return "`lessons` is not a list of objects."
+    words = fields.get("keywords")
+    keywords = cast("list[Any]", words) if isinstance(words, list) else _text(words).split(",")
+    return Draft(
+        tuple(_lesson(row) for row in rows[:MAX_LESSONS]),
+        tuple(_task(row) for row in (_objects(fields.get("tasks")) or [])[:MAX_TASKS]),
+        _text(fields.get("title")),
+        tuple(word for each in keywords[:_MAX_KEYWORDS] if (word := _text(each).strip())),
+        _slug(_text(fields.get("slug"))),
+    )
 
 
-def _object(answer: str) -> dict[str, Any] | str:
+def _document(answer: str) -> dict[str, Any] | list[Any] | str:
+    """Return the one object or list of an answer; else what is wrong."""
     text = answer.strip()
     if not text:
-        return "It is empty; if nothing was learned, return the object with three empty strings."
+        return "It is empty; if nothing was learned, return the object with an empty list `lessons`."
     try:
         return _checked(json.loads(text))
     except (ValueError, RecursionError):
@@ -60,57 +128,71 @@ def _object(answer: str) -> dict[str, Any] | str:
     fenced = _FENCE.findall(text)
     if len(fenced) == 1:
         text = fenced[0].strip()
-    begins = _OBJECT.search(text)
+    begins = _OPENS.search(text)
     if begins is None:
         return "It holds no JSON object."
     try:
         found, end = json.JSONDecoder().raw_decode(text, begins.start())
     except (ValueError, RecursionError) as error:
         return f"Its JSON object cannot be read: {error}."
-    if _OBJECT.search(text, end):
+    if _OPENS.search(text, end):
         return "It holds more than one JSON object."
     return _checked(found)
 
 
-def _checked(found: Any) -> dict[str, Any] | str:
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else "It is not a JSON object."
+def _checked(found: Any) -> dict[str, Any] | list[Any] | str:
+    return cast("dict[str, Any]", found) if isinstance(found, dict | list) else "It is not a JSON object."
 
 
-def _fields(found: dict[str, Any]) -> dict[str, str | None] | str:
-    fields: dict[str, str | None] = {}
-    for key, value in found.items():
-        name = _OLDER.get(key, key)
-        if name not in _KEYS:
-            return f"It has the unknown key {key[:60]!r}; allowed are {', '.join(_KEYS)}."
-        if name in fields:
-            return f"It has the key {name} twice."
-        if not isinstance(value, str) and not (value is None and name == "rollout_slug"):
-            return f"{name} is not a string."
-        if isinstance(value, str) and not _is_text(value):
-            return f"{name} holds characters that no text has."
-        fields[name] = value
-    missing = [name for name in _KEYS[:2] if name not in fields]
-    return f"It has no {missing[0]}." if missing else {"rollout_slug": None, **fields}
+def _objects(value: Any) -> list[dict[str, Any]] | None:
+    """Return a list of objects; None for anything else."""
+    if not isinstance(value, list):
+        return None
+    rows = cast("list[Any]", value)
+    return cast("list[dict[str, Any]]", rows) if all(isinstance(row, dict) for row in rows) else None
 
 
-def _is_text(value: str) -> bool:
-    """Say whether a text can be written: JSON can hold halves of characters."""
-    try:
-        msgspec.json.encode(value)
-        value.encode()
-    except (UnicodeEncodeError, ValueError):
-        return False
-    return True
+def _lesson(row: dict[str, Any]) -> DraftLesson:
+    scope = " ".join(_text(row.get("scope")).lower().replace("_", " ").split())
+    return DraftLesson(
+        section=_text(row.get("section")),
+        text=_text(row.get("text")),
+        quote=_text(row.get("quote")),
+        turn=_number(row.get("turn")),
+        task=_number(row.get("task")) or 1,
+        scope="everywhere" if scope in _EVERYWHERE else "project" if scope else "",
+        what_to_do=_text(row.get("what_to_do")),
+    )
 
 
-def _tidy(text: str) -> str:
-    """Return a text with the line ends and spaces that the shape has."""
-    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    body = "\n".join(lines).strip("\n")
-    return f"{body}\n" if body.strip() else ""
+def _task(row: dict[str, Any]) -> DraftTask:
+    outcome = _text(row.get("outcome")).strip().lower()
+    return DraftTask(
+        _text(row.get("title")) or _text(row.get("name")),
+        outcome if outcome in output_shape.OUTCOMES else "uncertain",
+    )
 
 
-def _slug(given: str | None) -> str | None:
-    """Return a name for a file out of what was meant as one."""
-    name = _NO_NAME.sub("-", redact(given or "").lower()).strip("-_")[: output_shape.MAX_SLUG].strip("-_")
+def _number(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if 0 <= value < 10**9 else None
+    found = _DIGITS.search(value[:_MAX_TEXT]) if isinstance(value, str) else None
+    return int(found[0]) if found else None
+
+
+def _text(value: Any) -> str:
+    """Return a text of an answer: without secrets, on one line, without halves of characters."""
+    if not isinstance(value, str):
+        return ""
+    whole = value[:_MAX_TEXT].encode("utf-8", "replace").decode()
+    return redact(" ".join(whole.split()))
+
+
+def _slug(given: str) -> str | None:
+    """Return a name for a file out of what was meant as one; none if a secret was in it."""
+    if MARK in given:
+        return None
+    name = _NO_NAME.sub("-", given.lower()).strip("-_")[: output_shape.MAX_SLUG].strip("-_")
     return name or None

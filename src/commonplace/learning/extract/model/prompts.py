@@ -16,26 +16,51 @@ from commonplace.learning.extract.model import session_text
 from commonplace.learning.extract.model.slices import Slice
 from commonplace.learning.instructions import InstructionTexts
 from commonplace.learning.reading.session_view import SessionView
+from commonplace.memory.entries import KINDS
+from commonplace.memory.files import output_shape
 from commonplace.models.base import OutputSchema
 from commonplace.redact import redact
 
 _MAX_REPEATED: Final = 40_000
 """Characters of an answer that are sent back when it is to be repaired."""
-SCHEMA: Final = OutputSchema(
-    {
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    """Return the schema of an object with exactly these fields, as strict servers want it."""
+    return {
         "type": "object",
-        "properties": {
-            "raw_memory": {"type": "string"},
-            "rollout_summary": {"type": "string"},
-            "rollout_slug": {"type": ["string", "null"]},
-        },
-        "required": ["raw_memory", "rollout_summary", "rollout_slug"],
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
-    },
+    }
+
+
+_TEXT: Final = {"type": "string"}
+SCHEMA: Final = OutputSchema(
+    _object(
+        title=_TEXT,
+        slug=_TEXT,
+        keywords={"type": "array", "items": _TEXT},
+        tasks={
+            "type": "array",
+            "items": _object(title=_TEXT, outcome={"type": "string", "enum": list(output_shape.OUTCOMES)}),
+        },
+        lessons={
+            "type": "array",
+            "items": _object(
+                task={"type": "integer"},
+                section={"type": "string", "enum": list(KINDS)},
+                text=_TEXT,
+                quote=_TEXT,
+                turn={"type": "integer"},
+                scope={"type": "string", "enum": ["project", "everywhere"]},
+                what_to_do=_TEXT,
+            ),
+        },
+    ),
     name="extraction",
 )
-
-
+"""What a model answers: the tasks of a session, and its lessons as a list."""
 _TOLD: Final = InstructionTexts("commonplace.learning.extract.model")
 
 
@@ -47,6 +72,13 @@ def version() -> str:
 def instructions() -> str:
     """Return what the model is told about its work."""
     return _TOLD.instructions
+
+
+@cache
+def instructions_with_schema() -> str:
+    """Return what the model is told about its work where its server takes no schema."""
+    schema = msgspec.json.encode(SCHEMA.schema).decode()
+    return instructions() + "\n" + _TOLD.text("schema", schema=schema) + "\n"
 
 
 @cache

@@ -32,6 +32,7 @@ _PERSON: Final[dict[Voice, str]] = {
     "command": "PERSON (given to a slash command)",
     "shell": "PERSON (ran in their own shell)",
 }
+_OTHERS: Final = {"plan": "PLAN (written by an agent)", "harness": "PROGRAM (not typed by the person)"}
 
 
 class EventText(msgspec.Struct, frozen=True):
@@ -69,7 +70,7 @@ def context(view: SessionView) -> str:
 def _text(event: ViewEvent) -> str:
     match event:
         case UserText():
-            return _labelled(_PERSON[event.voice], event.text)
+            return _labelled(_OTHERS.get(event.author or "", _PERSON[event.voice]), event.text)
         case ModelText():
             return _labelled("ASSISTANT", event.text)
         case ToolUse():

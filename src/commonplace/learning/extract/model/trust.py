@@ -1,20 +1,21 @@
 """What of a model's answer is believed: the rules that stand between a session's text and the memory.
 
-A model that reads a session may be talked into things by it. So what it says is judged by whose words it rests on:
+A model that reads a session may be talked into things by it. So what it says is judged by whose words it rests on; what
+is honest must pass, in any language, and only what the session does not bear out is refused:
 
-1. A bullet needs at least one reference that was found. Steps of a summary may do without.
-2. A wish or a rule needs the person's own words, and becomes them: the bullet is rewritten around what they said. What
-   it is said to mean (`-> …`) stays only if most of its words, and every name, path and number in it, are the person's.
-   Without words of the person it is dropped, not moved: an instruction in another section is still an instruction.
-3. So is a bullet elsewhere that says that the person said something: it needs their words, and gets them.
-4. Any other bullet that tells what to do from now on is kept only if most of its words are the person's, or stand in
-   commands that ran; such commands themselves, and what one that failed said, tell nobody what to do. If it rests on
-   nothing but what was printed, pasted or said by the assistant, a plain request at its beginning counts as well.
-5. A bullet that says that commands worked names commands that ran, the last of them with success.
-6. What tries to steer its reader, or has to do with a credential, is dropped wherever it stands; so are such names,
-   titles and keywords.
+1. A lesson needs a quote that is in the session.
+2. A wish or a rule needs the person's own words, and becomes them. Without words of the person it is refused, not
+   moved: an instruction in another section is still one. So is a lesson that says what the person wants or said.
+3. What to do because of it is kept beside it if it is grounded (4).
+4. What tells somebody what to do is grounded if every name in it stands in the person's own words, in commands, in
+   changes that were made, or in what the assistant said last before the person answered; if some other word does, or
+   it is in another language than the person speaks; and if it does not repeat a tool, a page or a paste.
+5. A lesson that says that commands worked names commands that ran, the last of them with success. A code that is no
+   command (a path, a setting, a name) is no claim.
+6. Every name of a file, a host, a flag and the like stands somewhere in the session.
+7. What tries to steer its reader, or has to do with a credential, is refused wherever it stands, and not repeated.
 
-Whatever is left out here is left out in silence for the model, never asked for again: saying less is no failure.
+Whatever is refused is returned with its reason, so that a person can look at it.
 """
 
 from __future__ import annotations
@@ -23,48 +24,70 @@ import re
 from functools import cached_property
 from typing import Final
 
-from commonplace.learning.extract.model import drafts, evidence
-from commonplace.learning.extract.model.drafts import FAILURES, KNOWLEDGE, PREFERENCES, STEPS, Draft, DraftBullet
+import msgspec
+
+from commonplace.learning.extract.model import evidence
 from commonplace.learning.extract.model.evidence import Proof
-from commonplace.learning.extract.model.verified import VerifiedBullet, VerifiedSession, VerifiedTask
+from commonplace.learning.extract.model.model_answer import Draft, DraftLesson, DraftTask
+from commonplace.learning.extract.model.ran_commands import RanCommands
 from commonplace.learning.reading import cues, exclusions, sentences
 from commonplace.learning.reading.cues import Cue, SentenceCues
 from commonplace.learning.reading.findings import quote
 from commonplace.memory import similarity
+from commonplace.memory.entries import Kind, normal
+from commonplace.memory.lessons import Lesson, RefusedLesson, TaskLessons
 from commonplace.memory.sentence_split import MAX_SENTENCE
 
 _MAX_TEXT: Final = 600
-"""How many characters of a bullet are kept."""
+"""How many characters of a lesson are kept."""
 _MAX_NAME: Final = 120
 """How many characters of a task's name are kept."""
-_MAX_DEFAULT: Final = 200
-"""How many characters of a stated default are kept."""
+_MAX_DEFAULT: Final = 240
+"""How many characters of what to do are kept."""
 _MAX_KEYWORDS: Final = 24
 """How many keywords are kept."""
 _MAX_LINE: Final = 400
-"""How many characters of any other line are kept."""
-_ENOUGH: Final = 0.7
-"""The share of its words that must be the person's: what is grafted on to a few of theirs has to be short."""
-_LEADS: Final[dict[str, tuple[str, ...]]] = {
-    PREFERENCES: ("said by the user", "rule stated by the user"),
-    KNOWLEDGE: ("said by the user", "decided by the user", "check named by the user", "steps stated by the user"),
-    FAILURES: ("said by the user", "given up by the user"),
+"""How many characters of a line are compared."""
+_SAID: Final[dict[Kind, str]] = {
+    "preference": "said by the user",
+    "rule": "rule stated by the user",
+    "decision": "decided by the user",
 }
-"""How a bullet begins that tells what the person said; the first is used where a wish begins otherwise."""
-_ARROW: Final = re.compile(r"(?:->|→|=>)\s*")
+"""How the lessons begin that become the person's own words."""
 _CLAIM: Final = re.compile(
     r"\bby the (?:user|person)\b|\b(?:the )?(?:user|person) (?:said|says|want|wish|prefer|ask|decid|told|insist)"
 )
-_QUOTATION: Final = re.compile(r"[\"“]([^\"“”]+)[\"”]")
-_TELLS: Final[tuple[Cue, ...]] = ("command", "forbid", "lasting")
-_BY_HEARSAY: Final[tuple[Cue, ...]] = (*_TELLS, "request")
+_TELLS: Final[tuple[Cue, ...]] = ("command", "forbid", "lasting", "request")
+_DENIES_ONLY: Final = re.compile(
+    r"\bno (?:matching|such|module|space|route|more|known|valid|suitable|default)\b|: no \w+"
+    r"|\bno \w+ (?:\w+ )?(?:is|are|was|were|has|have|match|matches|matched|exists?|found)\b",
+    re.IGNORECASE,
+)
+"""What programs say when something is missing: no prohibition."""
 _CODE: Final = re.compile(r"`([^`]+)`")
+_EXIT: Final = re.compile(r"\(exit 0[^()]{0,20}\)")
 _WORKED: Final = re.compile(
     r"(?:`[^`]+`(?:,? then |,? and |, | -> )?){1,20} (?:worked\b|\(exit 0)|^verify with `[^`]+`"
 )
-_FAILED: Final = re.compile(r"`(?P<command>[^`]+)` failed[^(:;`]*(?:\(|: )(?P<error>.+?)(?:\)(?=;|$)|(?=;|$))")
+_BREAK: Final = re.compile(r"[\s`\"'“”„«»(),;，。；]+")
 _MIXED: Final = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{12,}")
 _UNNAMED: Final = "session"
+_WITHHELD: Final = "it tries to steer its reader, or has to do with a credential"
+
+
+class VerifiedSession(msgspec.Struct):
+    """What one session, or one slice of it, taught, after verification."""
+
+    title: str = ""
+    keywords: tuple[str, ...] = ()
+    slug: str | None = None
+    tasks: tuple[TaskLessons, ...] = ()
+    refused: tuple[RefusedLesson, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no lesson is left."""
+        return not any(task.lessons for task in self.tasks)
 
 
 class Judge:
@@ -72,142 +95,198 @@ class Judge:
 
     def __init__(self, session: evidence.QuoteFinder) -> None:
         self._session = session
+        self._ran = RanCommands(session.calls)
 
     def verified(self, draft: Draft) -> VerifiedSession:
-        """Return the parts of an answer that may be kept."""
-        by_number = {task.number: task for task in draft.summary}
-        tasks = [self._task(task, by_number.pop(task.number, None)) for task in draft.memory]
-        tasks += [self._task(None, task) for task in by_number.values()]
-        names = [self._name(word) for word in draft.head.get("keywords", "").split(",")]
-        cwd = draft.head.get("cwd", "")
+        """Return the parts of an answer that may be kept, and those that are refused."""
+        refused: list[RefusedLesson] = []
+        named = [self._task(task) for task in draft.tasks] or [TaskLessons(_UNNAMED, "uncertain")]
+        lessons: list[dict[Lesson, None]] = [{} for _ in named]
+        for told in draft.lessons:
+            kept = self.lesson(told, refused)
+            if kept is not None:
+                lessons[min(max(told.task, 1), len(named)) - 1][kept] = None
+        names = [self._name(word) for word in draft.keywords]
         return VerifiedSession(
-            self._name(draft.title),
-            self._line(draft.context),
-            self._line(draft.head.get("description", "")),
-            cwd if cwd in self._session.folders else "",
-            [name for name in dict.fromkeys(names) if name and name != _UNNAMED][:_MAX_KEYWORDS],
+            self._name(draft.title) if draft.title else "",
+            tuple(name for name in dict.fromkeys(names) if name and name != _UNNAMED)[:_MAX_KEYWORDS],
             draft.slug if draft.slug and self._is_name(draft.slug) else None,
-            [task for task in tasks if task is not None],
+            tuple(msgspec.structs.replace(task, lessons=tuple(own)) for task, own in zip(named, lessons, strict=True)),
+            tuple(refused),
         )
 
-    def _task(self, memory: drafts.DraftTask | None, summary: drafts.DraftTask | None) -> VerifiedTask | None:
-        first = memory or summary
-        if first is None:
+    def lesson(self, told: DraftLesson, refused: list[RefusedLesson]) -> Lesson | None:
+        """Return a lesson as it may be kept; None if it may not, with the reason among the refused."""
+        kind = told.kind
+        if kind is None:
+            refused.append(_refusal("environment", told, f"its section {told.section[:40]!r} is unknown"))
             return None
-        learned = self._bullets([each for each in memory.bullets if each.section != STEPS] if memory else [])
-        told = self._bullets(summary.bullets) if summary else learned
-        return VerifiedTask(self._name(first.name) or _UNNAMED, first.outcome, learned, told)
+        text = quote(told.text, _MAX_TEXT)
+        proof = self._session.proof(told.turn, told.quote) if told.quote else None
+        problem = self._problem(kind, text, told.quote, proof)
+        if problem is not None or proof is None:
+            refused.append(_refusal(kind, told, problem or ""))
+            return None
+        is_said = kind in _SAID and proof.whose == "person"
+        meaning = told.what_to_do or (text if is_said else "")
+        default = quote(meaning, _MAX_DEFAULT) if meaning and normal(meaning) != normal(proof.evidence.quote) else ""
+        if default and (why := self._ungrounded(default, proof)) is not None:
+            if told.what_to_do:
+                refused.append(msgspec.structs.replace(_refusal(kind, told, why, default), is_default=True))
+            default = ""
+        if not is_said:
+            default = "" if normal(default) == normal(text) else default
+            return Lesson(
+                kind=kind, shown=text, default=default, commands=self._commands(kind, text), evidence=(proof.evidence,)
+            )
+        return Lesson(
+            kind=kind,
+            words=proof.evidence.quote,
+            lead=_SAID[kind],
+            default=default,
+            scope=told.scope,
+            evidence=(proof.evidence,),
+        )
 
-    def _bullets(self, bullets: list[DraftBullet]) -> list[VerifiedBullet]:
-        found = (self.bullet(bullet) for bullet in bullets)
-        return list(dict.fromkeys(each for each in found if each is not None))
+    def _commands(self, kind: Kind, text: str) -> tuple[str, ...]:
+        """Return the commands that a lesson is about: two that are about the same ones are one."""
+        if kind not in ("verify", "fix", "procedure"):
+            return ()
+        return tuple(code for code in _CODE.findall(text) if self._ran.has_run(code))
 
-    def bullet(self, bullet: DraftBullet) -> VerifiedBullet | None:
-        """Return a bullet as it may be kept; None if it may not."""
-        proofs = [proof for each in bullet.references if (proof := self._session.proof(each)) is not None]
-        text = quote(bullet.text, _MAX_TEXT)
-        if exclusions.is_unfit(text) or not text or (not proofs and bullet.section != STEPS):
-            return None
-        person = [proof for proof in proofs if proof.whose == "person"]
-        lead = _lead(bullet)
-        if bullet.section == PREFERENCES or lead:
-            return self._of_person(bullet, lead or _LEADS[PREFERENCES][0], person)
-        if _CLAIM.search(text.lower()) and not person:
-            return None
-        if not self._is_true(text):
-            return None
-        is_hearsay = not any(proof.whose in ("person", "command") for proof in proofs)
-        if _is_telling(self._plain(text), _BY_HEARSAY if is_hearsay else _TELLS) and not self._is_grounded(text):
-            return None
-        return VerifiedBullet(bullet.section, text, tuple(dict.fromkeys(proof.evidence for proof in proofs)))
+    def _problem(self, kind: Kind, text: str, quoted: str, proof: Proof | None) -> str | None:
+        """Return why a lesson may not be kept; None if it may."""
+        if exclusions.is_unfit(text) or exclusions.is_unfit(quoted):
+            return _WITHHELD
+        if not text:
+            return "it says nothing"
+        if proof is None:
+            return "its quote is not in the session" if quoted else "it quotes nothing of the session"
+        if kind in ("preference", "rule"):
+            return None if proof.whose == "person" else "it is a wish, and what it quotes is not the person's own words"
+        if _CLAIM.search(text.lower()) and proof.whose != "person":
+            return "it says what the person wants, and quotes somebody else"
+        if (false := self._false_claim(text)) is not None:
+            return f"it says that `{false}` worked, and that did not run so"
+        if _is_telling(self._plain(text)) and (why := self._ungrounded(text, proof)) is not None:
+            return why
+        unknown = next((name for name in _names(text) if not self._knows(name)), None)
+        return None if unknown is None else f"it names {unknown}, which is nowhere in the session"
 
-    def _is_true(self, text: str) -> bool:
-        """Say whether commands that a bullet says worked did: all of them ran, and the last with success."""
+    def _false_claim(self, text: str) -> str | None:
+        """Return a code that is said to have worked and did not; None if what is said is true."""
         for claim in _WORKED.finditer(text):
             codes: list[str] = _CODE.findall(claim[0])
-            if not all(map(self._session.has_run, codes)) or not self._session.has_run(codes[-1], ok=True):
-                return False
-        return True
+            for code in codes:
+                is_last = code is codes[-1]
+                if not self._ran.has_run(code, ok=True if is_last else None) and self._is_claim(code):
+                    return code
+        return None
+
+    def _is_claim(self, code: str) -> bool:
+        """Say whether a code is a command; what was written, set or said in the session is none if it never ran."""
+        if self._ran.has_run(code):
+            return True
+        return self._ran.is_command(code) and evidence.comparable_text(code) not in self._done
 
     def _plain(self, text: str) -> str:
-        """Return a bullet without what it only repeats: commands that ran, and what one that failed said."""
-        failed = _FAILED.match(text)
-        if failed and self._session.has_failed_with(failed["command"], failed["error"]):
-            text = text[: failed.start("error")] + text[failed.end("error") :]
-        return _CODE.sub(lambda found: "it" if self._session.has_run(found[1]) else found[0], text)
+        """Return a text without what it only repeats: commands that ran, and what programs say is missing."""
+        told = _CODE.sub(lambda code: "it" if self._ran.has_run(code[1]) else code[0], _EXIT.sub("", text))
+        return _DENIES_ONLY.sub("missing", told)
 
-    def _of_person(self, bullet: DraftBullet, lead: str, person: list[Proof]) -> VerifiedBullet | None:
-        """Return a bullet made of what the person said; None if they did not."""
-        if not person:
-            return None
-        words = _told_words(bullet.text, person)
-        text = f'{lead}: "{words}"'
-        meaning = _ARROW.split(bullet.text)[-1] if _ARROW.search(bullet.text) else ""
-        if meaning and bullet.section == PREFERENCES and self._is_persons(meaning):
-            text += f" -> {quote(meaning, _MAX_DEFAULT)}"
-        return VerifiedBullet(bullet.section, text, tuple(dict.fromkeys(proof.evidence for proof in person)))
+    def _ungrounded(self, text: str, proof: Proof) -> str | None:
+        """Return why something may not tell what to do; None if it may."""
+        if exclusions.is_unfit(text):
+            return _WITHHELD
+        answered = self._session.answered(proof.evidence) if proof.whose == "person" else []
+        known = self._done_words | _words(answered)
+        words = similarity.words(self._plain(text))
+        names = sorted(name for name in words.exact - known if len(name) > 2 or not name.isdecimal())
+        unknown = [name for name in names if not self._is_done(name, answered)]
+        if unknown:
+            return f"it names {unknown[0]}, which the person did not say and nobody ran"
+        foreign = words.about - known
+        if len(foreign) > 1 and any(foreign <= line for line in self._hearsay):
+            return "it repeats what a tool, a page or a paste says"
+        names_run = any(map(self._ran.has_run, _CODE.findall(text)))
+        if words.about and not words.about & known and not names_run and self._speaks_like(text):
+            return "none of its words is the person's or stands in what was done"
+        return None
 
-    def _is_persons(self, text: str) -> bool:
-        """Say whether a meaning is made of the person's words."""
-        words = similarity.words(text)
-        return words.exact <= self._user_words and _is_mostly(words.about, self._user_words)
+    def _speaks_like(self, text: str) -> bool:
+        """Say whether a text is in the language of the person, as far as that can be told."""
+        spoken = cues.likely_languages("\n".join(self._session.lines("person"))[: _MAX_TEXT * 8])
+        return bool({*spoken} & {*cues.likely_languages(text)})
 
-    def _is_grounded(self, text: str) -> bool:
-        """Say whether what a bullet tells to do was said by the person or done."""
-        words = similarity.words(text)
-        return words.exact <= self._command_words and _is_mostly(words.about, self._command_words)
+    def _is_done(self, name: str, answered: list[str]) -> bool:
+        """Say whether a name stands in what was said or done, perhaps as a part of another."""
+        return name in self._done.lower() or name in evidence.comparable_text("\n".join(answered)).lower()
 
     @cached_property
-    def _user_words(self) -> frozenset[str]:
-        return _words(self._session.user_lines)
+    def _done(self) -> str:
+        """What the person said and what was done, in the form that is compared."""
+        return "\n".join(text.bare for text in self._session.texts if text.whose in ("person", "command", "change"))
 
     @cached_property
-    def _command_words(self) -> frozenset[str]:
-        return self._user_words | _words(self._session.command_lines)
+    def _done_words(self) -> frozenset[str]:
+        return _words(self._session.lines("person", "command", "change"))
+
+    @cached_property
+    def _hearsay(self) -> list[frozenset[str]]:
+        """The words of each line that a tool printed, somebody pasted or the assistant said."""
+        lines = dict.fromkeys(self._session.lines("output", "tool", "pasted", "assistant"))
+        return [words for line in lines if len(words := _words([line])) > 1]
+
+    def _knows(self, name: str) -> bool:
+        return evidence.comparable_text(name).lower() in self._session.bare
 
     def _is_sayable(self, text: str) -> bool:
-        return not exclusions.is_unfit(text) and (not _is_telling(text, _TELLS) or self._is_grounded(text))
+        if exclusions.is_unfit(text):
+            return False
+        words = similarity.words(text)
+        is_known = words.about <= self._done_words
+        return is_known or not _is_telling(text) or not any(words.about <= line for line in self._hearsay)
 
     def _is_name(self, slug: str) -> bool:
         """Say whether a slug is made of words: a credential in lower case has no other sign than its letters."""
         parts = re.split(r"[-_]+", slug)
         return self._is_sayable(" ".join(parts)) and not any(_MIXED.fullmatch(part) for part in parts)
 
-    def _line(self, text: str) -> str:
-        flat = quote(text, _MAX_LINE)
-        return flat if self._is_sayable(flat) else ""
+    def _task(self, task: DraftTask) -> TaskLessons:
+        return TaskLessons(self._name(task.title), task.outcome)
 
     def _name(self, text: str) -> str:
         flat = quote(text.replace("`", ""), _MAX_NAME)
-        return flat if self._is_sayable(flat) else _UNNAMED
+        return flat if flat and self._is_sayable(flat) else _UNNAMED
 
 
-def _lead(bullet: DraftBullet) -> str:
-    """Return how a bullet begins that tells what the person said; empty for all others."""
-    lower = bullet.text.lower()
-    leads = _LEADS.get(bullet.section, ())
-    return next((lead for lead in leads if lower.startswith((f'{lead}: "', f"{lead}: “"))), "")
+def _refusal(kind: Kind, told: DraftLesson, reason: str, text: str | None = None) -> RefusedLesson:
+    """Return a refused lesson; what must not be repeated is left out."""
+    said, quoted = quote(told.text if text is None else text, _MAX_TEXT), quote(told.quote)
+    if any(map(exclusions.is_unfit, (said, quoted, told.text))):
+        said = quoted = ""
+    return RefusedLesson(kind, said, reason, quoted, told.turn or 0)
 
 
-def _told_words(text: str, person: list[Proof]) -> str:
-    """Return the words that a bullet is about: those of its references that it quotes itself, else of the first."""
-    quoted = [evidence.comparable_text(each) for each in _QUOTATION.findall(text)]
-    told = [
-        proof.evidence.quote
-        for proof in person
-        if any(each and each in evidence.comparable_text(proof.evidence.quote) for each in quoted)
-    ]
-    return (told or [proof.evidence.quote for proof in person])[0]
-
-
-def _is_telling(text: str, wanted: tuple[Cue, ...]) -> bool:
+def _is_telling(text: str) -> bool:
     """Say whether a text tells somebody what to do."""
     parts = sentences.split(text) if len(text) <= MAX_SENTENCE else [*sentences.split(text), text]
-    return any(SentenceCues(part, cues.likely_languages(part) or cues.LANGUAGES).any(*wanted) for part in parts)
+    return any(SentenceCues(part, cues.likely_languages(part) or cues.LANGUAGES).any(*_TELLS) for part in parts)
 
 
-def _is_mostly(about: frozenset[str], known: frozenset[str]) -> bool:
-    return bool(about) and len(about & known) >= _ENOUGH * len(about)
+def _names(text: str) -> list[str]:
+    """Return the paths, flags, files and hosts that a text names, and numbers that nobody makes up in passing."""
+    quoted = {word for code in _CODE.findall(text) for word in _BREAK.split(code)}
+    found = [word.rstrip(".:!?") for word in dict.fromkeys(_BREAK.split(text)) if "…" not in word and "<" not in word]
+    return [word for word in found if _is_name(word, is_quoted=word in quoted)]
+
+
+def _is_name(word: str, *, is_quoted: bool) -> bool:
+    if word.isdecimal():
+        return len(word) > 2
+    if word.startswith(("--", "/", "~/", "./")):
+        return len(word) > 3
+    return is_quoted and len(word) > 3 and any(sign in word for sign in "/.")
 
 
 def _words(lines: list[str]) -> frozenset[str]:
