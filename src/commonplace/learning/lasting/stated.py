@@ -42,6 +42,14 @@ _DELIBERATE: Final = re.compile(
     r"|\b(?:mit absicht|absichtlich|a propósito|exprès|volontairement)\b|故意|有意"
 )
 """A choice that somebody made, told to somebody who did not know it."""
+_ANSWERING: Final = re.compile(
+    r"\byour (?:answers|replies|responses|explanations|summaries)\b|\b(?:plain words|no jargon)\b"
+    r"|\b(?:short|shorter|brief|briefer|concise|long|longer) (?:answers|replies|responses|summaries)\b"
+    r"|\banswer (?:me )?in (?:english|german|french|spanish|chinese|one|two|a few)\b"
+    r"|\bdeine antworten\b|\bkurze antworten\b|\b(?:tus respuestas|respuestas (?:cortas|breves))\b"
+    r"|\b(?:tes réponses|réponses courtes)\b|用中文回答|回答(?:简短|短一点)"
+)
+"""How the person wants to be answered: that holds for the next answer, too."""
 _OUTRIGHT: Final[frozenset[Cue]] = frozenset({"lasting", "mine", "forbid", "blame", "consent", "scope"})
 _FACT: Final[frozenset[Cue]] = frozenset({"infra", "fact"})
 _EXACT: Final = re.compile(r"\d{2}|[\w-]\.[a-z]{2,6}\b|\w/\w")
@@ -78,7 +86,9 @@ class StatedSentence:
             return 0
         if "command" in self._said or _STANDING.search(self._text.lower().replace("’", "'")):
             return 2
-        return 1 if _OUTRIGHT.intersection(self._said) or _DELIBERATE.search(self._text.lower()) else 0
+        lower = self._text.lower()
+        is_meant = _OUTRIGHT.intersection(self._said) or _DELIBERATE.search(lower) or _ANSWERING.search(lower)
+        return 1 if is_meant else 0
 
     @property
     def is_nobodys(self) -> bool:
