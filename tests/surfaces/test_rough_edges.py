@@ -86,7 +86,7 @@ async def test_learning_says_how_many_sessions_it_found_so_far(tmp_path: Path, h
         (folder / f"{number:08}-0000-4000-8000-000000000000.jsonl").write_text("", "utf-8")
     heard: list[tuple[str, int]] = []
 
-    def hear(step: str, done: int, total: int | None) -> None:
+    def hear(step: str, done: int, total: int | None, size: tuple[int, int] = (0, 0)) -> None:
         heard.append((step, done))
 
     async with books.open() as book:

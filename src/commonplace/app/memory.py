@@ -70,7 +70,7 @@ class Memory:
         self,
         *,
         phases: tuple[int, ...] = PHASES,
-        progress: Callable[[int], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
         use_processes: bool = False,
     ) -> LearningReport:
         """Learn from every session that is eligible, and wait until that is done.

@@ -6,6 +6,7 @@ A dry run looks and changes nothing, not even by making a home.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
@@ -34,8 +35,8 @@ from commonplace.state.jobs import EXTRACTION
 class LearningSteps(Protocol):
     """Shows how far learning is."""
 
-    def __call__(self, step: str, done: int, total: int | None) -> None:
-        """Show how far a step has come."""
+    def __call__(self, step: str, done: int, total: int | None, size: tuple[int, int] = (0, 0)) -> None:
+        """Show how far a step has come; `size` is how many bytes of how many are read, where that is known."""
         ...
 
 
@@ -55,9 +56,9 @@ Consent = Callable[[Forecast], Awaitable[bool]]
 """Says whether something may cost what it is going to."""
 
 
-def silent(step: str, done: int, total: int | None) -> None:
+def silent(step: str, done: int, total: int | None, size: tuple[int, int] = (0, 0)) -> None:
     """Show nothing."""
-    del step, done, total
+    del step, done, total, size
 
 
 async def learn(
@@ -78,13 +79,27 @@ async def learn(
         imported = await importer.run(chosen, lambda done, total: _importing(steps, done, total))
     request = LearningRequest(limit=plan.limit, since_s=plan.since_s, use_processes=plan.use_processes)
     await _ask(home, plan, consent)
-    count = len(await _eligible(home, plan))
-    steps("reading sessions", 0, count)
-    shown = run.Shown(lambda done: steps("reading sessions", done, max(done, count)), lambda text: steps(text, 0, None))
+    eligible = await _eligible(home, plan)
+    count, size = len(eligible), await anyio.to_thread.run_sync(_bytes, eligible)
+    steps("reading sessions", 0, count, (0, size))
+
+    def reading(done: int, done_bytes: int) -> None:
+        steps("reading sessions", done, max(done, count), (done_bytes, max(done_bytes, size)))
+
+    shown = run.Shown(reading, lambda text: steps(text, 0, None))
     report = await run.run(home, request, shown=shown)
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     report.warnings += await anyio.to_thread.run_sync(_better_reader, home)
     return report
+
+
+def _bytes(rows: list[Row]) -> int:
+    """Return the size of the files of sessions."""
+    size = 0
+    for row in rows:
+        with contextlib.suppress(OSError):
+            size += Path(row["path"]).stat().st_size
+    return size
 
 
 def _importing(steps: LearningSteps, done: int, total: int) -> None:

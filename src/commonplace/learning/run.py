@@ -64,7 +64,7 @@ class Shown(msgspec.Struct, frozen=True):
     """Who is shown how far a run is."""
 
     progress: Progress | None = None
-    """How many sessions were read."""
+    """How many sessions were read, and how many bytes."""
     tell: Callable[[str], None] = lambda _: None
     """The step that begins, and what is waited for."""
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
@@ -47,7 +47,8 @@ from commonplace.state.outputs import Output
 
 _BATCH: Final = 32
 """How many sessions are claimed and stored together."""
-Progress = Callable[[int], None]
+Progress = Callable[[int, int], None]
+"""Is told how many sessions, and how many bytes of them, were read."""
 _MUCH: Final = 8_000_000
 """From so many bytes of sessions in a batch on, processes are worth their start."""
 _STORED_EVERY: Final = 0.25
@@ -88,6 +89,8 @@ class ExtractionResult(msgspec.Struct):
     failed: list[FailedExtraction] = []
     stopped: str | None = None
     """Why nothing more was read although something may be left."""
+    read_bytes: int = 0
+    """The size of the files that were read."""
 
     @property
     def count(self) -> int:
@@ -211,13 +214,18 @@ class _ResultStore:
         self._results = results
         self._done = done
         self._progress = progress
+        self._sizes = {each.claim.job_key: _size(each) for each in batch}
         self._stored: set[str] = set()
         self._lock = anyio.Lock()
 
     def show(self) -> None:
         """Show how many sessions are read."""
         if self._progress is not None:
-            self._progress(self._done.count + len(self._results) - len(self._stored))
+            waiting = self._results.keys() - self._stored
+            self._progress(self._done.count + len(waiting), self._done.read_bytes + self._bytes(waiting))
+
+    def _bytes(self, keys: Iterable[str]) -> int:
+        return sum(self._sizes[key] for key in keys)
 
     async def flush_regularly(self) -> None:
         """Store what is there, again and again until cancelled."""
@@ -233,6 +241,7 @@ class _ResultStore:
             if fresh:
                 await _store(self._phase, [self._batch[key] for key in fresh], fresh, self._done)
                 self._stored.update(fresh)
+                self._done.read_bytes += self._bytes(fresh)
 
 
 class _Readings(msgspec.Struct):

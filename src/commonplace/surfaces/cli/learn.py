@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,14 +29,16 @@ class ProgressLine:
 
     def __init__(self) -> None:
         self._step = ""
+        self._begun = 0.0
         self._shown: output.Progress | None = None
 
-    def __call__(self, step: str, done: int, total: int | None) -> None:
+    def __call__(self, step: str, done: int, total: int | None, size: tuple[int, int] = (0, 0)) -> None:
         if step != self._step:
             self.end()
-            self._step, self._shown = step, output.Progress(step)
+            self._step, self._shown, self._begun = step, output.Progress(step), time.monotonic()
         if self._shown is not None:
-            self._shown.show(_bar(done, total) if total else f"{done}")
+            text = _bar(done, total) if total else f"{done}"
+            self._shown.show(text + (_time_left(size, time.monotonic() - self._begun) if size[1] else ""))
 
     def end(self) -> None:
         if self._shown is not None:
@@ -46,6 +49,16 @@ def _bar(done: int, total: int) -> str:
     """Return how far something is, as a bar and in numbers."""
     filled = _BAR * min(done, total) // total
     return f"{'█' * filled}{'░' * (_BAR - filled)} {done} of {total}"
+
+
+def _time_left(size: tuple[int, int], elapsed: float) -> str:
+    """Return how many bytes of how many are read, and how long the rest takes at this speed."""
+    done, total = size
+    text = f", {output.human_bytes(done)} of {output.human_bytes(total)}"
+    if not done or done >= total:
+        return text
+    seconds = int(elapsed * (total - done) / done) + 1
+    return f"{text}, {seconds // 60} min left" if seconds >= 120 else f"{text}, {seconds} s left"
 
 
 @click.command("learn")

@@ -100,9 +100,9 @@ class Count:
     def __init__(self, what: str) -> None:
         self._line = Progress(what)
 
-    def __call__(self, done: int) -> None:
+    def __call__(self, done: int, done_bytes: int) -> None:
         """Show how much is done."""
-        self._line.show(f"{done}")
+        self._line.show(f"{done}, {human_bytes(done_bytes)}")
 
     def end(self) -> None:
         """Take the line away."""
