@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from enum import Enum
 from typing import Final, NamedTuple
@@ -142,14 +143,26 @@ def _pairs(older: ComparedSentence, newer: ComparedSentence) -> list[Pair]:
     """Match tokens one to one: the same text first, then the same idea, the same stem, a stem of the same idea."""
     pairs: list[Pair] = []
     left, right = list(older.tokens), list(newer.tokens)
-    for is_equal in _EQUAL:
-        for token in list(left):
-            other = next((each for each in right if is_equal(token, each, older)), None)
-            if other is not None:
-                pairs.append(Pair(token, other))
-                left.remove(token)
-                right.remove(other)
+    for key in _EQUAL_BY:
+        waiting: defaultdict[str, list[Token]] = defaultdict(list)
+        for token in reversed(right):
+            if name := key(token):
+                waiting[name].append(token)
+        matched = [Pair(token, waiting[name].pop()) for token in left if (name := key(token)) and waiting.get(name)]
+        if matched:
+            pairs += matched
+            left = _without(left, {pair.older.place for pair in matched})
+            right = _without(right, {pair.newer.place for pair in matched})
+    for token in left:
+        other = next((each for each in right if _is_of_idea(token, each, older)), None)
+        if other is not None:
+            pairs.append(Pair(token, other))
+            right.remove(other)
     return pairs
+
+
+def _without(tokens: list[Token], places: set[int]) -> list[Token]:
+    return [token for token in tokens if token.place not in places]
 
 
 def _is_of_idea(one: Token, two: Token, sentence: ComparedSentence) -> bool:
@@ -161,12 +174,12 @@ def _is_of_idea(one: Token, two: Token, sentence: ComparedSentence) -> bool:
     )
 
 
-_EQUAL: Final[tuple[Callable[[Token, Token, ComparedSentence], bool], ...]] = (
-    lambda one, two, _: one.text == two.text,
-    lambda one, two, _: bool(one.idea) and one.idea == two.idea,
-    lambda one, two, _: {one.kind, two.kind} <= {"word", "name"} and one.stem == two.stem,
-    _is_of_idea,
+_EQUAL_BY: Final[tuple[Callable[[Token], str], ...]] = (
+    lambda token: token.text,
+    lambda token: token.idea,
+    lambda token: token.stem if token.kind in ("word", "name") else "",
 )
+"""What two tokens that say the same have in common, the surest first."""
 
 
 def _rest(sentence: ComparedSentence, matched: set[int], is_changed: bool) -> list[Token]:
