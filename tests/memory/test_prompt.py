@@ -160,7 +160,18 @@ def test_tools_are_spoken_of_when_there_are_any() -> None:
     assert "`find`" in with_tools
     assert "rg -n -i" not in with_tools
     assert "add_ad_hoc_note" not in with_tools
+    assert "commonplace memory note" in with_tools
+    assert "write one small file" not in with_tools + with_notes
     assert "add_ad_hoc_note" in with_notes
+
+
+def test_tools_are_called_by_the_names_that_the_agent_knows() -> None:
+    names = [f"memories.{name}" for name in (*TOOLS, "add_ad_hoc_note")]
+    text = section.build(material(entry("m1", "x y z"), tools=names), 5_000).text
+
+    assert all(f"`memories.{name}`" in text for name in ("search", "find", "read", "add_ad_hoc_note"))
+    assert "rg -n -i" not in text
+    assert "$" not in text
 
 
 HOSTILE = [

@@ -201,10 +201,11 @@ def _lesson(note: Note) -> SessionLesson:
     text = _fitting(redact(note.text))
     if note.by_model:
         source = Source(text, MODEL_NOTE, None, updated_s=note.seconds, note=note.path)
+        noted = f'noted by a model: "{text}"'
         return SessionLesson(
             "environment",
-            f'noted by a model: "{text}"',
-            text,
+            noted,
+            noted,
             "",
             "",
             note.scope.replace(";", ","),

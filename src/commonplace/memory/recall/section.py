@@ -94,6 +94,7 @@ class SectionInput(msgspec.Struct, kw_only=True):
     others: list[str] = []
     """Names of other projects."""
     tools: Collection[str] = ()
+    """The memory tools that the agent has, by the names that it knows."""
     cites: bool = False
     """The agent takes citations out of its answers before a person sees them."""
     clean: Callable[[str], str] = str
@@ -302,12 +303,23 @@ def _texts() -> dict[str, str]:
     return tomllib.loads(data)
 
 
-def _has_tools(tools: Iterable[str]) -> bool:
-    return set(tools) >= TOOLS
+def _named(tools: Iterable[str]) -> dict[str, str]:
+    """Return the memory tools that an agent has, each with the name by which it knows it (`memories.search`)."""
+    return {name.rpartition(".")[2]: name for name in tools}
 
 
 def _say(material: SectionInput, what: str) -> str:
-    return _texts()[f"{what}_with_{'tools' if _has_tools(material.tools) else 'files'}"]
+    tools = _named(material.tools)
+    text = _texts()[f"{what}_with_{'tools' if tools.keys() >= TOOLS else 'files'}"]
+    return _PLACE.sub(lambda found: tools.get(found[1], found[0]), text)
+
+
+def _note(material: SectionInput) -> str:
+    """Return how the agent asks for a change of the memory."""
+    tools = _named(material.tools)
+    if NOTE_TOOL in tools:
+        return _texts()["note_with_tools"].replace("$adding", tools[NOTE_TOOL])
+    return _texts()["note_with_command" if tools else "note_with_files"]
 
 
 def _guide(material: SectionInput, name: str) -> str:
@@ -315,8 +327,7 @@ def _guide(material: SectionInput, name: str) -> str:
     if not name:
         return ""
     root = harmless(material.root, 1_000)
-    note = _texts()["note_with_tools" if NOTE_TOOL in material.tools else "note_with_files"]
     cite = _texts()["cite"].rstrip("\n") if material.cites else ""
-    values = {"root": root, "look": _say(material, "look"), "note": note, "cite": cite}
+    values = {"root": root, "look": _say(material, "look"), "note": _note(material), "cite": cite}
     values = {key: value.replace("$root", root) for key, value in values.items()}
     return _PLACE.sub(lambda found: values[found[1]], _texts()[name])
