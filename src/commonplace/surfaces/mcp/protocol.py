@@ -41,6 +41,8 @@ META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 
 _MAX_ID_LENGTH: Final = 4096
 _MAX_ID_BITS: Final = 1024
+_FIELDS: Final = (b'"jsonrpc"', b'"id"', b'"method"', b'"params"', b'"result"', b'"error"')
+"""The fields of a message, as they are mostly written."""
 _MAX_BATCH: Final = 1000
 
 
@@ -99,8 +101,11 @@ def unpack(data: bytes) -> Batch:
     """Return the messages in some bytes; what is wrong with them comes back as a refusal."""
     try:
         value = _decoded(data)
+        is_doubled = _has_doubled_field(data)
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return Batch((Refusal(None, PARSE_ERROR, "This is not JSON."),))
+    if is_doubled:
+        return Batch((Refusal(None, INVALID_REQUEST, "A message has each field once."),))
     if not isinstance(value, list):
         return Batch((_message(value),))
     batch = cast("list[Any]", value)
@@ -122,6 +127,24 @@ def _decoded(data: bytes) -> Any:
     import json
 
     return _as_text(json.loads(data.decode("utf-8"), parse_constant=_no_number, parse_float=_finite))
+
+
+def _has_doubled_field(data: bytes) -> bool:
+    """Say whether a message has a field twice: readers differ about which of the two counts."""
+    if not any(data.count(name) > 1 for name in _FIELDS):
+        return False  # nearly always
+    import json
+
+    doubled: list[bool] = []
+
+    def pairs(fields: list[tuple[str, Any]]) -> Json:
+        value = dict(fields)
+        if "jsonrpc" in value:  # a message, not what it carries
+            doubled.append(len(value) < len(fields))
+        return value
+
+    json.loads(data.decode("utf-8", "replace"), object_pairs_hook=pairs)
+    return any(doubled)
 
 
 def _no_number(word: str) -> float:
@@ -153,11 +176,14 @@ def _message(value: Any) -> Message:
     known = _id(fields.get("id"))
     if fields.get("jsonrpc") != "2.0":
         return Refusal(known, INVALID_REQUEST, 'A message says "jsonrpc": "2.0".')
-    if "method" in fields:
+    kinds = [name for name in ("method", "result", "error") if name in fields]
+    if len(kinds) != 1:
+        return Refusal(known, INVALID_REQUEST, "A message has a method, or a result, or an error.")
+    if kinds == ["method"]:
         return _call(fields, known)
-    if "id" in fields and ("result" in fields or "error" in fields):
-        return Reply(known, fields.get("result"), refused="error" in fields)
-    return Refusal(known, INVALID_REQUEST, "A message has a method, or answers one.")
+    if "id" not in fields:
+        return Refusal(known, INVALID_REQUEST, "An answer has the id of its request.")
+    return Reply(known, fields.get("result"), refused=kinds == ["error"])
 
 
 def _call(fields: Json, request_id: Id) -> Message:
