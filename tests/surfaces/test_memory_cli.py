@@ -66,6 +66,7 @@ def test_status_of_nothing_is_all_zero(commonplace: Command) -> None:
         "selected": 0,
         "budget": {},
         "locks": [],
+        "refused": 0,
     }
 
 

@@ -17,8 +17,8 @@ from commonplace.errors import BadSetting
 from commonplace.learning.budget import Budget
 from commonplace.learning.consolidate.consolidator import MergeConsolidator
 from commonplace.learning.consolidate.phase2 import Consolidator
-from commonplace.learning.extract.phase1 import Extractor
 from commonplace.learning.extract.rules import RuleExtractor
+from commonplace.learning.extract.session_reading import Extractor
 from commonplace.models.base import Model
 from commonplace.models.providers import Choice, choose, connect, key_environment
 from commonplace.models.window import with_window

@@ -13,7 +13,7 @@ from commonplace.learning import providers, run
 from commonplace.learning.consolidate import consolidation_input, phase2, provenance
 from commonplace.learning.consolidate.consolidator import MergeConsolidator, entries_of
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
-from commonplace.learning.extract import phase1
+from commonplace.learning.extract import session_reading
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
@@ -51,7 +51,7 @@ class Relearner:
         """Return what a session teaches without what was forgotten; None where only a model could read it again."""
         if self._home.settings.memory.extract_model != providers.EMBEDDED:
             return None
-        return await phase1.extract_session(RuleExtractor(), path, project, forgotten)
+        return await session_reading.extract_session(RuleExtractor(), path, project, forgotten)
 
     async def rebuild(self) -> str:
         """Make the memory's files anew, after any running consolidation; return the result."""

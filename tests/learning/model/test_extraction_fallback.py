@@ -7,8 +7,8 @@ from taught_by_model import choice, says, tabs, text
 
 from commonplace.errors import BudgetSpent, ExtractionFailed, ModelUnavailable
 from commonplace.learning.extract.model import FallbackExtractor, ModelExtractor
-from commonplace.learning.extract.phase1 import LastTryExtractor
 from commonplace.learning.extract.rules import RuleExtractor
+from commonplace.learning.extract.session_reading import LastTryExtractor
 from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.files import output_shape
 from commonplace.models.scripted import ScriptedModel, Step

@@ -79,7 +79,7 @@ def test_a_wish_that_is_stated_is_listed_wherever_it_stands(text: str, around: A
         missed("we name feature branches after the ticket number"),
         "ask before you install anything",
         "no need to explain what the code does",
-        missed("answer in one paragraph max"),
+        "answer in one paragraph max",
         "bitte keine englischen Variablennamen",
         "frag mich vorher, wenn du etwas löschst",
         "prefiero respuestas cortas",

@@ -210,7 +210,7 @@ def test_noise_cut_sentences() -> None:
     (found,) = listed(*spoken(text))
 
     assert found.words.endswith("In this repo we use pnpm, because the workspace needs it.")
-    assert text == found.stretch
+    assert text.removeprefix("hm. ") == found.stretch
 
 
 @pytest.mark.anyio

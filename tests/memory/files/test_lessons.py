@@ -11,7 +11,7 @@ import pytest
 import gold
 from commonplace.learning.evaluate import files, scoring
 from commonplace.learning.evaluate.run import ledger_of
-from commonplace.learning.extract import phase1
+from commonplace.learning.extract import session_reading
 from commonplace.learning.extract.rules import RuleExtractor
 from commonplace.memory import lessons
 from commonplace.memory.edits import removal
@@ -78,7 +78,7 @@ async def test_json_and_markdown_of_labelled_sessions_teach_the_same(name: str, 
         folder = tmp_path / case.id
         for session, _, path in files.write(case, folder, scoring.NOW):
             place = await anyio.to_thread.run_sync(ledger_of, session, path, folder)
-            output = await phase1.extract_session(RuleExtractor(), place, session.cwd, Forgotten(()))
+            output = await session_reading.extract_session(RuleExtractor(), place, session.cwd, Forgotten(()))
             if not output.is_empty:
                 typed, parsed = (taught(stored(output, as_text=each)) for each in (False, True))
                 if typed != parsed:

@@ -11,7 +11,7 @@ import msgspec
 
 from commonplace.learning.consolidate.command_lessons import ProjectRuns
 from commonplace.learning.lasting.features import PersonHabits
-from commonplace.learning.lasting.judge import alone, judge, outright
+from commonplace.learning.lasting.judge import alone, is_outright, judge, outright
 from commonplace.memory.entries import CANDIDATE
 from commonplace.memory.lessons import JudgeInput, SessionLesson, WritingSample
 
@@ -77,7 +77,7 @@ def _judged(
     for place, (lesson, judged) in enumerate(message):
         sure = (alone if is_new else outright)(likely[place], judged)
         is_order = judged.sample.is_request and sure < CANDIDATE
-        if sure > likely[place] or is_order:
+        if sure > likely[place] or is_order or is_outright(judged):
             yield msgspec.structs.replace(lesson, confidence=sure)
         elif place == best:
             stretch = lesson.stretch or lesson.words

@@ -17,8 +17,8 @@ from commonplace.learning.estimate import Forecast
 from commonplace.learning.evaluate import cases, scoring
 from commonplace.learning.evaluate.cases import Case, CaseSession
 from commonplace.learning.extract.model import ModelExtractor, evaluate, prompts
-from commonplace.learning.extract.phase1 import Extractor
 from commonplace.learning.extract.rules import RuleExtractor
+from commonplace.learning.extract.session_reading import Extractor
 from commonplace.learning.learn import Consent
 from commonplace.models.providers import choose
 from commonplace.state.home import Home

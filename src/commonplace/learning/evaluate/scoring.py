@@ -20,9 +20,10 @@ from commonplace.errors import CommonplaceError
 from commonplace.learning.evaluate import files, score
 from commonplace.learning.evaluate.cases import Case, CaseSession
 from commonplace.learning.evaluate.score import CaseScore, Score
-from commonplace.learning.extract import phase1
+from commonplace.learning.extract import session_reading
 from commonplace.learning.extract.circuit_breaker import NOBODYS_FAULT
-from commonplace.learning.extract.phase1 import Extractor, FailedExtraction
+from commonplace.learning.extract.phase1 import FailedExtraction
+from commonplace.learning.extract.session_reading import Extractor
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.state.outputs import Output
 
@@ -109,7 +110,7 @@ async def _outputs(
         if session.source not in _UNREAD:
             try:
                 place = await anyio.to_thread.run_sync(ledger, session, path, folder)
-                found = await phase1.extract_session(extractor, place, session.cwd, Forgotten(()))
+                found = await session_reading.extract_session(extractor, place, session.cwd, Forgotten(()))
             except NOBODYS_FAULT:
                 raise
             except CommonplaceError as error:

@@ -3,9 +3,8 @@
 A batch of sessions is claimed, read and extracted. What came of a session is stored when it is there, together with
 what else came in the same moment; whoever stops the work keeps what was read. A heartbeat keeps the claims while the
 work goes on; a claim that was lost meanwhile stores nothing. What fails is noted with its reason and
-tried again later; it never stops the others. What a person asked to forget is taken out of a session before it is read,
-and once more out of what an extractor says; so are secrets. What does not have the shape that consolidation reads is a
-failure, not a memory.
+tried again later; it never stops the others. What does not have the shape that consolidation reads is a failure, not a
+memory.
 
 What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
 account with nothing left, a server that asks to wait longer than the run may last. So does a server that fails again
@@ -20,7 +19,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import anyio
 import anyio.to_process
@@ -30,20 +29,16 @@ import msgspec
 from commonplace.config import Settings
 from commonplace.errors import CommonplaceError
 from commonplace.learning import select
-from commonplace.learning.extract import rules
 from commonplace.learning.extract.circuit_breaker import NOBODYS_FAULT, CircuitBreaker
 from commonplace.learning.extract.rules import RuleExtractor
-from commonplace.learning.reading.project_evidence import evidence_of
-from commonplace.learning.reading.session_view import ModelText, SessionView, UserText, read
+from commonplace.learning.extract.session_reading import Extractor, SessionReading, extract_embedded, read_session
 from commonplace.memory.edits import removal
 from commonplace.memory.edits.forgotten import Forgotten
-from commonplace.memory.files import lesson_text, output_shape
-from commonplace.projects.evidence import FolderEvidence
+from commonplace.memory.files import output_shape
 from commonplace.state import extraction_jobs, jobs, projects
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.extraction_jobs import ExtractionClaim
 from commonplace.state.jobs import Claim, Worker
-from commonplace.state.outputs import Output
 
 _BATCH: Final = 32
 """How many sessions are claimed and stored together."""
@@ -53,25 +48,6 @@ _MUCH: Final = 8_000_000
 """From so many bytes of sessions in a batch on, processes are worth their start."""
 _STORED_EVERY: Final = 0.25
 """Seconds between two writes: a session that a model read is stored at once, many that rules read go together."""
-
-
-class Extractor(Protocol):
-    """Reads a session and returns what it taught."""
-
-    name: str
-
-    async def extract(self, view: SessionView) -> Output:
-        """Return what a session taught; empty texts if nothing."""
-        ...
-
-
-@runtime_checkable
-class LastTryExtractor(Protocol):
-    """An extractor that behaves differently in the last try of a session."""
-
-    async def extract_last(self, view: SessionView) -> Output:
-        """Return what a session taught, knowing that there will be no other try."""
-        ...
 
 
 class FailedExtraction(msgspec.Struct):
@@ -100,15 +76,6 @@ class ExtractionResult(msgspec.Struct):
 
 class _SessionDeferred(msgspec.Struct, frozen=True):
     """A session is not read in this run; nothing is lost by that."""
-
-
-class SessionReading(msgspec.Struct, frozen=True):
-    """What came of reading a session."""
-
-    output: Output
-    """What it taught."""
-    evidence: FolderEvidence
-    """What it tells about the project of its folder."""
 
 
 _Results = dict[str, SessionReading | str | _SessionDeferred]
@@ -287,10 +254,12 @@ class _Readings(msgspec.Struct):
         path = Path(each.path)
         if not isinstance(self.extractor, RuleExtractor):
             is_last = each.claim.tries_left <= 1
-            return await _read_session(self.extractor, path, each.project, self.forgotten, is_last=is_last)
+            return await read_session(self.extractor, path, each.project, self.forgotten, is_last=is_last)
         if self.is_much:
-            return await anyio.to_process.run_sync(_tried, path, each.project, self.forgotten, cancellable=True)
-        return await anyio.to_thread.run_sync(_tried, path, each.project, self.forgotten)
+            return await anyio.to_process.run_sync(
+                extract_embedded, path, each.project, self.forgotten, cancellable=True
+            )
+        return await anyio.to_thread.run_sync(extract_embedded, path, each.project, self.forgotten)
 
 
 def _size(each: ExtractionClaim) -> int:
@@ -298,57 +267,6 @@ def _size(each: ExtractionClaim) -> int:
         return Path(each.path).stat().st_size
     except OSError:  # reading it tells what is wrong
         return 0
-
-
-def _tried(path: Path, project: str, forgotten: Forgotten) -> SessionReading | str:
-    """Return what the embedded extractor makes of a session, or why it cannot; errors do not travel well."""
-    try:
-        view = _read(path, forgotten, quotes_outputs=False)
-        view.project = project
-        found = removal.output(lesson_text.redacted(rules.extract(view)), forgotten)
-        return SessionReading(found, evidence_of(view))
-    except CommonplaceError as error:
-        return error.sentence()
-    except OSError as error:
-        return f"{path}: {error.strerror}."
-
-
-async def extract_session(
-    extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool = False
-) -> Output:
-    """Return what a session taught, without secrets and without what a person asked to forget."""
-    return (await _read_session(extractor, path, project, forgotten, is_last=is_last)).output
-
-
-async def _read_session(
-    extractor: Extractor, path: Path, project: str, forgotten: Forgotten, *, is_last: bool
-) -> SessionReading:
-    view = await anyio.to_thread.run_sync(_read, path, forgotten)
-    view.project = project
-    last = extractor.extract_last if is_last and isinstance(extractor, LastTryExtractor) else None
-    found = removal.output(lesson_text.redacted(await (last or extractor.extract)(view)), forgotten)
-    return SessionReading(found, await anyio.to_thread.run_sync(evidence_of, view))
-
-
-def _read(path: Path, forgotten: Forgotten, *, quotes_outputs: bool = True) -> SessionView:
-    view = read(path, quotes_outputs=quotes_outputs)
-    _mask(view, forgotten)
-    return view
-
-
-def _mask(view: SessionView, forgotten: Forgotten) -> None:
-    """Take forgotten sentences out of a session before an extractor reads it."""
-    if not forgotten:
-        return
-    for turn in view.turns:
-        for event in turn.events:
-            if isinstance(event, UserText | ModelText):
-                event.text = forgotten.without_forgotten(event.text)
-        words = [event for event in turn.events if isinstance(event, UserText | ModelText)]
-        is_only_talk = len(words) == len(turn.events)
-        if is_only_talk and not any(isinstance(event, UserText) and event.text for event in words):
-            turn.events = []  # an answer to nothing would be taken for the beginning of something
-        turn.events = [event for event in turn.events if not isinstance(event, UserText | ModelText) or event.text]
 
 
 async def _beat(phase: ExtractionPhase, claims: list[Claim], results: _Results) -> None:

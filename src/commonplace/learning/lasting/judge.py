@@ -93,9 +93,16 @@ def alone(probability: float, judged: JudgeInput) -> float:
 def outright(probability: float, judged: JudgeInput) -> float:
     """Return how likely a sentence lasts, given whether its words say that it does."""
     clearly = judged.outright
-    if not clearly or judged.sample.hand >= TYPED[clearly] or judged.stated < PERHAPS[clearly]:
-        return probability
-    return max(probability, OUTRIGHT[clearly] if judged.stated >= MEANT[clearly] else CANDIDATE)
+    if is_outright(judged):
+        return max(probability, OUTRIGHT[clearly])
+    is_perhaps = clearly and judged.sample.hand < TYPED[clearly] and judged.stated >= PERHAPS[clearly]
+    return max(probability, CANDIDATE) if is_perhaps else probability
+
+
+def is_outright(judged: JudgeInput) -> bool:
+    """Say whether the words of a sentence say that it lasts, and nothing speaks against it: it stands by itself."""
+    clearly = judged.outright
+    return bool(clearly) and judged.sample.hand < TYPED[clearly] and judged.stated >= MEANT[clearly]
 
 
 @cache

@@ -11,7 +11,7 @@ import msgspec
 
 from commonplace.errors import CommonplaceError
 from commonplace.learning.extract.circuit_breaker import NOBODYS_FAULT
-from commonplace.learning.extract.phase1 import Extractor
+from commonplace.learning.extract.session_reading import Extractor
 from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory import lessons
 from commonplace.memory.files import lesson_text
