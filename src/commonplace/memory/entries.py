@@ -33,7 +33,7 @@ SECTION_OF: Final[dict[Kind, Section]] = {
     "fix": "Failures and how to do differently",
     "failure": "Failures and how to do differently",
 }
-LISTED: Final = 0.51
+LISTED: Final = 0.513
 """What is less likely to last is a candidate: it can be found and reviewed, and is not part of the memory's files."""
 TOLD: Final = 0.74
 """What is less likely to last is told to agents only if another session taught it, too."""

@@ -61,7 +61,7 @@ LEAST_LINES: Final = 5
 def rank(entry: Entry) -> tuple[float | str, ...]:
     """Return the sort key of entries, the most useful first: by hand, likely to last, recent, taught often."""
     by_hand = any(source.note for source in entry.sources)
-    sure = min(max(round(entry.confidence, 2), 0.01), 0.99)  # as the files tell it
+    sure = min(max(round(entry.confidence, 3), 0.01), 0.99)  # as the files tell it
     likely = round(math.log(sure / (1 - sure)) + entry.odds, 1)
     order = (-likely, -entry.support, _KIND_ORDER[entry.kind], -entry.last_seen_s)
     return (not entry.pinned, not by_hand, not entry.is_told, entry.is_stale, *order, entry.id)

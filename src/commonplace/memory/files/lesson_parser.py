@@ -42,7 +42,7 @@ _SAID: Final = re.compile(
 _FIX: Final = re.compile(r"^`.+ worked \(exit 0\)$")
 
 
-_JUDGED: Final = re.compile(r" \(([a-z]{2,20}), ([01]\.\d\d)(?:, (everywhere|project))?\)$")
+_JUDGED: Final = re.compile(r" \(([a-z]{2,20}), ([01]\.\d{2,3})(?:, (everywhere|project))?\)$")
 """What a reference says of a lesson that was judged: its kind, how likely it lasts, and whom it is for."""
 _HEAD: Final = re.compile(r"^(cwd|keywords|task_group): (.*)$", re.MULTILINE)
 _DIALOGUE: Final = re.compile(r"(?<![\d,])([\d,]+) bytes of dialogue(?: \(([\d,]+) spoken\))?")

@@ -117,7 +117,7 @@ def rollout_summary(session: SessionLessons) -> str:
 def _line(lesson: Lesson, session: SessionLessons) -> SummaryLine:
     is_marked = lesson.judged is not None or bool(lesson.role) or bool(session.reader)
     scope = f", {lesson.scope}" if lesson.scope else ""
-    mark = f" ({lesson.kind}, {lesson.confidence:.2f}{scope})" if is_marked else ""
+    mark = f" ({lesson.kind}, {lesson.confidence:.3f}{scope})" if is_marked else ""
     evidence = tuple(msgspec.structs.replace(each, how=each.how + mark) for each in lesson.evidence)
     return SummaryLine(TITLE_OF[SECTION_OF[lesson.kind]], flat(lesson.text), evidence)
 
