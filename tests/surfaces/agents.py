@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import anyio
+import opencode_files
 
 import processes
 from commonplace.app import book as books
@@ -112,6 +113,7 @@ SOURCES: Final[dict[str, Callable[[Path], Path]]] = {
     "codex": codex_home,
     "claude-code": lambda root: claude_home(root, "simple"),
     "gemini": gemini_home,
+    "opencode": lambda root: opencode_files.export(root / "session.jsonl", opencode_files.two_turns()).parent,
     "swe-agent": lambda root: swe_agent_file(root).parent,
     "transcript": lambda root: transcript_file(root / "talk.jsonl").parent,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import agents
+import opencode_files
 import pytest
 from command import Command
 
@@ -17,6 +18,7 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "codex": lambda root: next(agents.codex_home(root).rglob("rollout-*")),
     "claude-code": lambda root: agents.claude_file(root, "compact"),
     "gemini": lambda root: next(agents.gemini_home(root).rglob("session-*")),
+    "opencode": lambda root: opencode_files.export(root / "one.json", opencode_files.two_turns()),
     "swe-agent": agents.swe_agent_file,
     "transcript": lambda root: agents.transcript_file(root / "talk.jsonl"),
 }
@@ -24,6 +26,7 @@ TEXTS = {
     "codex": ["fix the tests", "try again"],
     "claude-code": ["Plan the migration.", "Do step A.", "Do step B."],
     "gemini": ["fix the tests", "try again"],
+    "opencode": ["fix the tests", "try again"],
     "swe-agent": ["fix the tests"],
     "transcript": ["fix the tests", "try again"],
 }

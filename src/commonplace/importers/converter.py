@@ -24,6 +24,8 @@ MAX_RECORD_BYTES: Final = 16 * 2**20
 """Longest record that is loaded: with its decoded text and its encoded line it must fit the promised memory."""
 TORN: Final = "torn"
 """Why a last line without its end is left out: it may be completed later."""
+UNKNOWN_PARENT: Final = "00000000-0000-0000-0000-000000000000"
+"""Stands for the parent of a sub-agent's session that does not tell it."""
 _NAMESPACE: Final = uuid.UUID("7e0bf1f5-5c0b-5f6e-9a3e-0c6f3d0d6a11")
 
 
@@ -31,7 +33,7 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True):
     """The identity of a thread: what becomes the first line of its ledger."""
 
     source: str
-    """`claude-code`, `gemini`, `swe-agent` or `transcript`."""
+    """Whose session it is, as `--from` names it."""
     thread_id: str
     session_id: str
     """What the source calls it."""

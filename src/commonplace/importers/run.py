@@ -30,6 +30,12 @@ _MAX_WARNINGS: Final = 50
 Progress = Callable[[int, int], None]
 
 
+def file_stamp(path: Path) -> tuple[int, int]:
+    """Return the size of a file and when it was last written, in ns (raises OSError)."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
 class ImportOutcome(msgspec.Struct):
     """What an import of one source did (an entry of the JSON of `sessions import`)."""
 
@@ -68,10 +74,13 @@ class SourceImport:
         place: LedgerDestination,
         rows: Mapping[str, ImportedFile],
         sync: Callable[[], None] = os.sync,
+        stamp: Callable[[Path], tuple[int, int]] = file_stamp,
     ) -> None:
         self.outcome = outcome
         self._sync = sync
         """Makes what was written survive a loss of power, before it is noted as done."""
+        self._stamp = stamp
+        """Returns a session's size and when it was last written."""
         self.warnings: list[str] = []
         self._convert = convert
         self._place = place
@@ -112,7 +121,7 @@ class SourceImport:
     def _stamps(self, files: Iterable[Path]) -> Iterator[ImportedFile]:
         for path in files:
             try:
-                status = path.stat()
+                size, written = self._stamp(path)
                 str(path).encode()
             except FileNotFoundError:
                 continue
@@ -122,7 +131,7 @@ class SourceImport:
             except OSError as error:
                 self._failed("unreadable", f"{path}: {error.strerror}.")
             else:
-                yield ImportedFile(str(path), self.outcome.source, status.st_size, status.st_mtime_ns)
+                yield ImportedFile(str(path), self.outcome.source, size, written)
             self.outcome.found += 1
 
     def _note(self, noted: ImportedBatch, note: Callable[[ImportedBatch], None]) -> None:

@@ -1,13 +1,14 @@
 """The agents whose sessions can be imported, where each keeps them, and whose file a file is.
 
 Codex's files are ledgers already: they are referred to where they are. All others are converted. A converter's module
-exports `convert` and `find`, and `default_folder` where the agent has one.
+exports `convert` and `find`, `default_folder` where the agent has one, and `stamp` where a session is not one file.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -21,9 +22,11 @@ from commonplace.rollout import layout
 from commonplace.rollout.reader import is_compressed, open_session
 
 CODEX: Final = "codex"
-NAMES: Final = (CODEX, "claude-code", "gemini", "swe-agent", "transcript")
+NAMES: Final = (CODEX, "claude-code", "gemini", "opencode", "swe-agent", "transcript")
 _SNIFFED_BYTES: Final = 256 * 1024
 """How much of a file is read to find out which agent wrote it."""
+_OPENCODE: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_')
+"""How an exported session of OpenCode begins."""
 _ROLLOUT_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
 
@@ -45,6 +48,15 @@ def find(name: str, path: Path) -> Iterator[Path]:
         yield from module(name).find(path)
 
 
+def stamp(name: str, path: Path) -> tuple[int, int]:
+    """Return the size of a session and when it was last written, in ns; both stay while it stays (raises OSError)."""
+    look = getattr(module(name), "stamp", None)
+    if look is not None:
+        return look(path)
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
 def default_folder(name: str, environment: Mapping[str, str]) -> Path | None:
     """Return where a source keeps its sessions on this machine; None if there is no such place."""
     if name == CODEX:
@@ -60,6 +72,8 @@ def detect(path: Path) -> str | None:
         return _detect_folder(path)
     if layout.parse_name(path.name) is not None:
         return CODEX
+    if "opencode.db" in (path.name, path.parent.name):
+        return "opencode"
     if path.name.endswith((".traj", ".traj.json")):
         return "swe-agent"
     try:
@@ -76,6 +90,8 @@ def _detect_folder(path: Path) -> str | None:
         return CODEX
     if (path / "projects").is_dir():
         return "claude-code"
+    if _is_opencode(path):
+        return "opencode"
     if (path / layout.SESSIONS).is_dir() or (path / layout.ARCHIVED).is_dir():
         return CODEX
     if (path / "tmp").is_dir() or (path / "chats").is_dir():
@@ -86,6 +102,11 @@ def _detect_folder(path: Path) -> str | None:
             if name.endswith((".jsonl", ".jsonl.zst", ".json", ".traj")) and (found := detect(Path(place, name))):
                 return found
     return None
+
+
+def _is_opencode(path: Path) -> bool:
+    stored = any((place / "session").is_dir() and (place / "message").is_dir() for place in (path, path / "storage"))
+    return stored or (path / "opencode.db").is_file()
 
 
 def _by_lines(head: bytes) -> str | None:
@@ -103,6 +124,8 @@ def _by_record(record: dict[str, Any]) -> str | None:
     kind = record.get("type")
     if "projectHash" in record or "$set" in record or "$rewindTo" in record:
         return "gemini"
+    if "messages" in record and str(_id_of(record.get("info"))).startswith("ses_"):
+        return "opencode"
     if "trajectory" in record or "trajectory_format" in record:
         return "swe-agent"
     if "role" in record and "text" in record and "session" in record:
@@ -118,8 +141,14 @@ def _by_record(record: dict[str, Any]) -> str | None:
     return None
 
 
+def _id_of(info: Any) -> Any:
+    return info.get("id") if isinstance(info, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
 def _by_document(head: bytes) -> str | None:
     """Tell a document that spans lines by the names of its keys."""
+    if _OPENCODE.match(head):
+        return "opencode"
     if b'"projectHash"' in head or (b'"sessionId"' in head and b'"messages"' in head):
         return "gemini"
     if b'"trajectory"' in head or (b'"messages"' in head and b'"info"' in head):

@@ -7,6 +7,7 @@ what earlier imports noted; the ledgers themselves are the truth, the notes only
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -131,7 +132,8 @@ class Importer:
         known = await self._steadily(self._known)
         files = await anyio.to_thread.run_sync(_found_files, name, path, progress)
         sync = (lambda: None) if self._home.settings.fsync == "never" else os.sync
-        running = SourceImport(outcome, sources.converter(name), self._place(known), known, sync)
+        stamp = functools.partial(sources.stamp, name)
+        running = SourceImport(outcome, sources.converter(name), self._place(known), known, sync, stamp)
 
         def note(noted: ImportedBatch) -> None:
             anyio.from_thread.run(self._note, noted)

@@ -22,7 +22,8 @@ HOUR: Final = 3_600
 SCAN_LIMIT: Final = 5_000
 """How many threads that need work one start looks at."""
 LEARNED_SOURCES: Final = frozenset(
-    {"cli", "vscode", "exec", "chat", "atlas", "chatgpt", "claude-code", "gemini", "swe-agent", "transcript"}
+    {"cli", "vscode", "exec", "chat", "atlas", "chatgpt", "claude-code", "gemini", "opencode", "copilot", "entire"}
+    | {"specstory", "aider", "swe-agent", "transcript"}
 )
 """Sessions that people had with an agent, whichever it was. Not a condition of the query: it would mislead planners."""
 _PAGE: Final = 64

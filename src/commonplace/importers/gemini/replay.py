@@ -22,7 +22,15 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.importers import items, json_lines
-from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead, thread_id_for, title_note
+from commonplace.importers.converter import (
+    UNKNOWN_PARENT,
+    Converted,
+    ConvertedRecord,
+    Payload,
+    SessionHead,
+    thread_id_for,
+    title_note,
+)
 from commonplace.importers.gemini import locations as places
 from commonplace.importers.gemini import records
 from commonplace.importers.gemini.log import TOO_MANY_RECORDS, Log, LogEvent, RecordPosition, object_of
@@ -33,8 +41,6 @@ from commonplace.protocol.rollout import Origin, Skipped
 from commonplace.rollout.reader import open_session
 
 SOURCE: Final = "gemini"
-UNKNOWN_PARENT: Final = "00000000-0000-0000-0000-000000000000"
-"""Stands for the parent of a sub-agent's session that does not tell it."""
 _MAX_MET: Final = 2**17
 """Ids, texts and calls that are remembered; of more, the oldest are forgotten, and might appear twice."""
 

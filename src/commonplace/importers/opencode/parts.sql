@@ -1,0 +1,2 @@
+-- The parts of a message.
+SELECT id, data FROM part WHERE message_id = :id ORDER BY id

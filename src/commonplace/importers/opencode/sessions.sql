@@ -1,0 +1,2 @@
+-- Every session of the database.
+SELECT id FROM session ORDER BY id
