@@ -46,6 +46,10 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True):
     """The folder that `cwd` was made from as a second working tree."""
     version: str = ""
     branch: str | None = None
+    repository: str = ""
+    """The address of its repository, where the source names it."""
+    via: str = ""
+    """The program that kept the session for the agent, as `--from` names it; empty where the agent kept it itself."""
     parent: str | None = None
     """The thread that started this one as its sub-agent."""
     agent_id: str | None = None
@@ -106,18 +110,24 @@ def meta(head: SessionHead, project: str | None = None) -> dict[str, Any]:
         "parent_thread_id": head.parent,
         "model_provider": head.provider or None,
         "history_mode": "legacy",
-        "git": {"branch": head.branch} if head.branch else None,
+        "git": _git(head),
         "imported": {
             "source": head.source,
             "session_id": head.session_id,
             "path": head.path,
             "entrypoint": head.entrypoint or None,
             "agent_id": head.agent_id,
+            "via": head.via or None,
             "project": project,
         },
     }
     found["imported"] = {key: value for key, value in found["imported"].items() if value is not None}
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _git(head: SessionHead) -> dict[str, str] | None:
+    facts = {"branch": head.branch or "", "repository_url": head.repository}
+    return {name: value for name, value in facts.items() if value} or None
 
 
 def skip_note(skipped: Skipped) -> Payload:

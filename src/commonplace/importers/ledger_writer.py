@@ -172,7 +172,7 @@ class _OpenLedger:
         self._made = False
         """Whether the part's file is there."""
         self._existing, self._owner = existing_ledger.usable(place.ledgers.get(head.thread_id), head.source)
-        if self._owner is None or not _is_there(self._owner):  # it was moved, or its folder was
+        if self._owner is None or not is_there(self._owner):  # it was moved, or its folder was
             self._owner = place.owners.get(head.thread_id)
         self._grows = self._existing is not None and not anew
         self._end = 0
@@ -181,7 +181,7 @@ class _OpenLedger:
         """How many records the existing ledger leaves to the one that it continues."""
         self._known: Iterator[LedgerRecord] | None = None
         """Records of the existing ledger that are still to be met."""
-        self._is_copy = self._owner is not None and self._owner != head.path and _is_there(self._owner)
+        self._is_copy = self._owner is not None and self._owner != head.path and is_there(self._owner)
         """The thread was imported from another file, which is still there: equal ids do not make it the same."""
         self._match: ForkMatcher | None = None
         if self._grows and self._existing is not None:
@@ -344,7 +344,7 @@ class _OpenLedger:
         self._lines, self.waiting = [], 0
 
 
-def _is_there(owner: str) -> bool:
+def is_there(owner: str) -> bool:
     """Say whether what a thread was imported from is there: a file, or a row of a database."""
     return Path(owner).exists() or Path(owner).parent.is_file()
 

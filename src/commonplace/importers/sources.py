@@ -22,10 +22,10 @@ from commonplace.rollout import layout
 from commonplace.rollout.reader import is_compressed, open_session
 
 CODEX: Final = "codex"
-NAMES: Final = (CODEX, "claude-code", "gemini", "opencode", "swe-agent", "transcript")
+NAMES: Final = (CODEX, "claude-code", "gemini", "opencode", "entire", "swe-agent", "transcript")
 _SNIFFED_BYTES: Final = 256 * 1024
 """How much of a file is read to find out which agent wrote it."""
-_OPENCODE: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_')
+_OPENCODE: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"(?:slug|projectID|version)"')
 """How an exported session of OpenCode begins."""
 _ROLLOUT_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
@@ -124,7 +124,7 @@ def _by_record(record: dict[str, Any]) -> str | None:
     kind = record.get("type")
     if "projectHash" in record or "$set" in record or "$rewindTo" in record:
         return "gemini"
-    if "messages" in record and str(_id_of(record.get("info"))).startswith("ses_"):
+    if "messages" in record and isinstance(record.get("info"), dict) and "projectID" in record["info"]:
         return "opencode"
     if "trajectory" in record or "trajectory_format" in record:
         return "swe-agent"
@@ -139,10 +139,6 @@ def _by_record(record: dict[str, Any]) -> str | None:
     if kind in ("file-history-snapshot", "queue-operation", "last-prompt", "ai-title", "mode", "permission-mode"):
         return "claude-code"
     return None
-
-
-def _id_of(info: Any) -> Any:
-    return info.get("id") if isinstance(info, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
 def _by_document(head: bytes) -> str | None:

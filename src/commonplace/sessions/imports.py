@@ -23,11 +23,11 @@ from commonplace.errors import BadInput, StateError
 from commonplace.importers import codex, sources
 from commonplace.importers.converter import SessionHead
 from commonplace.importers.forks import OriginIndex
-from commonplace.importers.ledger_writer import LedgerDestination
+from commonplace.importers.ledger_writer import LedgerDestination, is_there
 from commonplace.importers.run import ImportedBatch, ImportOutcome, SourceImport
 from commonplace.importers.session_citations import CitingAnswer
 from commonplace.projects import assignment, scope
-from commonplace.projects.identity import Repositories
+from commonplace.projects.identity import Repositories, remote_identity
 from commonplace.protocol.ids import wire_time
 from commonplace.rollout import decisions, layout, locks
 from commonplace.state import import_files, usage
@@ -166,7 +166,9 @@ class Importer:
         owners: dict[str, str] = {}
         for row in rows.values():
             if row.thread_id and row.ledger:
-                owners[row.thread_id] = row.path
+                owner = owners.get(row.thread_id)
+                if owner is None or not is_there(owner):
+                    owners[row.thread_id] = row.path
                 origins.note(row.thread_id, Path(row.ledger), row.first_record, row.first_answer)
         look = Repositories()
         return LedgerDestination(
@@ -187,8 +189,13 @@ class Importer:
         def why_not(head: SessionHead) -> str | None:
             if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):
                 return "deleted"
-            project = (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
-            left_out = scope.excluded(patterns, source=head.source, project=project, cwd=head.cwd, path=head.path)
+            noted = remote_identity(head.repository) if head.repository else None
+            project = noted or (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
+            left_out = any(
+                scope.excluded(patterns, source=source, project=project, cwd=head.cwd, path=head.path)
+                for source in (head.source, head.via)
+                if source
+            )
             return "excluded" if left_out else None
 
         return why_not

@@ -23,7 +23,7 @@ SCAN_LIMIT: Final = 5_000
 """How many threads that need work one start looks at."""
 LEARNED_SOURCES: Final = frozenset(
     {"cli", "vscode", "exec", "chat", "atlas", "chatgpt", "claude-code", "gemini", "opencode", "copilot", "entire"}
-    | {"specstory", "aider", "swe-agent", "transcript"}
+    | {"specstory", "aider", "swe-agent", "transcript", "codex"}
 )
 """Sessions that people had with an agent, whichever it was. Not a condition of the query: it would mislead planners."""
 _PAGE: Final = 64
