@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import anyio
+import copilot_files
 import opencode_files
 
 import processes
@@ -114,6 +115,7 @@ SOURCES: Final[dict[str, Callable[[Path], Path]]] = {
     "claude-code": lambda root: claude_home(root, "simple"),
     "gemini": gemini_home,
     "opencode": lambda root: opencode_files.export(root / "session.jsonl", opencode_files.two_turns()).parent,
+    "copilot": lambda root: write_lines(root / "session.jsonl", copilot_files.two_turns()).parent,
     "swe-agent": lambda root: swe_agent_file(root).parent,
     "transcript": lambda root: transcript_file(root / "talk.jsonl").parent,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import agents
+import copilot_files
 import opencode_files
 import pytest
 from command import Command
@@ -19,6 +20,7 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "claude-code": lambda root: agents.claude_file(root, "compact"),
     "gemini": lambda root: next(agents.gemini_home(root).rglob("session-*")),
     "opencode": lambda root: opencode_files.export(root / "one.json", opencode_files.two_turns()),
+    "copilot": copilot_files.session,
     "swe-agent": agents.swe_agent_file,
     "transcript": lambda root: agents.transcript_file(root / "talk.jsonl"),
 }
@@ -27,6 +29,7 @@ TEXTS = {
     "claude-code": ["Plan the migration.", "Do step A.", "Do step B."],
     "gemini": ["fix the tests", "try again"],
     "opencode": ["fix the tests", "try again"],
+    "copilot": ["fix the tests", "try again"],
     "swe-agent": ["fix the tests"],
     "transcript": ["fix the tests", "try again"],
 }

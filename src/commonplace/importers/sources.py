@@ -22,7 +22,7 @@ from commonplace.rollout import layout
 from commonplace.rollout.reader import is_compressed, open_session
 
 CODEX: Final = "codex"
-NAMES: Final = (CODEX, "claude-code", "gemini", "opencode", "entire", "swe-agent", "transcript")
+NAMES: Final = (CODEX, "claude-code", "gemini", "opencode", "copilot", "entire", "swe-agent", "transcript")
 _SNIFFED_BYTES: Final = 256 * 1024
 """How much of a file is read to find out which agent wrote it."""
 _OPENCODE: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"(?:slug|projectID|version)"')
@@ -90,6 +90,8 @@ def _detect_folder(path: Path) -> str | None:
         return CODEX
     if (path / "projects").is_dir():
         return "claude-code"
+    if (path / "session-state").is_dir():
+        return "copilot"
     if _is_opencode(path):
         return "opencode"
     if (path / layout.SESSIONS).is_dir() or (path / layout.ARCHIVED).is_dir():
@@ -130,6 +132,8 @@ def _by_record(record: dict[str, Any]) -> str | None:
         return "swe-agent"
     if "role" in record and "text" in record and "session" in record:
         return "transcript"
+    if kind == "session.start":
+        return "copilot"
     if kind in _ROLLOUT_TYPES or "record_type" in record:
         return CODEX
     if "sessionId" in record or "parentUuid" in record or "leafUuid" in record:
