@@ -113,6 +113,17 @@ def test_a_session_that_the_agent_has_too_is_one_session_and_the_agents_own_coun
     assert again["reasons"] == {"copy": 1}
 
 
+def test_a_codex_session_that_is_listed_where_it_is_is_not_copied(commonplace: Command, tmp_path: Path) -> None:
+    codex = agents.codex_home(tmp_path / "codex")
+    commonplace.ok("sessions", "import", "--from", "codex", "--path", codex)
+    file = next(codex.rglob("rollout-*"))
+    checkpoint(repository(tmp_path / "shop"), "0a/1111111111/0", kept("codex-1", file.read_bytes()))
+
+    row = commonplace.ok("sessions", "import", "--from", "entire", "--path", tmp_path / "shop")["sources"][0]
+
+    assert (row["reasons"], len(rows(commonplace))) == ({"copy": 1}, 1)
+
+
 def test_a_remote_branch_and_a_transcript_in_pieces_are_read(commonplace: Command, tmp_path: Path) -> None:
     made = repository(tmp_path / "shop")
     whole = exported()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,9 @@ from commonplace.errors import CommonplaceError
 from commonplace.importers.forks import mark_of_line, shared_records
 from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import chain, compression, reader
+
+COPIED: Final = frozenset({"specstory"})
+"""Sources that render what another agent did: where the agent's own file comes in, it takes their place."""
 
 
 class SessionLeftOut(Exception):
@@ -29,6 +33,8 @@ def usable(path: Path | None, source: str) -> tuple[Path | None, str | None]:
         noted = chain.read_head(path)[1].imported
     except CommonplaceError:
         return None, None
+    if noted is not None and noted.source in COPIED and source not in COPIED:
+        return (compression.materialise(path) if reader.is_compressed(path) else path), None
     if noted is None or noted.source != source:
         raise SessionLeftOut("taken")
     return (compression.materialise(path) if reader.is_compressed(path) else path), noted.path or None
@@ -40,6 +46,12 @@ class LedgerRecord(msgspec.Struct, gc=False):
     record: str
     offset: int
     marks: list[bytes] = []
+
+
+def is_copied(path: Path) -> bool:
+    """Say whether a ledger was made from a rendering of another agent's session."""
+    noted = chain.read_head(path)[1].imported
+    return noted is not None and noted.source in COPIED
 
 
 def records(path: Path, *, marked: bool) -> tuple[int, Iterator[LedgerRecord]]:

@@ -204,6 +204,16 @@ def read_document(path: Path) -> bytes | Skipped:
     Raises:
         NotASession, LedgerError: see `read_lines`.
     """
+    raw = read_text(path)
+    return raw if isinstance(raw, Skipped) else repair(raw)
+
+
+def read_text(path: Path) -> bytes | Skipped:
+    """Return the bytes of a file that is UTF-8, without a mark in front; Skipped where it is too long or no text.
+
+    Raises:
+        NotASession, LedgerError: see `read_lines`.
+    """
     with open_session(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > MAX_DOCUMENT_BYTES:
@@ -214,7 +224,7 @@ def read_document(path: Path) -> bytes | Skipped:
         return Skipped(0, len(raw), TOO_LONG)
     if not is_text(raw):
         return Skipped(0, len(raw), INVALID_UTF8)
-    return repair(raw[len(_BOM) :] if raw.startswith(_BOM) else raw)
+    return raw.removeprefix(_BOM)
 
 
 def walk(folder: Path) -> Iterator[Path]:

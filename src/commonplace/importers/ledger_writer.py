@@ -172,6 +172,8 @@ class _OpenLedger:
         self._made = False
         """Whether the part's file is there."""
         self._existing, self._owner = existing_ledger.usable(place.ledgers.get(head.thread_id), head.source)
+        if self._existing is not None and head.source not in existing_ledger.COPIED:
+            anew = anew or existing_ledger.is_copied(self._existing)
         if self._owner is None or not is_there(self._owner):  # it was moved, or its folder was
             self._owner = place.owners.get(head.thread_id)
         self._grows = self._existing is not None and not anew
@@ -182,6 +184,7 @@ class _OpenLedger:
         self._known: Iterator[LedgerRecord] | None = None
         """Records of the existing ledger that are still to be met."""
         self._is_copy = self._owner is not None and self._owner != head.path and is_there(self._owner)
+        self._is_copy = self._is_copy and not (anew and self._existing is not None)
         """The thread was imported from another file, which is still there: equal ids do not make it the same."""
         self._match: ForkMatcher | None = None
         if self._grows and self._existing is not None:

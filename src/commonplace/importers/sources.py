@@ -17,16 +17,31 @@ from typing import Any, Final
 import msgspec
 
 from commonplace.errors import NotASession
+from commonplace.importers import aider, specstory
 from commonplace.importers.converter import Converter
 from commonplace.rollout import layout
 from commonplace.rollout.reader import is_compressed, open_session
 
 CODEX: Final = "codex"
-NAMES: Final = (CODEX, "claude-code", "gemini", "opencode", "copilot", "entire", "swe-agent", "transcript")
+NAMES: Final = (
+    CODEX,
+    "claude-code",
+    "gemini",
+    "opencode",
+    "copilot",
+    "entire",
+    "specstory",
+    "aider",
+    "swe-agent",
+    "transcript",
+)
+WITH_COPIES: Final = frozenset({"entire", "specstory"})
+"""Sources that keep other agents' sessions, Codex's too."""
 _SNIFFED_BYTES: Final = 256 * 1024
 """How much of a file is read to find out which agent wrote it."""
 _OPENCODE: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"(?:slug|projectID|version)"')
 """How an exported session of OpenCode begins."""
+_SUFFIXES: Final = (".jsonl", ".jsonl.zst", ".json", ".traj", ".md")
 _ROLLOUT_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
 
@@ -74,6 +89,10 @@ def detect(path: Path) -> str | None:
         return CODEX
     if "opencode.db" in (path.name, path.parent.name):
         return "opencode"
+    if path.name == aider.FILE:
+        return "aider"
+    if path.suffix == ".md":
+        return "specstory" if specstory.is_history(path) else None
     if path.name.endswith((".traj", ".traj.json")):
         return "swe-agent"
     try:
@@ -88,6 +107,8 @@ def _detect_folder(path: Path) -> str | None:
     # Claude Code has a folder `sessions` too, and Codex a folder `tmp`: first, what is in them.
     if next(layout.walk(path), None) is not None:
         return CODEX
+    if (path / ".specstory" / "history").is_dir():
+        return "specstory"
     if (path / "projects").is_dir():
         return "claude-code"
     if (path / "session-state").is_dir():
@@ -101,7 +122,7 @@ def _detect_folder(path: Path) -> str | None:
     for place, folders, files in os.walk(path):
         folders.sort()
         for name in sorted(files):
-            if name.endswith((".jsonl", ".jsonl.zst", ".json", ".traj")) and (found := detect(Path(place, name))):
+            if name.endswith(_SUFFIXES) and (found := detect(Path(place, name))):
                 return found
     return None
 

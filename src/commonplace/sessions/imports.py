@@ -10,7 +10,7 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -133,7 +133,8 @@ class Importer:
         files = await anyio.to_thread.run_sync(_found_files, name, path, progress)
         sync = (lambda: None) if self._home.settings.fsync == "never" else os.sync
         stamp = functools.partial(sources.stamp, name)
-        running = SourceImport(outcome, sources.converter(name), self._place(known), known, sync, stamp)
+        place = self._place(known, has_copies=name in sources.WITH_COPIES)
+        running = SourceImport(outcome, sources.converter(name), place, known, sync, stamp)
 
         def note(noted: ImportedBatch) -> None:
             anyio.from_thread.run(self._note, noted)
@@ -160,7 +161,7 @@ class Importer:
         if answers := [each for each in noted.cited if each.places]:
             await self._count_citations(answers, min(row.mtime_ns for row in noted.rows))
 
-    def _place(self, rows: dict[str, ImportedFile]) -> LedgerDestination:
+    def _place(self, rows: dict[str, ImportedFile], *, has_copies: bool) -> LedgerDestination:
         settings = self._home.settings
         origins = OriginIndex()
         owners: dict[str, str] = {}
@@ -176,19 +177,21 @@ class Importer:
             now=settings.now,
             bound=settings.blob_bytes,
             ledgers=_ledgers(settings.home),
-            why_not=self._why_not(look),
+            why_not=self._why_not(look, _referred(self._home.path) if has_copies else frozenset[str]()),
             owners=owners,
             project=lambda cwd: look(cwd).identity,
             origins=origins,
         )
 
-    def _why_not(self, look: Repositories) -> Callable[[SessionHead], str | None]:
+    def _why_not(self, look: Repositories, referred: Container[str]) -> Callable[[SessionHead], str | None]:
         deleted = decisions.tombstones(self._home.path)
         patterns = self._home.settings.memory.exclude
 
         def why_not(head: SessionHead) -> str | None:
             if head.thread_id in deleted or (head.parent is not None and head.parent in deleted):
                 return "deleted"
+            if head.thread_id in referred:
+                return "copy"
             noted = remote_identity(head.repository) if head.repository else None
             project = noted or (look(head.cwd).identity if head.cwd and patterns else None) or head.cwd
             left_out = any(
@@ -242,6 +245,12 @@ async def _to_its_end(work: Callable[[], None], stop: threading.Event) -> None:
 def _store(tx: Transaction, root: str, noted: ImportedBatch, now: int) -> None:
     import_files.note(tx, root, noted.rows)
     usage.record_outputs(tx, "cited", (thread for each in noted.cited for thread in each.threads), now=now)
+
+
+def _referred(home: Path) -> frozenset[str]:
+    """Return the threads that are listed where they are."""
+    files = (file.path.name for place in decisions.referred_paths(home) for file in layout.walk_any(place))
+    return frozenset(named.thread_id for file in files if (named := layout.parse_name(file)) is not None)
 
 
 def _ledgers(home: Path) -> dict[str, Path]:
