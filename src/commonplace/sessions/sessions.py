@@ -76,17 +76,31 @@ class Sessions:
         cwd: str | None = None,
         source: str | None = None,
         archived: bool = False,
+        since_s: int | None = None,
+        reverse: bool = False,
         refresh: bool = True,
         progress: Progress | None = None,
     ) -> ThreadPage:
-        """Return a page of threads, newest first; `refresh` first looks for files that changed."""
+        """Return a page of threads, newest first, or with `reverse` oldest first.
+
+        `refresh` first looks for files that changed.
+        """
         place = _existing(home) if home else self._home.path
         folder = str(Path(cwd).absolute()) if cwd else None
 
         async def page(threads: ThreadIndex) -> ThreadPage:
             if refresh and (await threads.refresh(place, progress=progress)).read and place == self._home.path:
                 await assignment.settle(self._home)
-            return await threads.page(place, limit=limit, cursor=cursor, cwd=folder, source=source, archived=archived)
+            return await threads.page(
+                place,
+                limit=limit,
+                cursor=cursor,
+                cwd=folder,
+                source=source,
+                archived=archived,
+                since_s=since_s,
+                reverse=reverse,
+            )
 
         return await index.use(self._home, page)
 

@@ -161,8 +161,10 @@ class ThreadIndex:
         cwd: str | None = None,
         source: str | None = None,
         archived: bool = False,
+        since_s: int | None = None,
+        reverse: bool = False,
     ) -> ThreadPage:
-        """Return a page of a home's threads, newest first.
+        """Return a page of a home's threads, newest first (with `reverse`, oldest first).
 
         Raises:
             BadInput: the cursor is not one that an earlier page gave.
@@ -176,7 +178,11 @@ class ThreadIndex:
         if cwd is not None:
             values["cwd"] = cwd
             chosen.append("cwd")
-        rows = await self._database.read(lambda tx: tx.query("threads.page", *chosen, **values))
+        if since_s is not None:
+            values["since"] = since_s
+            chosen.append("since")
+        query = "threads.page_oldest" if reverse else "threads.page"
+        rows = await self._database.read(lambda tx: tx.query(query, *chosen, **values))
         threads = [_listed(row) for row in rows[:limit]]
         more = len(rows) > limit
         return ThreadPage(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)

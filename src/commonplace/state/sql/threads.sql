@@ -4,10 +4,24 @@
 -- filter cwd: AND cwd = :cwd
 -- filter source: AND source = :source
 -- filter root: AND is_root = 1
+-- filter since: AND updated_s >= :since
 SELECT * FROM threads
 WHERE home = :home AND is_archived = :archived AND is_current = 1
   {filters}
 ORDER BY updated_at DESC, thread_id DESC
+LIMIT :limit
+
+-- name: threads.page_oldest
+-- One page of a home's threads, oldest first.
+-- filter after: AND (updated_at, thread_id) > (:before, :before_id)
+-- filter cwd: AND cwd = :cwd
+-- filter source: AND source = :source
+-- filter root: AND is_root = 1
+-- filter since: AND updated_s >= :since
+SELECT * FROM threads
+WHERE home = :home AND is_archived = :archived AND is_current = 1
+  {filters}
+ORDER BY updated_at, thread_id
 LIMIT :limit
 
 -- name: threads.by_id

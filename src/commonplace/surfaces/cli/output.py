@@ -40,6 +40,19 @@ def say(text: str = "") -> None:
     sys.stdout.write(safe(text) + "\n")
 
 
+def page(lines: Sequence[str]) -> None:
+    """Write lines to stdout; in a terminal, what is longer than the screen goes through the person's pager."""
+    text = "".join(safe(line) + "\n" for line in lines)
+    try:
+        height = os.get_terminal_size(sys.stdout.fileno()).lines if sys.stdout.isatty() else 0
+    except (OSError, ValueError):
+        height = 0
+    if height and len(lines) >= height:
+        click.echo_via_pager(text)
+    else:
+        sys.stdout.write(text)
+
+
 def safe(text: str) -> str:
     """Return text that cannot steer a terminal: session files hold whatever a program printed."""
     if text.isprintable():

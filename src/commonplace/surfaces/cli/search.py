@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from commonplace.search.query import Query
 
 LIMIT = 10
+_UNCUT_HIT = 244
+"""How many columns a hit has where there is no terminal."""
 limit_option = click.option("--limit", type=int, default=LIMIT, show_default=True, help="How many at most.")
 project_option = click.option("--project", metavar="P", help="Only this project: an identity, its last part, a folder.")
 since_option = click.option("--since", help=f"Only what was said after this: {TIMES}.")
@@ -96,7 +98,7 @@ def sessions(
     if as_json:
         output.print_json({"hits": found})
     else:
-        _show(found)
+        _show_sessions(found)
     return 0
 
 
@@ -214,6 +216,31 @@ def read(path: str, first: int, lines: int | None, project: str | None, as_json:
         output.print_json(found)
     else:
         output.say(found.content.removesuffix("\n"))
+
+
+def _show_sessions(hits: list[Hit]) -> None:
+    """Print hits as people read them, those of one session together, best session first."""
+    if not hits:
+        output.say("Nothing was found.")
+    sessions: dict[str, list[Hit]] = {}
+    for hit in hits:
+        sessions.setdefault(str(hit.thread_id), []).append(hit)
+    for number, (thread_id, found) in enumerate(sessions.items()):
+        if number:
+            output.say()
+        output.say(f"{(found[0].time or '')[:10]}  {found[0].project or 'every project'}")
+        for hit in found:
+            _show_exchange(hit, f"turn {hit.turn}")
+        output.say(f"  commonplace sessions show {thread_id} --turn {found[0].turn}")
+
+
+def _show_exchange(hit: Hit, where: str) -> None:
+    width = output.terminal_width(_UNCUT_HIT) - 4
+    output.say(f"  {where}")
+    mark = {"user": "›", "assistant": "·"}.get(hit.role or "", " ")
+    output.say(f"  {mark} {output.one_line(hit.text, width)}")
+    if isinstance(hit.reply, str):
+        output.say(f"  · {output.one_line(hit.reply, width)}")
 
 
 def _show(hits: list[Hit]) -> None:

@@ -12,9 +12,13 @@ import click
 
 from commonplace.app import book as books
 from commonplace.sessions.sessions import Sessions
+from commonplace.state.threads import ThreadPage
 from commonplace.surfaces.cli import compact, output, search, views
 from commonplace.surfaces.cli.command_group import CommandGroup
+from commonplace.surfaces.cli.conversation import ConversationView
 from commonplace.surfaces.cli.import_options import path_option, source_option
+from commonplace.surfaces.cli.times import HELP as TIMES
+from commonplace.surfaces.cli.times import since_seconds
 
 T = TypeVar("T")
 
@@ -66,6 +70,8 @@ command.add_command(compact.command)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=25, show_default=True, help="How many.")
 @click.option("--cursor", help="Where an earlier page ended (its next_cursor).")
 @click.option("--archived", is_flag=True, help="The archived threads instead.")
+@click.option("--since", help=f"Only threads that went on after this: {TIMES}.")
+@click.option("--reverse", is_flag=True, help="Oldest first.")
 @output.json_option
 def list_(
     home: Path | None,
@@ -74,15 +80,28 @@ def list_(
     limit: int,
     cursor: str | None,
     archived: bool,
+    since: str | None,
+    reverse: bool,
     as_json: bool,
 ) -> None:
     """List threads, newest first."""
     progress = output.Progress("indexing sessions")
-    page = call(
-        lambda sessions: sessions.list(
-            home, limit=limit, cursor=cursor, cwd=cwd, source=source, archived=archived, progress=progress
-        )
-    )
+
+    async def inside() -> ThreadPage:
+        async with books.open(warn=output.warn) as book:
+            return await book.sessions.list(
+                home,
+                limit=limit,
+                cursor=cursor,
+                cwd=cwd,
+                source=source,
+                archived=archived,
+                since_s=since_seconds(since, book.settings.now()),
+                reverse=reverse,
+                progress=progress,
+            )
+
+    page = anyio.run(inside)
     progress.end()
     if as_json:
         output.print_json({"threads": page.threads, "next_cursor": page.next_cursor})
@@ -112,15 +131,24 @@ def import_(source: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
 @command.command()
 @thread_argument
 @home_option
-@click.option("--items", "with_items", is_flag=True, help="Also every item of the record.")
+@click.option("--turn", type=click.IntRange(1), metavar="N", help="Only this turn.")
+@click.option("--full", is_flag=True, help="Everything: each call with its output, long messages, injected texts.")
+@click.option("--items", "with_items", is_flag=True, help="With --json: also every item of the record.")
 @output.json_option
-def show(thread: str, home: Path | None, with_items: bool, as_json: bool) -> None:
-    """Show a thread: its messages, calls and compactions."""
-    shown = call(lambda sessions: sessions.show(thread, home, with_items=with_items))
+def show(thread: str, home: Path | None, turn: int | None, full: bool, with_items: bool, as_json: bool) -> None:
+    """Show a thread as a conversation: turns, answers, and the calls between them folded into one line.
+
+    In a terminal, what is longer than the screen opens in your pager.
+    """
+    if as_json and (turn is not None or full):
+        raise click.UsageError("--turn and --full do not go with --json; --items adds every item.")
+    if with_items and not as_json:
+        raise click.UsageError("--items goes with --json; --full shows everything as text.")
+    shown = call(lambda sessions: sessions.show(thread, home, with_items=with_items or not as_json))
     if as_json:
         output.print_json(shown)
     else:
-        views.thread(shown)
+        output.page(list(ConversationView(shown, turn=turn, full=full).lines()))
 
 
 @command.command()

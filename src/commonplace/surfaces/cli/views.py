@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from commonplace.importers.run import ImportOutcome
 from commonplace.protocol.rollout import Skipped
 from commonplace.sessions.imports import ImportReport
-from commonplace.sessions.inspection import Context, Shown, Verified
+from commonplace.sessions.inspection import Context, Verified
 from commonplace.state.threads import ThreadPage
-from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say
+from commonplace.surfaces.cli.output import columns, human_bytes, one_line, say, terminal_width
 
+_NARROW = 70
+"""Terminals below this many columns get three columns of the list."""
+_SHORT_ID = 8
+"""How many characters of an id are shown at least."""
 REASONS = {
     "excluded": "excluded by memory.exclude",
     "deleted": "deleted here before",
@@ -32,42 +35,44 @@ def threads(page: ThreadPage) -> None:
     if not page.threads:
         say("No threads here yet.")
         return
+    ids = short_ids([thread.thread_id for thread in page.threads])
+    is_piped = not terminal_width(0)
     rows = [
         (
-            thread.thread_id,
+            thread.thread_id if is_piped else ids[thread.thread_id],
             thread.updated_at[:16].replace("T", " "),
             "?" if thread.turns is None else str(thread.turns),
-            one_line(thread.source, 12),
-            one_line(thread.project, 36),
+            thread.source if is_piped else one_line(thread.source, 11),
+            thread.project if is_piped else one_line(_short_project(thread.project), 14),
             thread.title or "(nothing said)",
         )
         for thread in page.threads
     ]
-    columns(rows, ("thread", "updated (UTC)", "turns", "source", "project", "title"))
+    if terminal_width(_NARROW) < _NARROW:  # the two that a person looks for: which, and what it was about
+        rows = [(thread, when[5:10], title) for thread, when, _, _, _, title in rows]
+        columns(rows, ("thread", "day", "title"))
+    else:
+        columns(rows, ("thread", "updated (UTC)", "turns", "source", "project", "title"))
     if page.next_cursor:
         say(f"\nMore: --cursor '{page.next_cursor}'")
 
 
-def thread(shown: Shown) -> None:
-    """Print a thread."""
-    say(f"thread   {shown.thread_id}\nfile     {shown.path}\nsource   {shown.source}\nproject  {shown.project}")
-    say(f"\n{len(shown.user_texts)} thing(s) the person said:")
-    for text in shown.user_texts:
-        say(f"  › {one_line(text, 160)}")
-    failed = Counter(call.name for call in shown.calls if not call.ok)
-    called = Counter(call.name for call in shown.calls)
-    say(f"\n{len(shown.calls)} call(s), {failed.total()} of them failed")
-    for name, count in called.most_common():
-        say(f"  {one_line(name, 60)} × {count}" + (f" ({failed[name]} failed)" if failed[name] else ""))
-    for mark in shown.compactions:
-        say(f"\ncompacted in turn {mark.turn} at {mark.time}{_retention_text(mark.score)}")
-    for child in shown.sidechains:
-        say(f"\nsub-agent {child.thread_id}")
-    if shown.items is not None:
-        say("\nItems:")
-        for item in shown.items:
-            say(f"  {item.turn:>4}  {_summary(msgspec.json.decode(item.item))}")
-    _skipped(shown.skipped)
+def short_ids(threads: list[str]) -> dict[str, str]:
+    """Return the beginning of each id by which a person may name it: 8 characters, more where two would be alike."""
+    known = sorted(set(threads))
+    short: dict[str, str] = {}
+    for place, thread in enumerate(known):
+        beside = known[max(place - 1, 0) : place] + known[place + 1 : place + 2]
+        size = next(
+            size for size in range(8, len(thread) + 2) if not any(each[:size] == thread[:size] for each in beside)
+        )
+        short[thread] = thread[:size]
+    return short
+
+
+def _short_project(project: str) -> str:
+    """Return the last part of a project's identity."""
+    return project.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or project
 
 
 def imported_source(source: ImportOutcome) -> None:
@@ -115,12 +120,6 @@ def verified(result: Verified) -> None:
         f"{blobs.referenced} payloads, {blobs.missing} missing, {blobs.corrupt} corrupt"
     )
     _skipped(result.skipped)
-
-
-def _retention_text(score: Any) -> str:
-    """Return what a compaction's score says, if it has one."""
-    kept = cast("dict[str, Any]", score).get("r_p") if isinstance(score, dict) else None
-    return f", {kept:.0%} of the names likely to be needed kept" if isinstance(kept, int | float) else ""
 
 
 def _skipped(entries: list[Skipped]) -> None:
