@@ -77,7 +77,7 @@ def session(
 
 def edit(kind: str, /, *entries: str, **fields: Any) -> dict[str, Any]:
     """One edit, with all the fields that a schema asks for."""
-    empty = {"text": "", "scope": "", "name": "", "keywords": [], "steps": []}
+    empty: dict[str, Any] = {"text": "", "scope": "", "name": "", "keywords": [], "steps": []}
     return {"edit": kind, "entries": list(entries), **empty, **fields}
 
 
