@@ -1,17 +1,17 @@
 """What going over the memory with a model costs: the tokens sent when one session joins, against a rewrite of all.
 
-The model is a script that rewords every bullet that it is shown and asks for nothing else, so each conversation is one
-request; a second row lets it look around once before. Tokens are estimated as everywhere here, a quarter of the bytes.
+The model is a script that rewords every new entry that it is shown. Tokens are estimated as everywhere here, a quarter
+of the bytes.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -19,7 +19,8 @@ import msgspec
 
 from bench.ledger import Table
 from commonplace.context.tokens import tokens_of_bytes
-from commonplace.learning.consolidate.curator import Curator
+from commonplace.learning.consolidate import entry_edits
+from commonplace.learning.consolidate.curator import Curator, CuratorLimits
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.learning.metered_model import size_of
 from commonplace.memory.edits.forgotten import Forgotten
@@ -30,9 +31,8 @@ from commonplace.memory.workspace import layout
 from commonplace.models.base import Event, Request
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider
-from commonplace.models.scripted import Answer, ScriptedModel, answer, call
+from commonplace.models.scripted import Answer, ScriptedModel, answer, say
 
-NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 START = 1_760_000_000
 PROJECTS = 32
 ROOTS = (
@@ -76,11 +76,10 @@ def session(number: int) -> RawMemory:
 class Counting(ScriptedModel):
     """A model that rewords what it is shown, and counts what it is sent."""
 
-    def __init__(self, *, looks: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.tokens = 0
         self.answered = 0
-        self._looks = looks
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         self.tokens += size_of(request)
@@ -89,16 +88,10 @@ class Counting(ScriptedModel):
             yield event
 
     def _answer(self, request: Request) -> Answer:
-        text = str(json.loads(request.input[0])["content"][0]["text"])
-        if self._looks and len(request.input) == 1:
-            return answer(
-                call("search", {"words": WORDS[7]}, "s"), call("read", {"path": "MEMORY.md", "lines": 60}, "r")
-            )
-        shown = text.partition("\nNear them")[0].partition("\nThese lines of memory_summary.md")[0].split("\n")
-        bullets = [line for line in shown if line.startswith("- ") and "[Task " in line]
-        changes = [{"old": line, "new": f"- in short, {line[2:]}"} for line in bullets]
-        done = call("done", {}, "d")
-        found = answer(call("edit", {"path": "MEMORY.md", "changes": changes}, "e"), done) if changes else answer(done)
+        text = str(json.loads(request.input[0])["content"][0]["text"]).partition("\nNear them")[0]
+        new = re.findall(r"^(m[0-9a-f]{9}) \(.*\n    (.*)$", text, re.MULTILINE)
+        edits = [{"edit": "reword", "entries": [name], "text": f"in short: {words}"} for name, words in new]
+        found = answer(say(json.dumps({"edits": edits})))
         self.answered += tokens_of_bytes(sum(map(len, found.items)))
         return found
 
@@ -108,7 +101,7 @@ def _choice() -> Choice:
     return Choice("here", provider, "m-1", ModelInfo(window=200_000, max_output=16_000, efforts=("medium",)))
 
 
-async def go_over(folder: Path, sessions: list[RawMemory], *, is_kept: bool, looks: bool = False) -> Counting:
+async def go_over(folder: Path, sessions: list[RawMemory]) -> Counting:
     """Let a model go over a memory of sessions; it is accepted then."""
     root, staged = folder / layout.FOLDER, folder / "staged"
     layout.ensure(root)
@@ -116,9 +109,10 @@ async def go_over(folder: Path, sessions: list[RawMemory], *, is_kept: bool, loo
     shutil.copytree(root, staged)
     raw_memories.sync(staged, sessions)
     projects = {each.thread_id: f"example.org/acme/{each.cwd.rpartition('/')[2]}" for each in sessions}
-    material = ConsolidationInput(staged, sessions, projects, [], Forgotten([]), set(), set(), is_kept, root)
-    model = Counting(looks=looks)
-    maker = Curator(model, _choice(), now=lambda: NOW)
+    material = ConsolidationInput(staged, sessions, projects, [], Forgotten([]), set(), set())
+    material.edits = entry_edits.read(staged)
+    model = Counting()
+    maker = Curator(model, _choice(), settings=CuratorLimits(requests=1_000))
 
     def check(found: list[Entry]) -> list[str]:
         return validation.problems(staged) + list(validation.entries(found))
@@ -130,50 +124,21 @@ async def go_over(folder: Path, sessions: list[RawMemory], *, is_kept: bool, loo
 
 
 def joining(folder: Path) -> Table:
-    """Tokens sent when one session joins, against a rewrite of all."""
+    """Tokens sent when one session joins, against going over all."""
     table = Table(
-        "Going over the memory when one session joins (promised: at most 10 % of a full rewrite at 256)",
-        (
-            "sessions",
-            "MEMORY.md",
-            "rewrite of all",
-            "in requests",
-            "one joins",
-            "requests",
-            "share",
-            "and looks around",
-        ),
+        "Going over the memory when one session joins (promised: at most 10 % of going over all at 256)",
+        ("sessions", "MEMORY.md", "all", "in requests", "answered", "one joins", "requests", "share"),
     )
     for count in (64, 256, 512):
         place = folder / str(count)
         sessions = [session(number) for number in range(count)]
-        anyio.run(_first, place / "grown", sessions)
-        whole = anyio.run(_first, place / "whole", [*sessions, session(count)])
-        size = (place / "grown" / layout.FOLDER / layout.MEMORY).stat().st_size
-        shutil.copytree(place / "grown", place / "looked")
-        one = anyio.run(_next, place / "grown", [*sessions, session(count)], False)
-        looked = anyio.run(_next, place / "looked", [*sessions, session(count)], True)
-        share = f"{one.tokens / whole.tokens:.1%}"
-        also = f"{looked.tokens:,} ({looked.tokens / whole.tokens:.1%})"
-        table.add(
-            count,
-            f"{size:,} bytes",
-            f"{whole.tokens:,} tokens",
-            len(whole.requests),
-            f"{one.tokens:,} tokens",
-            len(one.requests),
-            share,
-            also,
-        )
+        whole = anyio.run(go_over, place, sessions)
+        size = (place / layout.FOLDER / layout.MEMORY).stat().st_size
+        one = anyio.run(go_over, place, [*sessions, session(count)])
+        sent = (f"{whole.tokens:,} tokens", len(whole.requests), f"{whole.answered:,} tokens")
+        joined = (f"{one.tokens:,} tokens", len(one.requests), f"{one.tokens / whole.tokens:.1%}")
+        table.add(count, f"{size:,} bytes", *sent, *joined)
     return table
-
-
-async def _first(folder: Path, sessions: list[RawMemory]) -> Counting:
-    return await go_over(folder, sessions, is_kept=False)
-
-
-async def _next(folder: Path, sessions: list[RawMemory], looks: bool) -> Counting:
-    return await go_over(folder, sessions, is_kept=True, looks=looks)
 
 
 def run_all() -> list[Table]:

@@ -22,7 +22,7 @@ LATE_IMPORTS = {
     "agent.session": "servers are slow to import, and most sessions have none",
     "agent.tools.recall": "numpy and the stemmer are slow to import, and most turns recall nothing",
     "agent.turn_snapshots": "pygit2 is slow to import, and most turns change nothing",
-    "learning.providers": "models and the curator import httpx2 and the agent; learning without a model needs neither",
+    "learning.providers": "models and the curator are slow to import, and learning without a model needs neither",
     "learning.estimate": "the prompts of a model are needed only where one is named",
     "models.providers": "httpx2 takes 60 ms to import and is needed by the first request only",
     "redact": "the rules take 40 ms to import, and are loaded when the first text comes",

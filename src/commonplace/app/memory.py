@@ -20,6 +20,7 @@ from commonplace.memory.listing import LIMIT, EntryPage, Listed
 from commonplace.memory.store import MemoryStore
 
 if TYPE_CHECKING:
+    from commonplace.app.evaluation import CorpusFiles
     from commonplace.learning.learn import Consent, LearningPlan, LearningSteps
     from commonplace.learning.run import LearningReport
     from commonplace.learning.status import Status
@@ -286,6 +287,30 @@ class Memory:
         from commonplace.learning.evaluate import run
 
         return await run.run(self._store.home, model, sets=sets or run.DEFAULT, limit=limit, consent=consent)
+
+    async def evaluate_corpus(
+        self, model: str, place: CorpusFiles, *, limit: int | None = None, consent: Consent | None = None
+    ) -> dict[str, Any]:
+        """Return how good the memory is that a model makes of real sessions with labels (raises BadInput, BadSetting).
+
+        Nothing of this home is read or changed, but for what a model costs.
+        """
+        from commonplace.app import evaluation
+
+        return await evaluation.real_sessions(self._store.home, model, place, limit=limit, consent=consent)
+
+    async def evaluate_consolidation(
+        self, model: str, *, sets: Sequence[str] = (), limit: int | None = None
+    ) -> dict[str, Any]:
+        """Return how good the memory of several sessions is, merged alone and gone over by a model.
+
+        Raises:
+            BadInput: a set cannot be read.
+            BadSetting: there is no such model.
+        """
+        from commonplace.app import evaluation
+
+        return await evaluation.consolidation(self._store.home, model, sets=sets, limit=limit)
 
     async def status(self) -> Status:
         """Count threads, work, results and cost, as of now."""

@@ -49,7 +49,7 @@ async def reading(choice: Choice, rows: Sequence[Row]) -> Forecast:
 
 def _tokens(choice: Choice, rows: Sequence[Row]) -> int:
     from commonplace.learning.extract.model import prompts
-    from commonplace.learning.extract.model.extractor import limit_of
+    from commonplace.learning.structured_model import limit_of
 
     room = max(limit_of(choice) - prompts.overhead(), 1)
     each = prompts.overhead() + _ANSWER + agents.overhead(choice.name)

@@ -131,7 +131,7 @@ async def open(  # noqa: A001 (as `home.open`)
                 connected = connect_model(home, choice)
                 models[kind] = (connected, await with_window(choice, key_environment(home.environment)))
                 budgets[kind] = await budget(home, kind)
-        yield LearningProviders(_extractor(models, budgets, tell), _consolidator(home, models, budgets), budgets)
+        yield LearningProviders(_extractor(models, budgets, tell), _consolidator(models, budgets), budgets)
     finally:
         for model, _ in models.values():
             await model.aclose()
@@ -155,10 +155,10 @@ def _extractor(
     return FallbackExtractor(reader, RuleExtractor())
 
 
-def _consolidator(home: Home, models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:
+def _consolidator(models: dict[str, tuple[Model, Choice]], budgets: dict[str, Budget]) -> Consolidator:
     if CONSOLIDATION not in models:
         return MergeConsolidator()
     from commonplace.learning.consolidate.curator import Curator
 
     model, choice = models[CONSOLIDATION]
-    return Curator(model, choice, spending=budgets[CONSOLIDATION], now=home.settings.now)
+    return Curator(model, choice, spending=budgets[CONSOLIDATION])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from commonplace.learning import providers, run
-from commonplace.learning.consolidate import consolidation_input, phase2, provenance
+from commonplace.learning.consolidate import consolidation_input, entry_edits, phase2, provenance
 from commonplace.learning.consolidate.consolidator import MergeConsolidator, entries_of
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.learning.extract import session_reading
@@ -38,6 +38,7 @@ def derive_entries(home: Path) -> list[Entry]:
     forgotten, pinned, owned = Forgotten.load(home), decisions.pins(home), decisions.owned_files(home)
     material = ConsolidationInput(root, taught, projects, notes.read(root), forgotten, pinned, owned)
     material.reviews = decisions.reviews(home)
+    material.edits = entry_edits.read(root)
     return entries_of(material)
 
 

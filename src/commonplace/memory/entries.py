@@ -82,6 +82,8 @@ class Entry(msgspec.Struct):
     """How likely it lasts."""
     is_stale: bool = False
     """Nothing taught it for long; it is told after what is newer."""
+    place: tuple[float | str, ...] = ()
+    """Where it stands among entries of its standing, if somebody put it there."""
     odds: float = 0.0
     """How much likelier than others entries of its kind were kept when a person reviewed them, as log odds."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,27 @@ from typing import Any
 from taught import DAY, START, thread
 
 from commonplace.learning.budget import Spending
-from commonplace.learning.consolidate.consolidator import ConsolidatedMemory
+from commonplace.learning.consolidate import entry_edits
+from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
 from commonplace.learning.consolidate.curator import Curator, CuratorLimits
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory.edits import notes
 from commonplace.memory.edits.forgotten import Forgotten
+from commonplace.memory.entries import Entry
 from commonplace.memory.files import raw_memories, validation
 from commonplace.memory.files.raw_memories import RawMemory
 from commonplace.memory.workspace import layout
 from commonplace.models.base import Request, Usage
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.providers import Choice, Provider
-from commonplace.models.retries import RetryPolicy
-from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, call
+from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, say
 
+
+async def at_once(_: float) -> None:
+    """Wait for nothing."""
+
+
+LIMITS = CuratorLimits(sleep=at_once)
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SHOP = "example.org/acme/shop"
 WISH = "Preference signals:"
@@ -68,24 +75,21 @@ def session(
     return RawMemory(thread(number), START + number * DAY, cwd, f"/sessions/{number}.jsonl", None, raw, summary, "fix")
 
 
-def edit(changes: Mapping[str, str], path: str = "MEMORY.md", name: str = "e1") -> dict[str, Any]:
-    """A call that changes texts of a file."""
-    return call("edit", {"path": path, "changes": [{"old": old, "new": new} for old, new in changes.items()]}, name)
+def edit(kind: str, /, *entries: str, **fields: Any) -> dict[str, Any]:
+    """One edit, with all the fields that a schema asks for."""
+    empty: dict[str, Any] = {"text": "", "scope": "", "name": "", "keywords": [], "steps": []}
+    return {"edit": kind, "entries": list(entries), **empty, **fields}
 
 
-def done(name: str = "d1") -> dict[str, Any]:
-    """The call that ends a conversation."""
-    return call("done", {}, name)
-
-
-def does(*calls: Mapping[str, Any], **options: Any) -> Answer:
-    """An answer of calls that costs a little."""
-    return answer(*calls, **{"usage": Usage(input=900, output=100, total=1000), **options})
+def proposes(*edits: dict[str, Any], **options: Any) -> Answer:
+    """An answer of edits that costs a little."""
+    text = json.dumps({"edits": list(edits)})
+    return answer(say(text), **{"usage": Usage(input=900, output=100, total=1000), **options})
 
 
 def nothing() -> Answer:
     """The answer that changes nothing."""
-    return does(done())
+    return proposes()
 
 
 class Memory:
@@ -119,7 +123,7 @@ class Memory:
         shutil.rmtree(self.staged, ignore_errors=True)
         shutil.copytree(self.root, self.staged)
         raw_memories.sync(self.staged, self.sessions)
-        return ConsolidationInput(
+        material = ConsolidationInput(
             self.staged,
             self.sessions,
             self.projects,
@@ -132,38 +136,30 @@ class Memory:
             self.settled,
             self.hidden,
         )
+        material.edits = entry_edits.read(self.staged)
+        return material
 
-    def without_model(self) -> ConsolidatedMemory:
-        """Make the memory without a model, as the plain one."""
-        made = Curator(ScriptedModel(), choice()).consolidate(self.material())
+    def merged(self) -> ConsolidatedMemory:
+        """Make the memory without a model; from then on it is kept as another program's would be."""
+        found = MergeConsolidator().consolidate(self.material())
+        self.is_kept = True
         self._accept()
-        return made
+        return found
 
     async def learn(
         self, *steps: Step, settings: CuratorLimits | None = None, spending: Spending | None = None
     ) -> ConsolidatedMemory:
-        """Let a model go over what is new; if that may be used, it is the memory."""
+        """Let a model go over what is new; it is the memory then."""
         self.model = ScriptedModel(*steps)
-        found = await self._learn(settings, spending)
-        self.model.check()
-        return found
-
-    async def learn_quietly(self) -> ConsolidatedMemory:
-        """The same with a model that changes nothing, however often it is asked."""
-        self.model = ScriptedModel(*[nothing() for _ in range(200)])
-        return await self._learn(None, None)
-
-    async def _learn(self, settings: CuratorLimits | None, spending: Spending | None) -> ConsolidatedMemory:
         material = self.material()
-        limits = settings or CuratorLimits(pace=RetryPolicy(sleep=_at_once))
-        curator = Curator(self.model, choice(), spending=spending, settings=limits, now=lambda: NOW)
+        curator = Curator(self.model, choice(), spending=spending, settings=settings or LIMITS)
 
-        def check(found: Any) -> list[str]:
-            return validation.problems(material.root, owned=self.owned) + list(validation.entries(found))
+        def check(entries: Any) -> list[str]:
+            return validation.problems(material.root, owned=self.owned) + list(validation.entries(entries))
 
         found = await curator.curate(material, curator.consolidate(material), check)
-        self.is_kept = True
         self._accept()
+        self.model.check()
         return found
 
     def _accept(self) -> None:
@@ -179,25 +175,18 @@ class Memory:
         return [line for line in found if line.startswith("- ") and "rollout_path=" not in line and "[Task" in line]
 
 
-async def _at_once(_: float) -> None:
-    return
-
-
 def sent(request: Request) -> str:
     """Everything that a request sends."""
     return request.instructions + "\n" + b"\n".join(request.input).decode()
 
 
-def words(request: Request, place: int = 0) -> str:
-    """The words of one message of a request."""
-    return str(json.loads(request.input[place])["content"][0]["text"])
+def entry(memory: ConsolidatedMemory, words: str) -> Entry:
+    """The one entry that says some words."""
+    (found,) = [each for each in memory.entries if words in each.text]
+    return found
 
 
-def names(request: Request) -> list[str]:
-    """The tools that a request offers."""
-    return [str(getattr(tool, "name", "hosted")) for tool in request.tools]
-
-
-def texts(found: ConsolidatedMemory, ids: Collection[str] | None = None) -> Sequence[str]:
-    """What entries say."""
-    return [entry.text for entry in found.entries if ids is None or entry.id in ids]
+def shown(request: Request) -> dict[str, str]:
+    """The entries that a request shows, by their ids."""
+    text = str(json.loads(request.input[0])["content"][0]["text"])
+    return dict(re.findall(r"^(m[0-9a-f]{9}) \(.*\n    (.*)$", text, re.MULTILINE))

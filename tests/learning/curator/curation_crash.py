@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 import crash_program
-from curated import NOW, choice, does, done, edit, words
+from curated import NOW, choice, edit, proposes, shown
 
 from commonplace.app import book as books
-from commonplace.learning.consolidate import bullet_sources, phase2
+from commonplace.learning.consolidate import phase2
 from commonplace.learning.consolidate.curator import Curator
 from commonplace.memory.workspace import layout, staging
 from commonplace.models.base import Request
@@ -57,23 +57,18 @@ def main() -> None:
 
 
 async def by_model(home: Path) -> None:
-    """Run phase 2 with a model that rewords the first bullet that it is shown."""
+    """Run phase 2 with a model that rewords the first entry that it is shown."""
     environment = {"COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": NOW.isoformat(), "HOME": str(home)}
 
     def rewords(request: Request) -> Answer:
-        staged = home / "memories.next" / layout.MEMORY
-        bullets = [each.text for each in bullet_sources.bullets(staged.read_text("utf-8"))]
-        asked = words(request)
-        shown = [each for each in bullets if each in asked and "in short: " not in each]
-        if "memory_summary.md, made by" in asked or not shown:
-            return does(done())
-        return does(edit({shown[0]: shown[0].replace("- ", "- in short: ", 1)}), done())
+        name, text = next(iter(shown(request).items()))
+        return proposes(edit("reword", name, text=f"in short: {text}"))
 
     async with books.open(environment=environment) as book:
         await (await book.state.index()).refresh(book.home)  # the home is a copy: its sessions are found again
         await assignment.settle(book.state)
         database = await book.state.database()
-        maker = Curator(ScriptedModel(*[rewords] * 99), choice(), now=lambda: NOW)
+        maker = Curator(ScriptedModel(*[rewords] * 99), choice())
         phase = phase2.ConsolidationPhase(book.settings, database, maker, jobs.this_process())
         done_ = await phase2.run(phase)
     if done_.status not in ("succeeded", "unchanged"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from curated import NOW, choice, does, done, edit, nothing
+from curated import LIMITS, NOW, choice, edit, nothing, proposes, sent
 from learners import environment, workspace
 
 from commonplace.app import book as books
@@ -23,10 +23,10 @@ from commonplace.learning.evaluate import files
 from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLessons
 from commonplace.learning.extract import phase1
 from commonplace.learning.extract.rules import RuleExtractor
-from commonplace.memory.workspace import baseline
+from commonplace.memory.entries import entry_id
+from commonplace.memory.workspace import baseline, layout
 from commonplace.models.base import Usage
-from commonplace.models.retries import RetryPolicy
-from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, call, say
+from commonplace.models.scripted import Answer, ScriptedModel, Step, answer, say
 from commonplace.state import consolidation_jobs, jobs
 from commonplace.state.database import Database, Row
 from commonplace.state.jobs import CONSOLIDATION, Worker
@@ -35,10 +35,8 @@ from commonplace.state.usage import Limits
 FIRST = "Always use uv, never pip."
 SECOND = "From now on, write commit messages in the imperative."
 THIRD = "From now on, never edit generated files by hand."
-
-
-async def at_once(_: float) -> None:
-    return
+COMMITS = entry_id("/repo", "preference", SECOND)
+WORDING = "write commit messages in the imperative, from now on"
 
 
 class Home:
@@ -66,9 +64,9 @@ class Home:
 
     def phase(self, *steps: Step, **options: Any) -> phase2.ConsolidationPhase:
         self.model = ScriptedModel(*steps)
-        limits = options.pop("limits", CuratorLimits(pace=RetryPolicy(sleep=at_once)))
+        limits = options.pop("limits", LIMITS)
         spending = options.pop("spending", None)
-        maker = Curator(self.model, choice(), settings=limits, spending=spending, now=lambda: NOW)
+        maker = Curator(self.model, choice(), settings=limits, spending=spending)
         worker = options.pop("worker", jobs.this_process())
         return phase2.ConsolidationPhase(self.book.settings, self.database, maker, worker, **options)
 
@@ -106,71 +104,45 @@ async def home(tmp_path: Path, database_address: str) -> AsyncIterator[Home]:
     async with books.open(environment=variables) as book:
         found = Home(tmp_path, book, await book.state.database(), variables)
         await found.hears(FIRST)
-        assert "succeeded" == (await found.run(nothing(), nothing())).status
+        assert "succeeded" == (await found.run(nothing())).status
         await found.hears(SECOND)
         yield found
 
 
-def forever(_: Any) -> Answer:
-    """One more call, whatever was answered."""
-    return does(call("search", {"words": "uv"}, "s"))
-
-
-def broken(*, text: str = '- "From now') -> Step:
-    """An edit after which the memory cannot be used, and the same as its repair."""
-    return lambda request: (
-        does(edit({text: "## Whatever\n" + text}), done()) if len(request.input) == 1 else does(done("again"))
-    )
-
-
-async def once_more(attempt: int) -> Answer:
-    return nothing()
+def defect(_: Any) -> Answer:
+    """Break in a way that nobody thought of."""
+    raise ZeroDivisionError
 
 
 FAILURES: dict[str, tuple[Callable[[], list[Step]], CuratorLimits, str]] = {
-    "arguments that are no JSON": (
-        lambda: [does(call("edit", "{", f"c{n}")) for n in range(9)],
-        CuratorLimits(),
-        "stopped",
-    ),
-    "arguments of another shape": (
-        lambda: [does(*(call("edit", {"file": f"{n}"}, f"c{n}") for n in range(9)))],
-        CuratorLimits(),
-        "8 calls in a row failed",
-    ),
-    "an empty answer": (lambda: [answer()], CuratorLimits(), "said nothing"),
-    "a huge answer": (lambda: [answer(say("x" * 300_000), piece=4096)], CuratorLimits(), "longer than 200,000 bytes"),
-    "an answer that breaks off at its limit": (lambda: [answer(say("I"), stop="length")], CuratorLimits(), "broke off"),
-    "a model that declines": (lambda: [answer(say("No."), stop="refused")], CuratorLimits(), "declined"),
+    "words instead of edits": (lambda: [answer(say("I did it."))], LIMITS, "1 × is no list of edits"),
+    "an empty answer": (lambda: [answer()], LIMITS, "is no list of edits"),
+    "a huge answer": (lambda: [answer(say("x" * 300_000), piece=4096)], LIMITS, "is no list of edits"),
+    "an answer that breaks off": (lambda: [answer(say('{"edits": [{'), stop="length")], LIMITS, "no list of edits"),
+    "objects that are no edits": (lambda: [proposes({"file": "MEMORY.md"}, edit("delete", "m1"))], LIMITS, "2 × is no"),
+    "a model that declines": (lambda: [answer(say("No."), stop="refused")], LIMITS, "refused to go over the memory"),
     "no time": (lambda: [answer(say("I"), hold=anyio.Event())], CuratorLimits(seconds=0.05), "took longer than"),
-    "a busy server": (lambda: [RateLimited("Too many requests.")], CuratorLimits(), "Too many requests"),
-    "a dead server": (lambda: [ModelUnavailable("Nobody there.")], CuratorLimits(), "Nobody there"),
-    "one more call, always": (lambda: [forever] * 20, CuratorLimits(), "the same again and again"),
-    "other calls, always": (
-        lambda: [does(call("read", {"path": "MEMORY.md", "line": n}, f"r{n}")) for n in range(1, 30)],
-        CuratorLimits(requests=5),
-        "more than 5 answers",
+    "a slow request": (
+        lambda: [answer(say("I"), hold=anyio.Event())],
+        CuratorLimits(request_seconds=0.05),
+        "for one request",
     ),
-    "many calls at once": (
-        lambda: [does(*(call("read", {"path": "MEMORY.md", "line": n}, f"r{n}") for n in range(1, 99)))],
-        CuratorLimits(),
-        "more than 48 calls",
-    ),
-    "a memory that cannot be used, twice": (lambda: [broken(), broken()], CuratorLimits(), "cannot be used"),
+    "a busy server": (lambda: [RateLimited("Too many requests.")], LIMITS, "Too many requests"),
+    "a dead server": (lambda: [ModelUnavailable("Nobody there.")], LIMITS, "Nobody there"),
+    "a model that breaks": (lambda: [defect], LIMITS, "the memory was put together without it"),
 }
 
 
 @pytest.mark.parametrize("name", FAILURES)
 @pytest.mark.anyio
-async def test_whatever_fails_what_the_model_did_is_dropped_and_the_merge_is_published(home: Home, name: str) -> None:
+async def test_whatever_fails_the_merge_is_published_and_that_is_said(home: Home, name: str) -> None:
     steps, limits, why = FAILURES[name]
     before = await home.job()
-    done_ = await home.run(*steps(), limits=limits)
+    done = await home.run(*steps(), limits=limits)
     job, root = await home.job(), home.book.home / "memories"
 
-    assert ("succeeded", 1) == (done_.status, done_.added)
-    assert why in done_.warnings[-1]
-    assert "the memory was put together without it" in done_.warnings[-1]
+    assert ("succeeded", 1) == (done.status, done.added)
+    assert why in done.warnings[-1]
     assert b'- "From now on, write commit messages in the imperative."' in home.files()["MEMORY.md"]
     assert ([], []) == (home.beside(), baseline.status(root))
     assert ("done", 0) == (job["status"], job["failures"])
@@ -182,13 +154,13 @@ async def test_whatever_fails_what_the_model_did_is_dropped_and_the_merge_is_pub
 @pytest.mark.anyio
 async def test_a_run_that_succeeds_makes_a_baseline_marks_the_sessions_and_moves_the_watermark(home: Home) -> None:
     before = await home.job()
-    done_ = await home.run(does(edit({'- "From now': '- when committing, "From now'}), done()))
+    done = await home.run(proposes(edit("reword", COMMITS, text=WORDING)))
     job = await home.job()
     root = home.book.home / "memories"
 
-    assert ("succeeded", 1, 0, 0) == (done_.status, done_.added, done_.changed, done_.removed)
-    assert b'- when committing, "From now on, write commit messages in the imperative."' in home.files()["MEMORY.md"]
-    assert (baseline.message(root) or "").startswith("Commonplace memory, made by here:m-1\n")
+    assert ("succeeded", 1, 0, 0) == (done.status, done.added, done.changed, done.removed)
+    assert WORDING.encode() in home.files()["MEMORY.md"]
+    assert (baseline.message(root) or "").startswith("Commonplace memory, made by embedded, edited by here:m-1\n")
     assert [] == baseline.status(root)
     assert ("done", 0, None) == (job["status"], job["failures"], job["last_error"])
     assert job["last_success_watermark"] > before["last_success_watermark"]
@@ -197,77 +169,87 @@ async def test_a_run_that_succeeds_makes_a_baseline_marks_the_sessions_and_moves
 
 
 @pytest.mark.anyio
-async def test_a_memory_that_cannot_be_used_is_repaired_once_with_the_reasons(home: Home) -> None:
-    bad = does(edit({'- "From now': "## Whatever\n- x\n" + '- "From now'}), done())
-    good = does(edit({"## Whatever\n- x\n": ""}, name="e2"), done("d2"))
-    done_ = await home.run(bad, good)
-    repair = home.model.requests[1].input[-1].decode()
-
-    assert "succeeded" == done_.status
-    assert "What you wrote cannot be used" in repair
-    assert "Whatever" in repair
-
-
-@pytest.mark.anyio
-async def test_a_later_failure_keeps_the_words_of_an_earlier_run(home: Home) -> None:
-    wording = does(edit({'- "From now': '- when committing, "From now'}), done())
-    assert "succeeded" == (await home.run(wording)).status
+async def test_a_wording_stays_when_a_session_joins_whoever_puts_the_memory_together(home: Home) -> None:
+    await home.run(proposes(edit("reword", COMMITS, text=WORDING)))
     await home.hears(THIRD)
-    done_ = await home.run(RateLimited("busy"))
-    text = home.files()["MEMORY.md"].decode()
+    done = await home.run(RateLimited("busy"))
+    first = home.files()["MEMORY.md"].decode()
+    phase = home.phase()
+    phase.consolidator = MergeConsolidator()
+    embedded = await phase2.run(phase)
 
-    assert ("succeeded", 1) == (done_.status, done_.added)
-    assert "here:m-1 did not go over the memory: busy" in done_.warnings[-1]
-    assert THIRD in text
-    assert (
-        '- when committing, "From now on, write commit messages in the imperative."' in text
-    )  # the model's words are kept
-    assert 0 == (await home.job())["failures"]
-    assert "unchanged" == (await home.run()).status
+    assert ("succeeded", 1) == (done.status, done.added)
+    assert "did not go over 1 of 1 entries: busy" in done.warnings[-1]
+    assert THIRD in first
+    assert WORDING in first
+    assert "succeeded" == embedded.status
+    assert first == home.files()["MEMORY.md"].decode()
+    listed = {each.id: each.text for each in await home.book.memory.entries()}
+    assert WORDING == listed[COMMITS]
 
 
 @pytest.mark.anyio
-async def test_after_the_embedded_one_did_it_the_model_goes_on_with_what_is_new(home: Home) -> None:
+async def test_what_was_not_gone_over_is_asked_about_with_what_is_new(home: Home) -> None:
     await home.run(RateLimited("busy"))
     await home.hears(THIRD)
-    done_ = await home.run(nothing())
+    done = await home.run(nothing())
+    asked = sent(home.model.requests[0])
 
-    assert "succeeded" == done_.status
-    assert "Sessions taught something new" in home.model.requests[0].input[0].decode()
+    assert ("succeeded", []) == (done.status, done.warnings)
+    assert SECOND in asked
+    assert THIRD in asked
+    assert FIRST not in asked
+
+
+@pytest.mark.anyio
+async def test_what_is_forgotten_leaves_the_edits_too(home: Home) -> None:
+    await home.run(proposes(edit("reword", COMMITS, text=WORDING)))
+    await home.book.memory.forget(COMMITS)
+    edits = home.book.home / "memories" / layout.EDITS
+
+    assert "imperative" not in edits.read_text("utf-8")
+    assert b"imperative" not in home.files()["MEMORY.md"]
 
 
 @pytest.mark.parametrize("limits", [Limits(requests=0), Limits(tokens=10), Limits(seconds=0)])
 @pytest.mark.anyio
 async def test_a_spent_budget_is_no_failure_and_the_merge_is_published(home: Home, limits: Limits) -> None:
     budget = Budget(home.database, lambda: int(NOW.timestamp()), day=limits, kind=CONSOLIDATION)
-    done_ = await home.run(spending=budget)
+    done = await home.run(spending=budget)
     job = await home.job()
 
-    assert ("succeeded", 1) == (done_.status, done_.added)
-    assert "putting the memory together" in done_.warnings[-1]
+    assert ("succeeded", 1) == (done.status, done.added)
+    assert "did not go over 1 of 1 entries" in done.warnings[-1]
     assert ([], []) == (home.beside(), home.model.requests)
     assert ("done", 0, None) == (job["status"], job["failures"], job["lease_until"])
 
 
 @pytest.mark.anyio
-async def test_a_budget_that_ends_in_the_middle_drops_what_the_model_did(home: Home) -> None:
+async def test_a_budget_that_ends_in_the_middle_keeps_the_edits_of_finished_batches(home: Home) -> None:
+    await home.hears(THIRD)
     budget = Budget(home.database, lambda: int(NOW.timestamp()), run=Limits(requests=1), kind=CONSOLIDATION)
-    change = does(edit({'- "From now': '- when committing, "From now'}))
-    done_ = await home.run(change, spending=budget)
+    limits = CuratorLimits(part_bytes=1)
+    done = await home.run(
+        lambda request: (
+            proposes(edit("reword", COMMITS, text=WORDING)) if SECOND in sent(request) else nothing()
+        ),
+        spending=budget, limits=limits,
+    )  # fmt: skip
+    text = home.files()["MEMORY.md"].decode()
 
-    assert ("succeeded", []) == (done_.status, home.beside())
-    assert b'- "From now on, write commit messages' in home.files()["MEMORY.md"]
+    assert ("succeeded", []) == (done.status, home.beside())
+    assert "did not go over 1 of 2 entries" in done.warnings[-1]
+    assert (WORDING in text) == (SECOND in sent(home.model.requests[0]))
     assert (1, 1_000) == (budget.total.requests, budget.total.tokens)
-    assert "done" == (await home.job())["status"]
 
 
 @pytest.mark.anyio
 async def test_what_a_run_cost_is_in_the_books_of_the_day(home: Home) -> None:
     budget = Budget(home.database, lambda: int(NOW.timestamp()), kind=CONSOLIDATION)
-    await home.run(does(call("list", {}, "l")), nothing(), spending=budget)
+    await home.run(nothing(), spending=budget)
     day = await home.database.read(lambda tx: tx.query("budget.day", day="2026-11-15"))
 
-    assert [(CONSOLIDATION, 2, 2_000)] == [(row["kind"], row["requests"], row["tokens"]) for row in day]
+    assert [(CONSOLIDATION, 1, 1_000)] == [(row["kind"], row["requests"], row["tokens"]) for row in day]
 
 
 def other(name: str = "other") -> Worker:
@@ -299,7 +281,7 @@ async def test_a_lost_lease_ends_the_work_at_once_and_nothing_is_written(home: H
 
     def asks(_: Any) -> Answer:
         asked.set()
-        return does(edit({'- "From now': '- when committing, "From now'}), hold=anyio.Event())  # it never ends
+        return proposes(edit("reword", COMMITS, text=WORDING), hold=anyio.Event())  # it never ends
 
     found: list[ConsolidationResult] = []
 
@@ -332,9 +314,9 @@ async def test_a_lease_that_was_lost_without_a_heartbeat_is_noticed_before_anyth
 
     phase = home.phase()
     phase.consolidator = Slow()
-    done_ = await phase2.run(phase)
+    done = await phase2.run(phase)
 
-    assert ("lost", files, []) == (done_.status, home.files(), home.beside())
+    assert ("lost", files, []) == (done.status, home.files(), home.beside())
     assert "theirs" == (await home.job())["ownership_token"]
 
 
@@ -344,7 +326,7 @@ async def test_a_run_that_is_cancelled_leaves_nothing_behind_and_gives_the_claim
 
     def asks(_: Any) -> Answer:
         asked.set()
-        return does(call("list", {}, "l"), hold=anyio.Event())
+        return proposes(hold=anyio.Event())
 
     async with anyio.create_task_group() as group:
         group.start_soon(home.run, asks)
@@ -363,7 +345,7 @@ async def test_two_workers_at_once_ask_the_model_once(home: Home) -> None:
 
     def asks(_: Any) -> Answer:
         asked.set()
-        return does(done(), hold=go)
+        return proposes(hold=go)
 
     found: list[str] = []
 
@@ -384,7 +366,7 @@ async def test_two_workers_at_once_ask_the_model_once(home: Home) -> None:
 async def test_an_answer_that_breaks_off_is_asked_for_again_and_both_requests_count(home: Home) -> None:
     cut = answer(say("I will"), breaks=StreamBroken("gone"))
     budget = Budget(home.database, lambda: int(NOW.timestamp()), kind=CONSOLIDATION)
-    done_ = await home.run(cut, does(done(), usage=Usage(total=7)), spending=budget)
+    done = await home.run(cut, proposes(usage=Usage(total=7)), spending=budget)
 
-    assert "succeeded" == done_.status
+    assert "succeeded" == done.status
     assert 2 == budget.total.requests

@@ -12,8 +12,9 @@ from made_sessions import model, ran, session, user
 from taught_by_model import NOTHING, bodies, choice, fields, lesson, says, sent, tabs, text, wish
 
 from commonplace.errors import ContextTooLong, ExtractionFailed, ModelError, RateLimited, RequestRefused, StreamBroken
+from commonplace.learning import structured_model
 from commonplace.learning.budget import Unlimited
-from commonplace.learning.extract.model import ExtractorSettings, ModelExtractor, extractor, model_answer, prompts
+from commonplace.learning.extract.model import ExtractorSettings, ModelExtractor, model_answer, prompts
 from commonplace.learning.extract.model.model_answer import Draft
 from commonplace.learning.reading.session_view import SessionView
 from commonplace.memory.entries import KINDS
@@ -99,7 +100,7 @@ async def test_the_effort_is_low_or_the_least_that_the_model_has(
     [(200_000, True, 133_000), (32_768, True, 21_790), (32_768, False, 21_790)],
 )
 def test_a_request_takes_70_percent_of_what_can_be_used_of_the_window(window: int, known: bool, expected: int) -> None:
-    assert expected == extractor.limit_of(choice(window=window, known=known))
+    assert expected == structured_model.limit_of(choice(window=window, known=known))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_a_request_takes_70_percent_of_what_can_be_used_of_the_window(window: in
     ],
 )
 def test_an_answer_has_the_room_that_the_window_leaves(changes: dict[str, Any], expected: int | None) -> None:
-    assert expected == extractor.output_of(choice(**changes))
+    assert expected == structured_model.output_of(choice(**changes))
 
 
 @pytest.mark.anyio

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from commonplace.config import MemorySettings
+from commonplace.learning.consolidate import entry_edits
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
 from commonplace.memory import lessons
 from commonplace.memory.edits import notes
@@ -32,6 +33,7 @@ def from_rows(home: Path, root: Path, rows: list[Row], memory: MemorySettings) -
     )
     material.memory = memory
     material.reviews = decisions.reviews(home)
+    material.edits = entry_edits.read(root)
     material.settled = {row["thread_id"] for row in rows if _is_settled(row)}
     return material
 

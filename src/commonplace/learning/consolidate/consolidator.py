@@ -14,6 +14,7 @@ import msgspec
 from commonplace.config import MemorySettings
 from commonplace.learning.consolidate import (
     bullet_sources,
+    entry_edits,
     handbook,
     handbook_budget,
     handbook_join,
@@ -23,7 +24,8 @@ from commonplace.learning.consolidate import (
     summary,
 )
 from commonplace.learning.consolidate.bullet_sources import LearnedEntries, SourcedBullet
-from commonplace.learning.consolidate.handbook import SessionFacts
+from commonplace.learning.consolidate.entry_edits import EditedEntries
+from commonplace.learning.consolidate.handbook import BlockTitle, SessionFacts
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput, lessons_of
 from commonplace.learning.consolidate.skills import LearnedSkill
 from commonplace.memory import similarity
@@ -58,6 +60,8 @@ class ConsolidatedMemory(msgspec.Struct):
     """What did not fit into the summary."""
     candidates: list[Entry] = []
     """What waits for another session or for a person: no part of any file."""
+    warnings: list[str] = []
+    """What a person should know about how it was made."""
 
 
 class MergeConsolidator:
@@ -68,17 +72,21 @@ class MergeConsolidator:
     def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
         """Write the memory's files; return what they hold."""
         merged, learned = lessons_of(material)
+        edited = entry_edits.apply(merged.entries, () if material.is_kept else material.edits.kept, material.forgotten)
+        merged.entries, merged.replaced = edited.entries, [*merged.replaced, *edited.joined]
         candidates = [entry for entry in merged.entries if not entry.is_listed]
         merged.entries = [entry for entry in merged.entries if entry.is_listed]
         sessions = sessions_of(material, learned)
-        made = _write(material, merged, sessions) if not material.is_kept else _add(material, merged, sessions)
+        made = _write(material, merged, sessions, edited) if not material.is_kept else _add(material, merged, sessions)
         made.candidates = sorted(candidates, key=handbook.rank)
         return made
 
 
 def entries_of(material: ConsolidationInput) -> list[Entry]:
     """Return what the memory holds, the most useful first, without writing anything."""
-    return sorted((entry for entry in lessons_of(material)[0].entries if entry.is_listed), key=handbook.rank)
+    merged, _ = lessons_of(material)
+    edited = entry_edits.apply(merged.entries, material.edits.kept, material.forgotten)
+    return sorted((entry for entry in edited.entries if entry.is_listed), key=handbook.rank)
 
 
 def sessions_of(material: ConsolidationInput, learned: list[SessionLesson]) -> dict[str, SessionFacts]:
@@ -127,15 +135,20 @@ def budget(inputs: list[RawMemory], percent: int = MemorySettings().percent_of_d
 
 
 def _write(
-    material: ConsolidationInput, merged: merge.MergedLessons, sessions: dict[str, SessionFacts]
+    material: ConsolidationInput,
+    merged: merge.MergedLessons,
+    sessions: dict[str, SessionFacts],
+    edited: EditedEntries,
 ) -> ConsolidatedMemory:
     allowed = budget(material.inputs, material.memory.percent_of_dialogue)
     entries = sorted(merged.entries, key=handbook.rank)
-    found = _skills(material)
+    found = _skills(material, edited)
+    titles = {scope: BlockTitle(each.title, each.keywords) for scope, each in edited.titles.items()}
     share = max(MIN_BUDGET // 3, int(allowed.wanted * _SUMMARY_SHARE))
     digest, unlisted = summary.write(entries, sessions, budget=min(material.memory.summary_bytes, share))
     rest = SizeBudget(allowed.most - len(digest.encode()), allowed.wanted - len(digest.encode()))
-    text, shown = _fit(handbook.within_lines(entries, material.memory.lines_per_project), sessions, found, rest)
+    chosen = handbook.within_lines(entries, material.memory.lines_per_project)
+    text, shown = _fit(chosen, sessions, found, rest, titles)
     _write_skills(material, found)
     put(material.root / layout.MEMORY, clean(text))
     put(material.root / layout.SUMMARY, clean(digest))
@@ -230,8 +243,8 @@ def by_file(material: ConsolidationInput) -> dict[str, RawMemory]:
     return {f"{layout.SUMMARIES}/{name}.md": sessions[thread] for thread, name in stems(material.filed).items()}
 
 
-def _skills(material: ConsolidationInput) -> list[LearnedSkill]:
-    """Return what worked again and again, and nobody asked to forget or removed by hand."""
+def _skills(material: ConsolidationInput, edited: EditedEntries) -> list[LearnedSkill]:
+    """Return what worked again and again or a model wrote down, and nobody asked to forget or removed by hand."""
     found = [
         each
         for each in repeated_steps.procedures(material.inputs, material.projects)
@@ -239,6 +252,8 @@ def _skills(material: ConsolidationInput) -> list[LearnedSkill]:
         and not any(is_injection(step) for run in each.runs for step in run.steps)
     ]
     made = skills.of_procedures(found, short_names(sorted(set(material.projects.values()))))
+    known = {skill.name for skill in made}
+    made += [skills.of_edit(edit, entries) for edit, entries in edited.skills if edit.name not in known]
     files = {skill.name: f"{layout.SKILLS}/{skill.name}/SKILL.md" for skill in made}
     return [
         skill
@@ -253,7 +268,11 @@ def _steps_text(run: repeated_steps.SuccessfulCommands) -> str:
 
 
 def _fit(
-    entries: list[Entry], sessions: dict[str, SessionFacts], learned_skills: list[LearnedSkill], allowed: SizeBudget
+    entries: list[Entry],
+    sessions: dict[str, SessionFacts],
+    learned_skills: list[LearnedSkill],
+    allowed: SizeBudget,
+    titles: dict[str, BlockTitle],
 ) -> tuple[str, list[Entry]]:
     """Return MEMORY.md within its budget: told more briefly first, then without the least useful entries."""
     pointers: dict[str, list[str]] = defaultdict(list)
@@ -261,7 +280,7 @@ def _fit(
         pointers[skill.project].append(f"{layout.SKILLS}/{skill.name}/SKILL.md")
     text = ""
     for brevity in handbook.LEVELS:
-        text = handbook.write(entries, sessions, pointers, brevity)
+        text = handbook.write(entries, sessions, pointers, brevity, titles)
         if len(text.encode()) <= allowed.wanted:
             return text, entries
     if len(text.encode()) <= allowed.most:
@@ -269,9 +288,9 @@ def _fit(
     low, high = 0, len(entries)
     while low < high:
         middle = (low + high + 1) // 2
-        size = len(handbook.write(entries[:middle], sessions, pointers, handbook.LEVELS[-1]).encode())
+        size = len(handbook.write(entries[:middle], sessions, pointers, handbook.LEVELS[-1], titles).encode())
         low, high = (middle, high) if size <= allowed.most else (low, middle - 1)
-    return handbook.write(entries[:low], sessions, pointers, handbook.LEVELS[-1]), entries[:low]
+    return handbook.write(entries[:low], sessions, pointers, handbook.LEVELS[-1], titles), entries[:low]
 
 
 def _write_skills(material: ConsolidationInput, learned_skills: list[LearnedSkill]) -> None:

@@ -47,6 +47,13 @@ class Brevity(msgspec.Struct, frozen=True):
     """How many sessions of a block are named, the newest first; what each entry rests on is kept beside the files."""
 
 
+class BlockTitle(msgspec.Struct, frozen=True):
+    """What a block is called beside the name of its project, and the words to search it by."""
+
+    title: str
+    keywords: tuple[str, ...]
+
+
 LEVELS: Final = (
     Brevity(),
     Brevity(with_thread=False, keywords=4, sources=2, files=1),
@@ -61,10 +68,16 @@ LEAST_LINES: Final = 5
 def rank(entry: Entry) -> tuple[float | str, ...]:
     """Return the sort key of entries, the most useful first: by hand, likely to last, recent, taught often."""
     by_hand = any(source.note for source in entry.sources)
+    return (not entry.pinned, not by_hand, not entry.is_told, entry.is_stale, *place(entry))
+
+
+def place(entry: Entry) -> tuple[float | str, ...]:
+    """Return the sort key of entries of the same standing."""
+    if entry.place:
+        return entry.place
     sure = min(max(round(entry.confidence, 3), 0.01), 0.99)  # as the files tell it
     likely = round(math.log(sure / (1 - sure)) + entry.odds, 1)
-    order = (-likely, -entry.support, _KIND_ORDER[entry.kind], -entry.last_seen_s)
-    return (not entry.pinned, not by_hand, not entry.is_told, entry.is_stale, *order, entry.id)
+    return (-likely, -entry.support, _KIND_ORDER[entry.kind], -entry.last_seen_s, entry.id)
 
 
 def within_lines(entries: list[Entry], lines: int) -> list[Entry]:
@@ -79,9 +92,13 @@ def within_lines(entries: list[Entry], lines: int) -> list[Entry]:
 
 
 def write(
-    entries: list[Entry], sessions: dict[str, SessionFacts], skills: dict[str, list[str]], brevity: Brevity = LEVELS[0]
+    entries: list[Entry],
+    sessions: dict[str, SessionFacts],
+    skills: dict[str, list[str]],
+    brevity: Brevity = LEVELS[0],
+    titles: dict[str, BlockTitle] | None = None,
 ) -> str:
-    """Return the file; `skills` names those of each project."""
+    """Return the file; `skills` names those of each project, `titles` the blocks that have a title of their own."""
     blocks: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         blocks[entry.scope].append(entry)
@@ -90,7 +107,14 @@ def write(
     )
     names = short_names(order)
     return "\n".join(
-        _block(scope, names[scope], blocks[scope], skills.get(scope, []), _Sources(sessions, brevity))
+        _block(
+            scope,
+            names[scope],
+            blocks[scope],
+            skills.get(scope, []),
+            _Sources(sessions, brevity),
+            (titles or {}).get(scope),
+        )
         for scope in order
     )
 
@@ -118,8 +142,8 @@ class _Sources:
         """Return the newest session of a project."""
         return max((each for each in self._known.values() if each.project == scope), key=_freshness, default=None)
 
-    def lines(self, title: str) -> list[str]:
-        """Return the task that names the sessions and notes."""
+    def lines(self, title: str, keywords: tuple[str, ...] = ()) -> list[str]:
+        """Return the task that names the sessions and notes; `keywords` instead of theirs."""
         found = sorted((self._known[key] for key in self._named if key in self._known), key=_freshness, reverse=True)
         notes = sorted((key for key in self._named if key not in self._known), key=lambda key: -self._named[key])
         if not found and not notes:
@@ -129,7 +153,8 @@ class _Sources:
             lines += ["### rollout_summary_files", *map(self._file, found[: self._brevity.files])]
         if notes:
             lines += ["### extension_resource_files", *(f"- {note} (cwd=any, source=ad_hoc)" for note in notes)]
-        words = list(dict.fromkeys(word for each in found for word in each.keywords))[: self._brevity.keywords]
+        known = keywords or tuple(dict.fromkeys(word for each in found for word in each.keywords))
+        words = known[: self._brevity.keywords]
         return [*lines, "### keywords", f"- {', '.join(words) or title}", ""]
 
     def _title(self, found: list[SessionFacts], title: str) -> str:
@@ -149,11 +174,13 @@ class _Sources:
         return f"- {session.file} ({where}, updated_at={wire_second(source.updated_s)}{thread})"
 
 
-def _block(scope: str, title: str, entries: list[Entry], skills: list[str], sources: _Sources) -> str:
+def _block(
+    scope: str, title: str, entries: list[Entry], skills: list[str], sources: _Sources, own: BlockTitle | None
+) -> str:
     parts: list[str] = []
     for section in SECTIONS:
-        own = sorted((entry for entry in entries if SECTION_OF[entry.kind] == section), key=rank)
-        bullets = [_bullet(entry, sources) for entry in own]
+        told = sorted((entry for entry in entries if SECTION_OF[entry.kind] == section), key=rank)
+        bullets = [_bullet(entry, sources) for entry in told]
         if section == "Reusable knowledge":
             bullets += [f"- Related skill: {path}" for path in skills]
         if bullets:
@@ -164,7 +191,8 @@ def _block(scope: str, title: str, entries: list[Entry], skills: list[str], sour
     else:
         cwd = newest.input.cwd if newest else scope
         head = [f"scope: project {scope}", f"applies_to: cwd={cwd}; reuse_rule=only in this project"]
-    return "\n".join([f"# Task Group: {title}", *head, "", *sources.lines(title), *parts])
+    heading = f"# Task Group: {title}: {own.title}" if own and own.title else f"# Task Group: {title}"
+    return "\n".join([heading, *head, "", *sources.lines(title, own.keywords if own else ()), *parts])
 
 
 def _freshness(session: SessionFacts) -> tuple[int, str]:

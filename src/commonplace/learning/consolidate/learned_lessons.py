@@ -14,6 +14,7 @@ import msgspec
 from commonplace.config import MemorySettings
 from commonplace.learning.consolidate import judged, merge
 from commonplace.learning.consolidate.command_lessons import command_lessons, decoded
+from commonplace.learning.consolidate.entry_edits import EntryEdits
 from commonplace.learning.consolidate.judged import TaughtSession
 from commonplace.memory import similarity
 from commonplace.memory.edits.forgotten import Forgotten
@@ -59,6 +60,8 @@ class ConsolidationInput(msgspec.Struct):
     """Entries that the memory holds and its file had no room for."""
     reviews: dict[str, Review] = {}
     """What a person decided about single entries."""
+    edits: EntryEdits = EntryEdits()
+    """What a model changed in entries before."""
     memory: MemorySettings = MemorySettings()
     """The settings of the memory: how large its files may be."""
 

@@ -365,7 +365,7 @@ def _result(changes: list[history.EntryChange], consolidated: ConsolidatedMemory
     for change in changes:
         kind = "added" if change.before is None else "removed" if change.after is None else "changed"
         counts[kind] += 1
-    warnings: list[str] = []
+    warnings = list(consolidated.warnings)
     if consolidated.left_out:
         warnings.append(f"{len(consolidated.left_out)} entries did not fit into MEMORY.md; `memory list` shows them.")
     if consolidated.unlisted:

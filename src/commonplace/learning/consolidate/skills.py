@@ -11,8 +11,10 @@ from typing import Final
 
 import msgspec
 
+from commonplace.learning.consolidate.entry_edits import WriteSkill
 from commonplace.learning.consolidate.repeated_steps import Procedure, SuccessfulCommands
 from commonplace.learning.reading import commands
+from commonplace.memory.entries import GLOBAL, Entry
 
 MAX_NAME: Final = 64
 _PIECES: Final = re.compile(r"([/:=@,])")
@@ -41,6 +43,30 @@ def of_procedures(procedures: list[Procedure], titles: dict[str, str]) -> list[L
         taken.add(name)
         made.append(LearnedSkill(name, _text(name, procedure), procedure.project))
     return sorted(made, key=lambda skill: skill.name)
+
+
+def of_edit(edit: WriteSkill, entries: list[Entry]) -> LearnedSkill:
+    """Return the skill that a model wrote down from entries."""
+    where = "any project" if edit.scope == GLOBAL else edit.scope
+    goal = edit.name.replace("-", " ")
+    lines = [
+        "---",
+        f"name: {edit.name}",
+        f"description: {goal}. Use when asked for this or the like in {where}.",
+        "scope: global" if edit.scope == GLOBAL else f"scope: project {edit.scope}",
+        "---",
+        "",
+        "## When to use",
+        f"- asked to: {goal}",
+        *([] if edit.scope == GLOBAL else [f"- only in {edit.scope}"]),
+        "",
+        "## Procedure",
+        *(f"{number}. {step}" for number, step in enumerate(edit.steps, 1)),
+        "",
+        "## Sources",
+        *(f"- {entry.text}" for entry in entries),
+    ]
+    return LearnedSkill(edit.name, "\n".join(lines) + "\n", edit.scope)
 
 
 def _name(runs: tuple[SuccessfulCommands, ...], project: str, taken: set[str]) -> str:

@@ -73,6 +73,11 @@ def bundled() -> list[Case]:
     return _cases(folder.joinpath(f"{BUNDLED}.jsonl.gz").read_bytes())
 
 
+def named(name: str) -> list[Case]:
+    """Return the cases of the bundled set, or of a file (raises BadInput)."""
+    return bundled() if name == BUNDLED else read(Path(name))
+
+
 def read(path: Path) -> list[Case]:
     """Return the cases of a file, one JSON object a line, compressed or not; a case's secrets are always the same.
 

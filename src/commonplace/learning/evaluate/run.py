@@ -45,7 +45,7 @@ async def run(
         BadSetting: there is no such model.
         BudgetSpent: the limits have no room for all of it; what was read counts.
     """
-    known = [case for name in sets for case in _set(name)][:limit]
+    known = [case for name in sets for case in cases.named(name)][:limit]
     began = time.monotonic()
     if model == providers.EMBEDDED:
         scores = await _scores(RuleExtractor(), known)
@@ -77,10 +77,6 @@ async def run(
 
 def _seconds(began: float) -> float:
     return round(time.monotonic() - began, 1)
-
-
-def _set(name: str) -> list[Case]:
-    return cases.bundled() if name == cases.BUNDLED else cases.read(Path(name))
 
 
 def _tokens(gold_cases: Sequence[Case]) -> int:

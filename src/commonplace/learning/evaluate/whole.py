@@ -121,9 +121,13 @@ def total(scores: list[WholeScore]) -> float:
     """Return the score of a set, of 100."""
     met = sum(sum(each.met.values()) for each in scores)
     wanted = sum(sum(each.wanted.values()) for each in scores)
+    return 100 * met / wanted * precision(scores) if wanted else 100.0
+
+
+def precision(scores: list[WholeScore]) -> float:
+    """Return the share of entries that were wanted."""
     counted = sum(each.counted for each in scores)
-    precision = 1 - sum(len(each.false) for each in scores) / counted if counted else 1.0
-    return 100 * met / wanted * precision if wanted else 100.0
+    return 1 - sum(len(each.false) for each in scores) / counted if counted else 1.0
 
 
 def share(scores: list[WholeScore], kind: str) -> float:

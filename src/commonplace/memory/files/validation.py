@@ -232,6 +232,6 @@ def plain(line: str) -> str:
 def _outside(root: Path, against: Path, given: frozenset[str]) -> Iterator[str]:
     """Yield what a consolidator changed and may not: only the memory's own files are its to write."""
     for change in baseline.status(root, against=against):
-        own = change.path in _WRITTEN or change.path.startswith(f"{layout.SKILLS}/")
+        own = change.path in (*_WRITTEN, layout.EDITS) or change.path.startswith(f"{layout.SKILLS}/")
         if not own and change.path not in given:
             yield f"{change.path} is not part of the memory, and was changed."

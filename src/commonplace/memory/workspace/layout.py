@@ -4,6 +4,7 @@
     raw_memories.md, rollout_summaries/         what single sessions taught, the inputs
     extensions/<name>/                          other inputs: instructions.md, resources/, and ad_hoc/notes/ of people
     phase2_workspace_diff.md                    what changed since the baseline; made for one run, part of no state
+    .edits.jsonl                                what a model changed in wording and order, for the next consolidation
     .git/                                       the baseline: the state that was accepted last
 
 Folders are for their owner alone. Links have no place here: through one, a writer would change a file elsewhere and a
@@ -30,6 +31,7 @@ EXTENSIONS: Final = "extensions"
 NOTES: Final = "extensions/ad_hoc/notes"
 INSTRUCTIONS: Final = "instructions.md"
 DIFF: Final = "phase2_workspace_diff.md"
+EDITS: Final = ".edits.jsonl"
 GIT: Final = ".git"
 PART: Final = ".commonplace-part"
 """How the name of a half-written file ends; a crash can leave one behind, and it belongs to no state."""

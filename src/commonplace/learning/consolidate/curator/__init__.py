@@ -1,20 +1,16 @@
-"""Phase 2 by a model: a restricted agent improves the memory that the deterministic merge made.
+"""Phase 2 by a model: edits over single entries that the deterministic merge made.
 
-    consolidator      merges without a model, then lets a model work on what changed
-    changes           what the model is asked about: changed bullets, in parts that fit a short conversation
-    briefing          what the model is told about them: the bullets, their sources, and the nearest other bullets
-    prompts           prompt.md with its version, and the words of texts.toml
-    conversation      one conversation of the agent, with limits on requests, tokens, bytes and time
-    limits            those limits
-    tools             the model's tools (list, read, search, edit, write, done) and how often they may be called
-    staged_files      reading and writing in the staged workspace, never outside of it
-    checks            what the model may not do: every bullet must rest on what its sessions taught
-    summary_checks    the same for memory_summary.md and skills/
-    grounding         whether a text rests on what was said
+    consolidator    merges without a model, then asks a model for edits of what changed, batch by batch
+    batches         which entries a request is about, and the nearest others
+    prompts         prompt.md with its version, the words of texts.toml, the schema, the message of a batch
+    proposals       an answer of the model as typed edits
+    checks          whether an edit may be used: each is checked on its own, and dropped alone
+    grounding       whether a text rests on what was said
+    limits          how much a run may ask for
 
-The agent has no shell, no network, no servers, no sub-agents and no memory: it gets its instructions and a few
-excerpts. What it wrote passes the same validation as any memory, and the checks above; it may repair it once. The cost
-follows the change: what did not change is not sent.
+The model has no tools: it is shown entries and answers with a list of edits (`consolidate.entry_edits`). Accepted
+edits are kept beside the memory, and every later merge applies them again without asking. The cost follows the change:
+what the model saw already is not sent again, except as a neighbour of what it did not.
 """
 
 from commonplace.learning.consolidate.curator.consolidator import Curator

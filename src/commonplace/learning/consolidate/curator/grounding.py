@@ -15,16 +15,17 @@ from typing import Final
 from commonplace.learning.consolidate.curator import prompts
 from commonplace.memory import similarity
 from commonplace.memory.entries import SECTION_OF, Entry, Source, normal
-from commonplace.memory.files.handbook import MARK
 
 _SHARE: Final = 0.5
 """The share of a text's weighted words that must occur in its sources."""
+_KEPT: Final = 0.3
+"""The share of an entry's weighted words that must occur in its new wording."""
+_QUOTED: Final = re.compile(r"[\"“]([^\"“”]{2,300})[\"”]")
 _EXACT: Final = re.compile(r"\d|\w[./_:@]\w|^[./~-]+\w")
 """Words that stand for one thing only; plain words with a hyphen do not."""
 _CODE: Final = re.compile(r"`([^`]+)`")
 _TOKEN: Final = re.compile(r"[^\s`\"'(),;]+")
 _EDGES: Final = ".:!?*[]{}<>…"
-_MARKS: Final = re.compile(MARK)
 
 
 def is_by_person(source: Source) -> bool:
@@ -51,40 +52,81 @@ def of_entries(entries: Iterable[Entry], *, only_persons: bool = False) -> str:
     return "\n".join(dict.fromkeys(said))
 
 
-def problem(told: str, words: str, material: str, *, may_order: bool = True) -> str | None:
+def problem(text: str, words: str, *, may_order: bool = True) -> str | None:
     """Return why a text does not rest on what was said; None if it does.
 
     Args:
-        told: the text.
+        text: what a model says.
         words: what was learned, in the words that taught it.
-        material: where the names, numbers and commands of the text must stand; the words are part of it.
         may_order: it may tell what to do although the words do not.
     """
-    plain = _MARKS.sub("", told)
-    about = similarity.words(plain).about
-    known = _about(words)
-    if about and similarity.weight(about & known) < _SHARE * similarity.weight(about):
-        return "rests on nothing that its sessions taught"
-    lower = f"{words}\n{material}".lower()
-    strange = next((each for each in _exact(plain) if each.lower() not in lower), None)
+    about = similarity.words(text).about
+    if about and similarity.weight(about & _about(words)) < _SHARE * similarity.weight(about):
+        return "its words are others"
+    lower, plain = words.lower(), normal(words)
+    strange = next((each for each in _exact(text) if not _stands_in(each.lower(), lower)), None)
     if strange is not None:
-        return f"names {strange!r}, which no session of it does"
-    order = prompts.orders().search(plain)
+        return f"it names {strange!r}"
+    invented = next((quote for quote in _QUOTED.findall(text) if normal(quote) not in plain), None)
+    if invented is not None:
+        return f"it quotes {invented!r}"
+    order = prompts.orders().search(text)
     if order and not may_order and not prompts.orders().search(words):
-        return f"tells what to do ({order[0]!r}), and nobody said so"
+        return f"it tells what to do ({order[0]!r})"
     return None
 
 
-def reversal(told: str, entries: Iterable[Entry]) -> str | None:
-    """Return why a wish may be the opposite of what a person said; None if it is not, or has their own words in it."""
-    said = [source.quote for each in entries for source in each.sources if is_by_person(source)]
-    plain, head = normal(told), told.partition("->")[0]
-    if any(normal(quote) in plain for quote in said):
+def _stands_in(token: str, lower: str) -> bool:
+    """Say whether an exact word stands in a text as a whole: `3.1` does not stand in `3.11`."""
+    start = lower.find(token)
+    while start >= 0:
+        before, after = lower[start - 1 : start], lower[start + len(token) : start + len(token) + 1]
+        if not (before.isalnum() and token[0].isalnum()) and not (after.isalnum() and token[-1].isalnum()):
+            return True
+        start = lower.find(token, start + 1)
+    return False
+
+
+def denies(text: str) -> bool:
+    """Say whether a text denies something."""
+    return bool(prompts.denials().search(text))
+
+
+def reversal(text: str, entries: list[Entry]) -> str | None:
+    """Return why a text may be the opposite of an entry; None if it is not, or has the entry's own words in it."""
+    plain, head = normal(text), text.partition("->")[0]
+    sayings = [[each.text, *(source.quote for source in each.sources)] for each in entries]
+    if all(any(_is_repeated(normal(saying), plain) for saying in own) for own in sayings):
         return None
-    denies = bool(prompts.denials().search(head))
-    if any(bool(prompts.denials().search(quote)) == denies for quote in said):
-        return None
-    return "denies what the person wants" if denies else "leaves out what the person does not want"
+    if not any(denies(saying) == denies(head) for own in sayings for saying in own):
+        return "it denies what is wanted" if denies(head) else "it leaves out a denial"
+    newer = similarity.words(head)
+    for own in sayings:
+        if all(_contradicts(similarity.words(saying), newer) for saying in own):
+            return "it contradicts an entry"
+    return None
+
+
+def _is_repeated(saying: str, plain: str) -> bool:
+    """Say whether a text has a saying in it, and denies nothing beside it."""
+    before, between, after = plain.partition(saying)
+    return bool(saying and between) and not denies(before) and not denies(after)
+
+
+def _contradicts(older: similarity.ComparedWords, newer: similarity.ComparedWords) -> bool:
+    """Say whether a text wants what another denies, or denies what it wants."""
+    was, now = older.about - older.denied, newer.about - newer.denied
+    named = (newer.denied & was - now) | (older.denied & now - was)
+    return similarity.clash(older, newer) or bool(named)
+
+
+def is_lost(entry: Entry, text: str) -> bool:
+    """Say whether a text leaves out a command of an entry, or nearly all of its words."""
+    lower = text.lower()
+    if any(code.lower() not in lower for code in _CODE.findall(entry.text)):
+        return True
+    about = similarity.words(entry.text).about
+    return bool(about) and similarity.weight(about & _about(text)) < _KEPT * similarity.weight(about)
 
 
 def _exact(text: str) -> list[str]:

@@ -1,35 +1,27 @@
-"""How much a model may ask for, read and write while it goes over the memory; a run that needs more has failed."""
+"""How much a model may be asked for while it goes over the memory."""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Awaitable, Callable
 
-from commonplace.models.retries import RetryPolicy
+import anyio
+import msgspec
 
 
 class CuratorLimits(msgspec.Struct, frozen=True):
-    """The limits; all but the first are of one conversation."""
+    """The limits of one run, and of one request."""
 
     seconds: float = 1_800.0
-    """How long a run may take, with all its conversations."""
-    requests: int = 12
-    """Requests, repairs and repetitions counted."""
-    tokens: int = 120_000
-    """Tokens sent, by our estimate."""
-    calls: int = 48
-    answer_bytes: int = 200_000
-    """Of one answer, with what is thought before it."""
-    read_bytes: int = 6_000
-    """Of one answer of a tool."""
-    shown_bytes: int = 48_000
-    """Of all of them."""
-    edit_bytes: int = 16_000
-    """Of one text that is put in."""
-    written_bytes: int = 64_000
-    """Of all of them."""
+    """How long a run may take, with all its requests."""
+    request_seconds: float = 600.0
+    """How long one request may take."""
+    requests: int = 40
+    """How many batches a run asks about; the rest is for the next run."""
     part_bytes: int = 8_000
-    """Of what a conversation is about."""
+    """Of the entries that a request is about."""
     near_bytes: int = 2_000
-    """Of what is shown beside that."""
-    pace: RetryPolicy = RetryPolicy()
-    """How long to wait before an answer that broke off is asked for again."""
+    """Of the entries that are shown beside them."""
+    edits: int = 40
+    """How many edits of one answer are looked at."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    """What is done while a server is waited for."""

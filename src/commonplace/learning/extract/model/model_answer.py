@@ -9,19 +9,17 @@ without a list of lessons is a problem. What is read is bounded, and without sec
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Final, cast
 
 import msgspec
 
+from commonplace.learning.structured_model import MAX_ANSWER, json_document
 from commonplace.memory.entries import KINDS, Kind
 from commonplace.memory.files import output_shape
 from commonplace.memory.lessons import SaidScope
 from commonplace.redact import MARK, redact
 
-MAX_ANSWER: Final = 200_000
-"""Characters: what is longer is no lesson of a session."""
 MAX_LESSONS: Final = 200
 """Lessons of one answer that are read."""
 MAX_TASKS: Final = 100
@@ -29,8 +27,6 @@ MAX_TASKS: Final = 100
 _MAX_TEXT: Final = 4_000
 """Characters of a text that are read."""
 _MAX_KEYWORDS: Final = 48
-_FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n((?:[^`]|`{1,2}[^`])*)```", re.IGNORECASE)
-_OPENS: Final = re.compile(r"\{\s*\"|\[\s*\{\s*\"|\{\s*\}")
 _NO_NAME: Final = re.compile(r"[^a-z0-9_-]+")
 _DIGITS: Final = re.compile(r"\d{1,9}")
 _TOO_LONG: Final = f"It is longer than {MAX_ANSWER:,} characters; keep only what a later agent needs."
@@ -96,7 +92,7 @@ def read(answer: str) -> Draft | str:
     """Return what an answer says, without lessons if nothing was learned; else what is wrong with it."""
     if len(answer) > MAX_ANSWER:
         return _TOO_LONG
-    found = _document(answer)
+    found = json_document(answer, "lessons")
     if isinstance(found, str):
         return found
     fields: dict[str, Any] = {"lessons": found} if isinstance(found, list) else found
@@ -114,34 +110,6 @@ def read(answer: str) -> Draft | str:
         tuple(word for each in keywords[:_MAX_KEYWORDS] if (word := _text(each).strip())),
         _slug(_text(fields.get("slug"))),
     )
-
-
-def _document(answer: str) -> dict[str, Any] | list[Any] | str:
-    """Return the one object or list of an answer; else what is wrong."""
-    text = answer.strip()
-    if not text:
-        return "It is empty; if nothing was learned, return the object with an empty list `lessons`."
-    try:
-        return _checked(json.loads(text))
-    except (ValueError, RecursionError):
-        pass
-    fenced = _FENCE.findall(text)
-    if len(fenced) == 1:
-        text = fenced[0].strip()
-    begins = _OPENS.search(text)
-    if begins is None:
-        return "It holds no JSON object."
-    try:
-        found, end = json.JSONDecoder().raw_decode(text, begins.start())
-    except (ValueError, RecursionError) as error:
-        return f"Its JSON object cannot be read: {error}."
-    if _OPENS.search(text, end):
-        return "It holds more than one JSON object."
-    return _checked(found)
-
-
-def _checked(found: Any) -> dict[str, Any] | list[Any] | str:
-    return cast("dict[str, Any]", found) if isinstance(found, dict | list) else "It is not a JSON object."
 
 
 def _objects(value: Any) -> list[dict[str, Any]] | None:

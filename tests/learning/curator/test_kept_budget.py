@@ -1,4 +1,4 @@
-"""A memory that a model wrote stays within its budget, and what has no room there is still known."""
+"""A memory that another program wrote stays within its budget, and what has no room there is still known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from commonplace.learning.consolidate import consolidator
 from commonplace.memory.files import existing_handbook
 from commonplace.memory.files.raw_memories import RawMemory, stems
 
-pytestmark = pytest.mark.anyio
 FACTS = 20
 NAMES = ("amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "iris", "jade", "kelp", "larch")
 
@@ -43,12 +42,12 @@ def size(memory: Memory) -> int:
     return len(memory.text().encode()) + len(memory.text("memory_summary.md").encode())
 
 
-async def test_a_kept_memory_stays_within_its_budget_and_knows_the_rest(memory: Memory) -> None:
+def test_a_kept_memory_stays_within_its_budget_and_knows_the_rest(memory: Memory) -> None:
     memory.add(*(small(number) for number in range(1, 9)))
-    await memory.learn_quietly()
+    memory.merged()
     for number in range(9, 41):
         memory.add(small(number))
-    found = await memory.learn_quietly()
+    found = memory.merged()
     told = memory.bullets()
 
     assert size(memory) <= consolidator.budget(memory.sessions).most
@@ -58,25 +57,25 @@ async def test_a_kept_memory_stays_within_its_budget_and_knows_the_rest(memory: 
     assert len(told) + len(found.left_out) == len(found.entries)
 
 
-async def test_what_a_person_pinned_is_not_left_out(memory: Memory) -> None:
+def test_what_a_person_pinned_is_not_left_out(memory: Memory) -> None:
     memory.add(*(small(number) for number in range(1, 9)))
-    first = await memory.learn_quietly()
+    first = memory.merged()
     memory.pinned = {entry.id for entry in first.entries if f"/srv/{named(1)}/3.db" in entry.text}
     memory.add(*(small(number) for number in range(9, 41)))
-    await memory.learn_quietly()
+    memory.merged()
 
     assert any(f"/srv/{named(1)}/3.db" in line for line in memory.bullets())
 
 
-async def test_what_has_no_room_is_known_in_later_runs_too(memory: Memory) -> None:
+def test_what_has_no_room_is_known_in_later_runs_too(memory: Memory) -> None:
     memory.add(*(small(number) for number in range(1, 41)))
-    await memory.learn_quietly()
+    memory.merged()
     memory.add(small(41))
-    found = await memory.learn_quietly()
+    found = memory.merged()
     memory.hidden = {entry.id for entry in found.left_out}
     memory.settled = {each.thread_id for each in memory.sessions}
     memory.add(small(42))
-    again = await memory.learn_quietly()
+    again = memory.merged()
 
     assert {entry.id for entry in again.left_out} >= memory.hidden - {
         entry.id for entry in again.entries if entry.text in memory.text()
@@ -84,9 +83,9 @@ async def test_what_has_no_room_is_known_in_later_runs_too(memory: Memory) -> No
     assert size(memory) <= consolidator.budget(memory.sessions).most
 
 
-async def test_what_a_model_removed_stays_away_though_no_task_names_its_session(memory: Memory) -> None:
+def test_what_another_program_removed_stays_away_though_no_task_names_its_session(memory: Memory) -> None:
     memory.add(*(small(number) for number in range(1, 41)))
-    first = await memory.learn_quietly()
+    first = memory.merged()
     memory.settled = {each.thread_id for each in memory.sessions}
     named_files, files = existing_handbook.files(memory.text()), stems(memory.sessions)
     untold = {key for key, file in files.items() if f"rollout_summaries/{file}.md" not in named_files}
@@ -94,7 +93,7 @@ async def test_what_a_model_removed_stays_away_though_no_task_names_its_session(
     gone = next(line for line in memory.bullets() if existing_handbook.bullet_text(line) in shown)
     place = memory.root / "MEMORY.md"
     place.write_text(memory.text().replace(gone + "\n", ""), "utf-8")
-    found = await memory.learn_quietly()
+    found = memory.merged()
 
     told = existing_handbook.bullet_text(gone)
     assert told not in memory.text()
