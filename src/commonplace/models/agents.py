@@ -126,10 +126,11 @@ class AgentModel:
         """Run the program to its end; a cancelled one is ended with everything that it started."""
         import anyio
 
+        process = None
         with anyio.CancelScope(shield=True):  # a start that is cancelled would leave a process that nobody ends
-            process = await anyio.open_process(
-                [self._program, *arguments], cwd=folder, env=self._environment, start_new_session=True
-            )
+            words = [self._program, *arguments]
+            process = await anyio.open_process(words, cwd=folder, env=self._environment, start_new_session=True)
+        assert process is not None
         kept: dict[str, bytes] = {"out": b"", "err": b""}
 
         async def read(name: str, stream: Any) -> None:
