@@ -76,6 +76,8 @@ def make(shape: str, draw: random.Random) -> str:
             return str(uuid.UUID(int=draw.getrandbits(128), version=4))
         if kind == "J":
             return chosen(draw)
+        if kind == "S":
+            return spaced(draw)
         if kind == "M":
             return " ".join(draw.sample(_SEEDS.split(), count))
         if kind == "Z":
@@ -103,6 +105,21 @@ def chosen(draw: random.Random) -> str:
             f"{one.capitalize()}{two.capitalize()}{short}#",
             f"{one}.{two}.{long}",
             f"{one[:3]}{two.capitalize()}{long}!",
+        ]
+    )
+
+
+def spaced(draw: random.Random) -> str:
+    """Return a password with blanks."""
+    one, two = draw.choice(_NOUNS.split()), draw.choice(_NOUNS.split())
+    short, number = make("<C2>", draw), draw.randrange(10, 99)
+    return draw.choice(
+        [
+            f"{short.capitalize()} {number} {short[::-1]} Pq!",
+            f"{one}{number} {two}{number * 7}",
+            f"{make('<A5>', draw)}7 {make('<A6>', draw)}4",
+            f"{one[:3]} {number} # {two[:3].upper()} {number * 3}",
+            f"{one[:2]}X {number}$ {two[:4]}9",
         ]
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from commonplace.redact import redact
 
 LINES = (Path(__file__).parent / "benign.txt").read_text("utf-8").splitlines()
-TEXTS = [line.rpartition(" ## ")[0].replace("⏎", "\n").replace("⇥", "\t") for line in LINES]
+TEXTS = [line.rpartition(" ## ")[0].replace("⏎", "\n").replace("⇥", "\t").replace("␛", "\x1b") for line in LINES]
 
 
 def surroundings(text: str) -> list[str]:

@@ -20,7 +20,7 @@ from commonplace.redact.verdict import NamedValue
 _AFTER: Final = re.compile(
     rb"""(?xs)
     (?P<tail> [\w.\-]{0,40}+ ) (?:[ ]\#?[0-9]{1,2}(?=:))?
-    (?P<close> (?: \\{0,15}["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 | \[\d{0,4}\] ){0,4}+ )
+    (?P<close> (?: \\{0,15}(?!'s[ ])["'`] | &quot; | &\#(?:34|39); | [\])}*] | %22 | \[\d{0,4}\] ){0,4}+ )
     (?:
       (?P<pair>
           (?: [ \t]{0,8}+ (?: [,;] | [:=]?[ \t]{0,4}\{ )? """
@@ -50,12 +50,16 @@ _AFTER: Final = re.compile(
         (?P<below> (?<=:)(?:\r?\n|\\+n){1,2}+"""
     + notation.VIEW
     + rb""")?
-    | (?P<says> [ \t]{1,4}
+    | (?P<says> (?: 's(?=[ ]) | [ \t]{1,4}
         (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de)[ ]
             (?:[\w.'\-@/]{1,30}[ ]){0,3}? (?:[\w.'\-@/]{1,30}|'[^'\n\\]{1,80}') [ ]?:
           | (?:[\w'\-@./\\\x80-\xff]{1,24}+[ ]){0,6}?
-              (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to|\xc3[\xa8\xa9]|\\{1,15}u00e[89])
-            (?:[ ](?:now|set[ ]to|just))? [ ]?:? | = )
+              (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to|\xc3[\xa0\xa8\xa9]|\\{1,15}u00e[089]
+                |(?:auf|en|a)(?=[ ]["'`]?[^\s0-9]{0,40}[0-9])
+                |(?:wifi|wlan|root|admin|ssh|vpn|db|smtp|ftp|prod|production|staging)[ ]?:
+                |hei(?:\xc3\x9f|ss|\\{1,15}u00df)t)
+            (?:[ ](?:now|set[ ]to|just|still|currently|jetzt|nun|noch|ahora|maintenant|toujours|actuellement))?
+            [ ]?:? | = ) )
         [ \t]{1,4} (?:\r?\n[ \t]{0,8})? )
     | (?P<dash> [ \t]{1,3} (?:-|\xe2\x80[\x93\x94]|\\{1,15}u201[34]) [ \t]{1,3} )
     | (?P<under> """
@@ -72,7 +76,7 @@ _AFTER: Final = re.compile(
     + notation.GAP
     + rb"""{0,20}<(?i:value)> )?
         | :?</(?:td|th|dt|b|strong|label|span|code)>[ \t]{0,4}(?:<(?:td|dd|code|span|b|kbd)>){1,2} )
-        (?=[^<>\s"']{4,512}</) )
+        (?=[^<>\s"'](?:[^<>\s"']|[ ](?=[^<>\s"'])){3,512}</) )
     | (?P<cell> [ \t]{0,40}\|[ \t]{1,40} )
     | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?:(?P<typed>[0-9]|ENC)[ ](?=\S{6}))? (?![=:]) )
     )
@@ -85,8 +89,14 @@ _AFTER: Final = re.compile(
 _FORMS: Final = ("assign", "blank", "says", "pair", "comma", "call", "element", "cell", "dash", "under")
 _SAID: Final = frozenset({"says", "blank", "cell", "dash", "under"})
 _NESTED: Final = re.compile(rb"(?:\\u0026|&|&amp;)?([A-Za-z_][\w.\-]{1,40}+)(?:[=:](?![=:]?(?:[\"'\\]|\Z))|\\u003d)")
+_PHRASE: Final = re.compile(
+    rb"(?i)[ ](?:on|in|at|for|of|to|from|with|auf|im|f(?:\xc3\xbc|\\{1,15}u00fc)r|von|vom|zum|zur|am|der|des|del|de|du"
+    rb"|d'|pour|para|sur|en|dans)[ ].{0,200}"
+)
+"""What says where a password belongs: `on the db box`, `für die Datenbank`. Its words say nothing of the value."""
 _SAYING: Final = re.compile(
-    rb"\b(?:is|was|are|to|equals|now|being|be|set|just|lautet|ist|est|es|user|server|reset|changed|updated|"
+    rb"\b(?:is|was|are|to|equals|now|being|be|set|just|lautet|ist|est|es|auf|en|still|currently|jetzt|nun|noch|ahora|"
+    rb"maintenant|toujours|actuellement|heisst|wurde|nuevo|nueva|user|server|reset|changed|updated|"
     rb"generated|for|of|pour|para|de|root|admin|localhost)\b|\W"
 )
 _HAS_DIGIT: Final = re.compile(rb"(?=[^\s0-9]{0,60}[0-9])\S{5}")
@@ -128,7 +138,10 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> SecretSpan | None:
     if (inner := _NESTED.match(data, found.end())) and rank(inner[1].strip(b".-_$")) is not Rank.NONE:
         return None  # another name stands where the value should be; it is looked at by itself
     form = next(group for group in _FORMS if found[group] is not None)
-    if form == "says" and rank(name + b"_" + _SAYING.sub(b"_", _QUOTED.sub(b"", found["says"]))) is Rank.NONE:
+    if (
+        form == "says"
+        and rank(name + b"_" + _SAYING.sub(b"_", _PHRASE.sub(b"", _QUOTED.sub(b"", found["says"])))) is Rank.NONE
+    ):
         return None
     is_word = form in _SAID and not found["open"] and not _HAS_DIGIT.match(data, found.end())
     if is_word and (form != "blank" or data[start : start + 1] != b"-"):
@@ -141,6 +154,7 @@ def _examine(data: bytes, at: int, found: re.Match[bytes]) -> SecretSpan | None:
     query = b"%3D" in found[0] or (before.endswith(_QUERY) and b"=" in found[0])
     listed = before.endswith(b";") and b"=" in found[0]
     value = _value(data, found, query=query, listed=listed) if strength is not Rank.NONE else None
+    value = value and values.default(data, value)
     if value is None or (form == "comma" and _IS_NAME.match(data, value.end)):
         return None  # behind a comma, what a colon follows is the name of the next field
     form = "below" if found["below"] is not None else "typed" if found["typed"] is not None else form

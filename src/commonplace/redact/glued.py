@@ -58,6 +58,11 @@ def prefixes() -> list[bytes]:
     return list(_prefixes())
 
 
+def exact_prefixes() -> list[bytes]:
+    """Return the same prefixes as they are written."""
+    return [one.start for alike in _prefixes().values() for one in alike]
+
+
 def find(data: bytes, left: list[Run], prefixes: list[tuple[bytes, int]]) -> Iterator[SecretSpan]:
     """Yield the credentials within runs of word bytes that do not begin with one.
 

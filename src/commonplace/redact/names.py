@@ -43,7 +43,7 @@ _PASS_COMPOUNDS: Final = _set(
 _TOKENS: Final = _set(
     """
     secret secrets token jwt bearer pat credential credentials creds authorization mnemonic salt pepper sas
-    keydata seedphrase connectionstring nsec xoxd
+    keydata seedphrase connectionstring nsec xoxd jeton
     """
 )
 _TOKEN_ENDS: Final = ("secret", "token", "apikey", "apitoken", "authkey")
@@ -165,7 +165,7 @@ def _word_rank(words: list[str], at: int) -> Rank:
 PARTS: Final = frozenset((
     b"pass", b"pw", b"secret", b"token", b"key", b"auth", b"cred", b"jwt", b"psk", b"salt", b"_pat",
     b"kennwort", b"mdp", b"clave", b"senha", b"wachtwoord", b"zugangscode", b"contrasena", b"salasana",
-    b"parola", b"haslo", b"heslo", b"pepper",
+    b"parola", b"haslo", b"heslo", b"pepper", b"jeton",
 ))  # fmt: skip
 """A name that promises a secret has one of these, in lower case."""
 _NAME_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"

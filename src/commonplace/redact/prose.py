@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from commonplace.redact import judge, names
@@ -20,7 +21,7 @@ from commonplace.redact.spans import SecretSpan
 _FOREIGN: Final = (
     "contraseña", "密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "пароля", "hasło", "lösenord",
     "şifre", "clé", "schlüssel", "暗証番号", "秘密鍵", "mật khẩu", "סיסמה", "كلمة المرور", "κωδικός",
-    "jelszó", "密钥", "令牌", "Пароль", "CONTRASEÑA", "Şifre",
+    "jelszó", "密钥", "密鑰", "令牌", "Пароль", "CONTRASEÑA", "Şifre", "code d'accès", "jeton d'accès",
 )  # fmt: skip
 
 
@@ -36,7 +37,21 @@ def _escaped(name: str) -> bytes:
     return b"".join(parts).removeprefix(rb"\\{1,15}")
 
 
-_RAW: Final = tuple(name.encode().lower() for name in _FOREIGN)
+def _older(name: str) -> list[bytes]:
+    """Return how a name is written in encodings that are older than UTF-8."""
+    found: list[bytes] = []
+    for encoding in ("latin-1", "gb18030") if name.lower() in _WESTERN_AND_CHINESE else ():
+        with suppress(UnicodeEncodeError):
+            found.append(name.encode(encoding).lower())
+    return found
+
+
+_WESTERN_AND_CHINESE: Final = frozenset(
+    ("contraseña", "clé", "schlüssel", "code d'accès", "jeton d'accès", "密码", "密碼", "口令", "密钥", "密鑰")
+)
+_RAW: Final = tuple(dict.fromkeys((
+    *(name.encode().lower() for name in _FOREIGN), *(older for name in _FOREIGN for older in _older(name))
+)))  # fmt: skip
 _LEADS: Final = tuple(name[: _lead(name)].lower().encode() for name in _FOREIGN)
 _ESCAPED: Final = re.compile(rb"\\(?:" + b"|".join(b"(" + _escaped(name) + b")" for name in _FOREIGN) + b")")
 _NAME: Final = "foreign name"
@@ -51,14 +66,54 @@ _TAIL: Final = re.compile(
     + OPEN
     + rb"?(?P<value>[!-~]{6,120}+)"
 )
+
+
+def _either(*words: str) -> bytes:
+    """Return an expression for words, as they are and as JSON escapes them."""
+    escaped = (b"".join(rb"\\{1,15}u%04x" % ord(one) for one in word) for word in words)
+    return b"(?:" + b"|".join((*(word.encode() for word in words), *escaped)) + b")"
+
+
+_HAN: Final = rb"(?:[\xe4-\xe9][\x80-\xbf]{2}|\\{1,15}u[4-9][0-9a-fA-F]{3})"
+_ABOUT: Final = re.compile(
+    rb"(?P<about>(?:[\x80-\xff]{2,24}+|(?:\\{1,15}u[4-9][0-9a-fA-F]{3}){1,8}+)[ \t]{0,2}"
+    rb"(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a)?[ \t]{0,4}"
+    rb"|[ ](?:d'|(?:de|del|du|des|pour|para|en|on|for|of|sur|f(?:\xc3\xbc|\\{1,15}u00fc)r|von|der|auf|im"
+    rb"|secr(?:\xc3\xa8|\\{1,15}u00e8)te|secreta|nueva|actual|root|admin)[ ])"
+    rb"(?:[\w.'\-/\\\x80-\xff]{1,24}+[ ]){0,5}?"
+    rb"(?:(?:es|est|ist|lautet|is)(?:[ ](?:ahora|maintenant|jetzt|now))?[ ]?:?"
+    rb"|[\w.'\-/\\\x80-\xff]{1,24}+[ ]?[:=])[ ]"
+    rb"|[ ](?:a|en|auf|por|\xc3\xa0|\\{1,15}u00e0|es|est|ist|is)[ ](?:(?:ahora|maintenant|jetzt|now)[ ])?)"
+    + OPEN
+    + rb"?(?P<value>[!-~]{6,120}+)"
+)
+"""Words between a name and its value: where the password belongs, what it was changed to."""
+_OF_VALUE: Final = re.compile(
+    rb":|=|[ ](?:es|est|ist|lautet|is|a|auf|en|por)[ ]|\xc3\xa0|u00e0|(?:ahora|maintenant|jetzt|now)[ ]\Z"
+)
+"""One of these stands between a name and its value in a sentence."""
+_OF_RULES: Final = re.compile(
+    _either("长度", "字段", "文件", "哈希", "算法", "加密", "路径", "变量", "规则", "参数", "强度")
+)
+"""Words that tell of something else than the value: a length, a field, a file, a hash."""
+_USED: Final = re.compile(
+    rb"(?i)(?:\A|[ \"'`(])(?P<value>[!-~]{6,120}+)(?:[\"'`]?[ ](?:como|comme|als)[ ](?:(?:la|le|mi|mon|ma|das)[ ])?"
+    rb"(?:(?:nueva|nouvelle|nouveau|mot|de)[ ]){0,3}|[\"'`]?[ ]?"
+    + _either("作为", "当作", "做为", "当")
+    + _HAN
+    + rb"{0,4}+)\Z"
+)
+"""A value before its name."""
 _AS: Final = re.compile(
     rb"(?i)[ (]"
     + OPEN
-    + rb"?(?P<value>[!-~]{6,120}+)[ ](?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la)[ ]"
-    + rb"(?P<name>(?:[\w\-]{1,16}[ ]){0,3}?(?:password|passwort|kennwort|passphrase|pwd?|passcode|token|secret|key))\b"
+    + rb"?(?P<value>[!-~]{6,120}+)[ ](?:(?:as|for|als|comme|como|is)[ ](?:the|my|your|our|a|an|das|le|la|mi|mon)"
+    rb"|als|comme|como)[ ]"
+    rb"(?P<name>(?:[\w\-]{1,16}[ ]){0,3}?(?:password|passwort|kennwort|passphrase|pwd?|passcode|passe|mdp|clave|"
+    rb"contrasena|token|secret|key))\b"
 )
 _SAID: Final = re.compile(
-    rb"(?i)[ ](?:as[ ](?:the|my|your|our|an?|das|le|la)|is[ ](?:the|my))[ ](?:[\w\-]{1,16}+[ ]){0,3}\Z"
+    rb"(?i)[ ](?:as[ ](?:the|my|your|our|an?|das|le|la)|is[ ](?:the|my)|als|como|comme)[ ](?:[\w\-]{1,16}+[ ]){0,3}\Z"
 )
 """What stands between a value and its name."""
 _PW: Final = rb"(?:(?:pw|pass|password|passwort|pwd)[: ]{1,2})"
@@ -93,6 +148,7 @@ _MAIL: Final = re.compile(
 _HOST: Final = re.compile(
     rb"[\w.\-]{1,40}@(?:\d{1,3}\.){3}\d{1,3}[ ](?:/|\(password|with|pw)[ ](?P<value>[!-~]{6,80}+)"
 )
+_AT_HOST: Final = re.compile(rb"@(?=(?:\d{1,3}\.){3}\d|[\w\-]{1,63}(?:\.|:\d))")
 _FROM_TO: Final = re.compile(
     rb"(?i)[ ](?:from[ ]" + OPEN + rb"?(?P<old>[!-~]{6,80}+)[ ])?to[ ]" + OPEN + rb"?(?P<value>[!-~]{6,80}+)"
 )
@@ -152,15 +208,27 @@ def _changes(text: Text) -> Iterator[SecretSpan]:
 def _foreign(text: Text) -> Iterator[SecretSpan]:
     """Yield what follows names that are not ASCII."""
     data = text.data
-    ends = [at + len(name) for name in _RAW for at in text.places(name)]
+    places = [(at, at + len(name)) for name in _RAW for at in text.places(name)]
     for start, end in text.marked(_NAME):
         for found in _ESCAPED.finditer(data, start, end + _LONGEST_NAME):
             before = data[max(0, found.start() - 24) : found.start()].rstrip(b"\\")
-            if found.start() < end and before.lower().endswith(_LEADS[(found.lastindex or 1) - 1]):
-                ends.append(found.end())
-    for end in ends:
-        if (value := _TAIL.match(data, end)) and (span := _span(value, data)):
+            lead = _LEADS[(found.lastindex or 1) - 1]
+            if found.start() < end and before.lower().endswith(lead):
+                places.append((found.start() - len(lead), found.end()))
+    for start, end in places:
+        value = _TAIL.match(data, end)
+        span = value and _span(value, data)
+        if span is None and (value := _ABOUT.match(data, end)) and _tells(value["about"]):
+            span = _span(value, data)
+        if span is None and (value := _USED.search(data, max(0, start - 150, data.rfind(b"\n", 0, start) + 1), start)):
+            span = _span(value, data)
+        if span is not None:
             yield span
+
+
+def _tells(about: bytes) -> bool:
+    """Say whether the words between a name and a value lead to the value."""
+    return _OF_RULES.search(about) is None and (about[:1] != b" " or _OF_VALUE.search(about) is not None)
 
 
 def _before(data: bytes, at: int) -> Iterator[SecretSpan]:
@@ -191,6 +259,8 @@ def _span(found: re.Match[bytes], data: bytes, group: str = "value") -> SecretSp
     if text.endswith(b".") and data[start + len(text) : start + len(text) + 1] in (b"", b" ", b"\n", b"\\", b'"'):
         text = text[:-1]
     user = found.groupdict().get("user") or b""
+    if user and (host := _AT_HOST.search(text)):
+        text = text[: host.start()]
     if len(text) < 6 or text.lower() == user.lower() or b"://" in text or text[:1] in b"$-{[<(":
         return None
     if judge.is_placeholder(text) or judge.is_reference(text) or judge.is_public(text) or _PATH.match(text):

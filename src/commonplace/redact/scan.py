@@ -16,6 +16,7 @@ from commonplace.redact import (
     commands,
     files,
     headers,
+    hidden_bytes,
     known,
     positions,
     prose,
@@ -24,6 +25,7 @@ from commonplace.redact import (
     tokens,
     urls,
     wallets,
+    wrapped,
 )
 from commonplace.redact.lexicon import Lexicon, Text
 from commonplace.redact.spans import Secret, SecretSpan
@@ -39,6 +41,7 @@ _FAMILIES: Final = (
     files,
     known,
     wallets,
+    wrapped,
     prose,
     tables,
     assignments,
@@ -66,11 +69,19 @@ def scan(data: bytes, *, cut: bool = False) -> list[SecretSpan]:
 
 
 def _once(data: bytes, *, cut: bool) -> list[SecretSpan]:
+    found = _by_rules(data, cut=cut)
+    if bared := hidden_bytes.without(data):
+        found.extend(map(bared.moved, _by_rules(bared.data, cut=cut)))
+    return spans.merge(found)
+
+
+def _by_rules(data: bytes, *, cut: bool) -> list[SecretSpan]:
     text = Text(data, _LEXICON, cut=cut)
     found: list[SecretSpan] = [*tokens.with_secret_keys(data, text.tokens)]
     for family in _FAMILIES:
         found.extend(family.find(text))
-    return spans.merge(found)
+    found.extend(wrapped.rest(data, tuple(found)))
+    return found
 
 
 def redact(text: str) -> str:

@@ -138,6 +138,12 @@ def prefixes() -> frozenset[bytes]:
     return _of_wide_formats() | frozenset(glued.prefixes())
 
 
+def at_beginning(data: bytes) -> SecretSpan | None:
+    """Return the credential with which the data begins."""
+    rows = _index().starts.get(data[:2])
+    return _prefixed(data, 0, rows) if rows else None
+
+
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield where long runs of word bytes begin and end; a search for mapped bytes is faster than an expression."""
     mapped = data.translate(_MAP)

@@ -12,17 +12,42 @@ from typing import Final, NamedTuple
 from commonplace.redact import judge, values
 from commonplace.redact.lexicon import Text
 from commonplace.redact.spans import SecretSpan
+from commonplace.redact.values import ValueText
 
 _USERINFO: Final = re.compile(
     rb"""(?x)
     :// (?P<user> [^\s/:@?\#"'`<>\\,]{0,128}+ )
     (?: : (?P<password>
-        (?: [^\s/?\#"'`<>\\] | \\u0026 ){0,256}
+        (?: [^\s\x1b/?\#"'`<>\\] | \\u0026 ){0,256}
         (?: (?: [/?](?=[^\s/"'`<>\\]{0,40}@[\w.\-]{1,80}:\d) | \#(?=[^\s/"'`<>\\]{0,40}@[\w.\-]{1,80}[:/\s"'\\]) )
-            (?: [^\s/?\#"'`<>\\] | \\u0026 ){0,256} ){0,4} (?=@) ) )?
+            (?: [^\s\x1b/?\#"'`<>\\] | \\u0026 ){0,256} ){0,4} (?=@) ) )?
     @ (?=[\w.\[$\-{%])
     """
 )
+_HOST: Final = re.compile(
+    rb"@(?:(?:\[[0-9a-fA-F:]{2,39}+\]|(?:\d{1,3}\.){3}\d{1,3}+(?![\w.]))(?P<number>)"
+    rb"|(?!sha\d)(?:[A-Za-z0-9](?:[\w\-]{0,62}+\.){1,6}+[A-Za-z]{2,24}+|localhost|[A-Za-z][\w\-]{0,40}+(?=:\d{2,5}(?!\w)))"
+    rb"(?![\w@]))(?P<place>::?[\w/]|/\w)?"
+)
+"""A host behind the sign: a number, a name with dots, or any name with a port."""
+_LOGIN: Final = re.compile(
+    rb"(?:\A|[\s\"'`=(\[{<>,;|+\x92]|\\{1,15}(?:[nrt\"']|u2192))(?P<user>[A-Za-z_][\w.+\-]{0,40}+(?:@[\w.\-]{3,60}+)?):"
+    rb"(?P<password>[^\s/\"'`<>\\]{5,120}+)\Z"
+)
+"""A user and a password before a host, where there is no scheme."""
+_LABELS: Final = frozenset(
+    b"mailto to from cc bcc sip sips xmpp acct mail email e-mail mails author committer by via contact account name "
+    b"owner assignee reviewer reviewers npm pkg workspace host scp http https user username login sender recipient "
+    b"reply reply-to maintainer support jabber matrix im image signed-off-by co-authored-by git+ssh ssh kontakt an von "
+    b"de para correo courriel".split()
+)
+"""What stands before the colon of an address that has no password."""
+_SERVICES: Final = frozenset(
+    b"root admin administrator sa postgres mysql app deploy deployer svc service ubuntu default guest git redis mongo "
+    b"rabbitmq backup web db dba api ci jenkins www-data debian ec2-user pi".split()
+)
+_MAIL_NAME: Final = re.compile(rb"[a-z]{1,40}+(?:[._\-][a-z]{1,40}+){0,4}+\d{0,4}\Z")
+_MIXED: Final = re.compile(rb"(?=[^\d]{0,120}\d)(?=[^A-Za-z]{0,120}[A-Za-z])")
 _SIGNATURES: Final = (b"sig=", b"signature=", b"security-token=", b"sig%3d")
 """Ends of the names of query parameters that sign a URL. Elsewhere a signature is no secret."""
 _PARAMETER: Final = re.compile(
@@ -69,7 +94,7 @@ _IN_URLS: Final = _hooks(
 )  # fmt: skip
 
 
-ANCHORS: Final = (b"://", *_SIGNATURES, *(hook.anchor for hook in (*_ANYWHERE, *_IN_URLS)))
+ANCHORS: Final = (b"://", b"@", *_SIGNATURES, *(hook.anchor for hook in (*_ANYWHERE, *_IN_URLS)))
 
 
 def find(text: Text) -> Iterator[SecretSpan]:
@@ -77,6 +102,9 @@ def find(text: Text) -> Iterator[SecretSpan]:
     data = text.data
     for at in text.exact(b"://"):
         if (found := _USERINFO.match(data, at)) and (span := _userinfo(found)):
+            yield span
+    for at in text.exact(b"@"):
+        if (host := _HOST.match(data, at)) and (span := _login(data, host)):
             yield span
     for hook in (*_ANYWHERE, *_IN_URLS):
         for at in text.exact(hook.anchor):
@@ -110,9 +138,27 @@ def _userinfo(found: re.Match[bytes]) -> SecretSpan | None:
         if len(user) >= 20 and judge.is_random(user, 20) and not judge.is_placeholder(user):
             return SecretSpan(*found.span("user"), "url_token")
         return None
-    plain = values.plain(password)
+    inner = values.default(found.string, ValueText(*found.span("password"), b"", password))
+    plain = values.plain(inner.text)
     if password == user or judge.is_placeholder(plain) or judge.is_reference(plain) or len(plain) < 4:
         return None
     if plain[:1] in b"$%{<[*" and not judge.is_password(plain, 6):
         return None
-    return SecretSpan(*found.span("password"), "url_password")
+    return SecretSpan(inner.start, inner.end, "url_password")
+
+
+def _login(data: bytes, host: re.Match[bytes]) -> SecretSpan | None:
+    """Return the password before a host that has no scheme: `kim:…@db.acme.example:5432`."""
+    at = host.start()
+    begin = max(0, at - 180, data.rfind(b" ", max(0, at - 180), at))
+    if data.find(b":", begin, at) < 0 or (found := _LOGIN.search(data, begin, at)) is None:
+        return None
+    user, password = found["user"].lower(), found["password"]
+    is_address = host["number"] is not None or host["place"] is not None
+    if user in _LABELS or not _MIXED.match(password) or b"://" in password:
+        return None
+    if judge.is_placeholder(password) or judge.is_reference(password) or judge.is_public(password):
+        return None
+    if _MAIL_NAME.match(password) and not is_address and user not in _SERVICES:
+        return None
+    return SecretSpan(*found.span("password"), "url_password") if judge.is_password(password, 6) else None

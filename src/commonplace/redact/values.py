@@ -27,6 +27,10 @@ _SCHEME: Final = re.compile(
 )
 
 
+_DEFAULT: Final = re.compile(rb"(?:\$\{[\w.:]{1,60}?:?[-=?+](?![{(])){1,3}+[\"']?|\$\{[\w.]{1,60}+:(?=[^{}:\s])[\"']?")
+"""A variable and what begins its default; defaults may be variables with defaults."""
+
+
 class ValueText(NamedTuple):
     """A value in the data: its place, the quote that opened it (empty for a bare one), and its plain text."""
 
@@ -98,6 +102,16 @@ def bare(data: bytes, start: int, *, query: bool = False, listed: bool = False) 
         raw = raw.partition(b";")[0]
     raw = _trimmed(raw)
     return _without_scheme(data, start, start + len(raw), b"") if raw else None
+
+
+def default(data: bytes, value: ValueText) -> ValueText:
+    """Return the default of a value that is a variable with one (`${NAME:-…}`), and any other value as it is."""
+    found = _DEFAULT.match(data, value.start)
+    if found is None:
+        return value
+    end = data.find(b"}", found.end(), found.end() + QUOTED_LIMIT)
+    raw = data[found.end() : value.end if end < 0 else end].rstrip(b"\\\"' ")
+    return ValueText(found.end(), found.end() + len(raw), value.quote or b"{", plain(raw)) if raw else value
 
 
 def _trimmed(raw: bytes) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from commonplace.redact import judge, names, notation
+from commonplace.redact import judge, names, notation, spaced
 from commonplace.redact.names import Rank
 from commonplace.redact.values import ValueText
 
@@ -68,6 +68,7 @@ _LOOKUP: Final = re.compile(
 )
 _LEAST: Final = {Rank.NONE: 99999, Rank.WEAK: 16, Rank.TOKEN: 8, Rank.PASSWORD: 5}
 """Nothing shorter is taken after such a name, in whatever form."""
+_SAYS: Final = frozenset({"says", "element"})
 _LOOSE: Final = frozenset({"says", "blank", "cell", "comma", "call", "below", "dash", "typed", "under"})
 
 
@@ -104,10 +105,10 @@ def is_secret(place: NamedValue) -> bool:
         return _is_loose_secret(place)
     if not quoted and not _is_data(place):
         return _is_weak_token(place)
+    if b" " in text:
+        return judge.is_password(text, 32) or spaced.is_secret(text, is_sure=_is_sure(place))
     if place.strength is Rank.PASSWORD:
         return judge.is_password(text, 5 if quoted else 6)
-    if b" " in text:
-        return judge.is_password(text, 32)
     if place.strength is Rank.TOKEN:
         return judge.is_random(text, 8) or _is_strong(text) or _is_mixed(text) or _is_weak_token(place)
     identity = _is_identity(text) and not (_SCREAMING.match(place.name) and place.name.endswith(b"KEY"))
@@ -192,6 +193,14 @@ def _is_unmistakable(place: NamedValue) -> bool:
     return bool(place.value.quote) or (not spaced and text[1:].islower())
 
 
+def _is_sure(place: NamedValue) -> bool:
+    """Say whether a name can only be that of a value, and not that of a label: `DB_PASSWORD`, `smtp_password`."""
+    if place.strength is not Rank.PASSWORD:
+        return False
+    words = names.split(place.name)
+    return _SCREAMING.match(place.name) is not None or any(word.encode() in _SERVICE for word in words[:-1])
+
+
 def _is_identity(text: bytes) -> bool:
     """A UUID or a hash after a name that is not clear about it may well name something."""
     return judge.is_uuid(text) or (judge.is_hex(text) and len(text) in (40, 64))
@@ -222,6 +231,15 @@ def _is_name(text: bytes) -> bool:
 def _is_loose_secret(place: NamedValue) -> bool:
     """Judge a value that only stands near a name: in a sentence, a table, a call, after a flag."""
     text, form, quoted = place.value.text, place.form, bool(place.value.quote)
+    is_command = place.name.lower().endswith((b"command", b"cmd"))
+    if (
+        b" " in text
+        and quoted
+        and place.strength is Rank.PASSWORD
+        and (form in _SAYS or place.is_flag)
+        and not is_command
+    ):
+        return spaced.is_secret(text, is_sure=place.is_flag)
     if b" " in text or (form in ("says", "blank") and place.name.lower() == b"pass" and not _is_chosen(text)):
         return place.is_flag and b" " not in text and _is_argument(place)
     if form in _OWN_RULES:

@@ -47,6 +47,11 @@ _ZSTD_WINDOW: Final = 2**27
 """Refuse frames that ask for more than 128 MiB of window: bounds the decompressor's memory."""
 
 
+_FREE_BYTES: Final = 2 * 2**20
+_EXPANSION: Final = 500
+"""A compressed file may unpack to so many bytes, and to so many times its size; sessions take 5 to 50 times."""
+
+
 class Meter:
     """Counts the bytes that a reader took from its file."""
 
@@ -98,6 +103,7 @@ class _Frames(io.RawIOBase):
 
         self._path = path
         self._descriptor = file.fileno()
+        self._left = _FREE_BYTES + _EXPANSION * os.fstat(self._descriptor).st_size
         self._error = zstandard.ZstdError
         self._stream = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
             file, read_size=_LARGEST_CHUNK, read_across_frames=True
@@ -113,6 +119,9 @@ class _Frames(io.RawIOBase):
             raise self._damaged(str(error)) from error
         if not count and not zstd_frames.is_whole(self._descriptor):
             raise self._damaged("it was cut short")
+        self._left -= count
+        if self._left < 0:
+            raise self._damaged(f"it unpacks to more than {_EXPANSION} times its size")
         return count
 
     def _damaged(self, why: str) -> LedgerError:
@@ -147,6 +156,10 @@ def forward(
                         offset += size
                         yield line
                         continue
+                if raw == b"\n" and end is None:
+                    size += _skip_breaks(file)
+                    offset += size
+                    continue
                 record, size = _careful(file, raw, offset, end, max_line)
                 offset += size
                 if record is not None:
@@ -164,6 +177,17 @@ def _skip_to(file: BinaryIO, start: int, *, compressed: bool) -> None:
     left = start
     while left and (piece := file.read(min(left, _LARGEST_CHUNK))):
         left -= len(piece)
+
+
+def _skip_breaks(file: BinaryIO) -> int:
+    """Pass over the line breaks that come next, and return how many; millions of empty lines must cost nothing."""
+    if not isinstance(file, io.BufferedReader):
+        return 0
+    count = 0
+    while (ahead := file.peek()) and (breaks := len(ahead) - len(ahead.lstrip(b"\n"))):
+        file.read(breaks)
+        count += breaks
+    return count
 
 
 def _careful(file: BinaryIO, raw: bytes, offset: int, end: int | None, max_line: int) -> tuple[Record | None, int]:

@@ -16,12 +16,15 @@ import msgspec
 
 from commonplace.protocol import events, external_content, fragments, items, rollout, turns
 from commonplace.protocol.rollout import Line, SessionMeta, Skipped
+from commonplace.redact import redact
 from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import is_name
 from commonplace.rollout.fold import LedgerFold, kind_of
 
 PREVIEW_CHARS: Final = 500
 """How many characters of the first message a listing shows."""
+_BEHIND: Final = 4096
+"""So many characters behind the first words are redacted with them."""
 _GLANCE_RECORDS: Final = 200
 """How many records a glance reads from the front."""
 _GLANCE_BYTES: Final = 4 * 2**20
@@ -122,7 +125,8 @@ class Surveyor(LedgerFold):
             if found := _TOLD_CWD.search(raw):
                 self.survey.meta.cwd = msgspec.json.decode(b'"' + (found[1] or found[2]) + b'"')
         if not self.survey.preview and isinstance(view, items.Message):
-            self.survey.preview = fragments.own_words(view)[:PREVIEW_CHARS]
+            # Redacted before it is cut: a part of a secret would not show itself.
+            self.survey.preview = redact(fragments.own_words(view)[: PREVIEW_CHARS + _BEHIND])[:PREVIEW_CHARS]
 
 
 def _is_external(raw: bytes) -> bool:

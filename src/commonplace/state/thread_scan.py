@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from commonplace.errors import CommonplaceError
 from commonplace.protocol import rollout
 from commonplace.protocol.ids import parse_time, wire_time
+from commonplace.redact import redact
 from commonplace.rollout import chain, layout, reader
 from commonplace.rollout.layout import FoundFile
 from commonplace.rollout.survey import Survey, Surveyor, glance, survey
@@ -16,6 +18,8 @@ from commonplace.state.database import Row
 
 GLANCE_ABOVE: Final = 16 * 2**20
 """Of larger files only both ends are read, until a full index is requested."""
+_LOGIN: Final = re.compile(r"\A([A-Za-z][\w+.\-]{0,20}://)[^/\s]*@|\A()[^/@\s:]*:[^/\s]*@")
+"""User and password before a host, with a scheme or without; `git@host:` stays, it names no person."""
 
 
 class FileRow(msgspec.Struct):
@@ -122,10 +126,10 @@ def _as_row(file: FoundFile, result: Survey, home: str) -> FileRow:
             "project": meta.project(),
             "git_branch": git.branch,
             "git_commit": git.commit_hash,
-            "git_url": git.repository_url or (meta.imported.project if meta.imported else None),
+            "git_url": _without_login(git.repository_url or (meta.imported.project if meta.imported else None)),
             "model": result.model,
             "name": None,
-            "title": result.title,
+            "title": redact(result.title) if result.title else result.title,
             "preview": result.preview,
             "created_at": created,
             "updated_at": updated,
@@ -141,6 +145,11 @@ def _as_row(file: FoundFile, result: Survey, home: str) -> FileRow:
         result.blobs,
         None if result.external_at is None else _seconds(result.external_at),
     )
+
+
+def _without_login(url: str | None) -> str | None:
+    """Return a remote's address without user and password, and without any other secret."""
+    return redact(_LOGIN.sub(lambda found: found[1] or "", url)) if url else url
 
 
 def _seconds(text: str) -> int:

@@ -1,0 +1,63 @@
+"""Bytes that a reader does not see: the colours, links and movements of a terminal, and the zeros of UTF-16.
+
+They may stand between a name and its value, or within either. So a text that has such bytes is looked at twice: as it
+is, and without them. What is found without them is moved to where it stands in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import Final
+
+from commonplace.redact.spans import SecretSpan
+
+_ESCAPE: Final = rb"(?:\x1b|\\{1,15}(?:u001[bB]|x1[bB]|033|e(?=\[))|\^\[)"
+"""An escape, or how JSON, code and `cat -v` write one."""
+_HIDDEN: Final = re.compile(
+    rb"\x00{1,8}+|"
+    + _ESCAPE
+    + rb"(?:\[[0-9;:?]{0,32}+[@-~]|\][0-9]{1,3}+;[^\x07\x1b\n\"\\]{0,400}+(?:\x07|\\{1,15}u0007|"
+    + _ESCAPE
+    + rb"\\{1,16})|[()][0AB])"
+)
+_HINTS: Final = (b"\x1b", b"\x00", b"u001b", b"u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e[", b"^[[")
+"""A text with hidden bytes has one of these."""
+
+
+class BaredText:
+    """A text without its hidden bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._original: Final = data
+        self._begins: Final[list[int]] = [0]
+        """Where the pieces begin between hidden bytes, in the bared text."""
+        self._shifts: Final[list[int]] = [0]
+        """By how much they are moved."""
+        parts: list[bytes] = []
+        done = length = 0
+        for found in _HIDDEN.finditer(data):
+            parts.append(data[done : found.start()])
+            length += found.start() - done
+            done = found.end()
+            self._begins.append(length)
+            self._shifts.append(done - length)
+        parts.append(data[done:])
+        self.data: Final = b"".join(parts) if done else data
+
+    def _place(self, at: int) -> int:
+        return at + self._shifts[bisect_right(self._begins, at) - 1]
+
+    def moved(self, span: SecretSpan) -> SecretSpan:
+        """Return a finding in the bared text as one in the text; in UTF-16 its mark is written like its letters."""
+        start, end = self._place(span.start), self._place(span.end - 1) + 1
+        fill = b"\0".join(span.fill[at : at + 1] for at in range(len(span.fill)))
+        return SecretSpan(start, end, span.kind, fill if self._original[start + 1 : start + 2] == b"\0" else span.fill)
+
+
+def without(data: bytes) -> BaredText | None:
+    """Return a text without its hidden bytes; None if it has none."""
+    if not any(hint in data for hint in _HINTS):
+        return None
+    bared = BaredText(data)
+    return bared if bared.data is not data else None
