@@ -381,3 +381,49 @@ def test_whatever_zstd_writes_is_recognised_as_whole(
     expected = b"".join(piece * 400 for piece in pieces)
     with reader.open_session(write(folder, streamed, "s.jsonl.zst")) as file:
         assert expected == file.read()
+
+
+def head() -> bytes:
+    return Script().turn(user("x")).data()
+
+
+@pytest.mark.parametrize(
+    "filler",
+    [b"\n", b"{}\n", b"1\n", b" \n", b"\r\n", b"[]\n", GOOD + b"\n", b"x", b" ", b"\0", b"\n\n{}\n", b'""\n'],
+    ids=repr,
+)
+def test_a_small_file_that_unpacks_to_a_large_one_is_given_up_early(tmp_path: Path, filler: bytes) -> None:
+    bomb = packed(head() + filler * (4_000_000 // len(filler)))
+    path = write(tmp_path, bomb, "s.jsonl.zst")
+    meter = reader.Meter()
+
+    with pytest.raises(LedgerError, match="unpacks to more than 500 times its size"):
+        list(reader.forward(path, meter=meter))
+
+    assert meter.bytes_read <= 2**20 + 500 * len(bomb)
+
+
+def test_a_session_that_compresses_well_is_read_whole(tmp_path: Path) -> None:
+    data = varied(20_000) * 60
+    path = write(tmp_path, packed(data), "s.jsonl.zst")
+
+    assert sum(1 for _ in reader.forward(path)) == sum(1 for _ in reader.forward(write(tmp_path, data)))
+
+
+def test_empty_lines_are_passed_over_without_looking_at_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, head() + b"\n" * 3_000_000 + GOOD + b"\n\n\n" + GOOD)
+    calls: list[bytes] = []
+    real = reader.record_of
+
+    def counted(raw: bytes, offset: int, *, terminated: bool) -> reader.Record | None:
+        calls.append(raw)
+        return real(raw, offset, terminated=terminated)
+
+    monkeypatch.setattr(reader, "record_of", counted)
+    records = list(reader.forward(path))
+
+    assert [line.offset for line in records[-2:]] == [
+        path.stat().st_size - 2 * len(GOOD) - 3,
+        path.stat().st_size - len(GOOD),
+    ]
+    assert len(calls) < 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from commonplace.state.database import Database
 from commonplace.state.sqlite import SqliteDatabase
 from commonplace.state.threads import ThreadIndex, ThreadRow
 from ledgers import Script, assistant, user
+from redact import made
 
 
 def thread_id(number: int) -> str:
@@ -215,3 +217,51 @@ async def test_repairing_step_by_step_gives_the_same_rows_as_building_from_scrat
     await database.close()
 
     assert repaired == rebuilt
+
+
+SECRETS = (
+    "the password is <A16>",
+    "DB_PASSWORD=<A16>",
+    "use ghp_<A36> for it",
+    '{"password": "<A8>7 <A8>4"}',
+    "la contraseña de staging es <A16>",
+    "postgres://app:<A16>@db.acme.test/x",
+    "kim:<A16>@db.acme.test:5432",
+    "export TOKEN=${TOKEN:-<A32>}",
+    "x" * 480 + " ghp_<A36>",
+    "-----BEGIN PRIVATE KEY-----\n<B64>\n<B64>",
+)
+
+
+@pytest.mark.parametrize("text", SECRETS)
+async def test_the_first_words_are_stored_without_their_secrets(
+    text: str, index: ThreadIndex, home: Path, database: Database
+) -> None:
+    values, words = made.fill(text, random.Random(text))
+    Script().turn(user(words)).write_home(home)
+    await index.refresh(home)
+
+    stored = str(await database.read(lambda tx: tx.query("threads.texts", home=str(home.resolve()))))
+    assert stored.count("preview") == 1
+    assert not any(value[:6] in stored for value in values)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://kim:<A16>@git.acme.test/a/b.git", "https://git.acme.test/a/b.git"),
+        ("https://<A40>@git.acme.test/a/b.git", "https://git.acme.test/a/b.git"),
+        ("https://oauth2:glpat-<A20>@git.acme.test/a/b", "https://git.acme.test/a/b"),
+        ("https://x-access-token:ghp_<A36>@github.com/a/b", "https://github.com/a/b"),
+        ("http://kim:p@<A12>@git.acme.test:8080/a/b", "http://git.acme.test:8080/a/b"),
+        ("ssh://kim:<A16>@git.acme.test:2222/a/b", "ssh://git.acme.test:2222/a/b"),
+        ("git+ssh://kim:<A16>@git.acme.test/a/b", "git+ssh://git.acme.test/a/b"),
+        ("kim:<A16>@git.acme.test/a/b", "git.acme.test/a/b"),
+        ("https://git.acme.test/a/b?private_token=<A20>", "https://git.acme.test/a/b?private_token=[REDACTED_SECRET]"),
+        ("HTTPS://kim:<A16>@git.acme.test/a/b", "HTTPS://git.acme.test/a/b"),
+        ("git@git.acme.test:a/b.git", "git@git.acme.test:a/b.git"),
+        ("https://git.acme.test/a/b@c", "https://git.acme.test/a/b@c"),
+    ],
+)
+def test_the_address_of_a_remote_is_stored_without_credentials(url: str, kept: str) -> None:
+    assert thread_scan.without_login(made.make(url, random.Random(url))) == kept

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MARK: Final = "wrapped"
 _FIRST: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{6,4096}+")
-_JOIN: Final = re.compile(OPEN + rb"?[ \t]{0,4}(?:[+.,&]|\\{1,8}(?=[\r\n]|\\))?[ \t]{0,4}" + BREAK + VIEW + OPEN + b"?")
+_JOIN: Final = re.compile(OPEN + rb"?[ \t]{0,4}(?:[+.,&]|\\(?=[\r\n]))?[ \t]{0,4}" + BREAK + VIEW + OPEN + b"?")
 """What stands between the parts of a credential: the end of a line, with what code and views put around it."""
 _NEXT: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{4,4096}+={0,2}(?![A-Za-z0-9_=:(@])")
 _LAST: Final = re.compile(rb"[ \t]{0,8}(?:[\"'`\\,;)}\]\r\n&]|\Z)")

@@ -47,7 +47,9 @@ _ZSTD_WINDOW: Final = 2**27
 """Refuse frames that ask for more than 128 MiB of window: bounds the decompressor's memory."""
 
 
-_FREE_BYTES: Final = 2 * 2**20
+_MANY_EMPTY: Final = 4096
+"""After so many empty lines in a row it pays to look at a buffer as a whole."""
+_FREE_BYTES: Final = 256 * 1024
 _EXPANSION: Final = 500
 """A compressed file may unpack to so many bytes, and to so many times its size; sessions take 5 to 50 times."""
 
@@ -140,7 +142,7 @@ def forward(
     with open_session(path) as file:
         if start:
             _skip_to(file, start, compressed=is_compressed(path))
-        offset, limit = start, max_line + 1
+        offset, limit, empty = start, max_line + 1, 0
         # Bound once, and the common case without a call: this loop decides how fast anything is indexed.
         readline, parse, plain_bytes = file.readline, decode_envelope, _PLAIN_BYTES
         try:
@@ -156,10 +158,11 @@ def forward(
                         offset += size
                         yield line
                         continue
-                if raw == b"\n" and end is None:
-                    size += _skip_breaks(file)
-                    offset += size
+                if raw == b"\n":
+                    empty += 1
+                    offset += size + (_skip_breaks(file) if end is None and empty % _MANY_EMPTY == 0 else 0)
                     continue
+                empty = 0
                 record, size = _careful(file, raw, offset, end, max_line)
                 offset += size
                 if record is not None:

@@ -126,7 +126,7 @@ def _as_row(file: FoundFile, result: Survey, home: str) -> FileRow:
             "project": meta.project(),
             "git_branch": git.branch,
             "git_commit": git.commit_hash,
-            "git_url": _without_login(git.repository_url or (meta.imported.project if meta.imported else None)),
+            "git_url": without_login(git.repository_url or (meta.imported.project if meta.imported else None)),
             "model": result.model,
             "name": None,
             "title": redact(result.title) if result.title else result.title,
@@ -147,7 +147,7 @@ def _as_row(file: FoundFile, result: Survey, home: str) -> FileRow:
     )
 
 
-def _without_login(url: str | None) -> str | None:
+def without_login(url: str | None) -> str | None:
     """Return a remote's address without user and password, and without any other secret."""
     return redact(_LOGIN.sub(lambda found: found[1] or "", url)) if url else url
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from commonplace.agent.tools.shell import Shell, patch_in
 from commonplace.context.truncate import TruncationPolicy
 from commonplace.errors import ToolError
 from commonplace.protocol import commands
+from redact import made
 
 Run = Callable[..., Awaitable[ToolOutput]]
 
@@ -283,10 +285,38 @@ async def test_who_refuses_a_command_is_told_what_it_is(run: Run, folder: Path) 
     ],
 )
 def test_variables_that_look_like_secrets_are_withheld(name: str, secret: bool) -> None:
-    made = shell_environment.command_variables({name: "value"})
+    variables = shell_environment.command_variables({name: "value"})
 
-    assert secret == (name not in made)
+    assert secret == (name not in variables)
     assert name not in shell_environment.command_variables({name: "value"}, withheld=[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("REDIS_URL", "redis://:<A16>@cache.acme.test:6379/0"),
+        ("MONGODB_URI", "mongodb+srv://app:<A16>@cluster0.acme.test/shop"),
+        ("BW_SESSION", "<B86>=="),
+        ("NPM_CONFIG__AUTH", "<A30>=="),
+        ("HTTPS_PROXY", "http://kim:<A14>@proxy.acme.test:3128"),
+        ("PLAIN", "ghp_<A36>"),
+        ("CONFIG", '{"db": {"password": "<A16>"}}'),
+        ("NOTE", "the password is <A16>"),
+        ("AMQP", "app:<A16>@mq.acme.test:5672/"),
+        ("CONNECTION", "Server=db;User Id=sa;Password=<A16>;Encrypt=true"),
+        ("WEBHOOK", "https://hooks.slack.com/services/T<U9>/B<U9>/<A24>"),
+        ("CURL_ARGS", "-H 'Authorization: Bearer <A40>'"),
+        ("IDENTITY", "-----BEGIN PRIVATE KEY-----\n<B64>\n<B64>\n-----END PRIVATE KEY-----"),
+    ],
+)
+def test_variables_with_values_that_redaction_would_change_are_withheld_whatever_their_name(
+    name: str, shape: str
+) -> None:
+    value = made.make(shape, random.Random(name))
+    variables = {"HOME": "/home/kim", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "EDITOR": "vi"}
+
+    assert name not in shell_environment.command_variables({**variables, name: value})
+    assert variables.items() <= shell_environment.command_variables({**variables, name: value}).items()
 
 
 async def test_a_command_sees_no_secret(run: Run) -> None:
