@@ -176,7 +176,7 @@ def add(edits: tuple[KeptEdit, ...], edit: EntryEdit, base: dict[str, Entry], by
     whole = tuple(dict.fromkeys(part for name in named(edit) for part in parts.get(name, (name,))))
     left = [each for each in edits if not _is_replaced(each.edit, edit, set(whole))]
     if isinstance(edit, Reword | Join):
-        edit = Join(whole, edit.text) if len(whole) > 1 else Reword(whole[0], edit.text)
+        edit = Join(whole, edit.text) if len(whole) > 1 else Reword(next(iter(whole)), edit.text)
     stamps = {name: stamp(base[name]) for name in whole}
     return (*left, KeptEdit(edit, stamps, by))
 
