@@ -94,6 +94,8 @@ def headers() -> Iterator[re.Pattern[str]]:
 
 
 MADE: dict[str, tuple[str, Texts] | str] = {
+    "re.compile(each.regex)": "a person writes it beside the labels of their own sessions",
+    "re.search(wanted.regex, entry.text, re.IGNORECASE)": "a person writes it beside the labels of their own sessions",
     "re.compile(hook.matcher)": "a person writes it for their own hooks",
     "re.fullmatch(self.matcher, subject)": "a person writes it for their own hooks",
     "re.compile(b'|'.join((b'(' + rule.regex + b')' for _, rule in rules)), flags)": ("fullmatch", wildcards),
