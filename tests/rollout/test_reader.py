@@ -389,18 +389,20 @@ def head() -> bytes:
 
 @pytest.mark.parametrize(
     "filler",
-    [b"\n", b"{}\n", b"1\n", b" \n", b"\r\n", b"[]\n", GOOD + b"\n", b"x", b" ", b"\0", b"\n\n{}\n", b'""\n'],
+    [b"\n", b"{}\n", b"1\n", b" \n", b"\r\n", b"[]\n", b"x\n", b"null\n", b"\0\n", b"\n\n{}\n", b'""\n'],
     ids=repr,
 )
-def test_a_small_file_that_unpacks_to_a_large_one_is_given_up_early(tmp_path: Path, filler: bytes) -> None:
+def test_a_small_file_that_unpacks_to_very_many_lines_is_given_up_early(tmp_path: Path, filler: bytes) -> None:
     bomb = packed(head() + filler * (4_000_000 // len(filler)))
     path = write(tmp_path, bomb, "s.jsonl.zst")
     meter = reader.Meter()
 
-    with pytest.raises(LedgerError, match="unpacks to more than 500 times its size"):
-        list(reader.forward(path, meter=meter))
+    records = 0
+    with pytest.raises(LedgerError, match="unpacks to far more lines"):
+        for _ in reader.forward(path, meter=meter):
+            records += 1
 
-    assert meter.bytes_read <= 2**20 + 500 * len(bomb)
+    assert records <= 2**20 + 4 * len(bomb)
 
 
 def test_a_session_that_compresses_well_is_read_whole(tmp_path: Path) -> None:

@@ -49,9 +49,12 @@ _ZSTD_WINDOW: Final = 2**27
 
 _MANY_EMPTY: Final = 4096
 """After so many empty lines in a row it pays to look at a buffer as a whole."""
-_FREE_BYTES: Final = 256 * 1024
+_FREE_LINES: Final = 50_000
+_LINES_PER_BYTE: Final = 4
+"""A compressed file may hold so many lines, and so many for each of its bytes; sessions hold fewer than one."""
+_FREE_BYTES: Final = 2 * 2**30
 _EXPANSION: Final = 500
-"""A compressed file may unpack to so many bytes, and to so many times its size; sessions take 5 to 50 times."""
+"""The same for bytes, and how many times its size; sessions take 5 to 50 times. A long line costs little."""
 
 
 class Meter:
@@ -105,7 +108,9 @@ class _Frames(io.RawIOBase):
 
         self._path = path
         self._descriptor = file.fileno()
-        self._left = _FREE_BYTES + _EXPANSION * os.fstat(self._descriptor).st_size
+        size = os.fstat(self._descriptor).st_size
+        self._bytes_left = _FREE_BYTES + _EXPANSION * size
+        self._lines_left = _FREE_LINES + _LINES_PER_BYTE * size
         self._error = zstandard.ZstdError
         self._stream = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
             file, read_size=_LARGEST_CHUNK, read_across_frames=True
@@ -121,9 +126,10 @@ class _Frames(io.RawIOBase):
             raise self._damaged(str(error)) from error
         if not count and not zstd_frames.is_whole(self._descriptor):
             raise self._damaged("it was cut short")
-        self._left -= count
-        if self._left < 0:
-            raise self._damaged(f"it unpacks to more than {_EXPANSION} times its size")
+        self._bytes_left -= count
+        self._lines_left -= bytes(memoryview(buffer)[:count]).count(b"\n")
+        if self._bytes_left < 0 or self._lines_left < 0:
+            raise self._damaged("it unpacks to far more lines or bytes than a session of its size has")
         return count
 
     def _damaged(self, why: str) -> LedgerError:
