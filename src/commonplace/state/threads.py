@@ -170,21 +170,15 @@ class ThreadIndex:
             BadInput: the cursor is not one that an earlier page gave.
         """
         values: dict[str, Any] = {"home": str(home.resolve()), "limit": limit + 1, "archived": int(archived)}
-        chosen = ["source" if source else "root"]
-        values |= {"source": source} if source else {}
+        narrowed = {"source": source or None, "cwd": cwd, "since": since_s}
+        values |= {name: value for name, value in narrowed.items() if value is not None}
+        chosen = [name for name in narrowed if name in values] + ([] if source else ["root"])
         if cursor is not None:
             values["before"], values["before_id"] = _parse_cursor(cursor)
             chosen.append("after")
-        if cwd is not None:
-            values["cwd"] = cwd
-            chosen.append("cwd")
-        if since_s is not None:
-            values["since"] = since_s
-            chosen.append("since")
         query = "threads.page_oldest" if reverse else "threads.page"
         rows = await self._database.read(lambda tx: tx.query(query, *chosen, **values))
-        threads = [_listed(row) for row in rows[:limit]]
-        more = len(rows) > limit
+        threads, more = [_listed(row) for row in rows[:limit]], len(rows) > limit
         return ThreadPage(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)
 
     async def find(self, home: Path, text: str) -> Path | None:
