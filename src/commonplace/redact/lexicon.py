@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple, TypeVar
 
-from commonplace.redact import names, tokens, wrapped
+from commonplace.redact import names, tokens
 from commonplace.redact.names import Rank
 from commonplace.redact.spans import SecretSpan
 
@@ -154,8 +154,8 @@ class Lexicon:
                 at = part.start() + gate.lead
                 if is_prefix:
                     prefixes.append((gate.anchor, at))
-                    if wrapped.may_go_on(data, at):
-                        found.at(at).marks.add(wrapped.MARK)
+                    if tokens.may_go_on(data, at):
+                        found.at(at).marks.add(tokens.MAY_GO_ON)
                 if is_name and names.rank(names.around(data, at, part.end())) is not Rank.NONE:
                     found.at(at).names.append((at - found.begin, part.end() - found.begin))
                 if is_anchor:

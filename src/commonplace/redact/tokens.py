@@ -18,6 +18,8 @@ from commonplace.redact.catalogue import formats
 from commonplace.redact.catalogue.formats import Format, shape_of
 from commonplace.redact.spans import SecretSpan
 
+MAY_GO_ON: Final = "may go on in the next line"
+"""The mark of words that `wrapped` looks at."""
 SHORTEST: Final = 16
 """No format of the catalogue is shorter."""
 _WORD_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
@@ -27,6 +29,8 @@ _WIDE_RUN: Final = re.compile(rb"[A-Za-z0-9_.\-+/=]{28,}")
 """Word bytes and the signs of base64."""
 _WIDE_SIGN: Final = re.compile(rb"[|^]")
 """What formats have inside that may have the signs of base64."""
+_BROKEN: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{2,4096}+(?:[\"'`]?\\|[\"'`]?[ ])")
+"""A word that ends with a credential, or has an escape behind it, which may be a line break."""
 _ESCAPED: Final = re.compile(rb"(?:u[0-9a-fA-F]{4}|[nrtbf])")
 
 _WHOLE: Final = re.compile(
@@ -136,6 +140,11 @@ def _of_wide_formats() -> frozenset[bytes]:
 def prefixes() -> frozenset[bytes]:
     """Return the prefixes of which `find` must be told, in lower case."""
     return _of_wide_formats() | frozenset(glued.prefixes())
+
+
+def may_go_on(data: bytes, at: int) -> bool:
+    """Say whether the credential that begins at a place in a word may go on in the next line."""
+    return _BROKEN.match(data, at) is not None
 
 
 def at_beginning(data: bytes) -> SecretSpan | None:

@@ -19,24 +19,16 @@ from commonplace.redact.spans import SecretSpan
 if TYPE_CHECKING:
     from commonplace.redact.lexicon import Text
 
-MARK: Final = "wrapped"
 _FIRST: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{6,4096}+")
 _JOIN: Final = re.compile(OPEN + rb"?[ \t]{0,4}(?:[+.,&]|\\(?=[\r\n]))?[ \t]{0,4}" + BREAK + VIEW + OPEN + b"?")
 """What stands between the parts of a credential: the end of a line, with what code and views put around it."""
 _NEXT: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{4,4096}+={0,2}(?![A-Za-z0-9_=:(@])")
 _LAST: Final = re.compile(rb"[ \t]{0,8}(?:[\"'`\\,;)}\]\r\n&]|\Z)")
-_BROKEN: Final = re.compile(rb"[A-Za-z0-9_.\-+/]{2,4096}+(?:[\"'`]?\\|[\"'`]?[ ])")
-"""A word that ends with a credential, or has an escape behind it, which may be a line break."""
 _INSIDE: Final = re.compile(rb"(?:\A|[^\\])[A-Za-z0-9_]\Z|\w[.\-]\Z")
 """Something of a word before a place, which is not the letter of an escape."""
 _LINES: Final = 12
 _WIDE: Final = 40
 """Shorter secrets that are whole do not go on in the next line."""
-
-
-def may_go_on(data: bytes, at: int) -> bool:
-    """Say whether the credential that begins at a place in a word may go on in the next line."""
-    return _BROKEN.match(data, at) is not None
 
 
 @cache
@@ -58,7 +50,7 @@ def _parts(data: bytes, end: int) -> Iterator[tuple[int, int]]:
 def find(text: Text) -> Iterator[SecretSpan]:
     """Yield the parts of credentials that do not show until they are put together."""
     data = text.data
-    for begin, behind in text.marked(MARK):
+    for begin, behind in text.marked(tokens.MAY_GO_ON):
         for prefix in _prefixes().finditer(data, begin, behind):
             first = _FIRST.match(data, prefix.start())
             if first is not None and not _INSIDE.search(data, max(0, first.start() - 2), first.start()):
