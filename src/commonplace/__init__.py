@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.agent.thread import Thread
     from commonplace.agent.user_input import UserInput
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
+    from commonplace.app.evaluation import CorpusFiles
     from commonplace.app.memory import Memory
     from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
@@ -140,6 +141,7 @@ __all__ = [
     "Context",
     "ContextReceipt",
     "ContextTooLong",
+    "CorpusFiles",
     "Cost",
     "DamagedSnapshot",
     "DatabaseBusy",
@@ -242,6 +244,7 @@ _PLACES = {
     "agent.user_input": "UserInput",
     "agent.thread": "Thread",
     "app.book": "Book open",
+    "app.evaluation": "CorpusFiles",
     "app.memory": "Memory",
     "app.projects": "Projects",
     "app.threads": "OptionChanges ThreadOptions",
