@@ -161,7 +161,9 @@ def _read_call(call: CallTrace, start: str, folders: dict[str, _Collected]) -> N
     base = start if folder == start or paths.is_below(folder, start) else folder
     if paths.is_broad(base) and base != start:
         return
-    collected = folders.setdefault(base, _Collected(base))
+    collected = folders.get(base)
+    if collected is None:
+        collected = folders[base] = _Collected(base)
     commands = _simple_commands(call.command, folder)
     mentions = addresses.mentioned(call.output)
     for command in commands:

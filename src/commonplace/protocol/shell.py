@@ -15,7 +15,7 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import msgspec
@@ -95,9 +95,10 @@ class CommandSegment(msgspec.Struct, frozen=True):
         return self.before in ("|", "|&")
 
 
-def segments(script: str) -> list[CommandSegment]:
+@lru_cache(maxsize=1024)
+def segments(script: str) -> tuple[CommandSegment, ...]:
     """Return the segments of a script in order; one without words only where an operator or a comment stands alone."""
-    return _Lexer(script).run()
+    return tuple(_Lexer(script).run())
 
 
 def pipelines(script: str) -> list[list[CommandSegment]]:

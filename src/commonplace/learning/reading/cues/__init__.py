@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Final, Literal
 
@@ -64,6 +64,7 @@ def _joined(lines: list[str]) -> str:
     return "|".join(parts + rest)
 
 
+@lru_cache(maxsize=1024)
 def likely_languages(text: str) -> tuple[str, ...]:
     """Return the languages that a text is most likely in, more than one if they tie; none if nothing tells."""
     if len(_HAN.findall(text)) * 3 > len(text.split()):
