@@ -414,26 +414,45 @@ def _topic(message: LabelledMessage) -> str:
     return message.label.get("topic") or message.label["uuid"]
 
 
+class JudgesOfOthers:
+    """A judge of all people, and for each person one that never saw them, calibrated on the others alone."""
+
+    def __init__(self, messages: list[LabelledMessage]) -> None:
+        self.people = sorted({message.person for message in messages})
+        examples = list(hand_examples(messages))
+        without = {person: hand_weights([each for each in examples if each[2] != person]) for person in self.people}
+        rows = rows_of(messages, lambda person: without[person])
+        others = invented()
+        self._judged = [
+            (
+                train([row for row in rows if row.message.person != person], without[person], others),
+                [row for row in rows if row.message.person == person],
+            )
+            for person in self.people
+        ]
+        self.final, self.told = calibrated(self._judged, train(rows, hand_weights(examples), others))
+        self._stated = stated_weights()
+        self.final = self._with_stated(self.final)
+
+    def without(self, person: str) -> LastingJudge:
+        """Return the judge that never saw a person."""
+        place = self.people.index(person)
+        rest = [each for number, each in enumerate(self._judged) if number != place]
+        return self._with_stated(calibrated(rest, self._judged[place][0])[0])
+
+    def _with_stated(self, judge: LastingJudge) -> LastingJudge:
+        weights, base = self._stated
+        return msgspec.structs.replace(judge, stated=weights, stated_base=base)
+
+
 def main(corpus: Path, labels: Path, *, write: bool) -> None:
     """Train, measure with each person left out, and write the weights if asked."""
     messages = labelled(corpus, labels)
-    people = sorted({message.person for message in messages})
-    print(f"{len(messages)} messages of {len(people)} people")
-    examples = list(hand_examples(messages))
-    without = {person: hand_weights([each for each in examples if each[2] != person]) for person in people}
-    rows = rows_of(messages, lambda person: without[person])
-    others = invented()
-    hand = hand_weights(examples)
-    judges = []
-    for person in people:
-        seen = [row for row in rows if row.message.person != person]
-        judges.append((train(seen, hand, others), [row for row in rows if row.message.person == person]))
-    final, told = calibrated(judges, train(rows, hand, others))
-    table(told)
-    weights, base = stated_weights()
-    final = msgspec.structs.replace(final, stated=weights, stated_base=base)
+    judges = JudgesOfOthers(messages)
+    print(f"{len(messages)} messages of {len(judges.people)} people")
+    table(judges.told)
     if write:
-        TARGET.write_bytes(msgspec.json.encode(final) + b"\n")
+        TARGET.write_bytes(msgspec.json.encode(judges.final) + b"\n")
         print(f"written: {TARGET.name}, {TARGET.stat().st_size:,} bytes")
 
 

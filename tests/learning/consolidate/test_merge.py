@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import msgspec
+import pytest
 from taught import START, lesson
 
 from commonplace.learning.consolidate import merge
@@ -59,6 +60,21 @@ def test_a_wish_of_two_projects_is_the_persons_own() -> None:
     two = lesson("don't push straight to main", project="b/two", day=2)
 
     assert [entry.scope for entry in merge.merge([one, two]).entries] == ["global"]
+
+
+@pytest.mark.parametrize(
+    ("words", "scope"),
+    [
+        ("keep your answers short", "global"),
+        ("no long explanations please", "global"),
+        ("in general, ask me before you delete things", "global"),
+        ("I want to explain the error and then give the cure in general", "a/one"),
+        ("put the question on its own line in the dialog", "a/one"),
+        ("the summary of an order goes below the list", "a/one"),
+    ],
+)
+def test_one_wish_is_for_everything_only_if_it_says_so_or_is_about_answers(words: str, scope: str) -> None:
+    assert [entry.scope for entry in merge.merge([lesson(words, project="a/one", day=1)]).entries] == [scope]
 
 
 def test_a_wish_for_all_projects_is_global_at_once() -> None:

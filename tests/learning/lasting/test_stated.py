@@ -69,6 +69,9 @@ def test_what_somebody_prefers_or_forbids_says_it_less_clearly(text: str) -> Non
         "the list must always be sorted by date",  # how a product behaves
         "my colleague says we should always use tabs",  # somebody else's
         "for now always skip the slow tests",  # for the moment
+        "Then I want you to make the changelog shorter",  # a step of today
+        "Luego quiero que revises la tabla",
+        "Ensuite je veux que tu relises le tableau",
         "maybe we should always use UTC",  # not meant yet
         "haha we never do that",  # a joke
     ],

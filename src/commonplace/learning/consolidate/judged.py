@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
 from commonplace.learning.consolidate.command_lessons import ProjectRuns
 from commonplace.learning.lasting.features import PersonHabits
-from commonplace.learning.lasting.judge import alone, is_outright, judge, outright
+from commonplace.learning.lasting.judge import LastingJudge, alone, is_outright, judge, outright
 from commonplace.memory.entries import CANDIDATE
 from commonplace.memory.lessons import JudgeInput, SessionLesson, WritingSample
 
@@ -32,12 +32,19 @@ class TaughtSession(NamedTuple):
     @property
     def person(self) -> str:
         """Whose session it is: sessions of a team are told apart by their home folders."""
-        found = _HOME.match(self.cwd)
-        return found[1] if found else ""
+        return person_of(self.cwd)
 
 
-def judged(sessions: list[TaughtSession]) -> Iterator[SessionLesson]:
-    """Yield the lessons of sessions, each with how likely it lasts."""
+def person_of(cwd: str) -> str:
+    """Return the name of the home folder that a session ran in; empty if it ran in none."""
+    found = _HOME.match(cwd)
+    return found[1] if found else ""
+
+
+def judged(
+    sessions: list[TaughtSession], judge_for: Callable[[str], LastingJudge] = lambda _: judge()
+) -> Iterator[SessionLesson]:
+    """Yield the lessons of sessions, each with how likely it lasts; `judge_for` chooses the judge of a person."""
     people: defaultdict[str, PersonHabits] = defaultdict(PersonHabits)
     counts = Counter(session.person for session in sessions if session.sentences)
     for session in sessions:
@@ -45,9 +52,10 @@ def judged(sessions: list[TaughtSession]) -> Iterator[SessionLesson]:
             people[session.person].add(session.thread_id, sample)
     for session in sessions:
         person, is_new = people[session.person], counts[session.person] < FEW
+        chosen = judge_for(session.person)
         yield from (lesson for lesson in session.lessons if lesson.judged is None)
         for message in _messages(session.lessons):
-            yield from _judged(message, person, is_new=is_new)
+            yield from _judged(message, person, chosen, is_new=is_new)
 
 
 def _messages(lessons: list[SessionLesson]) -> Iterable[list[tuple[SessionLesson, JudgeInput]]]:
@@ -61,14 +69,13 @@ def _messages(lessons: list[SessionLesson]) -> Iterable[list[tuple[SessionLesson
 
 
 def _judged(
-    message: list[tuple[SessionLesson, JudgeInput]], person: PersonHabits, *, is_new: bool
+    message: list[tuple[SessionLesson, JudgeInput]], person: PersonHabits, chosen: LastingJudge, *, is_new: bool
 ) -> Iterator[SessionLesson]:
     """Yield what a message teaches.
 
     Of a person who is known, that is the best stretch, and each sentence whose words say that it lasts. Of a new one,
     it is each sentence that states something, too.
     """
-    chosen = judge()
     likely = [
         round(chosen.probability(judged.sums + chosen.features(person.features(judged.sample))), 3)
         for _, judged in message

@@ -93,13 +93,14 @@ class SpokenSession(msgspec.Struct, frozen=True):
     sentences: list[WritingSample]
 
 
-def spoken(view: SessionView) -> SpokenSession:
-    """Return what the person said in a session, judged."""
+def spoken(view: SessionView, chosen: LastingJudge | None = None) -> SpokenSession:
+    """Return what the person said in a session, judged; without a chosen judge by the one that is shipped."""
+    chosen = chosen or judge()
     statements: list[PersonStatement] = []
     sentences: list[WritingSample] = []
     for message in messages(view):
         parts = authors.stretches(message.text, marks=message.marks)
-        judged = _JudgedMessage(message, parts, judge())
+        judged = _JudgedMessage(message, parts, chosen)
         sentences += [each.sample for each in judged.inputs]
         statements += judged.statements()
     return SpokenSession(statements, sentences)
