@@ -149,7 +149,7 @@ async def test_a_turn_that_compacts_and_then_only_repeats_itself_is_stopped(tmp_
         assert isinstance(end, events.TurnFailed)
         assert "no_progress" == end.error.code
         assert len(here.requests) < 15
-        here.model.instead(answer(say("A summary.")), answer(say("Yes.")))
+        here.model.instead(*[answer(say("A summary."))] * 2, answer(say("Yes.")))
         assert isinstance(await here.run("Stop that."), events.TurnCompleted)
 
 
@@ -186,6 +186,32 @@ async def test_a_smaller_model_takes_over_after_a_compaction(tmp_path: Path) -> 
         assert isinstance(end, events.TurnCompleted)
         assert 1 == len(summaries(here))
         assert 1 == told(here, "<model_switch>")
+        assert ["scripted-1", "scripted-1", "scripted-small"] == [request.model for request in here.requests]
+
+
+async def test_if_the_model_before_cannot_sum_up_the_smaller_one_is_asked(tmp_path: Path) -> None:
+    down = ModelUnavailable("Down.", hint="")
+    async with stage(
+        tmp_path, answer(say(LONG), usage=used(60_000)), down, down, answer(say("By the new one.")), answer(say("Yes."))
+    ) as here:
+        await here.run("Talk.")
+        small = replace(here.profile, choice=choice("scripted-small", window=64_000))
+        end = await here.run("And now?", small)
+
+        assert isinstance(end, events.TurnCompleted)
+        assert "By the new one." in summaries(here)[0]
+        assert ["scripted-1"] * 3 + ["scripted-small"] * 2 == [request.model for request in here.requests]
+
+
+async def test_a_history_that_fits_the_window_is_summed_up_by_one_request(tmp_path: Path) -> None:
+    async with stage(
+        tmp_path, answer(say(LONG * 9), usage=used(90_000)), answer(say("In one.")), answer(say("Yes."))
+    ) as here:
+        await here.run("Talk.")
+        await here.run("And now?")
+
+        assert "In one." in summaries(here)[0]
+        assert 3 == len(here.requests)
 
 
 # --- By the server

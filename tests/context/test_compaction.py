@@ -161,6 +161,60 @@ async def test_a_history_that_does_not_fit_is_summarised_in_pieces_that_are_fold
     assert all(made.contract.values())
 
 
+def calls_and_outputs(ask: SummaryRequest) -> tuple[list[str], list[str]]:
+    views = [items.view(raw) for raw in ask.items]
+    calls = [view.call_id for view in views if isinstance(view, items.FunctionCall)]
+    return calls, [view.call_id or "" for view in views if isinstance(view, items.FunctionCallOutput)]
+
+
+@pytest.mark.parametrize("together", [1, 2, 5])
+async def test_no_piece_parts_a_call_from_its_output(together: int) -> None:
+    groups = [range(start, start + together) for start in range(0, 60, together)]
+    side_by_side = [
+        item
+        for group in groups
+        for item in (*(call(n, "make check") for n in group), *(output(n, "line\n" * 200) for n in group))
+    ]
+    entries = history(user("go"), *side_by_side, call(99, "sleep 1000"), user("stop"))
+    scripted = Scripted("so far", window=4_000)
+    await compaction.compact(entries, tally(entries), CompactionLimits(8_000), scripted)
+    assert len(scripted.asked) > 2
+    for ask in scripted.asked:
+        calls, outputs = calls_and_outputs(ask)
+        assert [name for name in calls if name != "c99"] == outputs
+        assert sizes.total(ask.items) <= 4_000
+    assert [f"c{n}" for n in (*range(60), 99)] == [name for ask in scripted.asked for name in calls_and_outputs(ask)[0]]
+
+
+async def test_one_call_that_no_window_holds_is_shown_with_its_output_cut() -> None:
+    entries = history(user("go"), call(1, "cat big"), output(1, "big " * 40_000), answer("done"), user("next"))
+    scripted = Scripted("so far", window=4_000)
+    await compaction.compact(entries, tally(entries), CompactionLimits(8_000), scripted)
+    (ask,) = [ask for ask in scripted.asked if calls_and_outputs(ask)[0]]
+    assert (["c1"], ["c1"]) == calls_and_outputs(ask)
+    assert any(b"tokens truncated" in raw for raw in ask.items)
+    assert sizes.total(ask.items) <= 4_000
+
+
+async def test_only_the_piece_that_failed_is_asked_for_again_and_one_that_is_too_long_is_split() -> None:
+    entries = history(*LONG)
+    scripted = Scripted("one", CommonplaceError("down"), "two", SummaryInputTooLong(), "rest", window=4_000)
+    made = await compaction.compact(entries, tally(entries), CompactionLimits(8_000), scripted)
+    assert "rest" in made.message
+    first, failed, again, long, *rest = scripted.asked
+    assert failed.items == again.items != first.items
+    assert [raw for ask in rest for raw in ask.items][: len(long.items)] == long.items
+    assert all("one" in ask.request for ask in (failed, again))
+
+
+async def test_a_handover_between_pieces_is_bounded() -> None:
+    entries = history(*LONG)
+    scripted = Scripted("word " * 1_000, window=4_000)
+    await compaction.compact(entries, tally(entries), CompactionLimits(8_000), scripted)
+    own_words, room = 600, 8_000 * 30 // 100 * 35 // 100
+    assert all(len(ask.request) // 4 <= room + own_words for ask in scripted.asked)
+
+
 async def test_a_request_that_is_too_long_is_cut_and_the_rest_is_said_to_be_gone() -> None:
     text = "begin " + "x" * 100_000 + " end"
     entries = history(user(text), answer("ok"))
@@ -241,8 +295,8 @@ async def test_the_contract_holds_for_every_history_and_every_summariser(
     entries = history(*given_items)
     known = tally(entries)
     options = CompactionLimits(window)
-    summariser = Scripted(says) if says is not None else None
-    made = await compaction.compact(entries, known, options, summariser)
+    summarisers = [Scripted(says)] if says is not None else []
+    made = await compaction.compact(entries, known, options, *summarisers)
     if made.status == "unchanged":
         assert made.items == [entry.raw for entry in entries]
         return
@@ -250,7 +304,7 @@ async def test_the_contract_holds_for_every_history_and_every_summariser(
     assert sizes.total(made.items) <= options.target
     assert made.tokens_after < made.tokens_before
     again = history(*(msgspec.json.decode(raw) for raw in made.items))
-    assert (await compaction.compact(again, known, options, summariser)).status == "unchanged"
+    assert (await compaction.compact(again, known, options, *summarisers)).status == "unchanged"
 
 
 @given(st.lists(st.tuples(told, told), min_size=1, max_size=6), st.integers(1_000, 8_000))

@@ -114,7 +114,7 @@ async def test_standing_instructions_are_the_same_bytes_after_a_compaction(tmp_p
     given = [json.loads(raw) for raw in before]
     entries = history(*given, user("go"), *(answer(f"step {n} " + "x" * 4_000) for n in range(20)), user("and now?"))
     made = await compaction.compact(
-        entries, tally(entries), CompactionLimits(20_000), Scripted(summary) if summary is not None else None
+        entries, tally(entries), CompactionLimits(20_000), *([Scripted(summary)] if summary is not None else [])
     )
     assert all(made.contract.values())
     placed = placement.insert(made.items, told())

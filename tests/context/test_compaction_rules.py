@@ -14,8 +14,8 @@ from commonplace.context.triggers import ModelLimits, Trigger, WindowUse
 
 BIG = ModelLimits("big", window=258_400, limit=244_800, comp_hash="a")
 SMALL = ModelLimits("small", window=121_600, limit=115_200, comp_hash="a")
-HASH = Trigger("comp_hash_changed", "pre_turn")
-DOWN = Trigger("model_downshift", "pre_turn")
+HASH = Trigger("comp_hash_changed", "pre_turn", by_previous_model=True)
+DOWN = Trigger("model_downshift", "pre_turn", by_previous_model=True)
 LIMIT = Trigger("context_limit", "pre_turn")
 
 

@@ -12,6 +12,7 @@ from commonplace.context.history_items import HistoryEntry
 from commonplace.context.progress import Manifest
 from commonplace.context.reconstruct import Reconstruction, WindowIdentity
 from commonplace.context.truncate import TruncationPolicy
+from commonplace.models.providers import Choice
 from commonplace.protocol.rollout import TurnContext
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class PromptState:
         """The newest snapshot of the sections that the model was told."""
         self.previous_model: str | None = None
         """The model of the last turn, by its slug."""
+        self._previous_choice: Choice | None = None
         self.held = injected_messages.injected_kinds(entry.view for entry in history.entries)
         """The injected texts that the history holds, by name."""
         self.skills: Sequence[OfferedSkill] = ()
@@ -87,9 +89,18 @@ class PromptState:
         """Keep the turn context that the model was just told in full."""
         self.reference = context
 
-    def set_previous_model(self, slug: str) -> None:
+    def set_previous_model(self, choice: Choice) -> None:
         """Keep which model a turn ran with that has ended."""
-        self.previous_model = slug
+        self.previous_model, self._previous_choice = choice.slug, choice
+
+    def previous_choice(self, current: Choice) -> Choice | None:
+        """Return the model of the last turn if it is another one; a resumed thread's is taken to have its provider."""
+        if self.previous_model is None or self.previous_model == current.slug:
+            return None
+        known = self._previous_choice
+        if known is not None and known.slug == self.previous_model:
+            return known
+        return current.other_model(self.previous_model)
 
     def open_window(self, window_id: str) -> WindowIdentity:
         """Begin the window after a compaction; the model has been told nothing in it yet."""

@@ -57,7 +57,7 @@ async def _record(session: Session, turn: TurnState, problem: events.Problem | N
     else:
         end = events.TurnCompleted(turn_id=turn.id, message=turn.message, info=info)
     ledger.note("event_msg", ledger_lines.turn_ended(end, timing))
-    session.prompt.set_previous_model(turn.profile.choice.slug)
+    session.prompt.set_previous_model(turn.profile.choice)
     try:
         await ledger.end_turn()
     except WriteFailed as error:

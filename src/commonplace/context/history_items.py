@@ -78,7 +78,14 @@ def shortened(whole: HistoryEntry, metadata: bytes | msgspec.Raw, policy: Trunca
     if not isinstance(view, items.FunctionCallOutput | items.CustomToolCallOutput):
         return whole
     noted = _noted_limit(metadata)
-    limit = policy.with_headroom() if noted is None else TruncationPolicy("tokens", noted)
+    return truncated_output(whole, policy.with_headroom() if noted is None else TruncationPolicy("tokens", noted))
+
+
+def truncated_output(whole: HistoryEntry, limit: TruncationPolicy) -> HistoryEntry:
+    """Cut the output of a tool to a limit; other items come back as they are."""
+    view = whole.view
+    if not isinstance(view, items.FunctionCallOutput | items.CustomToolCallOutput):
+        return whole
     if isinstance(view.output, str):
         short = truncate.truncate(view.output, limit)
         return whole if short == view.output else entry_of_item({**fields(whole.raw), "output": short})
@@ -93,6 +100,25 @@ def shortened(whole: HistoryEntry, metadata: bytes | msgspec.Raw, policy: Trunca
     ]
     kept += [{"type": "input_text", "text": note} for note in fitted.notes]
     return entry_of_item({**item, "output": kept})
+
+
+def truncated(whole: HistoryEntry, limit: TruncationPolicy) -> HistoryEntry | None:
+    """Return an item with its text cut to a limit; None if it is of a kind that has no text to cut."""
+    item = fields(whole.raw)
+    match whole.view:
+        case items.FunctionCallOutput() | items.CustomToolCallOutput():
+            return truncated_output(whole, limit)
+        case items.FunctionCall(arguments=given):
+            cut = {"truncated": truncate.truncate(given, limit)}
+            return entry_of_item({**item, "arguments": msgspec.json.encode(cut).decode()})
+        case items.CustomToolCall(input=given):
+            return entry_of_item({**item, "input": truncate.truncate(given, limit)})
+        case items.Message(content=content):
+            text = "".join(part.text for part in content if part.text)
+            kind = "output_text" if whole.view.role == "assistant" else "input_text"
+            return entry_of_item({**item, "content": [{"type": kind, "text": truncate.truncate(text, limit)}]})
+        case _:
+            return None
 
 
 def _noted_limit(metadata: bytes | msgspec.Raw) -> int | None:

@@ -42,6 +42,8 @@ class Trigger(msgspec.Struct, frozen=True):
     phase: Phase
     injects: bool = False
     """The context goes back in at once, before the last request; else the next turn brings it."""
+    by_previous_model: bool = False
+    """The model of the last turn writes the summary: its window holds what the new model's may not."""
 
 
 MANUAL = Trigger("user_requested", "standalone_turn")
@@ -51,9 +53,9 @@ def before_turn(used: WindowUse, current: ModelLimits, previous: ModelLimits | N
     """Return the compactions that are due before a turn's input is taken in, in their order."""
     found: list[Trigger] = []
     if previous is not None and _hash_changed(previous, current):
-        return [Trigger("comp_hash_changed", "pre_turn")]
+        return [Trigger("comp_hash_changed", "pre_turn", by_previous_model=True)]
     if previous is not None and _is_downshift(used, previous, current):
-        found.append(Trigger("model_downshift", "pre_turn"))
+        found.append(Trigger("model_downshift", "pre_turn", by_previous_model=True))
     elif used.reaches(current):
         found.append(Trigger("context_limit", "pre_turn"))
     return found

@@ -70,6 +70,10 @@ class Choice(msgspec.Struct, frozen=True):
     """The model's name as the provider spells it."""
     info: ModelInfo
 
+    def other_model(self, slug: str) -> Choice:
+        """Return another model of the same provider."""
+        return Choice(self.name, self.provider, slug, catalog.model_info(slug, self.provider.models))
+
 
 def choose(settings: Settings, name: str | None = None, *, for_reading: bool = False) -> Choice:
     """Return the model that a name (or the setting `model`) means; for reading sessions, it may be an agent.

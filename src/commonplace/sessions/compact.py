@@ -141,7 +141,8 @@ async def _compacted(
     target = compaction.TARGET_PERCENT if request.target is None else request.target
     digest = compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
     options = CompactionLimits(request.window or noted or WINDOW, target, digest)
-    return _CompactionState(await compaction.compact(found.history.entries, tally, options, by), found.window)
+    made = await compaction.compact(found.history.entries, tally, options, *([by] if by is not None else []))
+    return _CompactionState(made, found.window)
 
 
 def _report(result: CompactionResult) -> CompactionReport:

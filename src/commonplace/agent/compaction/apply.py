@@ -18,27 +18,50 @@ from commonplace.context import compaction, world_state
 from commonplace.context.compaction import CompactionLimits, CompactionResult, placement
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.triggers import Trigger
+from commonplace.context.window_limits import ModelWindow
+from commonplace.models.providers import Choice
 from commonplace.protocol.ids import new_id
 
 
-async def shorten(session: Session, turn: TurnState) -> CompactionResult:
-    """Return a shorter history; nothing is changed yet."""
+async def shorten(session: Session, turn: TurnState, trigger: Trigger) -> CompactionResult:
+    """Return a shorter history; nothing is changed yet.
+
+    After a change to a smaller window the model of the last turn is asked first, then the new one.
+    """
     profile = turn.profile
-    options = CompactionLimits(_window(session, turn), profile.target_percent, profile.digest_tokens)
-    if profile.remote_compaction and profile.choice.provider.api == "responses":
-        result = await remote.compact(session, turn, options)
-        if result is not None:
-            return result
-    summariser = ModelSummariser(session.model, profile.choice, profile.base, profile.effective_effort)
-    tally = session.prompt.tally(str(profile.cwd))
-    return await compaction.compact(session.history.entries, tally, options, summariser)
-
-
-def _window(session: Session, turn: TurnState) -> int:
-    """Return the window in tokens of our own estimate; where the server counts more than we do, it is smaller."""
-    profile, history = turn.profile, session.history
     window = profile.window.effective or profile.choice.info.window
     window = min(window, profile.compact_at or window)  # where it is compacted earlier, less is left
+    options = CompactionLimits(_estimated(session, turn, window), profile.target_percent, profile.digest_tokens)
+    choices = [profile.choice]
+    previous = session.prompt.previous_choice(profile.choice) if trigger.by_previous_model else None
+    if previous is not None and previous.name == profile.choice.name:  # another provider is not connected any more
+        choices.insert(0, previous)
+    if profile.remote_compaction and profile.choice.provider.api == "responses":
+        for choice in choices:
+            result = await remote.compact(session, turn, choice, _window(session, turn, choice), options)
+            if result is not None:
+                return result
+    tally = session.prompt.tally(str(profile.cwd))
+    return await compaction.compact(
+        session.history.entries, tally, options, *(_summariser(session, turn, choice) for choice in choices)
+    )
+
+
+def _summariser(session: Session, turn: TurnState, choice: Choice) -> ModelSummariser:
+    """Return a model as the writer of the summary."""
+    effort = turn.profile.effort or choice.info.effort
+    return ModelSummariser(session.model, choice, turn.profile.base, effort, _window(session, turn, choice))
+
+
+def _window(session: Session, turn: TurnState, choice: Choice) -> int:
+    """Return what a request to a model may hold, in tokens of our own estimate."""
+    whole = ModelWindow(choice.info.window, choice.info.max_window).whole
+    return _estimated(session, turn, whole or choice.info.window)
+
+
+def _estimated(session: Session, turn: TurnState, window: int) -> int:
+    """Return a window in tokens of our own estimate; where the server counts more than we do, it is smaller."""
+    profile, history = turn.profile, session.history
     if session.usage.refused_at is not None:  # the server's count is not known, only that so much is too much
         return min(window, session.usage.refused_at)
     estimate, counted = history.estimate(profile.base), history.used()

@@ -18,20 +18,26 @@ from commonplace.context.compaction import remote as rules
 from commonplace.context.tokens import approximate_tokens
 from commonplace.errors import ModelError
 from commonplace.models.base import ItemDone, Request
+from commonplace.models.providers import Choice
 
 _TRIGGER = msgspec.json.encode({"type": "compaction_trigger"})
 
 
-async def compact(session: Session, turn: TurnState, options: CompactionLimits) -> CompactionResult | None:
-    """Return the history as the server compacted it; None if it failed, or if its result is not smaller."""
+async def compact(
+    session: Session, turn: TurnState, choice: Choice, window: int, options: CompactionLimits
+) -> CompactionResult | None:
+    """Return the history as a model's server compacted it; None if it failed, or if its result is not smaller.
+
+    `window` is what the request may hold.
+    """
     profile, entries = turn.profile, session.history.entries
     before = sum(entry.tokens for entry in entries)
     if before <= options.target:
         return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
-    prompt = session.history.for_prompt(profile.choice.info.modalities)
-    sent = rules.fitted_history(prompt, options.window, approximate_tokens(profile.base))
+    prompt = session.history.for_prompt(choice.info.modalities)
+    sent = rules.fitted_history(prompt, window, approximate_tokens(profile.base))
     request = Request(
-        model=profile.choice.slug,
+        model=choice.slug,
         instructions=profile.base,
         input=(*sent, _TRIGGER),
         effort=profile.effective_effort,

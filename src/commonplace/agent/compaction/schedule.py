@@ -11,8 +11,8 @@ from commonplace.agent.session import Session
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import triggers
 from commonplace.context.triggers import Trigger, WindowUse
+from commonplace.context.window_limits import ModelWindow
 from commonplace.errors import BadInput
-from commonplace.models import catalog
 from commonplace.protocol.ids import new_id
 
 
@@ -48,7 +48,7 @@ async def compact(session: Session, turn: TurnState, trigger: Trigger) -> bool:
     item = events.ContextCompaction(id=new_id(began))
     session.ledger.publish(events.ItemStarted(turn_id=turn.id, item=item))
     try:
-        result = await apply.shorten(session, turn)
+        result = await apply.shorten(session, turn, trigger)
         item = events.ContextCompaction(
             id=item.id, before=result.tokens_before, after=result.tokens_after, fallback=result.fallback
         )
@@ -88,7 +88,7 @@ def _model(turn: TurnState) -> triggers.ModelLimits:
 
 def _previous_model(session: Session, turn: TurnState) -> triggers.ModelLimits | None:
     """Return the model of the last turn, if it is another one than this turn's."""
-    slug, choice = session.prompt.previous_model, turn.profile.choice
-    if slug is None or slug == choice.slug:
+    previous = session.prompt.previous_choice(turn.profile.choice)
+    if previous is None:
         return None
-    return triggers.ModelLimits(slug, catalog.model_info(slug, choice.provider.models).window * 95 // 100)
+    return triggers.ModelLimits(previous.slug, ModelWindow(previous.info.window, previous.info.max_window).effective)

@@ -70,9 +70,9 @@ class CompactionResult(msgspec.Struct):
 
 
 async def compact(
-    entries: Sequence[HistoryEntry], tally: Tally, options: CompactionLimits, summariser: Summariser | None = None
+    entries: Sequence[HistoryEntry], tally: Tally, options: CompactionLimits, *summarisers: Summariser
 ) -> CompactionResult:
-    """Shrink a history, by a summariser if there is one, else by the digest alone.
+    """Shrink a history, by the first summariser that gives a summary, else by the digest alone.
 
     Raises:
         WindowTooSmall: the target cannot hold a request and anything about the work.
@@ -88,9 +88,9 @@ async def compact(
         )
     request = kept_messages.last_request(entries)
     maker = _ReplacementBuilder(entries, tally, options.target, request)
-    if summariser is not None:
-        room = min(int(options.target * _SUMMARY_SHARE), _SUMMARY_MOST)
-        told = await summaries.write(summariser, [entry.raw for entry in entries], room)
+    room = min(int(options.target * _SUMMARY_SHARE), _SUMMARY_MOST)
+    for summariser in summarisers:
+        told = await summaries.write(summariser, entries, room)
         if told is not None:
             made = maker.with_summary(told, options.digest_tokens)
             if all(made.contract.values()):

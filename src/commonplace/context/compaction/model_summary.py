@@ -10,6 +10,7 @@ import anyio
 from commonplace.context.compaction import kept_messages
 from commonplace.context.compaction.summaries import SummaryInputTooLong, SummaryRequest
 from commonplace.context.history import History
+from commonplace.context.tokens import approximate_tokens
 from commonplace.errors import ContextTooLong
 from commonplace.models.base import ItemDone, Model, Request
 from commonplace.models.providers import Choice
@@ -22,12 +23,14 @@ SECONDS: Final = 600.0
 class ModelSummariser:
     """Asks a model for summaries; only the text of its messages counts, not its calls or its reasoning."""
 
-    def __init__(self, model: Model, choice: Choice, instructions: str, effort: str | None = None) -> None:
+    def __init__(
+        self, model: Model, choice: Choice, instructions: str, effort: str | None = None, window: int | None = None
+    ) -> None:
         self._model = model
         self._choice = choice
         self._instructions = instructions
         self._effort = effort
-        self.window = choice.info.window
+        self.window = max(1, (window or choice.info.window) - approximate_tokens(instructions))
 
     async def summarise(self, ask: SummaryRequest) -> str:
         """Return the model's summary.
