@@ -115,17 +115,18 @@ def run_exec(
     stdin: bytes | None = None,
     as_json: bool = True,
     more: Mapping[str, str] | None = None,
+    anywhere: bool = True,
     timeout: float = 100.0,
 ) -> Ran:
-    """Run `exec` with these arguments to its end."""
-    words = ["exec", *(["--json"] if as_json else []), *arguments]
+    """Run `exec` with these arguments to its end, unless told otherwise also outside a repository."""
+    words = ["exec", *(["--skip-git-repo-check"] if anywhere else []), *(["--json"] if as_json else []), *arguments]
     done = processes.run(words, given=stdin, env=place.environment(more), cwd=place.cwd, timeout=timeout)
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def start_exec(place: Place, *arguments: object, as_json: bool = True) -> processes.Process:
     """Start `exec` and return while it runs."""
-    words = ["exec", *(["--json"] if as_json else []), *arguments]
+    words = ["exec", "--skip-git-repo-check", *(["--json"] if as_json else []), *arguments]
     return processes.Process(words, env=place.environment(), cwd=place.cwd)
 
 

@@ -45,7 +45,9 @@ const scenes = {
       { type: "text", text: "Be brief." },
       { type: "local_image", path: given.image },
     ];
-    return { turn: await start().run(input) };
+    const thread = start();
+    const turn = await thread.run(input);
+    return { turn, again: given.again ? await thread.run(input) : null };
   },
   async abort() {
     const controller = new AbortController();

@@ -207,6 +207,35 @@ def test_a_local_picture_is_shown_to_the_model(sdk: Path, tmp_path: Path) -> Non
     assert content[-1]["text"] == "What is this?\n\nBe brief."
 
 
+def test_a_picture_can_come_with_a_turn_that_goes_on(sdk: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(png(2, 2))
+    with ScriptedResponses([reply("A picture."), reply("The same.")]) as server:
+        found = Client(sdk, tmp_path, server.base_url).play("picture", image=str(picture), again=True)
+
+    assert found["again"]["finalResponse"] == "The same."
+    pictures = [
+        part for item in server.inputs()[1] for part in item.get("content") or [] if part["type"] == "input_image"
+    ]
+    assert len(pictures) == 2
+
+
+def test_the_server_is_told_who_asks(sdk: Path, tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Done.")]) as server:
+        Client(sdk, tmp_path, server.base_url).play("streamed")
+
+    assert [headers["originator"] for headers in server.headers] == ["codex_sdk_ts"]
+
+
+def test_outside_a_repository_the_sdk_is_told_how_to_go_on(sdk: Path, tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Done.")]) as server:
+        client = Client(sdk, tmp_path, server.base_url)
+        found = client.play("failing", thread={"skipGitRepoCheck": False})
+        assert "--skip-git-repo-check" in found["error"]["message"]
+        (client.place.cwd / ".git").mkdir()
+        assert client.play("failing", thread={"skipGitRepoCheck": False})["error"] is None
+
+
 def test_an_aborted_turn_ends_its_command_and_can_be_gone_on_with(sdk: Path, tmp_path: Path) -> None:
     with ScriptedResponses([answer(shell("echo $$ > pid; cat fifo")), reply("Going on.")]) as server:
         client = Client(sdk, tmp_path, server.base_url)

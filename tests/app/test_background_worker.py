@@ -23,7 +23,7 @@ def run_exec(beside: Beside, server: ScriptedResponses, count: int = 1, **more: 
     """Run `exec` so many times at once; return the threads."""
     place = make_place(beside.root, server.base_url)
     variables = beside.variables({f"COMMONPLACE_{name.upper()}": text for name, text in more.items()})
-    command = ["exec", "--json", "-C", str(place.cwd), "do it"]
+    command = ["exec", "--skip-git-repo-check", "--json", "-C", str(place.cwd), "do it"]
     running = [processes.Process(command, env=variables) for _ in range(count)]
     ended = [process.communicate(timeout=100) for process in running]
     assert [(0, b"")] * count == [(process.returncode, err) for process, (_, err) in zip(running, ended, strict=True)]

@@ -369,3 +369,72 @@ def test_what_is_piped_in_beside_a_prompt_is_no_word_of_the_person(tmp_path: Pat
     views = [items.view(json.dumps(each).encode()) for each in messages if each.get("role") == "user"]
     said = [fragments.own_words(view) for view in views if isinstance(view, items.Message)]
     assert [words for words in said if words] == ["review this"]
+
+
+# --- The folder
+
+
+@pytest.mark.parametrize("where", ["a repository", "trusted", "a repository's folder"])
+def test_a_repository_or_trust_is_enough_to_work(tmp_path: Path, where: str) -> None:
+    with ScriptedResponses([reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        inner = place.cwd / "inner"
+        inner.mkdir()
+        if where == "trusted":
+            with (place.home / "config.toml").open("a") as file:
+                file.write(f'[projects."{inner}"]\ntrust_level = "trusted"\n')
+        else:
+            ((inner if where == "a repository" else place.cwd) / ".git").mkdir()
+        ran = run_exec(place, "-C", inner, "do it", anywhere=False)
+
+    assert (ran.code, ran.err) == (0, "")
+
+
+RULES: dict[str, tuple[list[str], set[str]]] = {
+    "as it is": ([], {"top rule", "inner rule"}),
+    "few bytes": (["-c", "project_doc_max_bytes=8"], {"top rule"}),
+    "none": (["-c", "project_doc_max_bytes=0"], set()),
+    "other names": (["-c", 'project_doc_fallback_filenames=["RULES.md"]'], {"top rule", "inner rule", "other rule"}),
+    "another root": (["-c", 'project_root_markers=["root.txt"]'], {"inner rule"}),
+    "no root": (["-c", "project_root_markers=[]"], set()),
+}
+
+
+@pytest.mark.parametrize("what", RULES)
+def test_the_settings_of_standing_instructions_reach_the_agent(tmp_path: Path, what: str) -> None:
+    given, told = RULES[what]
+    with ScriptedResponses([reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        lowest = place.cwd / "inner" / "lowest"
+        lowest.mkdir(parents=True)
+        (place.cwd / ".git").mkdir()
+        (place.cwd / "AGENTS.md").write_text("top rule")
+        (place.cwd / "inner" / "AGENTS.md").write_text("inner rule")
+        (place.cwd / "inner" / "root.txt").write_text("")
+        (lowest / "RULES.md").write_text("other rule")
+        run_exec(place, "-C", lowest, *given, "do it")
+        text = json.dumps(server.requests[0]["input"])
+
+    assert {rule for rule in ("top rule", "inner rule", "other rule") if rule in text} == told
+
+
+def test_how_far_instructions_reach_is_told_where_a_setting_asks_for_it(tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Done."), reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        (place.cwd / "AGENTS.md").write_text("top rule")
+        run_exec(place, "do it")
+        run_exec(place, "-c", "features.child_agents_md=true", "do it")
+        without, with_it = (json.dumps(request["input"]) for request in server.requests)
+
+    assert len(with_it) > len(without) + 100
+
+
+def test_an_untrusted_folder_has_no_say(tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        (place.cwd / "AGENTS.md").write_text("top rule")
+        with (place.home / "config.toml").open("a") as file:
+            file.write(f'[projects."{place.cwd}"]\ntrust_level = "untrusted"\n')
+        run_exec(place, "do it")
+
+    assert "top rule" not in json.dumps(server.requests[0]["input"])

@@ -85,7 +85,7 @@ def test_it_refuses(place: Place, commonplace: Command, what: str) -> None:
     (place.cwd / "deep").write_text('{"a":' * 100_000)
     before = unchanged(place)
 
-    message = commonplace.refused(code, "exec", *arguments)
+    message = commonplace.refused(code, "exec", "--skip-git-repo-check", *arguments)
 
     assert words in message
     assert unchanged(place) == before
@@ -119,7 +119,7 @@ def test_no_model_is_one_sentence_that_says_how_to_set_one(
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "none"))
     before = unchanged(place)
 
-    ran = commonplace("exec", "do it")
+    ran = commonplace("exec", "--skip-git-repo-check", "do it")
 
     assert ran.code == 1
     assert ran.err.startswith("commonplace: No model is set. Set one, for example")
@@ -142,7 +142,7 @@ def test_without_standard_input_a_prompt_is_asked_for(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", None)
 
-    assert commonplace.refused("bad_input", "exec", *arguments) == "There is no prompt."
+    assert commonplace.refused("bad_input", "exec", "--skip-git-repo-check", *arguments) == "There is no prompt."
 
 
 def test_without_standard_input_an_argument_is_enough(
@@ -151,7 +151,7 @@ def test_without_standard_input_an_argument_is_enough(
     monkeypatch.setattr(sys, "stdin", None)
     with ScriptedResponses([reply("Done.")]) as server:
         make_place(place.root, server.base_url)
-        ran = commonplace("exec", "do it")
+        ran = commonplace("exec", "--skip-git-repo-check", "do it")
 
     assert (ran.code, ran.out) == (0, "Done.\n")
 
@@ -163,7 +163,7 @@ def test_nothing_is_forked_for_a_turn_that_cannot_run(place: Place, commonplace:
     before = [path.name for path in place.ledgers()]
 
     for arguments in (["-m", "openai:gpt-5.5"], ["-C", "none"], ["--ephemeral"]):
-        assert commonplace("exec", *arguments, "fork", thread, "second").code == 1
+        assert commonplace("exec", "--skip-git-repo-check", *arguments, "fork", thread, "second").code == 1
 
     assert [path.name for path in place.ledgers()] == before
 
@@ -178,7 +178,7 @@ def test_a_file_of_another_program_is_not_written_to(place: Place, commonplace: 
     ledger.rename(foreign)
     before = foreign.read_bytes()
 
-    commonplace.refused("foreign_file", "exec", "resume", foreign, "second")
+    commonplace.refused("foreign_file", "exec", "--skip-git-repo-check", "resume", foreign, "second")
 
     assert foreign.read_bytes() == before
 
@@ -190,7 +190,29 @@ def test_a_broken_config_file_is_one_sentence(place: Place, commonplace: Command
 
 
 def test_an_error_is_a_line_of_json_for_a_client_of_codex(place: Place, commonplace: Command) -> None:
-    ran = commonplace("exec", "--experimental-json", "-m", "none:m", "x")
+    ran = commonplace("exec", "--skip-git-repo-check", "--experimental-json", "-m", "none:m", "x")
 
     assert ran.code == 1
     assert json.loads(ran.out)["error"]["code"] == "bad_setting"
+
+
+def test_outside_a_repository_it_needs_a_flag_or_trust(place: Place, commonplace: Command) -> None:
+    before = unchanged(place)
+
+    message = commonplace.refused("bad_input", "exec", "-C", place.cwd, "do it")
+
+    assert "in no git repository" in message
+    assert unchanged(place) == before
+
+
+@pytest.mark.parametrize(
+    ("level", "code", "words"),
+    [("untrusted", "bad_input", "in no git repository"), ("some", "bad_setting", "trust_level is 'some'")],
+)
+def test_only_trust_replaces_a_repository(
+    place: Place, commonplace: Command, level: str, code: str, words: str
+) -> None:
+    with (place.home / "config.toml").open("a") as file:
+        file.write(f'[projects."{place.cwd}"]\ntrust_level = "{level}"\n')
+
+    assert words in commonplace.refused(code, "exec", "-C", place.cwd, "do it")

@@ -9,6 +9,7 @@ import msgspec
 
 from commonplace.agent.hooks.config import Hooks
 from commonplace.config import Approval, Sandbox, Tone, WebSearchMode
+from commonplace.context.instructions import InstructionSettings, Trust
 from commonplace.context.sections import Mode
 from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy
 from commonplace.context.window_limits import ModelWindow
@@ -41,6 +42,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     summary: str | None = "auto"
     verbosity: str | None = None
     personality: Tone | None = None
+    instructions: InstructionSettings = InstructionSettings()
+    """Which AGENTS.md files of the project are read, and how much of them."""
+    trust: Trust | None = None
+    """Whether the person trusts the folder; an untrusted one has no say."""
     mode: Mode = "default"
     source: Any = "exec"
     thread_source: str = "user"

@@ -55,7 +55,8 @@ def sections(session: Session, profile: Profile) -> list[Section]:
 
 def _instructions(session: Session, profile: Profile) -> Instructions:
     """Return the standing instructions; a person is told of a file that a link leads out of the project."""
-    found = instructions.discover(session.instructions, [WorkEnvironment(cwd=str(profile.cwd))])
+    here = WorkEnvironment(cwd=str(profile.cwd), trust=profile.trust)
+    found = instructions.discover(session.instructions, [here], profile.instructions)
     for each in found.receipt.passed:
         if each.reason == "outside":
             session.warn_once(f"{each.path} is not read: a link leads out of the project, to {each.detail}.")

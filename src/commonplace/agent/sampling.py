@@ -74,6 +74,7 @@ def request(session: Session, turn: TurnState) -> Request:
         verbosity=profile.verbosity,
         output_schema=None if schema is None else OutputSchema(schema, name="codex_output_schema"),
         prompt_cache_key=session.thread_id,
+        headers={"originator": profile.originator},
     )
 
 

@@ -15,8 +15,10 @@ from commonplace.agent.hooks import config as hooks
 from commonplace.agent.profile import Profile
 from commonplace.agent.servers.config import ServerConfig, configured
 from commonplace.agent.session import Session
+from commonplace.app.folder_trust import trust_of
 from commonplace.app.session_environment import HomeEnvironment
 from commonplace.config import Approval, Sandbox, Settings, Tone
+from commonplace.context.instructions import InstructionSettings
 from commonplace.errors import BadInput, BadSetting
 from commonplace.memory.store import MemoryStore
 from commonplace.models import catalog, instructions
@@ -135,6 +137,13 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         sandbox=options.sandbox or settings.sandbox,
         effort=options.effort or settings.effort,
         personality=options.personality or settings.personality,
+        instructions=InstructionSettings(
+            project_doc_max_bytes=settings.project_doc_max_bytes,
+            project_doc_fallback_filenames=settings.project_doc_fallback_filenames,
+            project_root_markers=settings.project_root_markers,
+            child_agents_md=settings.child_agents_md,
+        ),
+        trust=trust_of(settings, cwd),
         source=options.source,
         thread_source=options.thread_source,
         originator=options.originator,

@@ -151,6 +151,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     undo: Annotated[bool, Meta(description="keep the working tree before a turn changes it, for `sessions undo`")] = (
         True
     )
+    project_doc_max_bytes: Annotated[
+        int, Meta(ge=0, le=2**20, description="most bytes of a project's AGENTS.md files together; 0: none are read")
+    ] = 32_768
+    project_doc_fallback_filenames: Annotated[
+        tuple[str, ...], Meta(description="names of files that count where a folder has no AGENTS.md")
+    ] = ()
+    project_root_markers: Annotated[
+        tuple[str, ...], Meta(description="what makes a folder the root of a project; none: only the folder itself")
+    ] = (".git",)
+    child_agents_md: Annotated[bool, Meta(description="tell the model how far AGENTS.md files reach")] = False
     approval: Annotated[Approval, Meta(description="when a person is asked before a command runs")] = "on-request"
     fsync: Annotated[Fsync, Meta(description="when lines are made to survive a loss of power")] = "turn"
     blob_bytes: Annotated[int, Meta(ge=1024, le=2**30, description="strings above this size leave their line")] = 65536
@@ -169,6 +179,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Commands of the person's own, by the moment at which they are asked."""
     mcp_servers: Mapping[str, Any] = {}
     """Servers whose tools the agent may call."""
+    projects: Mapping[str, Any] = {}
+    """Folders by their paths, each with its `trust_level`: `trusted` or `untrusted`."""
     unknown: tuple[str, ...] = ()
     """Keys of `config.toml` that mean nothing to this version."""
     older: tuple[tuple[str, str], ...] = ()

@@ -27,7 +27,7 @@ PROFILE_VARIABLE: Final = "COMMONPLACE_PROFILE"
 FILE: Final = "config.toml"
 _PROFILE: Final = "profile"
 _PROFILES: Final = "profiles"
-_TABLES: Final = ("providers.", "hooks.", "mcp_servers.", f"{_PROFILES}.")
+_TABLES: Final = ("providers.", "hooks.", "mcp_servers.", "projects.", f"{_PROFILES}.")
 """Tables whose rows are judged by whoever uses them."""
 _told: set[tuple[Path, str]] = set()
 """What this process has warned about, by home."""
@@ -111,6 +111,7 @@ def load(
         sources=found.sources,
         providers=_with(table.get("providers", {}), providers or {}),
         hooks=table.get("hooks", {}),
+        projects=table.get("projects", {}),
         mcp_servers=table.get("mcp_servers", {}),
         unknown=tuple(found.unknown),
         older=tuple(found.older),

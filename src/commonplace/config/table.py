@@ -25,6 +25,7 @@ CODEX_NAMES: Final = {
     "approval_policy": "approval",
     "sandbox_mode": "sandbox",
     "sandbox_workspace_write.network_access": "sandbox_network",
+    "features.child_agents_md": "child_agents_md",
     "model_auto_compact_token_limit": "compaction.at_tokens",
 }
 """Codex's names for the same things."""

@@ -43,6 +43,8 @@ class ExecRequest(msgspec.Struct, kw_only=True):
     images: list[Path] = []
     cwd: Path = Path()
     everywhere: bool = False
+    anywhere: bool = False
+    """The folder need not be in a git repository."""
     wishes: dict[str, Any] = {}
 
 
@@ -63,7 +65,7 @@ class ExecRequest(msgspec.Struct, kw_only=True):
 @click.option("--all", "everywhere", is_flag=True, help="With --last: of any folder.")
 @click.option("--full-auto", is_flag=True, help="Short for --sandbox workspace-write.")
 @click.option("--dangerously-bypass-approvals-and-sandbox", "--yolo", "bypass", is_flag=True, hidden=True)
-@click.option("--skip-git-repo-check", is_flag=True, hidden=True)
+@click.option("--skip-git-repo-check", is_flag=True, help="Work in a folder that is in no git repository, too.")
 @click.option("--thread-source", default="user", hidden=True)
 def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None, **options: Any) -> int:
     """Run an agent on one prompt, without a terminal.
@@ -101,6 +103,7 @@ def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ExecRequest:
         images=[Path(part) for value in options["images"] for part in value.split(",") if part],
         cwd=options["cwd"],
         everywhere=options["everywhere"],
+        anywhere=options["skip_git_repo_check"] or options["bypass"],
         wishes={
             "cwd": options["cwd"],
             "model": options["model"],
@@ -148,7 +151,10 @@ def _prompt(given: str | None) -> tuple[str, str]:
 async def _run(book: Book, request: ExecRequest) -> int:
     from commonplace.agent import events
     from commonplace.agent import user_input as inputs
+    from commonplace.app import folder_trust
 
+    if not request.anywhere:
+        folder_trust.check_repository(book.settings, request.cwd)
     given = inputs.text(request.prompt or "", request.images, _schema(request.schema), request.piped)
     _check_output(request.output)
     thread = await _thread(book, request)
