@@ -424,7 +424,8 @@ def test_half_an_emoji_does_not_cost_the_record(tmp_path: Path) -> None:
         ([None, 0, 1, 0], [2]),
         ([None, 0, 0, 2, 2], [1, 1]),
         ([None, 0, 0, 1], [1]),  # goes on where the conversation no longer is: nothing more is taken back
-        ([None, None], []),  # a second root
+        ([None, None], [1]),  # rewound to before the first prompt
+        ([None, 0, None, 2], [2]),
     ],
 )
 def test_a_prompt_on_an_earlier_turn_takes_the_later_ones_back(
@@ -435,6 +436,52 @@ def test_a_prompt_on_an_earlier_turn_takes_the_later_ones_back(
     for number, parent in enumerate(parents):
         transcript.says(f"prompt {number}", parent=None if parent is None else answers[parent])
         answers.append(transcript.answers(f"answer {number}"))
+
+    assert taken_back == converted(transcript).main.taken_back
+
+
+def test_a_cleared_session_that_goes_on_in_its_file_takes_nothing_back(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+    transcript.says("first")
+    transcript.answers("one")
+    transcript.says("second", parent=None, sessionId=uid(77))
+
+    found = converted(transcript).main
+    assert (["first", "second"], []) == (found.user_texts, found.taken_back)
+
+
+def test_what_comes_late_for_a_turn_that_was_taken_back_is_left_out(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+    transcript.says("first")
+    first = transcript.answers("one")
+    transcript.says("abandoned")
+    call = transcript.calls("Bash", "c1")
+    transcript.says("instead", parent=first)
+    instead = transcript.last
+    late = transcript.gives("c1", "late", parent=call)
+    transcript.answers("late, too", parent=late)
+    transcript.answers("two", parent=instead)
+
+    found = converted(transcript).main
+    assert ([1], []) == (found.taken_back, found.outputs)
+    assert ["one", "two"] == found.answers
+
+
+@pytest.mark.parametrize(
+    ("leaf", "goes_on", "taken_back"),
+    [(1, False, [1]), (0, False, [2]), (2, False, []), (1, True, []), (None, False, [])],
+)
+def test_the_conversation_ends_where_the_person_left_it(
+    tmp_path: Path, leaf: int | None, goes_on: bool, taken_back: list[int]
+) -> None:
+    transcript = Transcript(tmp_path)
+    answers: list[str] = []
+    for number in range(3):
+        transcript.says(f"prompt {number}")
+        answers.append(transcript.answers(f"answer {number}"))
+    transcript.notes("last-prompt", lastPrompt="prompt", leafUuid=uid(99) if leaf is None else answers[leaf])
+    if goes_on:
+        transcript.says("and on")
 
     assert taken_back == converted(transcript).main.taken_back
 

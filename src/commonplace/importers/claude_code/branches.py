@@ -127,21 +127,15 @@ class Branches:
         self._active: list[int] = []
         self._last = 0
 
-    def follow(self, uuid: str, parent: str | None) -> None:
-        """Note a record that belongs to the turn of its parent."""
+    def follow(self, uuid: str, parent: str | None) -> bool:
+        """Note a record that belongs to the turn of its parent; return whether that turn still counts."""
         turn = self._turn_of.get(parent) if parent else None
         self._turn_of.put(uuid, self._newest() if turn is None else turn)
+        return turn is None or self._counts(turn)
 
-    def prompt(self, uuid: str, parent: str | None) -> int:
-        """Note a record that begins a turn; return how many turns it takes back."""
-        taken_back = 0
-        turn = self._turn_of.get(parent) if parent else None
-        if turn is not None:
-            place = bisect.bisect_right(self._active, turn)
-            stands = turn == 0 or (place > 0 and self._active[place - 1] == turn)
-            if stands:
-                taken_back = len(self._active) - place
-                del self._active[place:]
+    def prompt(self, uuid: str, parent: str | None, *, restarts: bool = False) -> int:
+        """Note a record that begins a turn; return how many turns it takes back: all, if it begins them anew."""
+        taken_back = self.return_to(parent) if parent else self._take_back(0 if restarts else self._last)
         self._last += 1
         self._active.append(self._last)
         self._turn_of.put(uuid, self._last)
@@ -151,6 +145,21 @@ class Branches:
         """Note a prompt that nothing hangs on: what hangs on the record before it comes after it."""
         self.prompt(uuid, after)
         self._turn_of.put(after, self._last)
+
+    def return_to(self, uuid: str) -> int:
+        """Take back the turns after that of a record; return how many. One that is not known takes back nothing."""
+        turn = self._turn_of.get(uuid)
+        return self._take_back(turn) if turn is not None and self._counts(turn) else 0
+
+    def _take_back(self, turn: int) -> int:
+        place = bisect.bisect_right(self._active, turn)
+        taken_back = len(self._active) - place
+        del self._active[place:]
+        return taken_back
+
+    def _counts(self, turn: int) -> bool:
+        place = bisect.bisect_right(self._active, turn)
+        return turn == 0 or (place > 0 and self._active[place - 1] == turn)
 
     def _newest(self) -> int:
         return self._active[-1] if self._active else 0

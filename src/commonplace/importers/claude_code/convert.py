@@ -63,6 +63,8 @@ class _Thread:
         self.settings: tuple[str, str] = ("", "")
         self.last = ""
         """The record before."""
+        self.session = ""
+        """The session that it names."""
         self.caveats: dict[str, bool] = {}
         """Records of the program that nobody said, and whether something hangs on each already."""
         self.command = ""
@@ -98,6 +100,8 @@ class _Conversion:
         self.first_answer = _first_answer(path)
         self.queue = PromptQueue()
         self.made_from = ""
+        self.leaf = ""
+        """Where the person left the conversation, if nothing was said since."""
         self.history = prompt_history.beside(path, frozenset({PROJECTS}))
 
     def run(self) -> Converted:
@@ -109,17 +113,22 @@ class _Conversion:
                 yield record
         for held in self.order.finish():
             yield from self._emit(held)
+        if self.main is not None and self.leaf and (taken_back := self.main.branches.return_to(self.leaf)):
+            yield ConvertedRecord(self.main.thread_id, f"leaf:{self.leaf}", "", [items.rolled_back(taken_back)])
 
     def _see(self, held: HeldRecord) -> Iterator[SessionHead | ConvertedRecord | Skipped]:
         record = held.record
         match record.type:
             case kind if record.uuid and kind in THREADED:
+                self.leaf = ""
                 for each in self.order.see(held):
                     yield from self._emit(each)
             case kind if kind in _TITLES:
                 yield from self._titled(record, held.offset)
             case "queue-operation":
                 self.queue.see(record, held.offset)
+            case "last-prompt":
+                self.leaf = record.leaf_uuid
             case "worktree-state":
                 self.made_from = self.made_from or records.part(record.worktree_session, Worktree).original_cwd
             case kind if kind not in DROPPED:
@@ -134,7 +143,7 @@ class _Conversion:
             yield head
             if thread is self.main and self.titles:
                 yield ConvertedRecord(thread.thread_id, "title:0", head.started, self.titles)
-        uuid, parent = record.uuid, held.parent
+        uuid, parent, counts = record.uuid, held.parent, True
         if thread is self.main and record.type == "assistant":
             yield from self._absorbed(thread)
         origin = Origin(uuid, held.offset)
@@ -144,7 +153,8 @@ class _Conversion:
             yield Skipped(held.offset, held.size, "bad_item")
             payloads, prompt = [], False
         if prompt:
-            taken_back = thread.branches.prompt(uuid, parent)
+            # A prompt that hangs on nothing was rewound to before the first one; after `/clear` the session is another.
+            taken_back = thread.branches.prompt(uuid, parent, restarts=record.session_id == thread.session)
             if taken_back:
                 payloads.insert(0, items.rolled_back(taken_back))
         elif parent and parent in thread.caveats:
@@ -153,9 +163,9 @@ class _Conversion:
             thread.caveats[parent] = True
         else:
             # A compaction may hang on an earlier point (what came after was summarised); it takes nothing back.
-            thread.branches.follow(uuid, None if record.subtype == "compact_boundary" else parent)
-        thread.last = uuid
-        if payloads:
+            counts = thread.branches.follow(uuid, None if record.subtype == "compact_boundary" else parent)
+        thread.last, thread.session = uuid, record.session_id
+        if payloads and counts:  # what comes late for a turn that was taken back is no part of the one that runs
             if held.size <= _KEPT_BYTES:
                 thread.keep(uuid, payloads)
             yield ConvertedRecord(thread.thread_id, uuid, record.timestamp, payloads)

@@ -98,6 +98,7 @@ class ClaudeRecord(msgspec.Struct, gc=False, rename="camel"):
     tool_use_result: msgspec.Raw = msgspec.Raw()
     compact_metadata: msgspec.Raw = msgspec.Raw()
     worktree_session: msgspec.Raw = msgspec.Raw()
+    leaf_uuid: str = ""
     custom_title: str = ""
     ai_title: str = ""
     summary: str = ""
