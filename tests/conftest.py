@@ -44,6 +44,18 @@ _NUMBERS = itertools.count()
 _FAILED = pytest.StashKey[bool]()
 
 
+_TOGETHER = frozenset(
+    {"test_architecture", "test_patterns", "test_session_owners", "test_settings", "test_shape", "test_wheel"}
+)
+"""Modules whose tests share what takes long: a wheel, the source as trees."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that share something to the front: the first tests of the order go to one worker."""
+    items.sort(key=lambda item: item.path.stem not in _TOGETHER)
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
