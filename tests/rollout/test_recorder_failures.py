@@ -22,6 +22,7 @@ from commonplace.rollout import blobs, locks, private_folders
 from commonplace.rollout.recorder import Recorder
 from generated_rows import strides
 from ledgers import Script, user
+from waiting import until
 
 WORDS = ["one", "two", "three"]
 
@@ -221,8 +222,7 @@ async def test_whoever_waits_at_a_barrier_learns_that_the_recorder_was_abandoned
             group.start_soon(wait)
             await anyio.to_thread.run_sync(entered.wait)
             abandoning.start()
-            while not refuses(recorder):
-                await anyio.lowlevel.checkpoint()
+            await until(lambda: refuses(recorder))
             leave.set()
     await anyio.to_thread.run_sync(abandoning.join)
 

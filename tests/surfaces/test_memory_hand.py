@@ -6,7 +6,6 @@ import json
 import operator
 import os
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import taught_homes as taught
 from agents import in_database, stamps
 from command import Command
 
+import processes
 from commonplace.state import usage
 
 FIELDS = {
@@ -331,8 +331,8 @@ def test_the_program_itself_notes_and_lists(home: Path, tmp_path: Path) -> None:
     taught.write(home)
 
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "commonplace", *arguments]
-        done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = processes.run(arguments, env=variables, cwd=tmp_path, text=True)
+        assert 0 == done.returncode, done.stderr
         return done.stdout
 
     run("memory", "note", "prefer tabs over spaces")
