@@ -88,7 +88,7 @@ def test_a_change_that_keeps_size_and_time_is_noticed(home: Path, project: Path,
 
 
 def test_changes_in_the_same_instant_as_a_snapshot_are_noticed(home: Path, plain: Path) -> None:
-    for number in range(60):
+    for number in range(20):
         (plain / "readme.md").write_text(f"{number:04}")
         first = undo.take(home, plain, NOW)
         (plain / "readme.md").write_text(f"{number + 1:04}")
