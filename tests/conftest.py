@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from servers import postgres, postgres_server
+from servers import postgres, postgres_connection, postgres_server
 
-__all__ = ["postgres", "postgres_server"]
+__all__ = ["postgres", "postgres_connection", "postgres_server"]
 
 # Tests get a HOME of their own; where the pinned programs are is known before that.
 os.environ.setdefault("COMMONPLACE_ANCHORS", str(Path("~/.cache/commonplace-anchors").expanduser()))
