@@ -33,6 +33,7 @@ from commonplace.importers.json_values import (
     MANY,
     TooDense,
     as_text,
+    decoded,
     elements_of,
     first_byte,
     is_blank,
@@ -163,13 +164,9 @@ class _EventReader:
         self.model = ""
 
     def see(self, offset: int, raw: bytes) -> Converted:
-        try:
-            event = _event.decode(json_lines.repair(raw))
-        except msgspec.ValidationError:
-            yield Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
-            return
-        except (msgspec.DecodeError, RecursionError):
-            yield Skipped(offset, len(raw), json_lines.NOT_JSON)
+        event = decoded(_event.decode, offset, raw)
+        if isinstance(event, Skipped):
+            yield event
             return
         if not event.type or (self.head is None and event.type != "session.start"):
             yield Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
