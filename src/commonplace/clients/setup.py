@@ -20,7 +20,7 @@ import msgspec
 
 from commonplace.clients import foreign_files, registration
 from commonplace.clients.foreign_files import PlannedChange
-from commonplace.clients.registration import ServerCommand
+from commonplace.clients.registration import RegisteredServer
 from commonplace.errors import BadInput, CommonplaceError
 
 Agent = Literal["codex", "claude-code", "opencode", "gemini", "copilot"]
@@ -130,7 +130,7 @@ def plan(environment: Mapping[str, str], options: SetupOptions) -> list[AgentPla
 
 
 def _changes(
-    agent: Agent, environment: Mapping[str, str], ours: ServerCommand | None, options: SetupOptions
+    agent: Agent, environment: Mapping[str, str], ours: RegisteredServer | None, options: SetupOptions
 ) -> list[PlannedChange]:
     prompts = ("UserPromptSubmit",) if options.prompt_hits else ()
     match agent:

@@ -57,7 +57,7 @@ _ANSWERED: Final = "User responded: "
 _REFUSED: Final = frozenset({"rejected", "denied"})
 
 
-class _Event(msgspec.Struct, gc=False):
+class _CopilotEvent(msgspec.Struct, gc=False):
     type: str = ""
     id: msgspec.Raw = _NONE
     timestamp: msgspec.Raw = _NONE
@@ -106,7 +106,7 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     repository_host: msgspec.Raw = _NONE
 
 
-_event = msgspec.json.Decoder(_Event)
+_event = msgspec.json.Decoder(_CopilotEvent)
 _data = msgspec.json.Decoder(_Data)
 
 
