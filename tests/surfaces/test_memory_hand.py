@@ -24,17 +24,6 @@ FIELDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def learned(request: pytest.FixtureRequest, home: Path, commonplace: Command, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home that was learned from, on either database."""
-    address = "sqlite" if request.param == "sqlite" else str(request.getfixturevalue("postgres"))
-    monkeypatch.setenv("COMMONPLACE_DATABASE", address)
-    monkeypatch.setenv("COMMONPLACE_NOW", taught.NOW)
-    taught.write(home)
-    commonplace.ok("memory", "run")
-    return home
-
-
 def entries(commonplace: Command, *arguments: str) -> list[dict[str, Any]]:
     return list(commonplace.ok("memory", "list", *arguments)["entries"])
 
