@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from anchors.codex_driver import AppServer, CodexHome, make_home, run_exec
 from anchors.remembering import OTHERS, OURS, clone, commonplace, teach
-from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, reply
+from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, looking, reply
 
 pytestmark = pytest.mark.anchor
 
@@ -32,17 +31,6 @@ def installed(codex: Path, root: Path, server: ScriptedResponses) -> CodexHome:
     return home
 
 
-def look_for_tools(query: str, call_id: str) -> dict[str, Any]:
-    """Codex shows tools of servers to its model when that looks for them."""
-    return {
-        "type": "tool_search_call",
-        "execution": "client",
-        "call_id": call_id,
-        "status": "completed",
-        "arguments": {"query": query},
-    }
-
-
 def outputs_in(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """What came of calls, by their ids."""
     return {item["call_id"]: item for item in items if item["type"].endswith("_output")}
@@ -52,8 +40,7 @@ def patient(request: dict[str, Any]) -> Answer:
     """Look for our tools until they are there, and call them: Codex answers before its servers have started."""
     known = outputs_in(request["input"])
     if not any('"find"' in json.dumps(output) for output in known.values()):
-        threading.Event().wait(0.05)
-        return answer(look_for_tools("search memory", f"look{len(known)}"))
+        return looking(f"look{len(known)}")
     if "c1" not in known:
         return answer(call("search", {"queries": ["pnpm"]}, "c1", namespace=NAMESPACE))
     if "c2" not in known:
