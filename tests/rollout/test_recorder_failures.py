@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 from recording import Disk, create, no_space, open_descriptors, options, say, session_file, texts, types
 
