@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from servers import postgres, postgres_server
+from servers import postgres, postgres_connection, postgres_server
 
-__all__ = ["postgres", "postgres_server"]
+__all__ = ["postgres", "postgres_connection", "postgres_server"]
 
 # Tests get a HOME of their own; where the pinned programs are is known before that.
 os.environ.setdefault("COMMONPLACE_ANCHORS", str(Path("~/.cache/commonplace-anchors").expanduser()))
@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Properties: `make test` tries the same few examples in every run, `make soak` tries many others in each.
 # Neither run measures how fast examples are.
 _UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-settings.register_profile("test", max_examples=25, stateful_step_count=25, derandomize=True, database=None, **_UNTIMED)
+settings.register_profile("test", max_examples=15, stateful_step_count=20, derandomize=True, database=None, **_UNTIMED)
 settings.register_profile("soak", max_examples=1000, stateful_step_count=50, **_UNTIMED)
 PROFILE = os.environ.get("COMMONPLACE_TEST_PROFILE", "test")
 settings.load_profile(PROFILE)
@@ -42,6 +42,18 @@ if PROFILE == "test":
 
 _NUMBERS = itertools.count()
 _FAILED = pytest.StashKey[bool]()
+
+
+_TOGETHER = frozenset(
+    {"test_architecture", "test_patterns", "test_session_owners", "test_settings", "test_shape", "test_wheel"}
+)
+"""Modules whose tests share what takes long: a wheel, the source as trees."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that share something to the front: the first tests of the order go to one worker."""
+    items.sort(key=lambda item: item.path.stem not in _TOGETHER)
 
 
 @pytest.fixture
@@ -104,8 +116,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Generator[None]:
     """Connections leave this machine in no test; loopback is allowed."""
     real = socket.socket.connect
 
@@ -115,4 +127,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
             assert host in ("127.0.0.1", "::1", "localhost"), f"a test tried to reach {host}"
         real(self, address)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(socket.socket, "connect", connect)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(socket.socket, "connect", connect)
+        yield

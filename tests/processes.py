@@ -200,9 +200,12 @@ def run(
     cwd: Path | None = None,
     text: bool = False,
     timeout: float = 100.0,
+    code: str | None = None,
+    path: Sequence[Path] = (),
 ) -> CompletedProcess[Any]:
-    """Run the program to its end; without anything given, its stdin is empty."""
-    process = Process(arguments, stdin=DEVNULL if given is None else PIPE, env=env, cwd=cwd, text=text)
+    """Run the program, or other code, to its end; without anything given, its stdin is empty."""
+    stdin = DEVNULL if given is None else PIPE
+    process = Process(arguments, stdin=stdin, env=env, cwd=cwd, text=text, code=code, path=path)
     try:
         out, err = process.communicate(given, timeout)
     except TimeoutExpired:

@@ -52,12 +52,18 @@ def _need_not_last(address: str) -> None:
         connection.execute("SELECT pg_reload_conf()")
 
 
-@pytest.fixture
-def postgres(postgres_server: str) -> str:
-    """The address of a server whose tables are empty."""
+@pytest.fixture(scope="session")
+def postgres_connection(postgres_server: str) -> Iterator[psycopg.Connection]:
+    """One connection for all tests: the server makes a process for each."""
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        query = "SELECT tablename FROM pg_tables WHERE schemaname = 'commonplace' AND tablename <> 'schema_version'"
-        if names := [sql.Identifier("commonplace", name) for (name,) in connection.execute(query)]:
-            # Faster than TRUNCATE, which makes new files.
-            connection.execute(sql.SQL("; ").join(sql.SQL("DELETE FROM {}").format(name) for name in names))
+        yield connection
+
+
+@pytest.fixture
+def postgres(postgres_server: str, postgres_connection: psycopg.Connection) -> str:
+    """The address of a server whose tables are empty."""
+    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'commonplace' AND tablename <> 'schema_version'"
+    if names := [sql.Identifier("commonplace", name) for (name,) in postgres_connection.execute(query)]:
+        # Faster than TRUNCATE, which makes new files.
+        postgres_connection.execute(sql.SQL("; ").join(sql.SQL("DELETE FROM {}").format(name) for name in names))
     return postgres_server

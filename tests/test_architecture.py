@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src"
+import sources
+from sources import ROOT
+
 PACKAGE = "commonplace"
 
 LATE_IMPORTS = {
@@ -39,15 +40,14 @@ LATE_LAYERS = ("app", "surfaces")
 def modules() -> dict[str, Path]:
     """Every module by its dotted name without the package's; packages stand for their `__init__`."""
     found: dict[str, Path] = {}
-    for path in sorted((SOURCE / PACKAGE).rglob("*.py")):
-        parts = path.relative_to(SOURCE / PACKAGE).with_suffix("").parts
+    for path in sources.MODULES:
+        parts = path.relative_to(sources.PACKAGE).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
-@cache
-def tree(name: str) -> ast.Module:
-    return ast.parse(modules()[name].read_text("utf-8"))
+def nodes(name: str) -> tuple[ast.AST, ...]:
+    return sources.nodes(modules()[name])
 
 
 def module_of(dotted: str) -> str | None:
@@ -73,7 +73,7 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 def test_no_module_imports_itself_through_others() -> None:
-    edges = {name: {each for node in ast.walk(tree(name)) for each in imported(node)} - {name} for name in modules()}
+    edges = {name: {each for node in nodes(name) for each in imported(node)} - {name} for name in modules()}
 
     assert [] == cycles(edges)
 
@@ -111,7 +111,7 @@ def test_modules_of_ours_are_imported_at_the_top_but_where_a_start_up_needs_it()
     for name in modules():
         if name.split(".")[0] in LATE_LAYERS or not name:
             continue
-        for function in ast.walk(tree(name)):
+        for function in nodes(name):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for node in ast.walk(function):
                     if any(True for _ in imported(node)):
@@ -149,7 +149,7 @@ def definition(step: str) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassD
     while module not in modules():
         module = module.rpartition(".")[0]
         assert module, f"there is no module for {step}"
-    node: ast.AST = tree(module)
+    node: ast.AST = sources.tree(modules()[module])
     for name in step.removeprefix(f"{module}.").split("."):
         body: list[ast.stmt] = getattr(node, "body", [])
         named = [each for each in body if getattr(each, "name", None) == name]

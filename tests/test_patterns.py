@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 import ambiguity
+import sources
 from ambiguity import Ambiguity
 from commonplace.agent.undo import gitignore
 from commonplace.clients import toml_text
@@ -30,9 +31,9 @@ from commonplace.memory.sameness import lexicon
 from commonplace.redact import catalogue, glued
 from commonplace.redact.catalogue import unmistakable
 from commonplace.redact.catalogue.formats import shape_of
+from sources import SOURCE
 
-SOURCE = Path(__file__).parent.parent / "src"
-MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
+MODULES = [path for path in sources.MODULES if path.name != "__main__.py"]
 FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}
 """Which argument of a function has the flags; of all others the third."""
 USES = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})
@@ -138,14 +139,9 @@ def module_of(path: Path) -> ModuleType:
     return importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
-
-
 def calls_of(path: Path) -> Iterator[ast.Call]:
     """Yield the calls of functions of `re` that take an expression."""
-    for node in ast.walk(tree_of(path)):
+    for node in sources.nodes(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             is_re = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
             if is_re and (node.func.attr in USES or node.func.attr == "compile"):
@@ -200,7 +196,7 @@ def uses() -> dict[tuple[str, str], frozenset[str]]:
     found: dict[tuple[str, str], frozenset[str]] = {}
     for path in MODULES:
         name = module_of(path).__name__
-        for node in ast.walk(tree_of(path)):
+        for node in sources.nodes(path):
             if not (isinstance(node, ast.Attribute) and node.attr in USES):
                 continue
             used = node.value
@@ -286,7 +282,7 @@ def test_nothing_else_compiles_expressions() -> None:
     hidden = [
         str(path.relative_to(SOURCE))
         for path in MODULES
-        for node in ast.walk(tree_of(path))
+        for node in sources.nodes(path)
         if (isinstance(node, ast.ImportFrom) and node.module == "re")
         or (isinstance(node, ast.Import) and any(one.name in ("re2", "regex", "fnmatch") for one in node.names))
     ]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import sources
 from commonplace import config
 from commonplace.config import CompactionSettings, MemorySettings, Settings, table
+from sources import PACKAGE, ROOT
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "src" / "commonplace"
 PROMISED: dict[str, tuple[Any, int | None, int | None]] = {
     "database": ("sqlite", None, None),
     "model": (None, None, None),
@@ -56,10 +55,10 @@ def documented() -> list[str]:
 def read_fields() -> set[str]:
     """The settings that the program reads outside `config`: `settings.model`, `….memory.use`, `….compaction.remote`."""
     found: set[str] = set()
-    for path in PACKAGE.rglob("*.py"):
+    for path in sources.MODULES:
         if "config" in path.relative_to(PACKAGE).parts[:1]:
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in sources.nodes(path):
             if isinstance(node, ast.Attribute):
                 inner = node.value
                 owner = (

@@ -14,12 +14,15 @@ import sys
 import tomllib
 import venv
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+import sources
+from sources import ROOT
+
 HOME = str(Path("~").expanduser())  # before tests get one of their own: checkers keep caches there
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 WRONG = """
@@ -127,8 +130,8 @@ def test_mypy_accepts_the_examples_and_finds_mistakes(installed: Path) -> None:
 def top_level_imports(folder: Path) -> set[str]:
     """The packages that the files of a folder import anywhere, those of Python itself left out."""
     found: set[str] = set()
-    for path in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for tree in sources.parsed(folder.rglob("*.py")).values():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -147,9 +150,13 @@ def declared(*extras: str) -> set[str]:
     return {normal(name) for name in names}
 
 
+KNOWN = cache(metadata.packages_distributions)
+"""Which distributions have a package, by its name."""
+
+
 def distributions(packages: set[str]) -> dict[str, set[str]]:
     """The distributions that packages come from."""
-    known = metadata.packages_distributions()
+    known = KNOWN()
     return {name: {normal(each) for each in known.get(name, [name])} for name in packages}
 
 

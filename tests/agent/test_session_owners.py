@@ -9,11 +9,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "commonplace"
+import sources
+from generated_rows import check_each
+from sources import PACKAGE
+
 OWNERS = {
     "Session": "agent/session.py",
     "SessionLedger": "agent/session_ledger.py",
@@ -60,25 +64,24 @@ def is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
+@cache
 def owned() -> set[str]:
     """Return the attributes that the owners assign to themselves."""
     found: set[str] = set()
     for name, path in OWNERS.items():
-        tree = ast.parse((SOURCE / path).read_text("utf-8"))
-        (owner,) = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == name]
+        (owner,) = [
+            node for node in sources.nodes(PACKAGE / path) if isinstance(node, ast.ClassDef) and node.name == name
+        ]
         targets = [target for node in ast.walk(owner) for target in assigned(node)]
         found |= {target.attr for target in targets if is_self(target.value)}
     return found
 
 
-OWNED = owned()
-
-
 class Module:
     """A module, and what it says about the classes of its names."""
 
-    def __init__(self, source: str) -> None:
-        self._tree = ast.parse(source)
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
         self._results = {
             node.name: ast.unparse(node.returns)
             for node in self._tree.body
@@ -90,7 +93,7 @@ class Module:
         found: set[str] = set()
         for node, function in self._nodes():
             for target in self._changed(node):
-                if target.attr in OWNED and not is_self(target.value) and self._may_be_owner(target.value, function):
+                if target.attr in owned() and not is_self(target.value) and self._may_be_owner(target.value, function):
                     found.add(f"line {target.lineno}: {ast.unparse(target)}")
         return sorted(found)
 
@@ -136,14 +139,13 @@ class Module:
         return None
 
 
-MODULES = sorted(
-    path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in BELOW
-)
+def test_only_owners_change_the_state_of_a_session() -> None:
+    named = {path.relative_to(PACKAGE): path for path in sources.MODULES}
 
+    def check(path: Path) -> None:
+        assert [] == Module(sources.tree(path)).violations()
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_only_owners_change_the_state_of_a_session(path: Path) -> None:
-    assert [] == Module(path.read_text("utf-8")).violations()
+    check_each([(name, path) for name, path in named.items() if name.parts[0].removesuffix(".py") not in BELOW], check)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_only_owners_change_the_state_of_a_session(path: Path) -> None:
 def test_a_change_from_outside_is_found(statement: str) -> None:
     source = f"def change(session: Session, turn: TurnState | None) -> None:\n    {statement}\n"
 
-    assert 1 == len(Module(source).violations())
+    assert 1 == len(Module(ast.parse(source)).violations())
 
 
 @pytest.mark.parametrize(
@@ -178,4 +180,4 @@ def test_a_change_from_outside_is_found(statement: str) -> None:
     ],
 )
 def test_an_attribute_of_another_class_is_no_violation(source: str) -> None:
-    assert [] == Module(source).violations()
+    assert [] == Module(ast.parse(source)).violations()

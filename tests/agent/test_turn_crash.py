@@ -12,8 +12,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -26,6 +24,7 @@ from scripted_http import Reply, ScriptedServer, serve
 from scripted_session import Model, Stage
 from session_invariants import Json, ledger, recorded_wrongly
 
+import processes
 from commonplace.agent import events, open_session, stored_thread, user_input
 from commonplace.agent.turn import run_turn
 from commonplace.models.scripted import answer, say
@@ -59,7 +58,7 @@ def script(mark: str) -> list[Reply]:
 class Program:
     """The program in a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: processes.Process) -> None:
         self._process = process
 
     async def run(self, asked: Json) -> list[str]:
@@ -81,20 +80,9 @@ class Program:
 
 @pytest.fixture
 def program() -> Generator[Program]:
-    arguments = [sys.executable, "-I", "-S", "-c", _BOOT, *sys.path]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    code = PROGRAM.read_text("utf-8")
+    with processes.Process([], stdin=processes.PIPE, stderr=2, text=True, code=code) as process:
         yield Program(process)
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-_BOOT = f"""
-import sys
-sys.path[:0] = sys.argv[1:]
-sys.argv[:] = [{str(PROGRAM)!r}]
-import runpy
-runpy.run_path({str(PROGRAM)!r}, run_name="__main__")
-"""
 
 
 def left_behind(cwd: Path, mark: str) -> list[int]:

@@ -25,7 +25,7 @@ from commonplace.models.scripted import answer, call, say
 ENVIRONMENT = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-secret"}
 
 
-def friend(token: str = "token") -> ServerConfig:
+def friend(token: str) -> ServerConfig:
     words = (str(FOLDER / "friendly.py"), "stdio", token)
     place = ServerCommand(sys.executable, words, {"PYTHONPATH": str(FOLDER.parent.parent)})
     return ServerConfig("friend", place, start_seconds=PATIENCE, call_seconds=PATIENCE)
@@ -37,8 +37,8 @@ def marked(config: ServerConfig, token: str) -> ServerConfig:
     return msgspec.structs.replace(config, place=msgspec.structs.replace(config.place, args=args))
 
 
-def add(number: int = 1) -> Json:
-    return call("add", {"a": 40, "b": 2}, f"c{number}", namespace="mcp__friend")
+PLAIN = hostile("arguments", name="plain", start=PATIENCE, call=PATIENCE)
+"""A server without the SDK, which takes most of the time of a start: `ok` only reads, `do` may change something."""
 
 
 def shown(here: Stage) -> list[events.McpToolCall]:
@@ -52,8 +52,9 @@ def foreign(here: Stage) -> list[tuple[str, str | None]]:
 
 async def test_a_servers_tools_are_offered_called_shown_and_noted_as_foreign(tmp_path: Path) -> None:
     token = f"token-{uuid4().hex}"
+    add = call("add", {"a": 40, "b": 2}, "c1", namespace="mcp__friend")
     write = call("write", {"path": "a"}, "c2", namespace="mcp__friend")
-    steps = [answer(add(), write), answer(say("42."))]
+    steps = [answer(add, write), answer(say("42."))]
     async with stage(tmp_path, *steps, servers=(friend(token),), environment=IsolatedEnvironment(ENVIRONMENT)) as here:
         end = await here.run("Add.")
 
@@ -80,14 +81,13 @@ async def test_a_servers_tools_are_offered_called_shown_and_noted_as_foreign(tmp
     assert [] == left(token)
 
 
-@pytest.mark.parametrize(("tool", "kept"), [("add", 0), ("write", 1)])
+@pytest.mark.parametrize(("tool", "kept"), [("ok", 0), ("do", 1)])
 async def test_a_tool_that_only_reads_costs_no_snapshot_and_no_question(tmp_path: Path, tool: str, kept: int) -> None:
-    arguments = {"a": 1, "b": 2} if tool == "add" else {"path": "a"}
-    steps = [answer(call(tool, arguments, "c1", namespace="mcp__friend")), answer(say("So."))]
+    steps = [answer(call(tool, {}, "c1", namespace="mcp__plain")), answer(say("So."))]
     async with stage(
         tmp_path,
         *steps,
-        servers=(friend(),),
+        servers=(PLAIN,),
         environment=IsolatedEnvironment(ENVIRONMENT),
         sandbox="workspace-write",
         approval="untrusted",
@@ -96,15 +96,15 @@ async def test_a_tool_that_only_reads_costs_no_snapshot_and_no_question(tmp_path
         await here.run("Work.")
 
         assert kept == len(asked) == len(undo.listed(here.home))
-        assert [("call", "mcp", "friend", tool)] * kept == [(each.kind, *each.command[:3]) for each in asked]
+        assert [("call", "mcp", "plain", tool)] * kept == [(each.kind, *each.command[:3]) for each in asked]
 
 
 async def test_a_refused_call_is_shown_as_declined(tmp_path: Path) -> None:
-    steps = [answer(call("write", {"path": "a"}, "c1", namespace="mcp__friend")), answer(say("So."))]
+    steps = [answer(call("do", {}, "c1", namespace="mcp__plain")), answer(say("So."))]
     async with stage(
         tmp_path,
         *steps,
-        servers=(friend(),),
+        servers=(PLAIN,),
         environment=IsolatedEnvironment(ENVIRONMENT),
         sandbox="workspace-write",
         approval="untrusted",
@@ -218,8 +218,9 @@ class Told(IsolatedEnvironment):
 
 async def test_the_rest_of_the_program_hears_once_in_a_turn_that_something_came_from_outside(tmp_path: Path) -> None:
     outside = Told()
-    steps = [answer(add(1), add(2)), answer(say("42.")), answer(say("Nothing.")), answer(add(3)), answer(say("42."))]
-    async with stage(tmp_path, *steps, servers=(friend(),), environment=outside) as here:
+    first, second, third = (call("ok", {}, f"c{number}", namespace="mcp__plain") for number in range(3))
+    steps = [answer(first, second), answer(say("42.")), answer(say("Nothing.")), answer(third), answer(say("42."))]
+    async with stage(tmp_path, *steps, servers=(PLAIN,), environment=outside) as here:
         await here.run("Add.")
         assert [here.session.thread_id] == outside.told
         await here.run("Think.")

@@ -101,6 +101,14 @@ def halted(text: str, pause: threading.Event) -> Answer:
     return Answer((say(text),), pause=pause)
 
 
+def looking(call_id: str) -> Answer:
+    """Answer, after a moment, with a search for tools: Codex asks its model before the servers have started."""
+    threading.Event().wait(0.05)
+    arguments = {"query": "search memory"}
+    kinds = {"type": "tool_search_call", "execution": "client", "status": "completed"}
+    return answer({**kinds, "call_id": call_id, "arguments": arguments})
+
+
 def failure(code: str) -> Answer:
     """Return an answer that fails with an error code."""
     return Answer(error=code)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import processes
 from anchors import claude_driver
 from anchors.claude_driver import ClaudeHome
 from anchors.codex_driver import AppServer, CodexHome, Missing, make_home, run_exec
 from anchors.remembering import OTHERS, OURS, clone, commonplace, teach
 from anchors.scripted_messages import ScriptedMessages, say
-from anchors.scripted_responses import ScriptedResponses, reply
+from anchors.scripted_responses import Answer, ScriptedResponses, looking, reply
 
 pytestmark = pytest.mark.anchor
 
@@ -98,9 +101,26 @@ def test_claude_code_installs_the_plugin_and_removes_it(tmp_path: Path) -> None:
     assert OURS not in second
 
 
+def greeted(environment: dict[str, str], folder: Path) -> None:
+    """Have the lessons of a folder made ready: a server that needs too long for them greets without."""
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "codex-mcp-client", "version": "0"},
+    }
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode() + b"\n"
+    variables = {**environment, "PATH": os.environ["PATH"]}
+    while OURS.encode() not in processes.run(["mcp"], given=line, env=variables, cwd=folder).stdout:
+        pass
+
+
 def test_codex_without_trust_is_told_by_the_instructions_of_the_server(codex: Path, tmp_path: Path) -> None:
+    def patient(request: dict[str, Any]) -> Answer:
+        is_told = OURS in json.dumps(request["tools"])
+        return reply("Use pnpm.") if is_told else looking(f"look{len(request['input'])}")
+
     teach(tmp_path / "ours", tmp_path / "user")
-    with ScriptedResponses([reply("Use pnpm.")]) as server:
+    with ScriptedResponses([patient] * 1000) as server:
         home = make_home(codex, tmp_path / "agent", server.base_url)
         clone(home.cwd, "shop")
         environment = {
@@ -109,8 +129,10 @@ def test_codex_without_trust_is_told_by_the_instructions_of_the_server(codex: Pa
             "HOME": str(tmp_path / "user"),
         }
         commonplace("setup", "--yes", "--no-learn", environment=environment)
+        greeted(environment, home.cwd)
         done = run_exec(home, "How do I run the tests?")
-        (request,) = server.requests
+        request = server.requests[-1]
+        server.drop()
 
     assert done.code == 0, done.stderr
     assert "<commonplace_memory" not in json.dumps(request["input"])

@@ -160,16 +160,10 @@ def test_events_are_streamed_as_they_happen(sdk: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "thread",
     [
-        {"modelReasoningEffort": "high"},
-        {"networkAccessEnabled": True},
-        {"webSearchMode": "cached"},
-        {"webSearchEnabled": False},
-        {"approvalPolicy": "never"},
-        {"approvalPolicy": "on-request"},
-        {"approvalPolicy": "on-failure"},
-        {"approvalPolicy": "untrusted"},
-        {"threadSource": "user"},
-        {"additionalDirectories": ["user"]},
+        {"approvalPolicy": "never", "modelReasoningEffort": "high", "webSearchMode": "cached"},
+        {"approvalPolicy": "on-request", "networkAccessEnabled": True, "webSearchEnabled": False},
+        {"approvalPolicy": "on-failure", "threadSource": "user"},
+        {"approvalPolicy": "untrusted", "additionalDirectories": ["user"]},
     ],
     ids=lambda thread: json.dumps(thread)[1:-1].replace('"', ""),
 )

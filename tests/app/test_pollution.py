@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 from beginnings import BLOG, SHOP, Beside, make_beside
 
 from commonplace.app.book import Book
 from commonplace.models.scripted import ScriptedModel, answer, call, say
 from ledgers import Script, assistant, function_call, function_output, user
+from waiting import until
 
 Json = dict[str, Any]
 PROJECTS = {"github.com/acme/shop", "github.com/acme/blog"}
@@ -159,10 +159,12 @@ async def test_where_settings_allow_it_nothing_happens(beside: Beside) -> None:
 async def marked(book: Book) -> None:
     """Return when a session is marked, as far as the database knows."""
     database, home = await book.state.database(), str(book.home.resolve())
-    while "polluted" not in [
-        row["memory_mode"] for row in await database.read(lambda tx: tx.query("threads.current", home=home))
-    ]:
-        await anyio.lowlevel.checkpoint()
+
+    async def is_marked() -> bool:
+        rows = await database.read(lambda tx: tx.query("threads.current", home=home))
+        return "polluted" in [row["memory_mode"] for row in rows]
+
+    await until(is_marked)
 
 
 async def test_a_session_is_marked_while_its_turn_goes_on(beside: Beside) -> None:

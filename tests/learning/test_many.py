@@ -43,7 +43,7 @@ def contend(tmp_path: Path, database: str, sessions: int, learners: int, killed:
 
 
 def test_a_few_learners_share_the_work(tmp_path: Path, database_address: str) -> None:
-    contend(tmp_path, database_address, sessions=40, learners=3, killed=1)
+    contend(tmp_path, database_address, sessions=24, learners=3, killed=1)
 
 
 @pytest.mark.soak

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import processes
 from commonplace.errors import WorkspaceBusy, WorkspaceChanged, WorkspaceError
 from commonplace.memory.workspace import baseline, layout, staging, swap
 
@@ -267,7 +268,7 @@ STAGE = (
 
 class TestRecover:
     def test_what_a_dead_process_staged_is_removed(self, root: Path, home: Path) -> None:
-        subprocess.run([sys.executable, "-c", STAGE, str(root)], check=True)
+        assert 0 == processes.run([root], code=STAGE).returncode
         assert (home / "memories.next").is_dir()
 
         staging.recover(root)
@@ -309,7 +310,7 @@ class TestRecover:
         assert ["moved away by hand"] == os.listdir(home)
 
     def test_between_two_renames_what_was_saved_last_counts(self, root: Path, home: Path) -> None:
-        subprocess.run([sys.executable, "-c", STAGE, str(root)], check=True)
+        assert 0 == processes.run([root], code=STAGE).returncode
         staging.put(root / "MEMORY.md", "by hand")
         root.rename(home / "memories.old")
 
@@ -319,7 +320,7 @@ class TestRecover:
         assert [layout.FOLDER] == os.listdir(home)
 
     def test_a_root_made_anew_after_a_crash_is_not_taken_for_the_old_one(self, root: Path, home: Path) -> None:
-        subprocess.run([sys.executable, "-c", STAGE, str(root)], check=True)
+        assert 0 == processes.run([root], code=STAGE).returncode
         root.rename(home / "memories.old")
         layout.ensure(root)
 

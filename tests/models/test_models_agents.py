@@ -26,6 +26,7 @@ from commonplace.models import agents
 from commonplace.models.agents import AgentModel, AgentName
 from commonplace.models.base import Completed, Event, ItemDone, Request, Usage
 from commonplace.models.providers import choose
+from waiting import until
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
 MESSAGE = json.dumps(
@@ -120,6 +121,13 @@ async def test_a_program_that_fails_is_explained(
         await asked(agent, program(tmp_path, name, script))
 
 
+def has_ended(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 @pytest.mark.anyio
 async def test_a_cancelled_request_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
     script = f'sleep 600 & echo $! > "{tmp_path}/child.new"; mv "{tmp_path}/child.new" "{tmp_path}/child"; wait'
@@ -127,12 +135,10 @@ async def test_a_cancelled_request_ends_the_program_and_what_it_started(tmp_path
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(asked, "claude-code", environment)
-            while not (tmp_path / "child").exists():
-                await anyio.lowlevel.checkpoint()
+            await until((tmp_path / "child").exists)
             group.cancel_scope.cancel()
         child = int((tmp_path / "child").read_text())
-        while Path(f"/proc/{child}").exists() and "Z" not in Path(f"/proc/{child}/stat").read_text().split()[2]:
-            await anyio.lowlevel.checkpoint()
+        await until(lambda: has_ended(child))
 
 
 def test_an_agent_reads_sessions_and_runs_no_agent_of_ours(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 from recording import Disk, create, no_space, open_descriptors, options, say, session_file, texts, types
 
@@ -22,6 +21,7 @@ from commonplace.rollout import blobs, locks, private_folders
 from commonplace.rollout.recorder import Recorder
 from generated_rows import strides
 from ledgers import Script, user
+from waiting import until
 
 WORDS = ["one", "two", "three"]
 
@@ -221,8 +221,7 @@ async def test_whoever_waits_at_a_barrier_learns_that_the_recorder_was_abandoned
             group.start_soon(wait)
             await anyio.to_thread.run_sync(entered.wait)
             abandoning.start()
-            while not refuses(recorder):
-                await anyio.lowlevel.checkpoint()
+            await until(lambda: refuses(recorder))
             leave.set()
     await anyio.to_thread.run_sync(abandoning.join)
 

@@ -116,9 +116,10 @@ def written_shape(address: str) -> Shape:
 
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, version: int) -> None:
-    """Let the program know no migration after a version."""
+    """Let the program know no migration after a version, and make a new database by the migrations alone."""
     for module in (queries, sqlite, postgres):
         monkeypatch.setattr(module, "LATEST", version)
+        monkeypatch.setattr(module, "upgrade", queries.migrations)
 
 
 def set_version(address: str, version: int) -> None:
@@ -144,7 +145,12 @@ def version_of(address: str) -> int:
     return int(version)
 
 
-async def test_the_migrations_come_to_what_the_schema_file_says(empty_address: str) -> None:
+@pytest.mark.parametrize("by", ["migrations", "schema"])
+async def test_the_migrations_come_to_what_the_schema_file_says(
+    empty_address: str, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if by == "migrations":
+        stop_at(monkeypatch, LATEST)
     await (await open_at(empty_address)).close()
 
     migrated = shape_of(empty_address)

@@ -62,7 +62,7 @@ async def test_opening_twice_keeps_what_was_written(tmp_path: Path) -> None:
 
 def test_every_query_runs_on_the_schema_with_any_of_its_filters() -> None:
     connection = sqlite3.connect(":memory:")
-    for statement in [statement for migration in migrations(0) for statement in migration]:
+    for statement in migrations(0):
         connection.execute(statement)
 
     for name, statement in statements().items():

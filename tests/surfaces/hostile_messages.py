@@ -1,6 +1,7 @@
 """Messages that no good client sends, each with how many answers it gets: one, or none for what wants none.
 
-A case's bytes are one line. `ANSWERED` must get exactly one well-formed answer, `SILENT` must get none.
+A case's bytes are one line. `answered` must get exactly one well-formed answer, `silent` must get none. They are made
+when they are asked for: some have ten megabytes.
 """
 
 from __future__ import annotations
@@ -223,18 +224,14 @@ def _large() -> Iterator[Case]:
     yield "a regular expression without end", _call("search", {"queries": ["(a+)+$" * 50]})
 
 
-ANSWERED: tuple[Case, ...] = (
-    *_not_json(),
-    *_not_messages(),
-    *_ids(),
-    *_methods(),
-    *_modern(),
-    *_tools(),
-    *_large(),
-)
+def answered() -> Iterator[Case]:
+    """Yield the messages that get an answer."""
+    for cases in (_not_json, _not_messages, _ids, _methods, _modern, _tools, _large):
+        yield from cases()
 
 
-def _notifications() -> Iterator[Case]:
+def silent() -> Iterator[Case]:
+    """Yield the messages that get none."""
     for name, value in _STRANGE:
         yield f"a notification with {name}", _line({"jsonrpc": "2.0", "method": "notifications/x", "params": value})
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": value}}
@@ -250,6 +247,3 @@ def _notifications() -> Iterator[Case]:
     yield "an empty line", b""
     yield "a line of spaces", b"   \t  "
     yield "only a carriage return", b"\r"
-
-
-SILENT: tuple[Case, ...] = tuple(_notifications())

@@ -30,16 +30,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMMONPLACE_NOW", taught.NOW)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def learned(request: pytest.FixtureRequest, home: Path, commonplace: Command, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home that was learned from, on either database."""
-    address = "sqlite" if request.param == "sqlite" else str(request.getfixturevalue("postgres"))
-    monkeypatch.setenv("COMMONPLACE_DATABASE", address)
-    taught.write(home)
-    commonplace.ok("memory", "run")
-    return home
-
-
 def add(home: Path, *entries: Entry) -> None:
     """Let the memory hold more than its sessions taught."""
     root = str(home.resolve())

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import taught_homes as taught
 from agents import stamps
 from command import Command
 
+import processes
 from commonplace.state import home as homes
 from ledgers import Script, assistant, user
 
@@ -254,9 +253,8 @@ def test_the_program_itself_forgets(home: Path, tmp_path: Path) -> None:
     variables = {**os.environ, "COMMONPLACE_NOW": taught.NOW}
     taught.write(home)
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "commonplace", *arguments]
-        return subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
+    def run(*arguments: str) -> processes.CompletedProcess[str]:
+        return processes.run(arguments, env=variables, cwd=tmp_path, text=True)
 
     assert run("memory", "run").returncode == 0
     looked = run("memory", "forget", taught.PNPM, "--dry-run")

@@ -6,7 +6,6 @@ import json
 import operator
 import os
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,23 +15,13 @@ import taught_homes as taught
 from agents import in_database, stamps
 from command import Command
 
+import processes
 from commonplace.state import usage
 
 FIELDS = {
     "id", "scope", "project", "kind", "text", "support", "sources", "pinned", "first_seen", "last_seen",
     "retrieved", "injected", "cited", "candidate",
 }  # fmt: skip
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def learned(request: pytest.FixtureRequest, home: Path, commonplace: Command, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home that was learned from, on either database."""
-    address = "sqlite" if request.param == "sqlite" else str(request.getfixturevalue("postgres"))
-    monkeypatch.setenv("COMMONPLACE_DATABASE", address)
-    monkeypatch.setenv("COMMONPLACE_NOW", taught.NOW)
-    taught.write(home)
-    commonplace.ok("memory", "run")
-    return home
 
 
 def entries(commonplace: Command, *arguments: str) -> list[dict[str, Any]]:
@@ -331,8 +320,8 @@ def test_the_program_itself_notes_and_lists(home: Path, tmp_path: Path) -> None:
     taught.write(home)
 
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "commonplace", *arguments]
-        done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = processes.run(arguments, env=variables, cwd=tmp_path, text=True)
+        assert 0 == done.returncode, done.stderr
         return done.stdout
 
     run("memory", "note", "prefer tabs over spaces")

@@ -81,7 +81,7 @@ class Memory:
         from commonplace.learning import run
 
         request = run.LearningRequest(phases, use_processes=use_processes)
-        report = await run.run(self._store.home, request, shown=run.Shown(progress))
+        report = await run.run(self._store.home, request, shown=run.RunProgress(progress))
         await self._keep_sections()
         return report
 

@@ -57,7 +57,7 @@ class RegistrationReport(msgspec.Struct):
     files: list[AppliedChange]
 
 
-class ServerCommand(msgspec.Struct, frozen=True):
+class RegisteredServer(msgspec.Struct, frozen=True):
     """How other programs start ours: the words of the command, and the variables that it needs."""
 
     words: tuple[str, ...]
@@ -86,12 +86,12 @@ def command() -> list[str]:
     return [str(beside)] if os.access(beside, os.X_OK) else [sys.executable, "-m", "commonplace"]
 
 
-def server_command(environment: Mapping[str, str], *, notes: bool = False) -> ServerCommand:
+def server_command(environment: Mapping[str, str], *, notes: bool = False) -> RegisteredServer:
     """Return how other programs start ours with the home that is in use."""
     # An agent may start servers with little of its own environment: where the home is must be said.
     home = environment.get(HOME_VARIABLE)
     variables = {HOME_VARIABLE: str(Path(home).expanduser().absolute())} if home else {}
-    return ServerCommand(tuple(command()), variables, notes)
+    return RegisteredServer(tuple(command()), variables, notes)
 
 
 def install(client: Client, environment: Mapping[str, str], *, notes: bool = False) -> list[PlannedChange]:
@@ -135,7 +135,7 @@ def codex_folder(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("CODEX_HOME") or user_folder(environment) / ".codex").expanduser().absolute()
 
 
-def codex_server(environment: Mapping[str, str], ours: ServerCommand | None) -> PlannedChange:
+def codex_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
     """Plan the table of the memory server in Codex's settings (raises BadInput)."""
     path = codex_folder(environment) / "config.toml"
     before = foreign_files.text_of(path)
@@ -153,7 +153,7 @@ def codex_server(environment: Mapping[str, str], ours: ServerCommand | None) -> 
 
 
 def codex_hooks(
-    environment: Mapping[str, str], ours: ServerCommand | None, events: Sequence[str] = ()
+    environment: Mapping[str, str], ours: RegisteredServer | None, events: Sequence[str] = ()
 ) -> PlannedChange:
     """Plan our hooks in Codex's file of hooks (raises BadInput)."""
     path = codex_folder(environment) / "hooks.json"
@@ -176,7 +176,7 @@ def claude_files(environment: Mapping[str, str]) -> tuple[Path, Path]:
     return user / ".claude.json", user / ".claude" / "settings.json"
 
 
-def claude_server(environment: Mapping[str, str], ours: ServerCommand | None) -> PlannedChange:
+def claude_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
     """Plan the memory server in Claude Code's file of servers (raises BadInput)."""
     server: dict[str, Any] | None = None
     if ours is not None:
@@ -185,7 +185,11 @@ def claude_server(environment: Mapping[str, str], ours: ServerCommand | None) ->
 
 
 def claude_settings(
-    environment: Mapping[str, str], ours: ServerCommand | None, events: Sequence[str] = (), *, is_allowed: bool = False
+    environment: Mapping[str, str],
+    ours: RegisteredServer | None,
+    events: Sequence[str] = (),
+    *,
+    is_allowed: bool = False,
 ) -> PlannedChange:
     """Plan our hooks in Claude Code's settings, and leave to call the reading tools if it is given (raises BadInput).
 
@@ -246,7 +250,7 @@ def json_server(
     return checked(PlannedChange(path, before, after), parse, wanted, f"{table}.{SERVER}")
 
 
-def opencode_server(environment: Mapping[str, str], ours: ServerCommand | None) -> PlannedChange:
+def opencode_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
     """Plan the memory server in OpenCode's settings, which may have comments (raises BadInput)."""
     folder = opencode_folder(environment)
     server: dict[str, Any] | None = None
@@ -264,7 +268,7 @@ def opencode_folder(environment: Mapping[str, str]) -> Path:
     return Path(base).expanduser().absolute() / "opencode"
 
 
-def gemini_server(environment: Mapping[str, str], ours: ServerCommand | None) -> PlannedChange:
+def gemini_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
     """Plan the memory server in Gemini CLI's settings, which may have comments (raises BadInput)."""
     server: dict[str, Any] | None = None
     if ours is not None:
@@ -274,7 +278,7 @@ def gemini_server(environment: Mapping[str, str], ours: ServerCommand | None) ->
     return json_server(path, "mcpServers", server, json_text.loads)
 
 
-def copilot_server(environment: Mapping[str, str], ours: ServerCommand | None) -> PlannedChange:
+def copilot_server(environment: Mapping[str, str], ours: RegisteredServer | None) -> PlannedChange:
     """Plan the memory server in Copilot CLI's file of servers (raises BadInput)."""
     server: dict[str, Any] | None = None
     if ours is not None:
@@ -305,7 +309,7 @@ def has_hook(settings: dict[str, Any], event: str) -> bool:
 
 
 def _with_hooks(
-    text: str, wanted: dict[str, Any], path: Path, ours: ServerCommand | None, events: Sequence[str]
+    text: str, wanted: dict[str, Any], path: Path, ours: RegisteredServer | None, events: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
     """Return a text with our hooks for some events and for no others, and what it means then."""
     for event in HOOKS:

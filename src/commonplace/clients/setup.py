@@ -12,7 +12,7 @@ import hashlib
 import shutil
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
@@ -20,7 +20,7 @@ import msgspec
 
 from commonplace.clients import foreign_files, registration
 from commonplace.clients.foreign_files import PlannedChange
-from commonplace.clients.registration import ServerCommand
+from commonplace.clients.registration import RegisteredServer
 from commonplace.errors import BadInput, CommonplaceError
 
 Agent = Literal["codex", "claude-code", "opencode", "gemini", "copilot"]
@@ -130,7 +130,7 @@ def plan(environment: Mapping[str, str], options: SetupOptions) -> list[AgentPla
 
 
 def _changes(
-    agent: Agent, environment: Mapping[str, str], ours: ServerCommand | None, options: SetupOptions
+    agent: Agent, environment: Mapping[str, str], ours: RegisteredServer | None, options: SetupOptions
 ) -> list[PlannedChange]:
     prompts = ("UserPromptSubmit",) if options.prompt_hits else ()
     match agent:
@@ -152,6 +152,18 @@ def _changes(
 
 def apply(plans: list[AgentPlan], home: Path) -> None:
     """Make the planned changes and record them; the state of each plan says what became of it."""
+
+    def act(planned: AgentPlan, change: PlannedChange) -> None:
+        if change.is_one:
+            _change(planned.agent, change, home)
+
+    _carry_out(plans, "done", act, " Nothing was changed there.")
+
+
+def _carry_out(
+    plans: list[AgentPlan], state: str, act: Callable[[AgentPlan, PlannedChange], None], of_failure: str = ""
+) -> None:
+    """Make the changes of each plan, unless a file is not as it was when they were planned; note what became of it."""
     for planned in plans:
         if planned.state != "planned":
             continue
@@ -159,16 +171,13 @@ def apply(plans: list[AgentPlan], home: Path) -> None:
             for change in planned.changes:
                 foreign_files.check_unchanged(change)
             for change in planned.changes:
-                if change.is_one:
-                    _change(planned.agent, change, home)
-            planned.state = "done"
+                act(planned, change)
+            planned.state = state
         except CommonplaceError as error:
             planned.state, planned.problem = "failed", error.sentence()
         except OSError as error:
             planned.state = "failed"
-            planned.problem = (
-                f"{error.filename or planned.agent}: {error.strerror or error}. Nothing was changed there."
-            )
+            planned.problem = f"{error.filename or planned.agent}: {error.strerror or error}.{of_failure}"
 
 
 def _change(agent: Agent, change: PlannedChange, home: Path) -> None:
@@ -219,20 +228,7 @@ def _undone(change: PlannedChange, record: _Recorded | None) -> PlannedChange:
 def undo(plans: list[AgentPlan], home: Path) -> None:
     """Carry out a planned undoing; files and folders that the setup made are removed again."""
     records = {each.path: each for each in _read(home)}
-    for planned in plans:
-        if planned.state != "planned":
-            continue
-        try:
-            for change in planned.changes:
-                foreign_files.check_unchanged(change)
-            for change in planned.changes:
-                _restore(change, records.pop(str(change.path), None))
-            planned.state = "undone"
-        except CommonplaceError as error:
-            planned.state, planned.problem = "failed", error.sentence()
-        except OSError as error:
-            planned.state = "failed"
-            planned.problem = f"{error.filename or planned.agent}: {error.strerror or error}."
+    _carry_out(plans, "undone", lambda _, change: _restore(change, records.pop(str(change.path), None)))
     gone = {str(change.path) for planned in plans if planned.state != "failed" for change in planned.changes}
     _write(home, [each for each in _read(home) if each.path not in gone])
 

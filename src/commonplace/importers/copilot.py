@@ -33,6 +33,7 @@ from commonplace.importers.json_values import (
     MANY,
     TooDense,
     as_text,
+    decoded,
     elements_of,
     first_byte,
     is_blank,
@@ -56,7 +57,7 @@ _ANSWERED: Final = "User responded: "
 _REFUSED: Final = frozenset({"rejected", "denied"})
 
 
-class _Event(msgspec.Struct, gc=False):
+class _CopilotEvent(msgspec.Struct, gc=False):
     type: str = ""
     id: msgspec.Raw = _NONE
     timestamp: msgspec.Raw = _NONE
@@ -105,7 +106,7 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     repository_host: msgspec.Raw = _NONE
 
 
-_event = msgspec.json.Decoder(_Event)
+_event = msgspec.json.Decoder(_CopilotEvent)
 _data = msgspec.json.Decoder(_Data)
 
 
@@ -163,13 +164,9 @@ class _EventReader:
         self.model = ""
 
     def see(self, offset: int, raw: bytes) -> Converted:
-        try:
-            event = _event.decode(json_lines.repair(raw))
-        except msgspec.ValidationError:
-            yield Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
-            return
-        except (msgspec.DecodeError, RecursionError):
-            yield Skipped(offset, len(raw), json_lines.NOT_JSON)
+        event = decoded(_event.decode, offset, raw)
+        if isinstance(event, Skipped):
+            yield event
             return
         if not event.type or (self.head is None and event.type != "session.start"):
             yield Skipped(offset, len(raw), json_lines.NOT_A_RECORD)

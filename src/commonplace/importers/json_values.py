@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
+from commonplace.importers import json_lines
+from commonplace.importers.converter import TORN
 from commonplace.importers.items import Text
-from commonplace.importers.json_lines import repair
 from commonplace.protocol import ids
+from commonplace.protocol.rollout import Skipped
+
+T = TypeVar("T")
 
 _MAX_OBJECTS: Final = 2**20
 """Most braces in one value: each object takes one, however small it is, and all of a list are built at once."""
@@ -100,7 +105,7 @@ def opening(text: Text, characters: int = 400) -> str:
     start = bytes(memoryview(text)[1 : characters + 1])
     for cut in range(_LONGEST_CHARACTER + 1):  # the end may fall inside a character
         try:
-            return msgspec.json.decode(b'"' + repair(start[: len(start) - cut]) + b'"', type=str)
+            return msgspec.json.decode(b'"' + json_lines.repair(start[: len(start) - cut]) + b'"', type=str)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
     return ""
@@ -156,3 +161,25 @@ def _wire(moment: datetime) -> str:
         return ids.wire_time(moment) if moment.year >= 1900 else ""
     except OverflowError:  # the last day of the year 9999, in a zone behind UTC
         return ""
+
+
+def decoded(decode: Callable[[bytes], T], offset: int, raw: bytes) -> T | Skipped:
+    """Return a line as a value, or what is wrong with it."""
+    try:
+        return decode(json_lines.repair(raw))
+    except msgspec.ValidationError:
+        return Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
+    except (msgspec.DecodeError, RecursionError):
+        return Skipped(offset, len(raw), json_lines.NOT_JSON)
+
+
+def decoded_document(decode: Callable[[bytes], T], raw: bytes) -> T | Skipped:
+    """Return a whole document as a value, or what is wrong with it: one that is torn may be whole later."""
+    if is_dense(raw):
+        return Skipped(0, len(raw), json_lines.TOO_DENSE)
+    try:
+        return decode(raw)
+    except msgspec.ValidationError:
+        return Skipped(0, len(raw), json_lines.NOT_A_RECORD)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return Skipped(0, len(raw), TORN if not raw.strip() or "truncated" in str(error) else json_lines.NOT_JSON)

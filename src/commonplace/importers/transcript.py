@@ -19,7 +19,7 @@ import msgspec
 from commonplace.importers import items, json_lines
 from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead, thread_id_for
 from commonplace.importers.items import Text
-from commonplace.importers.json_values import is_blank, opening, text_of, time_of, word_of
+from commonplace.importers.json_values import decoded, is_blank, opening, text_of, time_of, word_of
 from commonplace.protocol.memory_traces import is_memory_text, is_memory_tool
 from commonplace.protocol.rollout import Origin, Skipped
 
@@ -78,13 +78,9 @@ class _TranscriptReader:
         self._seen: dict[int, int] = {}
 
     def see(self, offset: int, raw: bytes) -> Converted:
-        try:
-            said = _said.decode(json_lines.repair(raw))
-        except msgspec.ValidationError:
-            yield Skipped(offset, len(raw), json_lines.NOT_A_RECORD)
-            return
-        except (msgspec.DecodeError, RecursionError):
-            yield Skipped(offset, len(raw), json_lines.NOT_JSON)
+        said = decoded(_said.decode, offset, raw)
+        if isinstance(said, Skipped):
+            yield said
             return
         name, text, key = word_of(said.session), text_of(said.text), word_of(said.id)
         role = word_of(said.role).lower()

@@ -86,7 +86,7 @@ async def learn(
     def reading(done: int, done_bytes: int) -> None:
         steps("reading sessions", done, max(done, count), (done_bytes, max(done_bytes, size)))
 
-    shown = run.Shown(reading, lambda text: steps(text, 0, None))
+    shown = run.RunProgress(reading, lambda text: steps(text, 0, None))
     report = await run.run(home, request, shown=shown)
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     report.warnings += await anyio.to_thread.run_sync(_better_reader, home)

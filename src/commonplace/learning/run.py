@@ -60,7 +60,7 @@ class LearningRequest(msgspec.Struct, frozen=True):
     """All cores may be used (`phase1.ExtractionPhase`)."""
 
 
-class Shown(msgspec.Struct, frozen=True):
+class RunProgress(msgspec.Struct, frozen=True):
     """Who is shown how far a run is."""
 
     progress: Progress | None = None
@@ -90,14 +90,14 @@ async def run(
     request: LearningRequest | None = None,
     *,
     background: bool = False,
-    shown: Shown | None = None,
+    shown: RunProgress | None = None,
 ) -> LearningReport:
     """Read every session that is eligible, and bring the memory up to date.
 
     Raises:
         BadSetting: the settings name a model that cannot be asked.
     """
-    shown = shown or Shown()
+    shown = shown or RunProgress()
     async with providers.open(home, shown.tell) as who:
         report = LearningReport()
         try:
@@ -115,7 +115,7 @@ async def run_phases(
     report: LearningReport,
     *,
     background: bool,
-    shown: Shown | None = None,
+    shown: RunProgress | None = None,
 ) -> None:
     """Run the phases that were asked for, and put what they did into the report."""
     index = await home.index()
@@ -136,7 +136,7 @@ async def run_phases(
         since_s=request.since_s,
         use_processes=request.use_processes,
     )
-    shown = shown or Shown()
+    shown = shown or RunProgress()
     if 1 in request.phases:
         await extract_all(first, report, shown.progress)
     await assignment.assign(home)

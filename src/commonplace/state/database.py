@@ -109,9 +109,20 @@ def statements() -> dict[str, Statement]:
     return found
 
 
-def migrations(after: int) -> list[list[str]]:
+def upgrade(version: int) -> list[str]:
+    """Return the statements that bring a schema from a version to the latest; an empty database gets all at once."""
+    return migrations(version) if version else _script("schema.sql")
+
+
+def migrations(after: int) -> list[str]:
     """Return the statements of every migration after a version, oldest first."""
-    return [split(_sql(f"migration_{number:04}.sql")) for number in range(after + 1, LATEST + 1)]
+    numbers = range(after + 1, LATEST + 1)
+    return [statement for number in numbers for statement in _script(f"migration_{number:04}.sql")]
+
+
+@cache
+def _script(name: str) -> list[str]:
+    return split(_sql(name))
 
 
 def split(script: str) -> list[str]:

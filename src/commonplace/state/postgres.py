@@ -26,7 +26,7 @@ from psycopg import errors as pg
 from psycopg.rows import dict_row
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
-from commonplace.state.database import LATEST, Row, T, Transaction, migrations, statements
+from commonplace.state.database import LATEST, Row, T, Transaction, statements, upgrade
 
 SCHEMA: Final = "commonplace"
 _TRIES: Final = 20
@@ -125,10 +125,9 @@ class PostgresDatabase:
         if version > LATEST:
             self.read_only = True
             return
-        for migration in migrations(version):
-            for statement in migration:
-                connection.execute(cast("Any", statement))
         if version < LATEST:
+            for statement in upgrade(version):
+                connection.execute(cast("Any", statement))
             connection.execute("DELETE FROM schema_version")
             connection.execute("INSERT INTO schema_version VALUES (%s)", (LATEST,))
 

@@ -20,7 +20,7 @@ import anyio.to_thread
 
 from commonplace.errors import DatabaseBusy, DatabaseNewer, StateError
 from commonplace.rollout.private_folders import make_private
-from commonplace.state.database import LATEST, Row, T, Transaction, migrations, statements
+from commonplace.state.database import LATEST, Row, T, Transaction, statements, upgrade
 
 BUSY_SECONDS: Final = 10.0
 """How long a transaction waits for another process."""
@@ -103,9 +103,8 @@ class SqliteDatabase:
             return
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been faster
-        for migration in migrations(version):
-            for statement in migration:
-                connection.execute(statement)
+        for statement in upgrade(version):
+            connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {LATEST:d}")
         connection.execute("COMMIT")
 

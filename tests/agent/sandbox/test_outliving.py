@@ -10,6 +10,8 @@ import pytest
 from confined import PYTHON, Box
 from server_fixtures import left
 
+from waiting import until
+
 pytestmark = pytest.mark.anyio
 
 START = "import ctypes, os, signal, sys, time\nlibc = ctypes.CDLL(None, use_errno=True)\n"
@@ -72,8 +74,7 @@ def _script(escape: str, *, goes_on: bool = False) -> str:
 async def _gone(token: str) -> bool:
     """Return whether nothing is left of a command; a process that was killed may take a moment to go."""
     with anyio.move_on_after(10):
-        while left(token):  # noqa: ASYNC110  # nothing tells of the end of another's process
-            await anyio.sleep(0.01)
+        await until(lambda: not left(token))
     return not left(token)
 
 

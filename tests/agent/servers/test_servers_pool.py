@@ -11,6 +11,7 @@ import msgspec
 from server_fixtures import detail, hostile, left, opened, told
 
 from commonplace.agent.servers.pool import MOST_STARTS
+from waiting import until
 
 
 async def test_nothing_is_started_before_tools_are_asked_for(tmp_path: Path) -> None:
@@ -110,8 +111,7 @@ async def test_servers_start_at_the_same_time(tmp_path: Path) -> None:
     slow = [hostile("hang-at-start", name=f"slow{number}") for number in range(5)]
     async with opened(tmp_path, *slow) as here, anyio.create_task_group() as tasks:
         tasks.start_soon(here.offered)
-        while len(left(here.token)) < len(slow):
-            await anyio.lowlevel.checkpoint()
+        await until(lambda: len(left(here.token)) == len(slow))
 
         await here.servers.close()
 
@@ -119,8 +119,7 @@ async def test_servers_start_at_the_same_time(tmp_path: Path) -> None:
 async def test_close_ends_servers_that_are_still_starting(tmp_path: Path) -> None:
     async with opened(tmp_path, hostile("hang-at-start", name="slow")) as here, anyio.create_task_group() as tasks:
         tasks.start_soon(here.offered)
-        while not left(here.token):
-            await anyio.lowlevel.checkpoint()
+        await until(lambda: bool(left(here.token)))
 
         await here.servers.close()
 

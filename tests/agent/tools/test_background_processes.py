@@ -19,6 +19,7 @@ from commonplace.agent.tools.processes import Launch, Processes, RunningCommand
 from commonplace.agent.tools.registry import Registry, ToolContext, ToolInvocation, ToolOutput
 from commonplace.agent.tools.shell import Shell
 from commonplace.errors import ToolError
+from waiting import until
 
 Run = Callable[..., Awaitable[ToolOutput]]
 LONG = 60_000
@@ -117,8 +118,7 @@ async def test_what_the_leader_leaves_goes_on_while_it_holds_the_output(run: Run
 
     assert 1 == started.process
     left = processes.find(1)
-    while len(group_members(left.group)) != 1:  # until the leader has ended
-        await anyio.lowlevel.checkpoint()
+    await until(lambda: 1 == len(group_members(left.group)))  # the leader has ended
     assert not left.ended.is_set()
 
 

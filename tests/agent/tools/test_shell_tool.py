@@ -25,6 +25,7 @@ from commonplace.context.truncate import TruncationPolicy
 from commonplace.errors import ToolError
 from commonplace.protocol import commands
 from redact import made
+from waiting import until
 
 Run = Callable[..., Awaitable[ToolOutput]]
 
@@ -223,8 +224,7 @@ async def test_cancelling_leaves_no_process_in_the_group(
                 processes.find(1)
             assert gone(groups[0])
 
-    while not gone(groups[0]):  # all were killed before this; the system takes a moment to end the last of them
-        await anyio.lowlevel.checkpoint()
+    await until(lambda: gone(groups[0]))  # all were killed before this; the last of them takes a moment to end
     if how == "call":
         assert outputs[0].content == f"aborted; it had printed:\n{groups[0]}\n"
 

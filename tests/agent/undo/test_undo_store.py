@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +12,7 @@ import pygit2
 import pytest
 from manifests import NOW, commit, manifest, prune, put, repository
 
+import processes
 from commonplace.agent import undo
 from commonplace.agent.undo import packs, safe_open
 from commonplace.agent.undo.store import Store, parse_id
@@ -89,7 +88,7 @@ def test_a_change_that_keeps_size_and_time_is_noticed(home: Path, project: Path,
 
 
 def test_changes_in_the_same_instant_as_a_snapshot_are_noticed(home: Path, plain: Path) -> None:
-    for number in range(60):
+    for number in range(20):
         (plain / "readme.md").write_text(f"{number:04}")
         first = undo.take(home, plain, NOW)
         (plain / "readme.md").write_text(f"{number + 1:04}")
@@ -345,11 +344,9 @@ def test_processes_in_one_tree_do_not_harm_each_other(home: Path, plain: Path) -
         "    s = undo.take(Path(sys.argv[1]), Path(sys.argv[2]), datetime(2026, 1, 1, tzinfo=UTC))\n"
         "    undo.diff(Path(sys.argv[1]), s.id)\n"
     )
-    running = [
-        subprocess.Popen([sys.executable, "-c", script, str(home), str(plain), f"{number}.txt"]) for number in range(3)
-    ]
+    running = [processes.Process([home, plain, f"{n}.txt"], code=script, stdout=1, stderr=2) for n in range(3)]
 
-    assert [one.wait() for one in running] == [0, 0, 0]
+    assert [one.wait(100) for one in running] == [0, 0, 0]
     found = undo.listed(home)
     assert len(found) == 30
     for one in found[::5]:

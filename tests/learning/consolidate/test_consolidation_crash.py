@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from learners import environment, many, run
+
+import processes
 
 PROGRAM = Path(__file__).with_name("crash_program.py")
 
@@ -31,10 +31,7 @@ def crash(tmp_path: Path, every: int) -> int:
     home = half_learned(tmp_path)
     work = tmp_path / "work"
     work.mkdir()
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(home), str(work), str(every)],
-        capture_output=True, text=True, check=False, timeout=1200,
-    )  # fmt: skip
+    done = processes.run([home, work, every], code=PROGRAM.read_text("utf-8"), text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from test_consolidation_crash import half_learned
+
+import processes
 
 HERE = Path(__file__).parent
 PLACES = (HERE, HERE.parent, HERE.parent / "consolidate", HERE.parent / "rules")
@@ -19,11 +18,8 @@ def crash(tmp_path: Path, every: int) -> int:
     home = half_learned(tmp_path)
     work = tmp_path / "work"
     work.mkdir()
-    paths = os.pathsep.join(map(str, PLACES))
-    done = subprocess.run(
-        [sys.executable, str(HERE / "curation_crash.py"), str(home), str(work), str(every)],
-        env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False, timeout=1200,
-    )  # fmt: skip
+    code = (HERE / "curation_crash.py").read_text("utf-8")
+    done = processes.run([home, work, every], code=code, path=PLACES, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 

@@ -205,10 +205,10 @@ def nothing_left_open() -> Generator[None]:
 
 def test_thousands_of_hostile_calls_give_an_answer_or_a_tool_error(hostile: Path) -> None:
     with nothing_left_open():
-        answered, refused = attack(hostile, 6000, 7)
+        answered, refused = attack(hostile, 3000, 7)
 
-    assert answered > 1000
-    assert refused > 1000
+    assert answered > 500
+    assert refused > 500
 
 
 @pytest.mark.soak

@@ -28,7 +28,7 @@ _RUNNERS: Final = frozenset({"fd", "find", "rg", "sed", "sort"})
 _WITH_REMOTE: Final = ("git fetch", "git push")
 
 
-class CommandLine(msgspec.Struct, frozen=True):
+class ParsedCommand(msgspec.Struct, frozen=True):
     """A command line, taken apart."""
 
     cwd: Path
@@ -42,15 +42,15 @@ class CommandLine(msgspec.Struct, frozen=True):
         return any(words[0] == "cd" for words in self.commands or ())
 
 
-def parse(command: Sequence[str], cwd: Path, workplace: Workplace) -> CommandLine:
+def parse(command: Sequence[str], cwd: Path, workplace: Workplace) -> ParsedCommand:
     """Take a command line apart; a script is only looked into if a shell runs it that no model can have put there."""
     if len(command) == 3 and PurePath(command[0]).name in _SHELLS and command[1] in ("-c", "-lc"):
         is_shell = workplace.trusted_program(command[0], cwd) is not None
         if not is_shell or (command[1] == "-lc" and not workplace.has_own_home):
-            return CommandLine(cwd, None, is_script=True)
+            return ParsedCommand(cwd, None, is_script=True)
         commands = shell_script.split(command[2])
-        return CommandLine(cwd, None if not commands else tuple(map(tuple, commands)), is_script=True)
-    return CommandLine(cwd, (tuple(command),) if command else None, is_script=False)
+        return ParsedCommand(cwd, None if not commands else tuple(map(tuple, commands)), is_script=True)
+    return ParsedCommand(cwd, (tuple(command),) if command else None, is_script=False)
 
 
 def programs_of(command: Sequence[str], cwd: Path, workplace: Workplace) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def prefixes_of(command: Sequence[str], cwd: Path, workplace: Workplace) -> tupl
     return tuple(dict.fromkeys(prefixes))
 
 
-def _prefix(words: Sequence[str], line: CommandLine, workplace: Workplace) -> Prefix | None:
+def _prefix(words: Sequence[str], line: ParsedCommand, workplace: Workplace) -> Prefix | None:
     path = workplace.trusted_program(words[0], line.cwd)
     if path is None:
         return None
@@ -115,7 +115,7 @@ def _sub_command(name: str, words: Sequence[str]) -> Prefix:
     return (words[1],) if name == "git" else ()
 
 
-def _adds_then_reads(line: CommandLine) -> bool:
+def _adds_then_reads(line: ParsedCommand) -> bool:
     """Return whether a script adds files and then lets git look through the work tree.
 
     A folder with a repository of its own becomes a submodule when it is added, and git enters it from then on.
@@ -132,7 +132,7 @@ def _commits_index(words: Sequence[str]) -> bool:
     return not takes_all and any(word.startswith(("-m", "--message")) for word in words)
 
 
-def _reads(words: Sequence[str], line: CommandLine, workplace: Workplace) -> bool:
+def _reads(words: Sequence[str], line: ParsedCommand, workplace: Workplace) -> bool:
     name = PurePath(words[0]).name
     operands = option_rules.accepted("reads", name, words[1:])
     if operands is None:

@@ -20,8 +20,8 @@ import msgspec
 
 from commonplace.errors import LedgerError, NotASession
 from commonplace.importers import json_lines
-from commonplace.importers.converter import MAX_RECORD_BYTES, TORN
-from commonplace.importers.json_values import elements_of, first_byte, is_dense, word_of
+from commonplace.importers.converter import MAX_RECORD_BYTES
+from commonplace.importers.json_values import decoded_document, elements_of, first_byte, word_of
 from commonplace.importers.opencode import database
 from commonplace.protocol.rollout import Skipped
 
@@ -150,28 +150,15 @@ def load(path: Path) -> StoredSession | Skipped:
     raw = json_lines.read_document(path)
     if isinstance(raw, Skipped):
         return raw
-    if (fault := _fault(raw)) is not None:
-        return fault
+    document = decoded_document(_exported.decode, raw)
+    if isinstance(document, Skipped):
+        return document
     storage = _storage_of(path)
     if storage is not None:
         return StoredSession(raw, _file_messages(storage, path.stem), _worktree(storage, path.parent.name))
-    document = _exported.decode(raw)
     if first_byte(document.info) != b"{" or first_byte(document.messages) != b"[":
         return Skipped(0, len(raw), json_lines.UNKNOWN_TYPE)
     return StoredSession(document.info, _exported_messages(document.messages))
-
-
-def _fault(raw: bytes) -> Skipped | None:
-    """Return what is wrong with bytes that should be one JSON object."""
-    if is_dense(raw):
-        return Skipped(0, len(raw), json_lines.TOO_DENSE)
-    try:
-        msgspec.json.decode(raw, type=_Exported)
-    except msgspec.ValidationError:
-        return Skipped(0, len(raw), json_lines.NOT_A_RECORD)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return Skipped(0, len(raw), TORN if not raw.strip() or "truncated" in str(error) else json_lines.NOT_JSON)
-    return None
 
 
 def _exported_messages(raw: msgspec.Raw) -> Iterator[StoredMessage]:
@@ -216,7 +203,8 @@ def _checked(raw: bytes | msgspec.Raw) -> bytes | msgspec.Raw | Skipped:
     if isinstance(raw, msgspec.Raw):
         return raw if first_byte(raw) == b"{" else Skipped(0, size, json_lines.NOT_A_RECORD)
     repaired = json_lines.repair(raw)
-    return _fault(repaired) or repaired
+    found = decoded_document(_exported.decode, repaired)
+    return found if isinstance(found, Skipped) else repaired
 
 
 def _worktree(storage: Path, project: str) -> str:

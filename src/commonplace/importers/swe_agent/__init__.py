@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from commonplace.importers import json_lines
-from commonplace.importers.converter import TORN, Converted
-from commonplace.importers.json_values import first_byte, is_dense
+from commonplace.importers.converter import Converted
+from commonplace.importers.json_values import decoded_document, first_byte
 from commonplace.importers.swe_agent import mini, trajectory
-from commonplace.importers.swe_agent.document import TrajectoryDocument, decode
+from commonplace.importers.swe_agent.document import decode
 from commonplace.protocol.rollout import Skipped
 
 __all__ = ["convert", "find"]
@@ -40,7 +38,7 @@ def convert(path: Path) -> Converted:
     if isinstance(raw, Skipped):
         yield raw
         return
-    document = _decoded(raw)
+    document = decoded_document(decode, raw)
     if isinstance(document, Skipped):
         yield document
     elif first_byte(document.trajectory) == b"[" or first_byte(document.attempts) == b"[":
@@ -49,14 +47,3 @@ def convert(path: Path) -> Converted:
         yield from mini.convert(path, document)
     else:
         yield Skipped(0, len(raw), json_lines.UNKNOWN_TYPE)
-
-
-def _decoded(raw: bytes) -> TrajectoryDocument | Skipped:
-    if is_dense(raw):
-        return Skipped(0, len(raw), json_lines.TOO_DENSE)
-    try:
-        return decode(raw)
-    except msgspec.ValidationError:
-        return Skipped(0, len(raw), json_lines.NOT_A_RECORD)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return Skipped(0, len(raw), TORN if not raw.strip() or "truncated" in str(error) else json_lines.NOT_JSON)

@@ -12,7 +12,6 @@ from commonplace.memory.injection import is_injection
 
 _ERROR: Final = tables.pattern("error")
 _SUMMARY: Final = tables.pattern("counting")
-_NOTHING: Final = tables.pattern("checked_nothing", flags=re.MULTILINE | re.IGNORECASE)
 _HIDDEN: Final = tables.pattern("hidden_error", flags=re.MULTILINE)
 _PIPED: Final = re.compile(r"\|\s*(?:tail|head|tee)\b[^|]*$")
 _LOCKED: Final = tables.pattern("locked")
@@ -36,11 +35,6 @@ def lines(output: str, count: int = 2) -> str:
 def worked(call: ToolUse) -> bool:
     """Say whether a command worked: by its exit status, unless a pipe hid that and the output tells an error."""
     return bool(call.ok) and not (_PIPED.search(call.command) and _HIDDEN.search(call.output))
-
-
-def checked_nothing(call: ToolUse) -> bool:
-    """Say whether a check ended well because it found nothing to check."""
-    return bool(_NOTHING.search(call.output[:2000]))
 
 
 def is_nothing(call: ToolUse) -> bool:

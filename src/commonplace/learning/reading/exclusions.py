@@ -15,7 +15,6 @@ from commonplace.memory.injection import is_injection
 from commonplace.redact import MARK
 
 _CREDENTIAL: Final = tables.pattern("credential")
-_INSISTS: Final = tables.pattern("insists")
 _POLITELY: Final = tables.pattern("asks_politely", r"^(?:", r"\b[ ,]*)+")
 
 
@@ -28,11 +27,6 @@ def holds_secret(text: str) -> bool:
 def is_unfit(text: str) -> bool:
     """Say whether a text must not be kept, whatever it says."""
     return is_injection(text) or holds_secret(text)
-
-
-def insists(heard: SentenceCues) -> bool:
-    """Say whether a question is none (why do you keep doing this?), or a condition only says when a wish applies."""
-    return bool(_INSISTS.search(heard.lower))
 
 
 @lru_cache(maxsize=512)

@@ -102,12 +102,6 @@ def bullet_text(line: str) -> str:
     return _TRIM.sub("", line.strip().removeprefix("- ")).strip()
 
 
-def file_of(line: str) -> str | None:
-    """Return the file that a line of a task names as its source."""
-    found = _FILE.match(line)
-    return found[1] if found else None
-
-
 def files(text: str) -> dict[str, str]:
     """Return the files that a memory names as its sources, each with the newest time that it tells of it."""
     blocks, _ = reader.parse(text)

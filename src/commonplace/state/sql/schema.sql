@@ -1,5 +1,5 @@
--- The whole schema as it is now, to read in one place. Nothing runs this file: databases are made by the migrations, and
--- a test proves that both come to the same.
+-- The whole schema as it is now. A new database is made by this file, an older one is changed by the migrations; a test
+-- proves that both come to the same.
 
 -- The index of session files: one row per file and listing, rebuilt from the files alone.
 CREATE TABLE threads (

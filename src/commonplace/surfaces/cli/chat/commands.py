@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
     from commonplace.surfaces.cli.chat.event_view import EventView
-    from commonplace.surfaces.cli.chat.questions import Question
+    from commonplace.surfaces.cli.chat.questions import ChatQuestion
     from commonplace.surfaces.cli.chat.screen import Screen
 
 _COMMAND: Final = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
@@ -44,7 +44,7 @@ class ChatConversation(Protocol):
         """Pass words on to the agent."""
         ...
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: ChatQuestion) -> None:
         """Put a question to the person."""
         ...
 

@@ -21,7 +21,7 @@ from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.chat import commands, questions
 from commonplace.surfaces.cli.chat.event_view import EventView
-from commonplace.surfaces.cli.chat.questions import Question
+from commonplace.surfaces.cli.chat.questions import ChatQuestion
 from commonplace.surfaces.cli.chat.screen import Screen
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Conversation:
         self.shown = EventView(screen)
         self.is_busy = False
         """A turn runs, or is about to."""
-        self._questions: deque[Question] = deque()
+        self._questions: deque[ChatQuestion] = deque()
         self._later: deque[str] = deque()
         """What is said when the present turn has ended."""
         self._tasks: TaskGroup | None = None
@@ -215,13 +215,13 @@ class Conversation:
 
     # --- Questions.
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: ChatQuestion) -> None:
         """Ask something, after what is asked already."""
         self._questions.append(question)
         if len(self._questions) == 1:
             self._put(question)
 
-    def _put(self, question: Question) -> None:
+    def _put(self, question: ChatQuestion) -> None:
         self.screen.set_aside()
         self.screen.say(question.text, "bold", "question", wraps=False, opens=True)
         self.shown.status = question.hint

@@ -28,7 +28,7 @@ _SAID: Final[dict[Decision, str]] = {
 }
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class ChatQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """Something that waits for an answer."""
 
     text: str
@@ -41,7 +41,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Acts on Esc."""
 
 
-def consent(request: events.Asked, folder: Path, decide: Callable[[Decision], None]) -> Question:
+def consent(request: events.Asked, folder: Path, decide: Callable[[Decision], None]) -> ChatQuestion:
     """Return the question whether something may be done, in a conversation that is about a folder."""
     answers = _answers(request)
     prefixes = ", ".join(f"`{_flat(shlex.join(words))} …`" for words in request.prefixes)
@@ -65,7 +65,7 @@ def consent(request: events.Asked, folder: Path, decide: Callable[[Decision], No
         decide("abort")
         return _SAID["abort"]
 
-    return Question(text=_question_text(request, folder), hint=hint, take=take, give_up=give_up)
+    return ChatQuestion(text=_question_text(request, folder), hint=hint, take=take, give_up=give_up)
 
 
 def _answers(request: events.Asked) -> dict[str, Decision]:
@@ -114,7 +114,7 @@ def _shown(request: events.Asked) -> str:
     return shlex.join(command)
 
 
-def choice(title: str, rows: list[str], take: Callable[[int], None]) -> Question:
+def choice(title: str, rows: list[str], take: Callable[[int], None]) -> ChatQuestion:
     """Return the question which of some rows is meant."""
 
     def chosen(text: str) -> str | None:
@@ -127,4 +127,4 @@ def choice(title: str, rows: list[str], take: Callable[[int], None]) -> Question
 
     listed = [f"  {number:>2}  {row}" for number, row in enumerate(rows, 1)]
     hint = f"a number from 1 to {len(rows)}; Enter or Esc for none"
-    return Question(text="\n".join([f"? {title}", *listed]), hint=hint, take=chosen, give_up=lambda: "none")
+    return ChatQuestion(text="\n".join([f"? {title}", *listed]), hint=hint, take=chosen, give_up=lambda: "none")
