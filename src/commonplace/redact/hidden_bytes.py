@@ -21,8 +21,8 @@ _HIDDEN: Final = re.compile(
     + _ESCAPE
     + rb"\\{1,16})|[()][0AB])"
 )
-_HINTS: Final = (b"\x1b", b"\x00", b"u001b", b"u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e[", b"^[[")
-"""A text with hidden bytes has one of these."""
+ANCHORS: Final = (b"\x1b", b"\x00", b"u001b", b"\\x1b", b"\\033", b"\\e[", b"^[[")
+"""A text with hidden bytes has one of these, in lower case."""
 
 
 class BaredText:
@@ -57,7 +57,5 @@ class BaredText:
 
 def without(data: bytes) -> BaredText | None:
     """Return a text without its hidden bytes; None if it has none."""
-    if not any(hint in data for hint in _HINTS):
-        return None
     bared = BaredText(data)
     return bared if bared.data is not data else None
