@@ -11,6 +11,8 @@ import pytest
 from agents import stamps
 
 from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, custom_call, failure, refusal, reply
+from commonplace.learning.lasting.statements import spoken
+from commonplace.learning.reading import session_view
 from commonplace.protocol import fragments, items
 from exec_driver import Place, make_place, run_exec
 from pictures import png
@@ -369,3 +371,24 @@ def test_what_is_piped_in_beside_a_prompt_is_no_word_of_the_person(tmp_path: Pat
     views = [items.view(json.dumps(each).encode()) for each in messages if each.get("role") == "user"]
     said = [fragments.own_words(view) for view in views if isinstance(view, items.Message)]
     assert [words for words in said if words] == ["review this"]
+
+
+@pytest.mark.parametrize("arguments", [("-",), ()])
+def test_a_prompt_on_standard_input_is_what_was_asked_and_teaches_nothing(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    wish = "From now on, always write the migration by hand."
+    with ScriptedResponses([reply("Done."), reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        assert run_exec(place, *arguments, stdin=wish.encode()).code == 0
+        (piped,) = (place.home / "sessions").rglob("*.jsonl")
+        assert run_exec(place, wish).code == 0
+        (typed,) = {*(place.home / "sessions").rglob("*.jsonl")} - {piped}
+
+    assert prompt(server) == wish
+    assert _wishes(piped) == [], "a program may have written it"
+    assert _wishes(typed) == [wish]
+
+
+def _wishes(ledger: Path) -> list[str]:
+    return [each.text for each in spoken(session_view.read(ledger)).statements]
