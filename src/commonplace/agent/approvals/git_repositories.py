@@ -99,6 +99,16 @@ def is_planted(folder: Path) -> bool:
     return not os.path.lexists(folder / ".git") and all(os.path.lexists(folder / name) for name in _BARE)
 
 
+def planted_warnings(work: Iterable[Path], temporary: Iterable[Path]) -> Iterator[str]:
+    """Yield what a person must know of repositories that a command may have put where git finds them by itself."""
+    for folder in (*work, *temporary):
+        if is_planted(folder):
+            yield f"{folder} looks like a bare repository: git would run what its settings name."
+    for folder in temporary:
+        if os.path.lexists(folder / ".git"):
+            yield f"{folder / '.git'}: git run in any folder of {folder} would run what the settings there name."
+
+
 def _work_tree(cwd: Path) -> Path | None:
     """Return the folder whose `.git` git finds; None if git would find a bare repository first, or none."""
     here = cwd.resolve()
