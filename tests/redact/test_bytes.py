@@ -91,7 +91,9 @@ def test_how_a_stream_is_cut_does_not_matter(step: int) -> None:
     assert value not in through(data, step).decode("utf-16")
 
 
-@pytest.mark.parametrize("invisible", ["\u200b", "\u2060", "\u202a", "\u200d", "\ufeff", "\u00ad", "\x01", "\x08", "\x7f"])
+@pytest.mark.parametrize(
+    "invisible", ["\u200b", "\u2060", "\u202a", "\u200d", "\ufeff", "\u00ad", "\x01", "\x08", "\x7f"]
+)
 @pytest.mark.parametrize("text", ["password{0}: {1}", "pass{0}word={1}", "password={0}{1}{0}", "to{0}ken={1}"])
 def test_what_nobody_sees_hides_no_secret(text: str, invisible: str) -> None:
     value = made.fill("<A26>", random.Random(7))[1]

@@ -76,7 +76,9 @@ def text(
     except ToolError as error:
         raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
     said = [{"type": "input_text", "text": words}] if words.strip() else []
-    return UserInput(parts=(*pictures, *said), schema=schema, piped=piped if piped.strip() else "", from_stdin=from_stdin)
+    return UserInput(
+        parts=(*pictures, *said), schema=schema, piped=piped if piped.strip() else "", from_stdin=from_stdin
+    )
 
 
 def _picture(number: int, path: Path) -> list[dict[str, Any]]:

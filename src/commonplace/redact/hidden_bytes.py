@@ -26,7 +26,8 @@ _ESCAPED: Final = (b"u000", b"u001", b"u007f", b"u00ad", b"u200", b"u202", b"u20
 _HIDDEN: Final = re.compile(
     rb"\x00{1,8}+|(?:"
     + b"|".join(map(re.escape, _INVISIBLE))
-    + rb"|\\{1,15}u(?:000[1-7ef]|001[0-9acdefACDEF]|007[fF]|00[aA][dD]|200[b-fB-F]|202[a-eA-E]|206[0-9]|[fF][eE][fF][fF])){1,8}+|"
+    + rb"|\\{1,15}u(?:000[1-7ef]|001[0-9acdefACDEF]|007[fF]|00[aA][dD]|200[b-fB-F]|202[a-eA-E]|206[0-9]"
+    + rb"|[fF][eE][fF][fF])){1,8}+|"
     + _ESCAPE
     + rb"(?:\[[0-9;:?]{0,32}+[@-~]|\][0-9]{1,3}+;[^\x07\x1b\n\"\\]{0,400}+(?:\x07|\\{1,15}u0007|"
     + _ESCAPE

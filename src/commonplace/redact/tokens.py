@@ -142,7 +142,9 @@ def _of_wide_formats() -> frozenset[bytes]:
     """Return what formats begin with that may have the signs of base64 in their first bytes, in lower case."""
     index = _index()
     heads = (head for rows in index.heads.values() for head, _, row in rows if _is_wide(row))
-    return frozenset(start.lower() for start in (*heads, *(start for alike in index.wide.values() for start in alike.prefixes)))
+    return frozenset(
+        start.lower() for start in (*heads, *(start for alike in index.wide.values() for start in alike.prefixes))
+    )
 
 
 def prefixes() -> frozenset[bytes]:

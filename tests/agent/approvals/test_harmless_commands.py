@@ -594,7 +594,9 @@ def test_what_overwrites_elsewhere_is_asked_about_each_time(place: Workplace, tm
     assert () == prefixes_of(_shell(script), place.folder, place)
 
 
-@pytest.mark.parametrize("upstream", ["./evil", "/srv/evil", "ext::sh -c x", "file:///srv/evil", "https://evil.example/x"])
+@pytest.mark.parametrize(
+    "upstream", ["./evil", "/srv/evil", "ext::sh -c x", "file:///srv/evil", "https://evil.example/x"]
+)
 def test_a_branch_whose_upstream_is_no_remote_of_the_repository_is_not_fetched_unasked(
     place: Workplace, upstream: str
 ) -> None:

@@ -22,7 +22,16 @@ _PLACEHOLDERS: Final = re.compile(
     r"|C(?:\([^()]*\)|[a-z]++)|\((?:trailers|decorate)[^()]*\)|[<>]{1,2}\|?\([^()]*\)|w\([^()]*\))))*+"
 )
 """A format of git with nothing but placeholders for which git runs no program, as it runs one for signatures."""
-_NO_FORMATS: Final = ("--date=", "--since=", "--until=", "--after=", "--before=", "--grep=", "--author=", "--committer=")
+_NO_FORMATS: Final = (
+    "--date=",
+    "--since=",
+    "--until=",
+    "--after=",
+    "--before=",
+    "--grep=",
+    "--author=",
+    "--committer=",
+)
 """Options of git in which `%` is no placeholder."""
 
 
