@@ -69,7 +69,7 @@ _FAMILIES: Final = (
 )
 _HIDDEN: Final = frozenset(hidden_bytes.ANCHORS)
 _LEXICON: Final = Lexicon(
-    frozenset().union(_HIDDEN, *(family.anchors for family in _FAMILIES)),
+    _HIDDEN.union(*(family.anchors for family in _FAMILIES)),
     (*commands.MARKS, *prose.MARKS, *wallets.MARKS),
 )
 
