@@ -10,6 +10,7 @@ import pygit2
 import pytest
 from manifests import commit, repository
 
+from commonplace.agent.approvals import git_repositories
 from commonplace.agent.approvals.harmless_commands import Prefix, is_allowed, is_harmless, prefixes_of, programs_of
 from commonplace.agent.approvals.workplace import Workplace
 
@@ -612,11 +613,11 @@ def test_a_branch_whose_upstream_is_no_remote_of_the_repository_is_not_fetched_u
     "settings", ["[core]\n\thooksPath = .githooks\n", "[core] HOOKSPATH=/srv/hooks\n", '[core]\n  hookspath = "x"\n']
 )
 def test_nothing_of_git_is_remembered_where_a_persons_settings_move_the_hooks(
-    place: Workplace, tmp_path: Path, settings: str
+    place: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
 ) -> None:
-    home = tmp_path / "person"
-    own = Workplace(place.folder, place.roots, {**place.variables, "HOME": str(home)})
-    assert prefixes_of(_shell("git commit -m x"), place.folder, own)
+    # A file that no model can write is looked at for this alone; a person's own is such a file outside of these tests.
+    monkeypatch.setattr(git_repositories, "_SYSTEM", str(tmp_path / "person" / "gitconfig"))
+    assert prefixes_of(_shell("git commit -m x"), place.folder, place)
 
-    (home / ".gitconfig").write_text(settings)
-    assert () == prefixes_of(_shell("git commit -m x"), place.folder, own)
+    (tmp_path / "person" / "gitconfig").write_text(settings)
+    assert () == prefixes_of(_shell("git commit -m x"), place.folder, place)
