@@ -15,25 +15,24 @@ from commonplace.redact.spans import SecretSpan
 
 _ESCAPE: Final = rb"(?:\x1b|\\{1,15}(?:u001[bB]|x1[bB]|033|e(?=\[))|\^\[)"
 """An escape, or how JSON, code and `cat -v` write one."""
-_INVISIBLE: Final = (
-    *(bytes((one,)) for one in (*range(1, 9), *range(14, 27), *range(28, 32), 127)),
-    *(chr(one).encode() for one in (0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A))),
-    "\ufeff".encode(),
-)
-"""Controls, and letters of Unicode without a width: they part words, join them or turn their direction."""
-_ESCAPED: Final = (b"u000", b"u001", b"u007f", b"u00ad", b"u200", b"u202", b"u206", b"ufeff")
-"""How their escapes in JSON begin."""
+_CONTROLS: Final = (*range(1, 9), *range(14, 27), *range(28, 32), 127)
+_WITHOUT_WIDTH: Final = (0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF)
+"""Letters of Unicode that part words, join them or turn their direction."""
 _HIDDEN: Final = re.compile(
-    rb"\x00{1,8}+|(?:"
-    + b"|".join(map(re.escape, _INVISIBLE))
-    + rb"|\\{1,15}u(?:000[1-7ef]|001[0-9acdefACDEF]|007[fF]|00[aA][dD]|200[b-fB-F]|202[a-eA-E]|206[0-9]"
-    + rb"|[fF][eE][fF][fF])){1,8}+|"
+    rb"\x00{1,8}+|(?:[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]|\xc2\xad|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]|\xef\xbb\xbf"
+    rb"|\\{1,15}u(?:000[1-7ef]|001[0-9acdefACDEF]|007[fF]|00[aA][dD]|200[b-fB-F]|202[a-eA-E]|206[0-9]"
+    rb"|[fF][eE][fF][fF])){1,8}+|"
     + _ESCAPE
     + rb"(?:\[[0-9;:?]{0,32}+[@-~]|\][0-9]{1,3}+;[^\x07\x1b\n\"\\]{0,400}+(?:\x07|\\{1,15}u0007|"
     + _ESCAPE
     + rb"\\{1,16})|[()][0AB])"
 )
-ANCHORS: Final = (b"\x1b", b"\x00", b"u001b", b"\\x1b", b"\\033", b"\\e[", b"^[[", *_INVISIBLE, *_ESCAPED)
+ANCHORS: Final = (
+    *(b"\x1b", b"\x00", b"u001b", b"\\x1b", b"\\033", b"\\e[", b"^[["),
+    *(bytes((one,)) for one in _CONTROLS),
+    *(chr(one).encode() for one in _WITHOUT_WIDTH),
+    *(b"u%04x" % one for one in (*_CONTROLS, *_WITHOUT_WIDTH)),
+)
 """A text with hidden bytes has one of these, in lower case."""
 
 
