@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from consent_doubles import warnings
-from scripted_session import stage
+from scripted_session import Clock, stage
 
 from commonplace.agent import skills
 from commonplace.agent.sandbox import hard_links
+from commonplace.agent.session_environment import IsolatedEnvironment
 from commonplace.context import instructions
 from commonplace.context.instructions import GlobalInstructions, WorkEnvironment
 from commonplace.models.scripted import answer, call, say
@@ -180,3 +181,27 @@ async def test_a_person_is_told_of_a_bare_repository_that_a_command_made(tmp_pat
         await here.run("Work.")
 
         assert ["bare repository" in text for text in warnings(here)] == [True]
+
+
+PLANTED = {
+    "a bare repository at the top": "mkdir objects refs && echo 'ref: refs/heads/main' > HEAD",
+    "a bare repository in the folder for temporary files": 'cd "$TMPDIR" && mkdir objects refs && echo x > HEAD',
+    "a repository in the folder for temporary files": 'mkdir "$TMPDIR/.git"',
+    "a file that points to one": "echo 'gitdir: /x' > \"$TMPDIR/.git\"",
+    "a link to one": 'ln -s nowhere "$TMPDIR/.git"',
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+async def test_a_person_is_told_of_what_the_last_command_of_a_turn_planted(tmp_path: Path, what: str) -> None:
+    (tmp_path / "temporary").mkdir()
+    plant = answer(call("shell", {"command": PLANTED[what]}, "c1"))
+    clock = Clock()
+    variables = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path / "temporary")}
+    environment = IsolatedEnvironment(variables, clock.now, clock.monotonic)
+    script = (plant, answer(say("So.")))
+    async with stage(tmp_path, *script, sandbox="workspace-write", clock=clock, environment=environment) as here:
+        await here.run("Work.")
+
+        told = [text for text in warnings(here) if "git would run" in text or "git run in any folder" in text]
+        assert len(told) == 1

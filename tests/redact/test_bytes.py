@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 
-from commonplace.redact import MARK, Redactor
+from commonplace.redact import MARK, Redactor, redact
 from redact import made
 
 FORMS = (
@@ -88,3 +89,18 @@ def test_how_a_stream_is_cut_does_not_matter(step: int) -> None:
     data = ("\n".join(["line"] * 200) + f"\n{text}\n").encode("utf-16")
 
     assert value not in through(data, step).decode("utf-16")
+
+
+@pytest.mark.parametrize(
+    "invisible", ["\u200b", "\u2060", "\u202a", "\u200d", "\ufeff", "\u00ad", "\x01", "\x08", "\x7f"]
+)
+@pytest.mark.parametrize("text", ["password{0}: {1}", "pass{0}word={1}", "password={0}{1}{0}", "to{0}ken={1}"])
+def test_what_nobody_sees_hides_no_secret(text: str, invisible: str) -> None:
+    value = made.fill("<A26>", random.Random(7))[1]
+    plain = text.format(invisible, value)
+
+    assert value not in redact(plain)
+    for ascii_only in (True, False) if invisible != "\x08" else ():  # JSON writes that one like `\\b` of an expression
+        assert value not in redact(json.dumps({"line": f"set {plain} there"}, ensure_ascii=ascii_only))
+    cut = f"ghp_{value[:10]}{invisible}{value[10:]}{value[:10]}"
+    assert value[:10] not in redact(cut)

@@ -105,7 +105,10 @@ async def test_every_row_of_version_2_is_there_after_the_migration(
     done = [row for row in after["test.jobs"] if row["status"] == "done"]
     assert {row["learned_s"] for row in after["test.all_threads"]} == {0}  # what the program read, it reads anew
     assert {row["last_success_watermark"] for row in done} == {None}
+    assert {row["preview"] for row in after["test.all_threads"]} == {""}, "it may hold a secret; the file is read anew"
+    assert {row["size"] for row in after["test.all_threads"]} == {0}
     later_columns = {"title", "failures", "millis", "learned_s", "last_success_watermark", "retry_remaining"}
+    later_columns |= {"preview", "git_url", "size", "mtime_ns", "is_complete"}
     for rows_of in (before, after):
         for name in names:
             rows_of[name] = [
@@ -384,3 +387,25 @@ def test_decisions_are_read_in_their_order_and_what_nobody_understands_is_passed
     assert decisions.tombstones(home) == {"t"}
     assert decisions.modes(home) == {}
     assert (home / decisions.FILE).stat().st_mode & 0o777 == 0o600
+
+
+async def test_texts_that_an_earlier_version_stored_with_their_secrets_are_read_anew(
+    empty_address: str, home: Path
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0"[::-1] * 2
+    Script().turn(user(f"use {secret[:40]} to push")).write_home(home)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, 9)
+        database = await open_at(empty_address)
+        await ThreadIndex(database).refresh(home)
+        await database.close()
+        raw(empty_address, f"UPDATE threads SET preview = '{secret}', title = '{secret}', git_url = '{secret}'")
+
+    database = await open_at(empty_address)
+    texts = str(await database.read(lambda tx: tx.query("threads.texts", home=str(home.resolve()))))
+    await ThreadIndex(database).refresh(home)
+    (row,) = (await ThreadIndex(database).page(home, limit=10)).threads
+    await database.close()
+
+    assert secret[:12] not in texts
+    assert row.preview == "use [REDACTED_SECRET] to push"

@@ -11,6 +11,8 @@ import pytest
 from agents import stamps
 
 from anchors.scripted_responses import Answer, ScriptedResponses, answer, call, custom_call, failure, refusal, reply
+from commonplace.learning.lasting.statements import spoken
+from commonplace.learning.reading import session_view
 from commonplace.protocol import fragments, items
 from exec_driver import Place, make_place, run_exec
 from pictures import png
@@ -438,3 +440,24 @@ def test_an_untrusted_folder_has_no_say(tmp_path: Path) -> None:
         run_exec(place, "do it")
 
     assert "top rule" not in json.dumps(server.requests[0]["input"])
+
+
+@pytest.mark.parametrize("arguments", [("-",), ()])
+def test_a_prompt_on_standard_input_is_what_was_asked_and_teaches_nothing(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    wish = "From now on, always write the migration by hand."
+    with ScriptedResponses([reply("Done."), reply("Done.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        assert run_exec(place, *arguments, stdin=wish.encode()).code == 0
+        (piped,) = (place.home / "sessions").rglob("*.jsonl")
+        assert run_exec(place, wish).code == 0
+        (typed,) = {*(place.home / "sessions").rglob("*.jsonl")} - {piped}
+
+    assert prompt(server) == wish
+    assert _wishes(piped) == [], "a program may have written it"
+    assert _wishes(typed) == [wish]
+
+
+def _wishes(ledger: Path) -> list[str]:
+    return [each.text for each in spoken(session_view.read(ledger)).statements]

@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from commonplace.agent import events, ledger_lines, turn_context
+from commonplace.agent.approvals.consent import Consent
 from commonplace.agent.ledger_lines import Timing
 from commonplace.agent.session import Session
 from commonplace.agent.turn_state import TurnState
@@ -31,6 +32,9 @@ async def finish(
     end: events.End = events.TurnFailed(turn_id=turn.id, error=_LATE)
     with anyio.CancelScope(shield=True):
         with anyio.move_on_after(_LONGEST):
+            if session.sandbox.support is not None:  # a command was run
+                await session.sandbox.clean_up(turn.profile)
+                Consent(session, turn).warn_of_planted()
             end = await _record(session, turn, problem, timing)
         session.ledger.publish(end)
         with anyio.move_on_after(_LONGEST):

@@ -13,6 +13,7 @@ import msgspec
 from commonplace.agent.tools import image
 from commonplace.context.additional import AdditionalContext
 from commonplace.errors import BadInput, ToolError
+from commonplace.protocol.fragments import STDIN_PROMPT
 from commonplace.protocol.items import PASSTHROUGH
 
 MOST_CHARACTERS: Final = 1_048_576
@@ -30,12 +31,15 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON schema of the answer."""
     piped: str = ""
     """What came on standard input beside a prompt: a program's text, not the person's."""
+    from_stdin: bool = False
+    """The prompt itself came on standard input, which was no terminal: nobody knows who wrote it."""
 
     def message(self, item_id: str) -> dict[str, Any]:
-        """Return the input as a message item; what was piped is a part of its own, and the item says so."""
+        """Return the input as a message item; it says what was piped, and whether the prompt was."""
         item: dict[str, Any] = {"type": "message", "id": item_id, "role": "user", "content": self.content}
-        if self.piped:
-            item[PASSTHROUGH] = {"content_item_kinds": [*("user.text" for _ in self.parts), "exec.stdin"]}
+        if self.piped or self.from_stdin:
+            kinds = [STDIN_PROMPT if self.from_stdin else "user.text" for _ in self.parts]
+            item[PASSTHROUGH] = {"content_item_kinds": [*kinds, *(["exec.stdin"] if self.piped else [])]}
         return item
 
     @property
@@ -48,7 +52,12 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def text(
-    words: str, images: Sequence[Path] = (), schema: Mapping[str, Any] | None = None, piped: str = ""
+    words: str,
+    images: Sequence[Path] = (),
+    schema: Mapping[str, Any] | None = None,
+    piped: str = "",
+    *,
+    from_stdin: bool = False,
 ) -> UserInput:
     """Return an input of words and pictures, and of text that a program piped in.
 
@@ -67,7 +76,9 @@ def text(
     except ToolError as error:
         raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
     said = [{"type": "input_text", "text": words}] if words.strip() else []
-    return UserInput(parts=(*pictures, *said), schema=schema, piped=piped if piped.strip() else "")
+    return UserInput(
+        parts=(*pictures, *said), schema=schema, piped=piped if piped.strip() else "", from_stdin=from_stdin
+    )
 
 
 def _picture(number: int, path: Path) -> list[dict[str, Any]]:

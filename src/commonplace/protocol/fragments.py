@@ -216,6 +216,8 @@ _IMPORTED: Final = ("imported.", "memory.")
 _PLAN_FEEDBACK: Final = "\n\nUser feedback on this plan: "
 """Claude Code puts what a person adds in accepting a plan behind this, at the end of the plan that it sends."""
 
+STDIN_PROMPT: Final = "user.stdin"
+"""The kind of a prompt that came on standard input: it is what was asked, and may be a program's text."""
 REQUEST_HEADER: Final = "## My request for Codex:"
 """Editors put context above this line; the person's words stand below the last one, for the context may quote it."""
 EDITOR_PREAMBLE: Final = "# Context from my IDE setup:"
@@ -289,6 +291,11 @@ def own_words(message: items.Message) -> str:
     else:
         said = [part.text for part in message.content]
     return join_words(said)
+
+
+def is_from_stdin(message: items.Message) -> bool:
+    """Say whether a message is a prompt that came on standard input, so that nobody knows who wrote it."""
+    return STDIN_PROMPT in _kinds(message)
 
 
 def join_words(texts: Iterable[str | None]) -> str:

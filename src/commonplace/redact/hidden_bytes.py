@@ -1,4 +1,5 @@
-"""Bytes that a reader does not see: the colours, links and movements of a terminal, and the zeros of UTF-16.
+"""Bytes that a reader does not see: colours, links and movements of a terminal, controls, letters without a width, and
+the zeros of UTF-16.
 
 They may stand between a name and its value, or within either. So a text that has such bytes is looked at twice: as it
 is, and without them. What is found without them is moved to where it stands in the text.
@@ -12,17 +13,34 @@ from typing import Final
 
 from commonplace.redact.spans import SecretSpan
 
-_ESCAPE: Final = rb"(?:\x1b|\\{1,15}(?:u001[bB]|x1[bB]|033|e(?=\[))|\^\[)"
-"""An escape, or how JSON, code and `cat -v` write one."""
-_HIDDEN: Final = re.compile(
-    rb"\x00{1,8}+|"
-    + _ESCAPE
-    + rb"(?:\[[0-9;:?]{0,32}+[@-~]|\][0-9]{1,3}+;[^\x07\x1b\n\"\\]{0,400}+(?:\x07|\\{1,15}u0007|"
-    + _ESCAPE
-    + rb"\\{1,16})|[()][0AB])"
+_CONTROLS: Final = (*range(1, 9), *range(14, 27), *range(28, 32), 127)
+_WITHOUT_WIDTH: Final = (0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF)
+"""Letters of Unicode that part words, join them or turn their direction."""
+_ESCAPES: Final = (rb"\x1b", rb"\\\\{0,14}(?:u001[bB]|x1[bB]|033|e(?=\[))", rb"\^\[")
+"""An escape, and how JSON, code and `cat -v` write one."""
+_SEQUENCE: Final = (
+    rb"(?:\[[0-9;:?]{0,32}+[@-~]|\][0-9]{1,3}+;[^\x07\x1b\n\"\\]{0,400}+(?:\x07|\\{1,15}u0007|(?:"
+    + b"|".join(_ESCAPES)
+    + rb")\\{1,16})|[()][0AB])"
 )
-_HINTS: Final = (b"\x1b", b"\x00", b"u001b", b"u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e[", b"^[[")
-"""A text with hidden bytes has one of these."""
+_HIDDEN: Final = re.compile(
+    b"|".join(
+        (
+            *(b"\\x%02x" % one for one in (0, *_CONTROLS)),
+            *(escape + _SEQUENCE for escape in _ESCAPES),
+            rb"\xc2\xad|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]|\xef\xbb\xbf",
+            rb"\\\\{0,14}u(?:000[1-7ef]|001[0-9acdefACDEF]|007[fF]|00[aA][dD]|200[b-fB-F]|202[a-eA-E]|206[0-9]|[fF][eE][fF]{2})",
+        )
+    )
+)
+"""Each alternative begins with one byte, so that a search passes over all others at once."""
+ANCHORS: Final = (
+    *(b"\x1b", b"\x00", b"u001b", b"\\x1b", b"\\033", b"\\e[", b"^[["),
+    *(bytes((one,)) for one in _CONTROLS),
+    *(chr(one).encode() for one in _WITHOUT_WIDTH),
+    *(b"u%04x" % one for one in (*_CONTROLS, *_WITHOUT_WIDTH)),
+)
+"""A text with hidden bytes has one of these, in lower case."""
 
 
 class BaredText:
@@ -57,7 +75,5 @@ class BaredText:
 
 def without(data: bytes) -> BaredText | None:
     """Return a text without its hidden bytes; None if it has none."""
-    if not any(hint in data for hint in _HINTS):
-        return None
     bared = BaredText(data)
     return bared if bared.data is not data else None

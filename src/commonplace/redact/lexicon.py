@@ -2,8 +2,8 @@
 
 Rules are anchored: each begins at a word, such as `password` or `curl`. There are several hundred anchors, and most do
 not occur in a text. Texts of sessions consist of few different words (what stands between blanks). So each different
-word is looked at once, and what it holds is remembered. Words that are new are put together and looked at in one go,
-because searching a longer text costs Python less than many short ones.
+word is looked at once, and what it holds is remembered. Words that are new are put together and looked through for all
+anchors at once, with an automaton of Aho and Corasick, whose cost does not depend on the number of anchors.
 
 What a word holds does not depend on its surroundings: anchors; names that promise a secret (`names`); credentials that
 show by themselves (`tokens`); and marks, which are for rules that no plain word announces.
@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
-from itertools import accumulate
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate, filterfalse
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+import ahocorasick
 
 from commonplace.redact import names, tokens
 from commonplace.redact.names import Rank
@@ -29,12 +30,10 @@ _REMEMBERED: Final = 1 << 17
 """So many words are remembered, about 15 MB, before remembering begins anew."""
 _LONGEST_WORD: Final = 128
 """Longer words hardly come again, and are not remembered."""
-_REMEMBERED_RUNS: Final = 1 << 15
-"""So many runs of letters are remembered with their anchors, about 8 MB."""
 _SHORT_WORD: Final = 4
 """Shorter words are too frequent to tell that an anchor of several words occurs."""
-_LETTERS: Final = bytes(one if 0x61 <= one <= 0x7A else 0x20 for one in range(256))
-_LETTER_RUN: Final = re.compile(rb"[a-z]{2,}")
+_ONE_BYTE: Final = "latin-1"
+"""The automaton reads text; so each byte becomes one letter."""
 _WORD: Final = re.compile(rb"\S+")
 _BLANK: Final = re.compile(rb"\s")
 _BLANKS: Final = b" \t\n\r\v\f"
@@ -68,23 +67,27 @@ class _Gate(NamedTuple):
     """An anchor, and the part of it that one word must have, with a blank where the word must begin or end."""
 
     anchor: bytes
-    part: bytes
+    length: int
+    """The length of the part, with its blanks."""
     lead: int
     """Whether there is a blank before the part."""
     offset: int
     """Where in the anchor the part stands, without that blank."""
     is_whole: bool
     """Whether the anchor has no blank, so that its part is all of it."""
+    is_anchor: bool
+    is_prefix: bool
+    is_name: bool
 
 
 class _Memory:
-    """The words that were looked at, and what those hold that hold something.
+    """The words that were looked at: those that hold nothing, and what the others hold.
 
     It is replaced and never emptied, because somebody else may be reading it.
     """
 
     def __init__(self) -> None:
-        self.seen: set[bytes] = set()
+        self.empty: set[bytes] = set()
         self.held: dict[bytes, Contents] = {}
 
 
@@ -95,74 +98,62 @@ class Lexicon:
         self.anchors: Final = frozenset(anchors)
         self._marks: Final = tuple(marks)
         self._prefixes: Final = tokens.prefixes()
-        self._signs: Final[list[_Gate]] = []
-        """The anchors without two letters in a row."""
-        self._by_letters: Final[dict[bytes, list[tuple[bytes, bool, bool, _Gate]]]] = {}
-        """By two letters: runs that begin with them, whether a word's run must begin or end with such, the anchor."""
+        gates: dict[bytes, list[_Gate]] = {}
         for anchor in sorted({*self.anchors, *names.PARTS, *self._prefixes}):
-            self._add(anchor)
-        self._of_run: Final = lru_cache(_REMEMBERED_RUNS)(self._gates)
+            part, gate = self._gate(anchor)
+            gates.setdefault(part, []).append(gate)
+        automaton = cast("Any", ahocorasick).Automaton()
+        for part, alike in gates.items():
+            automaton.add_word(part.decode(_ONE_BYTE), tuple(alike))
+        automaton.make_automaton()
+        self._hits: Final = cast("Callable[[str], Iterator[tuple[int, tuple[_Gate, ...]]]]", automaton.iter)
+        """Returns each part in a text, with the place of its last letter."""
         self._memory = _Memory()
 
-    def _add(self, anchor: bytes) -> None:
+    def _gate(self, anchor: bytes) -> tuple[bytes, _Gate]:
+        """Return the part of an anchor that is looked for, and the anchor's gate."""
         part = max(_WORD.finditer(anchor), key=lambda found: (not _is_short(found[0]), len(found[0])))
         begins, ends = part.start() > 0, part.end() < len(anchor)
         bounded = (b" " if begins else b"") + part[0] + (b" " if ends else b"")
-        gate = _Gate(anchor, bounded, int(begins), part.start(), part[0] == anchor)
-        run = max(_LETTER_RUN.finditer(bounded), key=lambda found: len(found[0]), default=None)
-        if run is None:
-            self._signs.append(gate)
-            return
-        row = (run[0], run.start() > 0, run.end() < len(bounded), gate)
-        self._by_letters.setdefault(run[0][:2], []).append(row)
+        uses = anchor in self.anchors, anchor in self._prefixes, anchor in names.PARTS
+        return bounded, _Gate(anchor, len(bounded), int(begins), part.start(), part[0] == anchor, *uses)
 
-    def _gates(self, run: bytes) -> tuple[_Gate, ...]:
-        """Return the anchors that may stand in a word with a run of letters."""
-        return tuple(
-            gate
-            for at in range(len(run) - 1)
-            for letters, begins, ends, gate in self._by_letters.get(run[at : at + 2], ())
-            if run.startswith(letters, at) and not (begins and at) and not (ends and at + len(letters) < len(run))
-        )
-
-    def contents(self, words: set[bytes]) -> dict[bytes, Contents]:
-        """Return what those of some words hold that hold something."""
+    def holding(self, words: list[bytes]) -> list[tuple[bytes, Contents]]:
+        """Return those of some words that hold something, in their order, with what they hold."""
         memory = self._memory
-        new = words - memory.seen
-        found = self.learn(new) if new else {}
-        short = {word for word in new if len(word) <= _LONGEST_WORD}
-        memory.held.update((word, held) for word, held in found.items() if word in short)
-        memory.seen |= short  # last, since a word that was seen and is not held holds nothing
-        if len(memory.seen) > _REMEMBERED:
-            self._memory = _Memory()
-        return {**{word: memory.held[word] for word in words & memory.held.keys()}, **found}
+        held = memory.held
+        left = list(filterfalse(memory.empty.__contains__, words))
+        new = set(filterfalse(held.__contains__, left))
+        if new:
+            found = self.learn(new)
+            short = {word for word in new if len(word) <= _LONGEST_WORD}
+            memory.empty |= short.difference(found)
+            held.update((word, contents) for word, contents in found.items() if word in short)
+            if len(memory.empty) + len(held) > _REMEMBERED:
+                self._memory = _Memory()
+            if not found.keys() <= short:
+                held = {**held, **found}
+        return [(word, held[word]) for word in filter(held.__contains__, left)]
 
     def learn(self, words: Iterable[bytes], *, cut: bool = False) -> dict[bytes, Contents]:
         """Look at words; `cut` says that the beginning of the first is missing."""
         ordered = list(words)
         data = b" ".join((b"", *ordered, b""))
-        low = data.lower()
         found = _Holders(ordered)
-        runs = {*low.translate(_LETTERS).split()}
-        gates = {gate for run in runs for gate in (self._of_run if len(run) <= _LONGEST_WORD else self._gates)(run)}
         prefixes: list[tuple[bytes, int]] = []
-        signs = [gate for gate in self._signs if gate.anchor.isascii()] if data.isascii() else self._signs
-        for gate in (*gates, *signs):
-            is_anchor, is_prefix = gate.anchor in self.anchors, gate.anchor in self._prefixes
-            is_name = gate.anchor in names.PARTS
-            for part in _literal(gate.part).finditer(low):
-                at = part.start() + gate.lead
-                if is_prefix:
+        for last, gates in self._hits(data.lower().decode(_ONE_BYTE)):
+            for gate in gates:
+                at = last + 1 - gate.length + gate.lead
+                if gate.is_prefix:
                     prefixes.append((gate.anchor, at))
                     if tokens.may_go_on(data, at):
                         found.at(at).marks.add(tokens.MAY_GO_ON)
-                if is_name and names.rank(names.around(data, at, part.end())) is not Rank.NONE:
-                    found.at(at).names.append((at - found.begin, part.end() - found.begin))
-                if is_anchor:
+                if gate.is_name and names.rank(names.around(data, at, last + 1)) is not Rank.NONE:
+                    found.at(at).names.append((at - found.begin, last + 1 - found.begin))
+                if gate.is_anchor:
                     held = found.at(at)
-                    (held.anchors if gate.is_whole else held.parts).append(
-                        (gate.anchor, at - gate.offset - found.begin)
-                    )
+                    place = at - gate.offset - found.begin
+                    (held.anchors if gate.is_whole else held.parts).append((gate.anchor, place))
         for span in tokens.find(data, prefixes, cut=cut):
             found.at(span.start).tokens.append(span.moved(-found.begin))
         for mark in self._marks:
@@ -176,7 +167,7 @@ class _Holders:
 
     def __init__(self, words: list[bytes]) -> None:
         self._words = words
-        self._begins = list(accumulate((len(word) + 1 for word in words), initial=1))
+        self._begins = list(accumulate(map((1).__add__, map(len, words)), initial=1))
         self._found: defaultdict[int, Contents] = defaultdict(Contents)
         self.begin = 0
 
@@ -189,12 +180,6 @@ class _Holders:
     def by_word(self) -> dict[bytes, Contents]:
         """Return the words that hold something."""
         return {self._words[number]: held for number, held in self._found.items()}
-
-
-@cache
-def _literal(part: bytes) -> re.Pattern[bytes]:
-    """Return the expression for a part of an anchor; most are never needed."""
-    return re.compile(re.escape(part))
 
 
 def _is_short(word: bytes) -> bool:
@@ -226,11 +211,9 @@ class Text:
 
     def _read(self, at: int, end: int) -> None:
         """Take in the words of a piece of the data."""
-        words = self.data[at:end].split()
-        held = self._lexicon.contents(set(words))
-        for word in filter(held.__contains__, words) if held else ():
+        for word, held in self._lexicon.holding(self.data[at:end].split()):
             at = _next(self.data, word, at, end)
-            self._take(held[word], at, at + len(word))
+            self._take(held, at, at + len(word))
             at += len(word)
 
     def _take(self, held: Contents, at: int, end: int) -> None:
@@ -246,6 +229,10 @@ class Text:
             self.names.append((begin + at, behind + at))
         for span in held.tokens:
             self.tokens.append(span.moved(at))
+
+    def has(self, anchors: frozenset[bytes], marks: frozenset[str] = frozenset()) -> bool:
+        """Return whether one of some anchors occurs, in whatever case, or a word with one of some marks."""
+        return not (anchors.isdisjoint(self._places) and marks.isdisjoint(self._marked))
 
     def among(self, table: Mapping[bytes, tuple[Row, ...]]) -> list[Row]:
         """Return the rows of a table whose anchors occur."""

@@ -7,7 +7,8 @@ makes streaming the same as scanning the whole.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
 from commonplace.redact import (
     assignments,
@@ -27,28 +28,49 @@ from commonplace.redact import (
     wallets,
     wrapped,
 )
-from commonplace.redact.lexicon import Lexicon, Text
+from commonplace.redact.lexicon import Lexicon, Mark, Text
 from commonplace.redact.spans import Secret, SecretSpan
 
 _ROUNDS: Final = 3
+
+
+class _Family(NamedTuple):
+    """A family of rules, and what a text must have for them to find something."""
+
+    find: Callable[[Text], Iterator[SecretSpan]]
+    anchors: frozenset[bytes] = frozenset()
+    marks: frozenset[str] = frozenset()
+    after_names: bool = False
+    """Whether the rules also look at key-like names."""
+
+    def may_find(self, text: Text) -> bool:
+        """Return whether a text has something that the rules begin with."""
+        return (self.after_names and bool(text.names)) or text.has(self.anchors, self.marks)
+
+
+def _names(marks: Iterable[Mark]) -> frozenset[str]:
+    return frozenset(mark.name for mark in marks)
+
+
 _FAMILIES: Final = (
-    blocks,
-    urls,
-    headers,
-    calls,
-    commands,
-    positions,
-    files,
-    known,
-    wallets,
-    wrapped,
-    prose,
-    tables,
-    assignments,
+    _Family(blocks.find, frozenset(blocks.ANCHORS)),
+    _Family(urls.find, frozenset(urls.ANCHORS)),
+    _Family(headers.find, frozenset(headers.ANCHORS)),
+    _Family(calls.find, frozenset(calls.ANCHORS)),
+    _Family(commands.find, frozenset(map(bytes.lower, commands.ANCHORS)), _names(commands.MARKS)),
+    _Family(positions.find, frozenset(map(bytes.lower, positions.ANCHORS))),
+    _Family(files.find, frozenset(files.ANCHORS)),
+    _Family(known.find, frozenset(known.ANCHORS)),
+    _Family(wallets.find, frozenset(wallets.ANCHORS), _names(wallets.MARKS)),
+    _Family(wrapped.find, marks=frozenset({tokens.MAY_GO_ON})),
+    _Family(prose.find, frozenset(prose.ANCHORS), _names(prose.MARKS), after_names=True),
+    _Family(tables.find, frozenset(tables.ANCHORS), after_names=True),
+    _Family(assignments.find, after_names=True),
 )
-_ANCHORED: Final = (blocks, urls, headers, calls, commands, positions, files, known, wallets, prose, tables)
+_HIDDEN: Final = frozenset(hidden_bytes.ANCHORS)
 _LEXICON: Final = Lexicon(
-    (anchor for family in _ANCHORED for anchor in family.ANCHORS), (*commands.MARKS, *prose.MARKS, *wallets.MARKS)
+    _HIDDEN.union(*(family.anchors for family in _FAMILIES)),
+    (*commands.MARKS, *prose.MARKS, *wallets.MARKS),
 )
 
 
@@ -69,18 +91,19 @@ def scan(data: bytes, *, cut: bool = False) -> list[SecretSpan]:
 
 
 def _once(data: bytes, *, cut: bool) -> list[SecretSpan]:
-    found = _by_rules(data, cut=cut)
-    if bared := hidden_bytes.without(data):
-        found.extend(map(bared.moved, _by_rules(bared.data, cut=cut)))
+    text = Text(data, _LEXICON, cut=cut)
+    found = _by_rules(text)
+    if text.has(_HIDDEN) and (bared := hidden_bytes.without(data)):
+        found.extend(map(bared.moved, _by_rules(Text(bared.data, _LEXICON, cut=cut))))
     return spans.merge(found)
 
 
-def _by_rules(data: bytes, *, cut: bool) -> list[SecretSpan]:
-    text = Text(data, _LEXICON, cut=cut)
-    found: list[SecretSpan] = [*tokens.with_secret_keys(data, text.tokens)]
+def _by_rules(text: Text) -> list[SecretSpan]:
+    found: list[SecretSpan] = [*tokens.with_secret_keys(text.data, text.tokens)]
     for family in _FAMILIES:
-        found.extend(family.find(text))
-    found.extend(wrapped.rest(data, tuple(found)))
+        if family.may_find(text):
+            found.extend(family.find(text))
+    found.extend(wrapped.rest(text.data, tuple(found)))
     return found
 
 

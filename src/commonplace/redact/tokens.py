@@ -93,15 +93,19 @@ _GENERIC_WORDS: Final = frozenset(
 )
 
 
-_Rows = dict[bytes, list[tuple[bytes, Format]]]
+class _Rows(NamedTuple):
+    """The rows of the catalogue whose prefixes begin with the same two bytes."""
+
+    prefixes: tuple[bytes, ...]
+    rows: list[tuple[bytes, Format]]
 
 
 class _Index(NamedTuple):
     """The catalogue, arranged for looking up: by the first two bytes of a run, and by the byte before it."""
 
-    starts: _Rows
+    starts: dict[bytes, _Rows]
     heads: dict[int, list[tuple[bytes, bytes, Format]]]
-    wide: _Rows
+    wide: dict[bytes, _Rows]
     before: frozenset[int]
 
 
@@ -113,8 +117,8 @@ def _is_wide(row: Format) -> bool:
 @lru_cache(maxsize=1)
 def _index() -> _Index:
     """Arrange the catalogue. A prefix such as `oauth:` ends before a run, one such as `ghp_` begins it."""
-    starts: _Rows = {}
-    wide: _Rows = {}
+    starts: dict[bytes, list[tuple[bytes, Format]]] = {}
+    wide: dict[bytes, list[tuple[bytes, Format]]] = {}
     heads: dict[int, list[tuple[bytes, bytes, Format]]] = {}
     for row in formats():
         for prefix in row.prefixes:
@@ -126,7 +130,11 @@ def _index() -> _Index:
                 starts.setdefault(start[:2], []).append((start, row))
                 if _is_wide(row):
                     wide.setdefault(start[:2], []).append((start, row))
-    return _Index(starts, heads, wide, frozenset({*heads, *_BEHIND}))
+    return _Index(_by_prefix(starts), heads, _by_prefix(wide), frozenset({*heads, *_BEHIND}))
+
+
+def _by_prefix(found: dict[bytes, list[tuple[bytes, Format]]]) -> dict[bytes, _Rows]:
+    return {start: _Rows(tuple({prefix for prefix, _ in rows}), rows) for start, rows in found.items()}
 
 
 @lru_cache(maxsize=1)
@@ -134,7 +142,9 @@ def _of_wide_formats() -> frozenset[bytes]:
     """Return what formats begin with that may have the signs of base64 in their first bytes, in lower case."""
     index = _index()
     heads = (head for rows in index.heads.values() for head, _, row in rows if _is_wide(row))
-    return frozenset(start.lower() for start in (*heads, *(start for rows in index.wide.values() for start, _ in rows)))
+    return frozenset(
+        start.lower() for start in (*heads, *(start for alike in index.wide.values() for start in alike.prefixes))
+    )
 
 
 def prefixes() -> frozenset[bytes]:
@@ -273,10 +283,10 @@ def _look(data: bytes, start: int, end: int, index: _Index, last: int) -> Secret
     return None
 
 
-def _prefixed(data: bytes, place: int, rows: list[tuple[bytes, Format]]) -> SecretSpan | None:
+def _prefixed(data: bytes, place: int, alike: _Rows) -> SecretSpan | None:
     """Return the longest credential that begins at a place."""
     best: SecretSpan | None = None
-    for prefix, row in rows:
+    for prefix, row in alike.rows if data.startswith(alike.prefixes, place) else ():
         span = _match(data, place, prefix, row) if data.startswith(prefix, place) else None
         if span is not None and (best is None or span.end > best.end):
             best = span

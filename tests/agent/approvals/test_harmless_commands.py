@@ -10,6 +10,7 @@ import pygit2
 import pytest
 from manifests import commit, repository
 
+from commonplace.agent.approvals import git_repositories
 from commonplace.agent.approvals.harmless_commands import Prefix, is_allowed, is_harmless, prefixes_of, programs_of
 from commonplace.agent.approvals.workplace import Workplace
 
@@ -523,3 +524,100 @@ def test_the_programs_of_a_script_are_shown_by_their_paths(place: Workplace) -> 
     assert (str(planted),) == shown
     assert ("/bin/bash", GIT) == programs_of(_shell("cd x && git status"), place.folder, place)
     assert ("nothing-of-the-kind",) == programs_of(("nothing-of-the-kind",), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git log --format='%G?'",
+        "git log --format=%+GK",
+        "git log --pretty='format:%-GK'",
+        "git log '--format=% G?'",
+        "git show --format='%h%+GS'",
+        "git log --format='%<(10)%GF'",
+        "git log --pretty='%C(auto)%+GP'",
+        "git log --format='%%%GG'",
+        "git log --format='%(describe)'",
+        "git shortlog --group='%GK'",
+        "git shortlog --group='format:%+GS'",
+        "strings @options",
+    ],
+)
+def test_a_format_for_which_git_runs_a_program_is_not_harmless(place: Workplace, script: str) -> None:
+    assert not is_harmless(_shell(script), place.folder, place)
+    assert () == prefixes_of(_shell(script), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git log --format='%h %an %ad%n%s%n%b'",
+        "git log --pretty=oneline",
+        "git log --pretty='format:%C(yellow)%h%Creset %<(20,trunc)%s %+d'",
+        "git log --date=format:%G-%V --format=%cd",
+        "git shortlog --group=author",
+    ],
+)
+def test_a_format_of_plain_placeholders_is_harmless(place: Workplace, script: str) -> None:
+    assert is_harmless(_shell(script), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git push --force",
+        "git push -f origin main",
+        "git push -uf origin main",
+        "git push --force-with-lease origin main",
+        "git push origin +main",
+        "git push origin :main",
+        "git push origin main:release",
+        "git push --delete origin main",
+        "git push --mirror origin",
+        "git push --prune origin",
+        "git fetch origin +refs/heads/a:refs/heads/main",
+        "git fetch origin a:b",
+        "touch /etc/nologin",
+        "touch ~/.ssh/authorized_keys",
+        "touch ../x",
+        "touch a ../x",
+        "touch out/x",
+        "touch -- out/x",
+        "mkdir -p /etc/x",
+        "mkdir ~/.config/x",
+        "mkdir -p sub/../../x",
+    ],
+)
+def test_what_overwrites_elsewhere_is_asked_about_each_time(place: Workplace, tmp_path: Path, script: str) -> None:
+    _configure(place, '[remote "origin"]\n\turl = git@host.example:a/b.git\n')
+    (place.folder / "out").symlink_to(tmp_path / "person")
+
+    assert () == prefixes_of(_shell(script), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    "upstream", ["./evil", "/srv/evil", "ext::sh -c x", "file:///srv/evil", "https://evil.example/x"]
+)
+def test_a_branch_whose_upstream_is_no_remote_of_the_repository_is_not_fetched_unasked(
+    place: Workplace, upstream: str
+) -> None:
+    _configure(place, '[remote "origin"]\n\turl = git@host.example:a/b.git\n')
+    assert prefixes_of(_shell("git fetch"), place.folder, place)
+
+    _configure(place, f'[branch "main"]\n\tremote = {upstream}\n')
+    for script in ("git fetch", "git push", "git push origin main"):
+        assert () == prefixes_of(_shell(script), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    "settings", ["[core]\n\thooksPath = .githooks\n", "[core] HOOKSPATH=/srv/hooks\n", '[core]\n  hookspath = "x"\n']
+)
+def test_nothing_of_git_is_remembered_where_a_persons_settings_move_the_hooks(
+    place: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    # A file that no model can write is looked at for this alone; a person's own is such a file outside of these tests.
+    monkeypatch.setattr(git_repositories, "_SYSTEM", str(tmp_path / "person" / "gitconfig"))
+    assert prefixes_of(_shell("git commit -m x"), place.folder, place)
+
+    (tmp_path / "person" / "gitconfig").write_text(settings)
+    assert () == prefixes_of(_shell("git commit -m x"), place.folder, place)

@@ -11,6 +11,8 @@ import anyio
 import pytest
 from confined import Box
 
+from commonplace.agent.sandbox import writable_paths
+
 pytestmark = pytest.mark.anyio
 
 GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
@@ -226,3 +228,22 @@ async def test_an_empty_folder_of_somebody_else_is_not_taken_away(mounted_box: B
     await mounted_box.run("true")
 
     assert (mounted_box.project / ".git").is_dir()
+
+
+async def test_what_a_killed_command_left_goes_at_the_end_of_the_turn(mounted_box: Box) -> None:
+    place = mounted_box.project / ".git"
+    running = mounted_box.start("/bin/sh", "-c", "echo ready; read _", background=True)
+    with anyio.fail_after(60):
+        await running.settled(0.0)
+    writable_paths.remove_placeholders(mounted_box.policy)
+    assert place.is_dir(), "a command needs it"
+
+    os.killpg(running.group, 9)
+    await mounted_box.finish(running)
+    assert place.is_dir()
+    writable_paths.remove_placeholders(mounted_box.policy)
+    assert not place.exists()
+
+    place.mkdir()
+    writable_paths.remove_placeholders(mounted_box.policy)
+    assert place.is_dir(), "somebody else made it"

@@ -94,6 +94,22 @@ def test_memory_is_shared_only_in_a_namespace_of_one_s_own(number: int, shared: 
     assert (ALLOW if shared else REFUSE) == _decide(program, X86, number)
 
 
+@pytest.mark.parametrize("number", [188, 189, 190, 197, 198, 199, 463, 466, 469])
+@pytest.mark.parametrize("shared", [True, False])
+def test_attributes_are_changed_only_where_mounts_keep_other_files_away(number: int, shared: bool) -> None:
+    program = seccomp.program("x86_64", internet=True, shared=shared)
+
+    assert (_decide(program, X86, number) == ALLOW) is shared
+
+
+@pytest.mark.parametrize("flags", [0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602])
+@pytest.mark.parametrize("shared", [True, False])
+def test_flags_are_changed_only_where_mounts_keep_other_files_away(flags: int, shared: bool) -> None:
+    program = seccomp.program("x86_64", internet=True, shared=shared)
+
+    assert (_decide(program, X86, 16, 3, flags) == ALLOW) is shared
+
+
 def test_calls_of_another_instruction_set_end_the_process() -> None:
     program = seccomp.program("x86_64", internet=True, shared=True)
 

@@ -350,3 +350,39 @@ async def test_a_folder_that_a_command_replaced_by_a_link_is_not_opened_to_the_n
 
     assert code != 0
     assert _is_as_it_was(box.outside)
+
+
+ATTRIBUTES = {
+    "set": "os.setxattr(path, 'user.x', b'bad')",
+    "set, by a descriptor": "os.setxattr(os.open(path, os.O_RDONLY), 'user.x', b'bad')",
+    "set, on the link itself": "os.setxattr(path, 'user.x', b'bad', follow_symlinks=False)",
+    "removed": "os.removexattr(path, 'user.kept')",
+    "removed, by a descriptor": "os.removexattr(os.open(path, os.O_RDONLY), 'user.kept')",
+    "flags": "fcntl.ioctl(os.open(path, os.O_RDONLY), 0x40086602, struct.pack('l', 0x80))",
+    "flags, the short way": "fcntl.ioctl(os.open(path, os.O_RDONLY), 0x40046602, struct.pack('l', 0x80))",
+    "flags and groups": "fcntl.ioctl(os.open(path, os.O_RDONLY), 0x401c5820, struct.pack('5I8x', 0x40, 0, 0, 0, 0))",
+    "set, by number": "call(188 if x86 else 5, path.encode(), b'user.x', b'bad', 3, 0)",
+    "set, by its newest number": "call(463, -100, path.encode(), 0, b'user.x', struct.pack('QIxxxx', 0, 0), 16)",
+}
+
+
+@pytest.mark.parametrize("what", ATTRIBUTES)
+async def test_attributes_and_flags_of_files_elsewhere_stay(box: Box, what: str) -> None:
+    file = box.outside / "file"
+    try:
+        os.setxattr(file, "user.kept", b"as it was")
+    except OSError:
+        pytest.skip("no attributes on this file system")
+    script = (
+        "import ctypes, fcntl, os, platform, struct, sys\n"
+        "path, x86 = sys.argv[1], platform.machine() == 'x86_64'\n"
+        "def call(*words):\n"
+        "    if ctypes.CDLL(None, use_errno=True).syscall(*words) < 0:\n"
+        "        raise OSError(ctypes.get_errno(), 'refused')\n"
+        f"{ATTRIBUTES[what]}\n"
+    )
+    code, printed = await box.python(script, file)
+
+    assert code != 0, printed
+    assert "OSError" in printed
+    assert {"user.kept": b"as it was"} == {name: os.getxattr(file, name) for name in os.listxattr(file)}

@@ -144,7 +144,7 @@ def test_what_is_ignored_is_listed_and_stays_whatever_the_rules_become(home: Pat
     }
     assert (project / "secret.env").read_text() == "KEY=2\n"
     assert (project / "build/out.o").exists()
-    assert "secret.env" in {one.path for one in restored.left_alone}
+    assert restored.changed == (".gitignore",), "the rules of the snapshot count"
 
 
 def test_what_was_ignored_stays_when_it_was_moved_where_it_no_longer_is(home: Path, project: Path) -> None:
@@ -184,6 +184,37 @@ def test_files_that_a_turn_makes_and_rules_ignore_stay_and_are_listed(home: Path
         "made": "it holds something that was left out",
         "made/a.log": "ignored",
     }
+
+
+@pytest.mark.parametrize(
+    ("file", "rules"),
+    [
+        (".gitignore", "*"),
+        (".gitignore", "*\n!.gitignore\n"),
+        (".gitignore", "/hidden/"),
+        (".gitignore", "**/*.txt\n"),
+        (".gitignore", "hidden"),
+        ("hidden/.gitignore", "*"),
+        ("hidden/deep/.gitignore", "*\n"),
+        ("src/.gitignore", "*"),
+    ],
+)
+def test_rules_that_a_turn_wrote_do_not_hide_what_it_made(home: Path, project: Path, file: str, rules: str) -> None:
+    before = manifest(project)
+    snapshot = undo.take(home, project, NOW)
+    put(project, "hidden/deep/new.txt", "x")
+    put(project, "src/new.txt", "x")
+    put(project, file, rules)
+    after = manifest(project)
+
+    previewed = undo.diff(home, snapshot.id)
+    restored = undo.restore(home, snapshot.id, NOW)
+
+    assert "hidden/deep/new.txt" in restored.removed
+    assert restored.removed == previewed.removed
+    assert manifest(project) == before
+    undo.restore(home, restored.redo, NOW)
+    assert manifest(project) == after
 
 
 def test_a_tracked_file_belongs_to_the_state_although_a_rule_ignores_it(home: Path, repo: pygit2.Repository) -> None:

@@ -38,8 +38,7 @@ class Consent:
     async def check(self, action: Action) -> str | None:
         """Return why an action may not be done; None: it may, and a snapshot was taken if it may change something."""
         session, profile = self._session, self._turn.profile
-        if git_repositories.is_planted(profile.cwd):
-            session.warn_once(f"{profile.cwd} looks like a bare repository: git would run what its settings name.")
+        self.warn_of_planted()
         problem = await session.sandbox.problem(profile, action)
         is_harmless = action.kind == "run" and harmless_commands.is_harmless(action.command, action.cwd, self._place)
         is_allowed = action.kind == "run" and harmless_commands.is_allowed(
@@ -61,6 +60,12 @@ class Consent:
         if not (is_harmless or action.read_only):
             await session.snapshots.take(self._turn)
         return None
+
+    def warn_of_planted(self) -> None:
+        """Tell a person of repositories that git would find where a command can put one."""
+        temporary = self._session.sandbox.policy(self._turn.profile).temporary()
+        for warning in git_repositories.planted_warnings(self._place.roots, tuple(dict.fromkeys(temporary))):
+            self._session.warn_once(warning)
 
     async def ask(self, action: Action, problem: str | None = None) -> str | None:
         """Ask a person; return why the action may not be done, if they do not allow it or nobody can be asked."""

@@ -44,6 +44,8 @@ _BARE: Final = ("HEAD", "objects", "refs")
 _MOST_BYTES: Final = 256 * 1024
 _LINK_MODE: Final = 0o160000
 _SAMPLE: Final = ".sample"
+_SYSTEM: Final = "/etc/gitconfig"
+_HOOKS_PATH: Final = re.compile(rb"(?mi)^[ \t]*+hookspath\b|\]\s*+hookspath\b")
 
 
 class PlainRepository(msgspec.Struct, frozen=True):
@@ -53,12 +55,15 @@ class PlainRepository(msgspec.Struct, frozen=True):
     """The folder of the repository's own files."""
     remotes: dict[str, list[str]]
     """The addresses of each remote."""
+    upstreams: frozenset[str]
+    """The remotes that branches name; git also takes an address or a path there."""
     has_hooks: bool
 
     @property
     def is_remote_elsewhere(self) -> bool:
         """Whether every remote is on another machine."""
-        return all(_NETWORK.fullmatch(address) for addresses in self.remotes.values() for address in addresses)
+        addresses = [address for each in self.remotes.values() for address in each]
+        return self.upstreams <= self.remotes.keys() and all(map(_NETWORK.fullmatch, addresses))
 
 
 def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
@@ -77,17 +82,31 @@ def plain_repository(workplace: Workplace, cwd: Path) -> PlainRepository | None:
     if any(setting is None for setting in settings):
         return None
     remotes: dict[str, list[str]] = {}
+    upstreams: set[str] = set()
     for section, subsection, key, value in filter(None, settings):
         if key not in _KNOWN.get(section, ()) or (key == "bare" and value.lower() not in ("false", "no", "0")):
             return None
         if section == "remote" and key in ("url", "pushurl"):
             remotes.setdefault(subsection, []).append(value)
-    return PlainRepository(str(own), remotes, _has_hooks(shared / "hooks"))
+        if section == "branch" and key in ("remote", "pushremote"):
+            upstreams.add(value)
+    has_hooks = _has_hooks(shared / "hooks") or any(map(_moves_hooks, (*workplace.git_settings(), _SYSTEM)))
+    return PlainRepository(str(own), remotes, frozenset(upstreams), has_hooks)
 
 
 def is_planted(folder: Path) -> bool:
     """Return whether git would take a folder without `.git` for a repository of its own."""
     return not os.path.lexists(folder / ".git") and all(os.path.lexists(folder / name) for name in _BARE)
+
+
+def planted_warnings(work: Iterable[Path], temporary: Iterable[Path]) -> Iterator[str]:
+    """Yield what a person must know of repositories that a command may have put where git finds them by itself."""
+    for folder in (*work, *temporary):
+        if is_planted(folder):
+            yield f"{folder} looks like a bare repository: git would run what its settings name."
+    for folder in temporary:
+        if os.path.lexists(folder / ".git"):
+            yield f"{folder / '.git'}: git run in any folder of {folder} would run what the settings there name."
 
 
 def _work_tree(cwd: Path) -> Path | None:
@@ -158,6 +177,15 @@ def _has_submodules(tree: Path) -> bool:
         return any(entry.mode == _LINK_MODE for entry in entries)
     except (pygit2.GitError, OSError):
         return True
+
+
+def _moves_hooks(path: str) -> bool:
+    """Return whether a person's own settings say where hooks are: that may be a folder of the workspace."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return _HOOKS_PATH.search(file.read(_MOST_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def _has_hooks(folder: Path) -> bool:

@@ -101,6 +101,8 @@ def _prefix(words: Sequence[str], line: ParsedCommand, workplace: Workplace) -> 
     if operands is None:
         is_known = name not in _RUNNERS and _reads(words, line, workplace)
         return (path, *_sub_command(name, words)) if is_known else None
+    if option_rules.stays_inside("remembered", name, words[1:]):
+        return (path,) if all(workplace.is_inside(each, line.cwd) for each in operands) else None
     if name == "git":
         repository = git_repositories.plain_repository(workplace, line.cwd)
         if repository is None or repository.has_hooks:

@@ -17,8 +17,22 @@ import msgspec
 
 Use = Literal["reads", "remembered"]
 _LINES_OF_SED: Final = re.compile(r"\d+(?:,(?:\d+|\$))?p")
-_RUNS_GPG: Final = "%G"
-"""Placeholders of a format of `git log` for which git runs a program."""
+_PLACEHOLDERS: Final = re.compile(
+    r"(?:[^%]|%(?:%|[-+ ]?(?:[HhTtPpeNsfbBdDSnm]|[ac][nNeElLdDriIhst]|g[DdsnNeE]|x[0-9a-fA-F]{2}"
+    r"|C(?:\([^()]*\)|[a-z]++)|\((?:trailers|decorate)[^()]*\)|[<>]{1,2}\|?\([^()]*\)|w\([^()]*\))))*+"
+)
+"""A format of git with nothing but placeholders for which git runs no program, as it runs one for signatures."""
+_NO_FORMATS: Final = (
+    "--date=",
+    "--since=",
+    "--until=",
+    "--after=",
+    "--before=",
+    "--grep=",
+    "--author=",
+    "--committer=",
+)
+"""Options of git in which `%` is no placeholder."""
 
 
 class OptionRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,6 +48,8 @@ class OptionRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     numbers: bool = False
     operands: int | None = None
     operand: str = ""
+    names: bool = False
+    inside: bool = False
     any: bool = False
 
     def operands_of(self, arguments: Sequence[str]) -> list[str] | None:
@@ -53,6 +69,8 @@ class OptionRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             elif not (word in self.words or self._is_option(word, rest)):
                 return None
         if self.operands is not None and len(operands) > self.operands:
+            return None
+        if self.names and any(each.startswith("+") or ":" in each for each in operands):
             return None
         return operands if all(each.startswith(self.operand) for each in operands) else None
 
@@ -85,12 +103,25 @@ def name_of(program: str, arguments: Sequence[str]) -> str:
     return f"git {arguments[0]}" if program == "git" and arguments else program
 
 
+def stays_inside(use: Use, program: str, arguments: Sequence[str]) -> bool:
+    """Return whether a command is known only for operands that lie in the folders of the work."""
+    rule = _rules()[use].get(name_of(program, arguments))
+    return rule is not None and rule.inside
+
+
 def accepted(use: Use, program: str, arguments: Sequence[str]) -> list[str] | None:
     """Return the operands of a command whose arguments are all known for a use; None if one of them is not."""
     if use == "reads" and program == "sed":  # only to print a stretch of lines
         is_print = len(arguments) >= 2 and arguments[0] == "-n" and _LINES_OF_SED.fullmatch(arguments[1]) is not None
         return list(arguments[2:]) if is_print and not any(word.startswith("-") for word in arguments[2:]) else None
     rule = _rules()[use].get(name_of(program, arguments))
-    if rule is None or any(_RUNS_GPG in word for word in arguments if program == "git"):
+    if rule is None or (program == "git" and not all(map(_is_plain_format, arguments))):
         return None
     return rule.operands_of(arguments[1:] if program == "git" else arguments)
+
+
+def _is_plain_format(word: str) -> bool:
+    """Return whether an argument of git, should it be a format, makes git run no program."""
+    if not word.startswith("--") or word.startswith(_NO_FORMATS):
+        return True
+    return _PLACEHOLDERS.fullmatch(word) is not None

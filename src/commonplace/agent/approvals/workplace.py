@@ -47,6 +47,13 @@ class Workplace(msgspec.Struct, frozen=True):
             return True
         return any(each == root or is_within(each, root) for each in (path, end, *links) for root in writable)
 
+    def is_inside(self, path: str, cwd: Path) -> bool:
+        """Return whether a path that a command is given lies in a folder of the work, and no link is on the way."""
+        if path.startswith("~") or ".." in path.split("/"):
+            return False
+        end, links = trail(Path(os.path.realpath(cwd)) / path)
+        return not links and any(is_within(end, os.path.realpath(root)) for root in self.roots)
+
     def program(self, name: str, cwd: Path) -> str | None:
         """Return the path of the program that a name means in a folder; None if there is none."""
         if "/" in name:

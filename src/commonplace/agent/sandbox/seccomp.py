@@ -26,8 +26,11 @@ _NUMBERS: Final = {
     "clone": (56, 220),
     "clone3": (435, 435),
     "delete_module": (176, 106),
+    "file_setattr": (469, 469),
     "finit_module": (313, 273),
+    "fremovexattr": (199, 16),
     "fsconfig": (431, 431),
+    "fsetxattr": (190, 7),
     "fsmount": (432, 432),
     "fsopen": (430, 430),
     "fspick": (433, 433),
@@ -39,6 +42,8 @@ _NUMBERS: Final = {
     "kexec_file_load": (320, 294),
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
+    "lremovexattr": (198, 15),
+    "lsetxattr": (189, 6),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
@@ -52,9 +57,13 @@ _NUMBERS: Final = {
     "pivot_root": (155, 41),
     "prlimit64": (302, 261),
     "reboot": (169, 142),
+    "removexattr": (197, 14),
+    "removexattrat": (466, 466),
     "request_key": (249, 218),
     "semget": (64, 190),
     "setns": (308, 268),
+    "setxattr": (188, 5),
+    "setxattrat": (463, 463),
     "shmat": (30, 196),
     "shmget": (29, 194),
     "socket": (41, 198),
@@ -69,6 +78,13 @@ _TESTED: Final = frozenset({"clone", "clone3", "ioctl", "prlimit64", "socket", "
 """Calls that are refused by their arguments."""
 _SHARED: Final = frozenset({"mq_open", "mq_unlink", "msgget", "semget", "shmat", "shmget"})
 """Calls for shared memory and messages, which every process of the user can reach without a namespace of its own."""
+_ATTRIBUTES: Final = frozenset({
+    "file_setattr", "fremovexattr", "fsetxattr", "lremovexattr", "lsetxattr", "removexattr", "removexattrat",
+    "setxattr", "setxattrat",
+})  # fmt: skip
+"""Calls that change extended attributes and flags of files: Landlock has no right for them, mounts keep them away."""
+_SET_FLAGS: Final = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
+"""The ioctls that change flags, quota groups and versions of files."""
 
 _NEW_SPACES: Final = 0x7E020000
 """The flags of `clone` that make namespaces."""
@@ -99,7 +115,8 @@ def program(machine: str, *, internet: bool, shared: bool) -> bytes:
     Args:
         machine: as `os.uname` names it.
         internet: whether sockets of IPv4 and IPv6 can be made.
-        shared: whether memory and messages can be shared with who has the same namespace.
+        shared: whether memory and messages can be shared with who has the same namespace, and files that may not be
+            written are mounted read-only.
     """
     column = 0 if machine == "x86_64" else 1
     numbers = {name: both[column] for name, both in _NUMBERS.items()}
@@ -107,9 +124,11 @@ def program(machine: str, *, internet: bool, shared: bool) -> bytes:
     steps.append((_LOAD, 0, 0, _NUMBER))
     if machine == "x86_64":
         steps += [(_AT_LEAST, 0, 1, _X32), _ends(_KILL)]
-    refused = numbers.keys() - _TESTED - (_SHARED if shared else frozenset())
+    refused = numbers.keys() - _TESTED - _ATTRIBUTES - (_SHARED if shared else frozenset())
     for name in sorted(refused):
         steps += _when(numbers[name], [_no()])
+    for name in sorted(frozenset() if shared else _ATTRIBUTES):  # programs that copy files go on without
+        steps += _when(numbers[name], [_no(errno.EOPNOTSUPP)])
     # Its flags stand in memory, where a filter cannot look; the library then uses `clone`.
     steps += _when(numbers["clone3"], [_no(errno.ENOSYS)])
     steps += _when(numbers["clone"], [_argument(0), (_ANY_BIT, 0, 1, _NEW_SPACES), _no(), _ends(_ALLOW)])
@@ -118,7 +137,8 @@ def program(machine: str, *, internet: bool, shared: bool) -> bytes:
     steps += _when(numbers["socketpair"], [*pair, *_one_of((_STREAM, _SEQPACKET)), _no()])
     steps += _when(numbers["prlimit64"], [_argument(0), *_one_of((0,)), _no()])
     typed = [step for each in _TYPED_KEYS for step in ((_EQUAL, 0, 1, each), _no())]
-    steps += _when(numbers["ioctl"], [_argument(1), *typed, _ends(_ALLOW)])
+    flags = [step for each in (() if shared else _SET_FLAGS) for step in ((_EQUAL, 0, 1, each), _no(errno.EOPNOTSUPP))]
+    steps += _when(numbers["ioctl"], [_argument(1), *typed, *flags, _ends(_ALLOW)])
     steps.append(_ends(_ALLOW))
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
 

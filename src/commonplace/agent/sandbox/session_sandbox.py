@@ -12,7 +12,7 @@ from commonplace.agent.sandbox import detection, hard_links, policy
 from commonplace.agent.sandbox.command_wrapper import SandboxSupport, confine, unmet
 from commonplace.agent.sandbox.policy import SandboxPolicy
 from commonplace.agent.sandbox.program_files import program_files
-from commonplace.agent.sandbox.writable_paths import unchangeable
+from commonplace.agent.sandbox.writable_paths import remove_placeholders, unchangeable
 from commonplace.agent.servers.config import ServerCommand
 from commonplace.agent.skills import PROJECT_FOLDERS
 from commonplace.agent.tools.processes import Launch
@@ -74,6 +74,10 @@ class SessionSandbox:
         self._links_looked_for = True
         files = await anyio.to_thread.run_sync(hard_links.linked_files, self.policy(profile).workspaces())
         return hard_links.warning(files) if files else None
+
+    async def clean_up(self, profile: Profile) -> None:
+        """Remove what a command that was killed left in place of Git's files, before anybody takes it for something."""
+        await anyio.to_thread.run_sync(remove_placeholders, self.policy(profile))
 
     def confine(self, profile: Profile, launch: Launch) -> Launch:
         """Return what to start so that a command runs confined (raises ToolError: it cannot be confined)."""

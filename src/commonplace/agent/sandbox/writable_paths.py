@@ -13,10 +13,11 @@ protected path is left out and its other children are allowed: nothing new can b
 """
 
 # Paths are compared as texts here, step by step.
-# ruff: noqa: PTH112, PTH115, PTH118, PTH120
+# ruff: noqa: PTH106, PTH112, PTH115, PTH118, PTH120
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections import deque
@@ -74,6 +75,25 @@ def landlock_paths(policy: SandboxPolicy) -> tuple[str, ...]:
     guard = _guard(policy)
     kept = guard.ends | guard.links
     return tuple(path for root in guard.roots for path in _free(root, kept))
+
+
+def remove_placeholders(policy: SandboxPolicy) -> None:
+    """Remove the empty folders that held protected paths, where whoever made them was killed; not those in use."""
+    for path in protected_paths.paths(policy):
+        try:
+            about = os.lstat(path)
+            if not stat.S_ISDIR(about.st_mode) or about.st_mtime_ns != 0:
+                continue
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rmdir(path)  # only if it is empty
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
 
 
 def unchangeable(policy: SandboxPolicy, path: Path) -> str | None:

@@ -2,7 +2,7 @@
 
 The present state becomes a snapshot of its own before anything is changed, so a restore can itself be undone. That
 snapshot holds every path that the older one holds, whatever ignore rules and bounds say now, so that nothing is
-overwritten of which there is no copy.
+overwritten of which there is no copy. What is ignored is told by the `.gitignore` files of the older one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def diff(
     store, record, place = _open(home, snapshot)
     with _failures(home, place), store.lock(exclusive=False), open_root(place) as root:
         before = _state(store, place, snapshot, record)
-        look = TreeCapture(OpenTree(store, place, root), limits, clock, before.entries.keys())
+        tree = OpenTree(store, place, root)
+        look = TreeCapture(tree, limits, clock, before.entries.keys(), _ignore_files(tree, before))
         captured = look.compare()
         steps, now = _steps(place, before, captured)
         _check(look.odb, look.own, steps, snapshot)
@@ -159,14 +160,26 @@ def _keep(
     tree: OpenTree, limits: SnapshotLimits, clock: Callable[[], float], before: TreeState
 ) -> tuple[Captured, TreeCapture]:
     """Store the present state, after making readable what the snapshot has and a person made unreadable."""
+    rules = _ignore_files(tree, before)
     for tries in range(_TRIES):
-        look = TreeCapture(tree, limits, clock, before.entries.keys())
+        look = TreeCapture(tree, limits, clock, before.entries.keys(), rules)
         captured = look.store(detailed=True)
         closed = [one.path.rstrip(b"/") for one in captured.left if one.reason == UNREADABLE]
         opened_now = [_make_readable(tree.root, path) for path in closed if path in before.entries]
         if not any(opened_now) or tries == _TRIES - 1:
             return captured, look
     raise AssertionError("the last try returns")
+
+
+def _ignore_files(tree: OpenTree, before: TreeState) -> dict[bytes, bytes]:
+    """Return the `.gitignore` files of the snapshot: one that came later must not hide what came with it."""
+    odb = tree.store.objects(find_working_tree(tree.place).objects())
+    files = {
+        path: entry.object
+        for path, entry in before.entries.items()
+        if path.rpartition(b"/")[2] == b".gitignore" and stat.S_ISREG(entry.mode)
+    }
+    return {path: _content(odb, identity) for path, identity in files.items()}
 
 
 def _make_readable(root: int, path: bytes) -> bool:

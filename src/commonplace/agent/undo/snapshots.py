@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Set
+from collections.abc import Callable, Generator, Mapping, Set
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -121,6 +121,7 @@ class TreeCapture:
         limits: SnapshotLimits,
         clock: Callable[[], float],
         wanted: Set[bytes] = frozenset(),
+        rules: Mapping[bytes, bytes] | None = None,
     ) -> None:
         store = tree.store
         self._store = store
@@ -128,6 +129,7 @@ class TreeCapture:
         self._limits = limits
         self._clock = clock
         self._wanted = wanted
+        self._rules = rules
         self._tree = worktree.find_working_tree(tree.place)
         self.borrowed = self._tree.objects()
         self.own = store.own_ids()
@@ -156,7 +158,7 @@ class TreeCapture:
         # Without a writer `seen` is not stored, so it does not matter which files have settled.
         start = capture.file_system_time(self._store) if writer is not None else 0
         about = self._store.home.stat()
-        exceptions = survey.Exceptions(self._wanted, (about.st_dev, about.st_ino))
+        exceptions = survey.Exceptions(self._wanted, (about.st_dev, about.st_ino), self._rules)
         found = survey.survey(self._root, self._tree, self._limits, self._clock, exceptions)
         known = KnownObjects(self.own, self.odb, self.borrowed)
         one = Capture(self._root, capture.load_seen(self._store), known, writer)

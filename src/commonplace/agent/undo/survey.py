@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Final, NamedTuple
 
 import msgspec
@@ -43,6 +43,7 @@ _MAX_RULES_BYTES: Final = 2**20
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENCODING: Final = sys.getfilesystemencoding()
 _KEPT_KINDS: Final = frozenset({stat.S_IFREG, stat.S_IFLNK})
+_RULES: Final = ".gitignore"
 _VENV: Final = "pyvenv.cfg"
 _CACHE_TAG: Final = "CACHEDIR.TAG"
 
@@ -90,6 +91,8 @@ class Exceptions(NamedTuple):
     """Paths that are kept."""
     home: tuple[int, int] | None = None
     """The device and inode of our own files, which are left out."""
+    rules: Mapping[bytes, bytes] | None = None
+    """The `.gitignore` files that count, by their paths, instead of those of the tree."""
 
 
 class _Place(NamedTuple):
@@ -136,6 +139,7 @@ class _Walk:
         self._until = clock() + limits.seconds
         self._wanted = exceptions.wanted
         self._home = exceptions.home
+        self._given_rules = exceptions.rules
         self._device = os.fstat(root).st_dev
         self._fold = worktree.folds_case
         self._tracked: set[bytes] | None = None
@@ -161,8 +165,8 @@ class _Walk:
         if reason and not self._is_kept_folder(path):
             self._leave(path, reason, about)
             return False
-        if self._worktree.root is not None and ".gitignore" in names:
-            own = IgnoreRules(_read_rules(descriptor), fold_case=self._fold)
+        if self._worktree.root is not None and (text := self._rules_in(descriptor, path, names)):
+            own = IgnoreRules(text, fold_case=self._fold)
             place = place if own.is_empty else place._replace(rules=[*place.rules, (b"", own)])
         folder = SurveyedFolder(path, look_of(about), {}, [])
         self.found.folders.append(folder)
@@ -181,6 +185,11 @@ class _Walk:
                 self._file(folder, name, look, place)
         self.found.count += 1 + len(folder.files)
         return True
+
+    def _rules_in(self, descriptor: int, path: bytes, names: set[str]) -> bytes:
+        if self._given_rules is not None:
+            return self._given_rules.get(path + _RULES.encode(), b"")
+        return _read_rules(descriptor) if _RULES in names else b""
 
     def _foreign(self, names: set[str]) -> str:
         """Return why a folder with these names in it is left out; empty if it is not."""

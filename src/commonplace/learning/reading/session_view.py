@@ -244,6 +244,8 @@ class _SessionFold(LedgerFold):
         if words := fragments.own_words(message):
             said = UserText(at, _cut(words, _MAX_WORDS))
             said.author, said.pasted = self._authorship(line, words)
+            if fragments.is_from_stdin(message):
+                said.author = "harness"
             self._add(said)
         for kind, part in zip(kinds, message.content, strict=False):
             text = part.text or ""

@@ -37,6 +37,7 @@ class ExecRequest(msgspec.Struct, kw_only=True):
     thread: str | None = None
     prompt: str | None = None
     piped: str = ""
+    from_stdin: bool = False
     json: bool = False
     output: Path | None = None
     schema: Path | None = None
@@ -80,6 +81,7 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None,
         output.warn(note)
     asked = _asked(words, options)
     asked.wishes["model"] = given.model(asked.wishes["model"])
+    asked.from_stdin = asked.prompt in (None, "-")
     asked.prompt, asked.piped = _prompt(asked.prompt)
 
     async def inside() -> int:
@@ -155,7 +157,9 @@ async def _run(book: Book, request: ExecRequest) -> int:
 
     if not request.anywhere:
         folder_trust.check_repository(book.settings, request.cwd)
-    given = inputs.text(request.prompt or "", request.images, _schema(request.schema), request.piped)
+    given = inputs.text(
+        request.prompt or "", request.images, _schema(request.schema), request.piped, from_stdin=request.from_stdin
+    )
     _check_output(request.output)
     thread = await _thread(book, request)
     shown = _OutputGuard(_JsonOut() if request.json else _TextOut())
