@@ -39,6 +39,8 @@ class SessionName(msgspec.Struct, frozen=True):
 
 
 _URL: Final = re.compile(r"https?://[^\s\"'<>`\\)\]}|]+")
+_TAG: Final = re.compile(r"(?<!\w)</?[a-z][a-z0-9_-]{0,60}>")
+"""A tag of a harness, such as `<system-reminder>`; the parameter of a generic type stands behind a word."""
 _RUN: Final = re.compile(r"[A-Za-z0-9_~./@#+{},-]{2,}")
 _NUMBER: Final = re.compile(
     r"\b\d+(?:\.\d+)?\s?(?:%|(?:ms|µs|us|ns|secs?|seconds|mins?|minutes|hours|days|[KMGT]i?B|kB|px|fps|[MG]?Hz)\b)"
@@ -102,6 +104,8 @@ class SessionNames:
             for url in _URL.findall(text):
                 found[self.number(SessionName(Kind.URL, url.rstrip(".,;:")))] += 1
             text = _URL.sub(" ", text)
+        if "<" in text:
+            text = _TAG.sub(" ", text)
         runs = Counter(_RUN.findall(text))
         plain = self._plain
         for run in [run for run in runs if run not in plain]:  # in the order of the text, whatever the run of Python

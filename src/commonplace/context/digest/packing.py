@@ -297,8 +297,8 @@ def _candidates(tally: Tally, chances: list[float]) -> Iterator[DigestLine]:
 
 
 def _command(tally: Tally, ran: CommandRun) -> DigestLine:
-    ended = "" if ran.ok is None else " → ok" if ran.ok else f" → FAILED {ran.error[:110]}".rstrip()
-    text = f"{ran.line}{ended}"
+    mark = {True: " → ok", False: " → FAILED", None: " →" if ran.error else ""}[ran.ok]
+    text = f"{ran.line}{mark} {ran.error[:110]}".rstrip()
     return DigestLine(
         "commands", text, (ran.name, *tally.names.count(text)), ran.step, 1.0, 0.02 * _fade(tally, ran.step, 25)
     )

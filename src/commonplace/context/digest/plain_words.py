@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_PLAIN: Final = re.compile(r"(?<![\w./@#-])[a-z]{3,}(?![\w/@#-]|\.\w)")
+_PLAIN: Final = re.compile(r"(?<![\w./@#-])[A-Za-z][a-z]{2,}(?![\w/@#-]|\.\w)")
+"""A word of small letters, which may begin with a capital; `CamelCase` is a name."""
 _STOP: Final = frozenset({
     "the", "and", "for", "are", "was", "were", "has", "have", "had", "not", "but", "you", "your", "with", "this",
     "that", "from", "its", "can", "will", "would", "should", "could", "into", "onto", "than", "then", "there",
@@ -18,7 +19,8 @@ ENOUGH: Final = 3
 
 def words(text: str) -> list[tuple[int, str]]:
     """Return the plain words of a text and where they stand."""
-    return [(found.start(), found[0]) for found in _PLAIN.finditer(text.lower()) if found[0] not in _STOP]
+    found = ((match.start(), match[0].lower()) for match in _PLAIN.finditer(text))
+    return [(place, word) for place, word in found if word not in _STOP]
 
 
 def says_something(line: str) -> bool:

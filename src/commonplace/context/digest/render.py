@@ -12,6 +12,8 @@ from commonplace.context.digest.tally import Tally
 
 _OPEN: Final = "open"
 _DONE: Final = "done"
+_FEW: Final = 4
+"""Fewer names of a file that is not shown itself stand among the others."""
 
 
 def render(packed: DigestContents, tally: Tally) -> str:
@@ -45,16 +47,30 @@ def _files(packed: DigestContents, tally: Tally) -> list[str]:
     lines: dict[int | None, list[str]] = defaultdict(list)
     for line in sorted((each for each in packed.lines if each.section == "files"), key=lambda each: each.step):
         lines[line.file].append(line.text)
+    inside: dict[int | None, list[str]] = defaultdict(list)
+    for number in packed.bare:
+        if known[number].kind is not Kind.PATH:
+            inside[tally.files.get(number)].append(known[number].text)
+    bare = {number for number in packed.bare if known[number].kind is Kind.PATH}
     found: list[str] = []
     for file, own in lines.items():
         edits = tally.edit_counts.get(file, 0) if file is not None else 0
         marks = f" *{edits}" if edits else ""
-        found.append(f"{known[file].text}{marks}:" if file is not None else "elsewhere:")
+        names = " ".join(inside.pop(file, ())) if file is not None else ""
+        found.append(f"{known[file].text}{marks}: {names}".rstrip() if file is not None else "elsewhere:")
         found += [f"  {text}" for text in dict.fromkeys(own)]
-    shown = {file for file in lines if file is not None}
-    paths = [known[number].text for number in packed.bare if known[number].kind is Kind.PATH and number not in shown]
+    rest = inside.pop(None, [])
+    named: set[int] = set()
+    for file, own in inside.items():
+        if file is None or (file not in bare and len(own) < _FEW):
+            rest += own
+            continue
+        named.add(file)
+        path = known[file].text
+        found.append(f"{path if file in bare else f'({os.path.basename(path)})'}: {' '.join(own)}")  # noqa: PTH119
+    shown = named | {file for file in lines if file is not None}
+    paths = [known[number].text for number in packed.bare if number in bare and number not in shown]
     found += _by_folder(paths)
-    rest = [known[number].text for number in packed.bare if known[number].kind is not Kind.PATH]
     if rest:
         found.append(f"also: {' '.join(rest)}")
     return found

@@ -31,13 +31,22 @@ class Piece(msgspec.Struct, frozen=True):
     normal: str
     """Program, what it is to do, and its flags in order: the same for every run of the same thing."""
     branches: tuple[str, ...] = ()
+    is_telling: bool = True
+    """How the line ended tells how this command ended: nothing behind it hides that."""
 
 
 def pieces(line: str) -> list[Piece]:
     """Return the commands of a line that tell something; pipes keep their first, trivial programs are left out."""
     found: list[Piece] = []
-    commands = [segment for segment in shell.segments(line) if segment.words and not segment.is_fed]
-    for segment in commands[:_MAX_PIECES]:
+    segments = shell.segments(line)
+    hiding = [place for place, segment in enumerate(segments) if segment.after not in ("", "&&", "\n")]
+    last = segments[-1].start if segments else 0
+    commands = [
+        (segment, segment.start == last or not any(place >= number for place in hiding))
+        for number, segment in enumerate(segments)
+        if segment.words and not segment.is_fed
+    ]
+    for segment, is_telling in commands[:_MAX_PIECES]:
         if not segment.is_closed:
             break
         words = _words(segment)
@@ -45,7 +54,7 @@ def pieces(line: str) -> list[Piece]:
             end = next((each.start for each in segment.redirections if each.operator in _HEREDOCS), segment.end)
             text = " ".join(line[segment.start : end].split())
             branches = tuple(name for name in _BRANCH.findall(text) if not name.startswith("-"))
-            found.append(Piece(text[:_LONGEST], _normal(words), branches))
+            found.append(Piece(text[:_LONGEST], _normal(words), branches, is_telling))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final, cast
 
 import msgspec
@@ -24,9 +25,16 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(*-])|\n+")
 _STARTS: Final = ("let me", "i'll ", "i will ", "now i", "now let", "next, i", "first, i")
 _ERROR: Final = re.compile(
     r"error|fail|panic|fatal|exception|undefined|cannot|can't|denied|invalid|not found|no such|unexpected|refused"
-    r"|timed? ?out|missing|unresolved|assert|traceback|abort|segfault|conflict",
+    r"|timed? ?out|missing|unresolved|^[E>]\s+assert|traceback|abort|segfault|conflict",
     re.IGNORECASE,
 )
+_PASSES: Final = re.compile(
+    r"^\W{0,4}(?:ok|pass|passed|passing)\b|^--- pass\b|\bpassed\W*$|\.\.\. ?ok\W*$|^[✓✔√]"
+    r"|\b(?:0|no) (?:failed|failures?|failing|errors?|problems?)\b",
+    re.IGNORECASE,
+)
+"""A line that tells of a check which passed, whatever the check is called."""
+_FAILS: Final = re.compile(r"\b[1-9]\d* (?:failed|failures?|failing|errors?|problems?)\b", re.IGNORECASE)
 _DEFINITION: Final = re.compile(
     r"^[ \t]*(?:\d+[ \t:|→]+)?("
     r"(?:(?:export|pub(?:\([a-z]+\))?|public|private|protected|static|async|abstract|final|default)[ \t]+){0,4}"
@@ -34,6 +42,10 @@ _DEFINITION: Final = re.compile(
     r"[ \t]+\w.*)$",
     re.MULTILINE,
 )
+_FOUND: Final = re.compile(r"^([\w./-]{1,200}\.\w{1,8})[:-]\d{1,6}[:-](.{1,200})", re.MULTILINE)
+"""A line of `grep -n` and its like: file, number, text."""
+_FOUND_EACH: Final = 200
+"""How many such lines one output gives."""
 _SHELLS: Final = frozenset({"exec_command", "shell", "bash", "local_shell", "shell_command", "run_shell_command"})
 _READS: Final = frozenset({"read", "read_file", "view", "open", "cat", "view_file"})
 _PLANS: Final = frozenset({"update_plan", "todowrite", "todo_write", "write_todos", "taskcreate"})
@@ -80,11 +92,17 @@ def error_lines(text: str) -> list[str]:
     found: list[str] = []
     for line in text.split("\n"):
         flat = line.strip()
-        if 12 <= len(flat) <= 300 and _ERROR.search(flat):
+        if 12 <= len(flat) <= 300 and _ERROR.search(flat) and (not _PASSES.search(flat) or _FAILS.search(flat)):
             found.append(flat[:_LONGEST_ERROR])
             if len(found) == _ERRORS_EACH:
                 break
     return list(dict.fromkeys(found))
+
+
+def found_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of an output that a search found, each with the file that it stands in."""
+    for found in islice(_FOUND.finditer(text), _FOUND_EACH):
+        yield found[1], found[2]
 
 
 def definitions(text: str) -> Iterator[str]:

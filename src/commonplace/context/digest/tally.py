@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final
 
@@ -71,7 +71,10 @@ class CommandRun(msgspec.Struct):
     line: str
     name: int
     ok: bool | None = None
+    """Whether it succeeded; None if that is not known, as behind a pipe."""
     error: str = ""
+    is_telling: bool = True
+    """How its line ended tells how it ended."""
 
 
 class TallyLine(msgspec.Struct):
@@ -109,6 +112,8 @@ class Tally:
         self.edits: deque[TallyLine] = deque(maxlen=_MOST_LINES)
         self.definitions: deque[TallyLine] = deque(maxlen=_MOST_LINES)
         self.edit_counts: Counter[int] = Counter()
+        self.files: dict[int, int] = {}
+        """For each name, the file in which it was last seen."""
         self.plan: list[tuple[bool, str]] = []
         self.recent: deque[TallyMessage] = deque(maxlen=_MOST_RECENT)
         """What happened last, call by call, each cut short."""
@@ -235,17 +240,17 @@ class Tally:
             self.names.add_branch(branch)
         self._note(Channel.CALL, {number: 1})
         self.commands.pop(piece.normal, None)
-        self.commands[piece.normal] = CommandRun(self.step, piece.text, number)
+        self.commands[piece.normal] = CommandRun(self.step, piece.text, number, is_telling=piece.is_telling)
         return piece.normal
 
     def _edit(self, edit: Edit, counts: Counter[int]) -> None:
-        file = self.names.count(edit.path)
-        number = next((each for each in file if self.names.known[each].kind is Kind.PATH), None)
+        number = self._file(edit.path)
         self.edited.extend(value for each in counts for value in (each, self.step))
         if number is not None:
             self.edit_counts[number] += 1
         for place, text in enumerate(edit.lines):
             told = self._tally_line(text, number)
+            self._place(self.names_in(told), number)
             told.is_first = place < 2
             self.edits.append(told)
 
@@ -264,14 +269,25 @@ class Tally:
         for normal in call.commands:
             ran = self.commands.get(normal)
             if ran is not None:
-                ran.ok = ok
-                ran.error = errors[0] if errors and not ok else ""
+                ran.ok = ok if ran.is_telling else None
+                ran.error = errors[0] if errors and not ran.ok else ""
         if call.reads:
-            file = next(
-                (each for each in self.names.count(call.reads) if self.names.known[each].kind is Kind.PATH), None
-            )
+            file = self._file(call.reads)
+            self._place(found, file)
             for line in sources.definitions(body):
                 self.definitions.append(self._tally_line(line, file))
+        else:
+            for path, line in sources.found_lines(body):
+                self._place(self.names.count(line), self._file(path))
+
+    def _file(self, path: str) -> int | None:
+        """Return the number of a path."""
+        return next((each for each in self.names.count(path) if self.names.known[each].kind is Kind.PATH), None)
+
+    def _place(self, names: Iterable[int], file: int | None) -> None:
+        """Note that names were seen in a file."""
+        if file is not None:
+            self.files.update((name, file) for name in names if self.names.known[name].kind is not Kind.PATH)
 
     def _recently(self, text: str, most: int) -> None:
         flat = text.strip()
