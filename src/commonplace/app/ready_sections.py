@@ -16,10 +16,11 @@ import anyio.to_thread
 from commonplace import config
 from commonplace.app.home import open_home, open_memory
 from commonplace.memory.recall import scoped_prompt, section_cache, usage_counts
-from commonplace.memory.recall.section_cache import CLAUDE_CODE, CODEX, SERVER, Section
+from commonplace.memory.recall.section_cache import ANYWHERE, CLAUDE_CODE, CODEX, SERVER, Section
 from commonplace.memory.store import MemoryStore
 from commonplace.projects.identity import identity_files
-from commonplace.projects.scope import short_names
+from commonplace.projects.repository_files import remote_of
+from commonplace.projects.scope import GLOBAL, short_names
 from commonplace.state.home import Home
 
 _READERS: Final = (CODEX, CLAUDE_CODE)
@@ -32,32 +33,52 @@ _LESSONS_BYTES: Final = 4_000
 async def keep_section(store: MemoryStore, folder: str, reader: str, *, project: str | None = None) -> Section:
     """Make the section of a folder for a reader, and keep it ready; that of a named `project` is only made.
 
+    The folder may be `ANYWHERE`. The section of a folder is kept for its remote, too, if the project is called by that.
+
     Raises:
         BadInput: no project is called that.
     """
     home = store.home
-    files = await anyio.to_thread.run_sync(lambda: [str(path) for path in identity_files(Path(folder))])
-    noted = section_cache.stamps(str(home.path), files)
+    is_anywhere = folder == ANYWHERE
+    files = [] if is_anywhere else await anyio.to_thread.run_sync(_identity_files, folder)
+    of_home = section_cache.stamps(str(home.path))
+    noted = of_home | {path: section_cache.stamp(path) for path in files}
+    project = GLOBAL if is_anywhere else project
     agent, _, notes = reader.partition("+")
     settings = home.settings.memory
     if reader == SERVER:
         text, scope, ids = await scoped_prompt.best_lessons(store, Path(folder), _LESSONS_BYTES, project=project)
     else:
         tools = ("list", "read", "search", "find", *(("add_ad_hoc_note",) if notes else ()))
-        prompt = await scoped_prompt.prompt(store, folder=Path(folder), tools=tools, cites=agent == CODEX)
+        cites = agent == CODEX
+        prompt = await scoped_prompt.prompt(store, folder=Path(folder), scope=project, tools=tools, cites=cites)
         text, scope, ids = prompt.text, prompt.scope, prompt.included
     section: Section = {
         "text": text,
-        "project": short_names([scope])[scope] if scope is not None else "",
+        "project": _name(scope),
         "lessons": len(ids),
         "ids": ids,
         "folder": folder,
         "reader": reader,
         "is_learning": settings.background and settings.generate,
     }
-    if project is None and not home.is_degraded and home.path.is_dir():
+    if (project is None or is_anywhere) and not home.is_degraded and home.path.is_dir():
         section_cache.write(str(home.path), folder, reader, home.environment, noted, section)
+        remote = await anyio.to_thread.run_sync(remote_of, folder)
+        if remote is not None and remote == scope:
+            section_cache.write(str(home.path), remote, reader, home.environment, of_home, section)
     return section
+
+
+def _identity_files(folder: str) -> list[str]:
+    return [str(path) for path in identity_files(Path(folder))]
+
+
+def _name(scope: str | None) -> str:
+    """Return how a person is told the name of a project."""
+    if scope == GLOBAL:
+        return "every project"
+    return short_names([scope])[scope] if scope is not None else ""
 
 
 def is_used(home: Home) -> bool:
@@ -68,14 +89,16 @@ def is_used(home: Home) -> bool:
 async def keep_sections(store: MemoryStore) -> None:
     """Make the sections anew that hooks are likely to need: those that are kept, and those of the newest sessions."""
     home = store.home
-    kept = section_cache.folders(str(home.path))
-    wanted = dict.fromkeys(kept[:_WARM_FOLDERS])
+    kept = [(folder, reader) for folder, reader in section_cache.folders(str(home.path)) if folder != ANYWHERE]
+    readers = list(dict.fromkeys(reader for _, reader in kept)) or list(_READERS)
+    wanted = dict.fromkeys((ANYWHERE, reader) for reader in readers if reader != SERVER)
+    wanted |= dict.fromkeys(kept[:_WARM_FOLDERS])
     if len(wanted) < _WARM_FOLDERS and home.has_index():
-        readers = list(dict.fromkeys(reader for _, reader in kept)) or list(_READERS)
         for folder in await _recent_folders(home):
             wanted |= dict.fromkeys((folder, reader) for reader in readers)
     for folder, reader in list(wanted)[:_WARM_FOLDERS]:
-        if Path(folder).is_dir() and section_cache.read(str(home.path), folder, reader, home.environment) is None:
+        is_there = folder == ANYWHERE or Path(folder).is_dir()
+        if is_there and section_cache.read(str(home.path), folder, reader, home.environment) is None:
             await keep_section(store, folder, reader)
 
 
