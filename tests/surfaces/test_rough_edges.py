@@ -14,6 +14,7 @@ from command import Command
 from talking import teach
 
 from commonplace.learning.learn import LearningPlan, learn
+from commonplace.memory.recall import section_cache
 from commonplace.surfaces.cli import output, root
 from ledgers import Script, assistant, user
 
@@ -122,3 +123,58 @@ def test_a_home_that_is_only_looked_at_is_never_written_to(
     assert ran.code in (0, 1, 2)
     assert "Traceback" not in ran.err
     assert tree() == before
+
+
+@pytest.mark.parametrize("width", [50, 80, 140])
+def test_a_list_of_the_memory_fits_the_terminal(
+    width: int, home: Path, commonplace: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teach(home)
+    commonplace.ok("memory", "note", "Ask before you change anything below the folder vendor, " * 3)
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = commonplace("memory", "list").out.splitlines()
+
+    assert max(map(len, lines)) <= width
+    assert any(line.endswith("…") for line in lines)
+
+
+def test_a_list_of_the_memory_in_a_pipe_is_not_cut(commonplace: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    folders = "vendor, third_party, generated, fixtures, migrations, locales, snapshots and assets"
+    text = f"Ask before you change anything below the folders {folders}, please"
+    commonplace.ok("memory", "note", text, "--global")
+
+    assert f'"{text}"\n' in commonplace("memory", "list").out
+
+
+def test_a_repository_without_a_remote_is_called_by_its_folder(
+    home: Path, tmp_path: Path, commonplace: Command
+) -> None:
+    folder = tmp_path / "bakery"
+    folder.mkdir()
+    author = ("-c", "user.name=Ines", "-c", "user.email=ines@example.org")
+    for words in (("init", "--quiet"), (*author, "commit", "--quiet", "--allow-empty", "-m", "Begin")):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    said = "Always use pnpm instead of npm in this repo."
+    Script(THREAD, cwd=str(folder)).turn(user(said), assistant("Yes.")).write_home(home)
+    report = commonplace.ok("memory", "run")
+    section = commonplace("worker", "--once", "--background", "--import", "--section", folder, "claude-code")
+    ready = section_cache.read(str(home), str(folder), "claude-code", os.environ)
+
+    assert [each["name"] for each in report["projects"]] == ["bakery"]
+    assert [each["name"] for each in commonplace.ok("projects", "list")["projects"]] == ["bakery"]
+    assert "# Task Group: bakery\n" in (home / "memories" / "MEMORY.md").read_text("utf-8")
+    assert section.code == 0
+    assert (ready or {})["project"] == "bakery"
+    assert len(commonplace.ok("memory", "list", "--project", "bakery")["entries"]) == 1
+
+
+def test_a_note_does_not_repeat_what_never_fitted(home: Path, commonplace: Command) -> None:
+    script = Script(THREAD, cwd="/repo/shop")
+    for topic in ("colour", "harbour", "violin", "granite", "pepper", "cloud", "anchor", "needle"):
+        script.turn(user(f"Always ask me before you change the {topic} table."), assistant("I will."))
+    script.write_home(home)
+    commonplace.ok("config", "set", "memory.lines_per_project", "5")
+
+    assert "did not fit" in " ".join(commonplace.ok("memory", "run")["warnings"])
+    assert commonplace("memory", "note", "Prices are in cents.", "--global").err == ""

@@ -6,6 +6,7 @@ those of the newest sessions. `memory.recall.section_cache` stores them and tell
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,8 +20,9 @@ from commonplace.memory.recall import scoped_prompt, section_cache, usage_counts
 from commonplace.memory.recall.section_cache import ANYWHERE, CLAUDE_CODE, CODEX, SERVER, Section
 from commonplace.memory.store import MemoryStore
 from commonplace.projects.identity import identity_files
-from commonplace.projects.repository_files import remote_of
+from commonplace.projects.repository_files import common_folder, find_git_folder, remote_of
 from commonplace.projects.scope import GLOBAL, short_names
+from commonplace.protocol.remotes import is_commit
 from commonplace.state.home import Home
 
 _READERS: Final = (CODEX, CLAUDE_CODE)
@@ -55,7 +57,7 @@ async def keep_section(store: MemoryStore, folder: str, reader: str, *, project:
         text, scope, ids = prompt.text, prompt.scope, prompt.included
     section: Section = {
         "text": text,
-        "project": _name(scope),
+        "project": _name(scope, folder),
         "lessons": len(ids),
         "ids": ids,
         "folder": folder,
@@ -74,11 +76,15 @@ def _identity_files(folder: str) -> list[str]:
     return [str(path) for path in identity_files(Path(folder))]
 
 
-def _name(scope: str | None) -> str:
-    """Return how a person is told the name of a project."""
-    if scope == GLOBAL:
-        return "every project"
-    return short_names([scope])[scope] if scope is not None else ""
+def _name(scope: str | None, folder: str) -> str:
+    """Return how a person is told the name of a project: of a repository without a remote, its folder's."""
+    if scope is None:
+        return ""
+    folders: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        if is_commit(scope) and (git := find_git_folder(Path(folder))) is not None:
+            folders = {scope: str(common_folder(git)).removesuffix("/.git")}
+    return short_names([scope], folders)[scope]
 
 
 def is_used(home: Home) -> bool:
