@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import click
 import pytest
 from command import Command
@@ -178,3 +180,46 @@ def test_a_note_does_not_repeat_what_never_fitted(home: Path, commonplace: Comma
 
     assert "did not fit" in " ".join(commonplace.ok("memory", "run")["warnings"])
     assert commonplace("memory", "note", "Prices are in cents.", "--global").err == ""
+
+
+def test_ctrl_c_says_once_what_is_kept(commonplace: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(anyio, "run", stop)
+    ran = commonplace("learn")
+
+    assert ran.code == 130
+    assert ran.err.count("Stopped.") == 1
+
+
+def test_an_empty_list_of_another_home_says_which_homes_there_are(commonplace: Command, tmp_path: Path) -> None:
+    assert "sessions import --path PATH" in commonplace("sessions", "list", "--home", tmp_path).out
+    assert commonplace("sessions", "list").out == "No threads here yet.\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_with_the_script(shell: str, tmp_path: Path, commonplace: Command) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not here")
+    script = tmp_path / f"commonplace.{shell}"
+    script.write_text(commonplace("completion", shell).out, "utf-8")
+    called = tmp_path / "commonplace"
+    called.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m commonplace "$@"\n', "utf-8")
+    called.chmod(0o755)
+    code = {
+        "bash": f"source {script}; COMP_WORDS=(commonplace mem); COMP_CWORD=1; _commonplace_completion commonplace; "
+        'echo "${COMPREPLY[@]}"',
+        # Without a terminal zsh completes nothing; what its function gives to the shell is printed instead.
+        "zsh": f"compdef() {{ :; }}; compadd() {{ :; }}; _describe() {{ print -l -- ${{(P)3}}; }}; source {script}; "
+        "words=(commonplace mem); CURRENT=2; _commonplace_completion",
+        "fish": f"source {script}; complete -C 'commonplace mem'",
+    }[shell]
+    options = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
+    environment = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run([program, *options, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    told = "" if shell == "bash" else "List, search and change what was learned."
+
+    assert done.stdout.split("\n")[0].startswith("memory"), done.stderr
+    assert told in done.stdout
