@@ -35,9 +35,7 @@ def threads(page: ThreadPage, *, is_other_home: bool = False) -> None:
     if not page.threads:
         say("No threads here yet.")
         if is_other_home:
-            say(
-                "--home takes a home of Codex or of this program; `sessions import --path PATH` takes in others'."
-            )
+            say("--home takes a home of Codex or of this program; `sessions import --path PATH` takes in others'.")
         return
     ids = short_ids([thread.thread_id for thread in page.threads])
     is_piped = not terminal_width(0)
