@@ -195,7 +195,12 @@ def test_the_first_hour_without_the_agents(
     shop = checkout(tmp_path / "shop", "shop")
     before = everything_below(person)
     started: list[list[str]] = []
-    monkeypatch.setattr(client_hooks, "_detached", lambda words, *_: started.append(words) or 1)
+
+    def note(words: list[str], *_: object) -> int:
+        started.append(words)
+        return 1
+
+    monkeypatch.setattr(client_hooks, "_detached", note)
     monkeypatch.setenv("COMMONPLACE_NOW", "2026-01-01T00:00:00Z")
     commonplace.ok("setup", "--yes")
 

@@ -21,6 +21,7 @@ from commonplace.memory.recall import known_entries, scoped_prompt, section_cach
 from commonplace.memory.recall.section_cache import ANYWHERE, CLAUDE_CODE, CODEX, SERVER, Section
 from commonplace.memory.store import MemoryStore
 from commonplace.memory.workspace import layout
+from commonplace.projects import names
 from commonplace.projects.identity import identity_files
 from commonplace.projects.repository_files import common_folder, find_git_folder, remote_of
 from commonplace.projects.scope import GLOBAL, short_names
@@ -50,15 +51,15 @@ async def keep_section(
     files = await anyio.to_thread.run_sync(_identity_files, folder) if is_folder else []
     of_home = section_cache.stamps(str(home.path))
     noted = of_home | {path: section_cache.stamp(path) for path in files}
-    named = project if is_folder else GLOBAL if folder == ANYWHERE else folder
+    place = None if is_folder else GLOBAL if folder == ANYWHERE else folder
     agent, _, notes = reader.partition("+")
     settings = home.settings.memory
     if reader == SERVER:
-        text, scope, ids = await scoped_prompt.best_lessons(store, Path(folder), _LESSONS_BYTES, project=named)
+        text, scope, ids = await scoped_prompt.best_lessons(store, Path(folder), _LESSONS_BYTES, project=project)
     else:
         tools = ("list", "read", "search", "find", *(("add_ad_hoc_note",) if notes else ()))
         prompt = await scoped_prompt.prompt(
-            store, folder=Path(folder), scope=named, tools=tools, cites=agent == CODEX, known=known
+            store, folder=Path(folder), tools=tools, cites=agent == CODEX, known=known, place=place
         )
         text, scope, ids = prompt.text, prompt.scope, prompt.included
     section: Section = {
@@ -105,15 +106,15 @@ async def keep_sections(store: MemoryStore) -> None:
     something is known, wherever they will be cloned.
     """
     home = store.home
-    kept = [(folder, reader) for folder, reader in section_cache.folders(str(home.path)) if folder.startswith("/")]
+    kept = [(folder, reader) for folder, reader in section_cache.folders(str(home.path)) if _is_there(folder)]
     readers = list(dict.fromkeys(reader for _, reader in kept if reader != SERVER)) or list(_READERS)
     known = [each.entry for each in await known_entries.known_entries(store)]
     recent = await _recent_folders(home) if home.has_index() else []
-    places = [ANYWHERE, *recent, *_remotes(known)]
+    called = (await names.read(home)).addresses if home.has_index() else {}
+    places = [ANYWHERE, *recent, *(remote for remote in _remotes(known) if called.get(remote, remote) == remote)]
     wanted = dict.fromkeys([*kept[:_WARM_FOLDERS], *((place, reader) for place in places for reader in readers)])
     for folder, reader in list(wanted)[:_WARM_FOLDERS]:
-        is_there = not folder.startswith("/") or Path(folder).is_dir()
-        if is_there and section_cache.read(str(home.path), folder, reader, home.environment) is None:
+        if section_cache.read(str(home.path), folder, reader, home.environment) is None:
             await keep_section(store, folder, reader, known=known)
 
 
@@ -144,7 +145,11 @@ async def _recent_folders(home: Home) -> list[str]:
     """Return the folders of the newest sessions."""
     key, database = home.key, await home.database()
     rows = await database.read(lambda tx: tx.query("threads.recent_folders", home=key, limit=_WARM_FOLDERS))
-    return [row["cwd"] for row in rows if row["cwd"].startswith("/")]
+    return [row["cwd"] for row in rows if _is_there(row["cwd"])]
+
+
+def _is_there(folder: str) -> bool:
+    return folder.startswith("/") and Path(folder).is_dir()
 
 
 async def count_told(store: MemoryStore) -> None:

@@ -40,7 +40,8 @@ async def named_scope(home: Home, text: str, known_scopes: Iterable[str]) -> str
     if decided is not None:
         return decided
     same = [scope for scope in scopes if scope.lower() == wanted]
-    folders = {row["project"]: row["cwd"] for row in current if is_commit(row["project"])}
+    commits = {scope for scope in scopes if is_commit(scope)}
+    folders = {row["project"]: row["cwd"] for row in current if row["project"] in commits} if commits else {}
     short = [scope for scope in scopes if wanted in _short_names(scope, folders.get(scope, scope))]
     if same or len(short) == 1:
         return (same or short)[0]
