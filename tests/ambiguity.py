@@ -164,6 +164,8 @@ class _Automaton:
         return _Part([self.free], [], [])
 
     def _atomic(self, items: Any, flags: int) -> _Part:
+        if len(items) == 1 and items[0][0] is _C.MAX_REPEAT:  # `(?>a*)` is `a*+`
+            return self._repeat(_C.POSSESSIVE_REPEAT, items[0][1], flags)
         self.bodies.append((items, flags))
         self._atom_count += 1
         self._atoms.append(self._atom_count)
@@ -293,6 +295,26 @@ def _named(items: Any) -> Iterator[int]:
             yield from _named(value[1])
         elif kind is _C.ATOMIC_GROUP:
             yield from _named(value)
+
+
+def has_possessive_groups(pattern: str | bytes, flags: int = 0) -> bool:
+    """Say whether an expression has a group that is repeated and gives nothing back (`(?:ab)*+`)."""
+    return any(map(_is_possessive_group, _nodes(_PARSER.parse(pattern, flags))))
+
+
+def _is_possessive_group(node: Any) -> bool:
+    return node[0] is _C.POSSESSIVE_REPEAT and not _COMPILER._simple(node[1][2])
+
+
+def _nodes(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every node of a parsed expression: an operation and what it is about."""
+    if isinstance(value, _PARSER.SubPattern):
+        for node in value:
+            yield node
+            yield from _nodes(node[1])
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _nodes(one)
 
 
 def findings(pattern: str | bytes, flags: int = 0, *, searched: bool = True, whole: bool = False) -> list[Ambiguity]:

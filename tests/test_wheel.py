@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
@@ -192,3 +193,57 @@ def test_without_the_driver_of_postgresql_a_command_says_what_to_install(home: P
     assert "run pip install 'commonplace[postgres]'" in listed.stderr
     assert doctor.returncode == 1
     assert "run pip install 'commonplace[postgres]'" in doctor.stdout
+
+
+def stand_ins(folder: Path) -> Path:
+    """Write wheels that stand in for what the program depends on, without an index; they borrow this environment's."""
+    borrowed = str(Path(pytest.__file__).parent.parent)
+    for name in declared():
+        version = metadata.version(name)
+        told = f"{name.replace('-', '_')}-{version}"
+        files = {
+            f"{told}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+            f"{told}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            f"{name}.pth": f"{borrowed}\n",
+        }
+        record = "".join(f"{path},,\n" for path in (*files, f"{told}.dist-info/RECORD"))
+        with zipfile.ZipFile(folder / f"{told}-py3-none-any.whl", "w") as wheel:
+            for path, text in {**files, f"{told}.dist-info/RECORD": record}.items():
+                wheel.writestr(path, text)
+    return folder
+
+
+@pytest.mark.parametrize("tool", ["uv", "pipx"])
+def test_uv_and_pipx_install_the_command_and_remove_it(tool: str, installed: Path, tmp_path: Path) -> None:
+    beside = Path(sys.executable).with_name(tool)
+    program = str(beside) if beside.is_file() else shutil.which(tool)
+    if program is None:
+        pytest.skip(f"{tool} is not here; `make setup` installs it")
+    (wheel,) = installed.glob("*.whl")
+    wheels = stand_ins(tmp_path)
+    variables = {
+        "HOME": str(tmp_path / "user"),
+        "PATH": "/usr/bin:/bin",
+        "UV_NO_CONFIG": "1",
+        "UV_NO_INDEX": "1",
+        "UV_OFFLINE": "1",
+        "UV_FIND_LINKS": str(wheels),
+        "UV_PYTHON": sys.executable,
+        "PIPX_DEFAULT_PYTHON": sys.executable,
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(wheels),
+    }
+    prefix = [program, "tool"] if tool == "uv" else [program]
+    command = tmp_path / "user" / ".local" / "bin" / "commonplace"
+
+    done = run(*prefix, "install", wheel, cwd=tmp_path, more=variables)
+    assert done.returncode == 0, done.stderr
+    shown = run(command, "--version", cwd=tmp_path, more=variables)
+    assert shown.stdout == f"commonplace {metadata.version('commonplace')}\n", shown.stderr
+    demo = run(command, "demo", cwd=tmp_path, more={**variables, "PATH": f"{command.parent}:/usr/bin:/bin"})
+    assert demo.stdout.endswith(" →  In your own agents:  commonplace setup\n"), demo.stderr
+    gone = run(*prefix, "uninstall", "commonplace", cwd=tmp_path, more=variables)
+    assert gone.returncode == 0, gone.stderr
+    assert not command.exists()
+    assert [] == list((tmp_path / "user").rglob("site-packages/commonplace"))

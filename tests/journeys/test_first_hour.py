@@ -23,6 +23,7 @@ from talking import checkout
 
 from anchors.scripted_messages import ScriptedMessages, say
 from anchors.scripted_responses import ScriptedResponses, reply
+from commonplace.app import client_hooks
 from ledgers import Script, assistant, user
 
 ROOT = Path(__file__).parent.parent.parent
@@ -106,6 +107,8 @@ def test_the_first_hour_with_the_real_agents(tmp_path_factory: pytest.TempPathFa
         }
         person.move_in(files)
 
+        set_up_and_undo(person, program)
+
         # Set up: each agent's files change, and nothing else.
         done = json.loads(person.run(program, "setup", "--yes", "--json"))
         assert {row["agent"]: row["state"] for row in done["agents"] if row["found"]} == {
@@ -155,6 +158,21 @@ def test_the_first_hour_with_the_real_agents(tmp_path_factory: pytest.TempPathFa
     shutil.rmtree(root, ignore_errors=True)
 
 
+def set_up_and_undo(person: Person, program: Path) -> None:
+    """Set up and take it back at once: every file is as it was, byte for byte, and there is no other one."""
+    before = everything_below(person.home)
+    person.run(program, "setup", "--yes", "--no-learn")
+    assert everything_below(person.home) != before
+    person.run(program, "setup", "--undo", "--yes")
+    assert everything_below(person.home) == before
+
+
+def everything_below(folder: Path) -> dict[str, bytes | None]:
+    """Return the bytes of every file below a folder, and None for each folder; our own home does not count."""
+    found = sorted(path for path in folder.rglob("*") if ".commonplace" not in path.relative_to(folder).parts)
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+
+
 def check_undone(person: Person, files: dict[str, str]) -> None:
     """Check that the agents' files are as they were, but for what the agents themselves wrote."""
     assert (person.home / ".claude/settings.json").read_text("utf-8") == SETTINGS
@@ -175,6 +193,14 @@ def test_the_first_hour_without_the_agents(
         (person / name).parent.mkdir(parents=True)
         (person / name).write_text(text, "utf-8")
     shop = checkout(tmp_path / "shop", "shop")
+    before = everything_below(person)
+    started: list[list[str]] = []
+
+    def note(words: list[str], *_: object) -> int:
+        started.append(words)
+        return 1
+
+    monkeypatch.setattr(client_hooks, "_detached", note)
     monkeypatch.setenv("COMMONPLACE_NOW", "2026-01-01T00:00:00Z")
     commonplace.ok("setup", "--yes")
 
@@ -186,6 +212,7 @@ def test_the_first_hour_without_the_agents(
 
     rollout = str(person / ".codex" / "sessions" / "rollout-x.jsonl")
     assert start(rollout) == {}
+    assert [words[4] for words in started] == ["worker"]
     script = Script("0198c0de-0000-7000-8000-0000000000d1", cwd=str(shop))
     script.turn(user(f"fix the failing test. {CODEX_SAID}"), assistant("Done.")).write_home(person / ".codex")
     monkeypatch.setenv("COMMONPLACE_MEMORY_BACKGROUND", "true")
@@ -193,12 +220,10 @@ def test_the_first_hour_without_the_agents(
     now = datetime.fromisoformat(later["timestamp"]) + timedelta(hours=7)
     monkeypatch.setenv("COMMONPLACE_NOW", now.strftime("%Y-%m-%dT%H:%M:%SZ"))
     assert commonplace.ok("worker", "--once", "--background", "--import")["extracted"] == 1
-    monkeypatch.setenv("COMMONPLACE_MEMORY_BACKGROUND", "false")
 
     told = start(rollout)
     assert told["systemMessage"] == "commonplace: 1 lesson for shop"
     assert CODEX_SAID in told["hookSpecificOutput"]["additionalContext"]
     commonplace.ok("setup", "--undo", "--yes")
-    assert {
-        name: (person / name).read_text("utf-8") for name in (*files, ".codex/hooks.json") if (person / name).exists()
-    } == files
+    shutil.rmtree(person / ".codex" / "sessions")  # what the agent wrote itself
+    assert everything_below(person) == before

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.projects import identity
-from commonplace.projects.identity import DirectoryIdentity, Repositories, identify, look, origin_url
+from commonplace.projects.identity import DirectoryIdentity, Repositories, identify, look
+from commonplace.projects.repository_files import origin_url
 from commonplace.projects.scope import FolderIdentity, ProjectMap, excluded, settle
 
 GITHUB = "github.com/owner/name"

@@ -26,16 +26,36 @@ SESSION = "6ac42589-1bd0-4e41-b0ff-ba06dc9add47"
 
 
 class Hook:
-    """Calls a hook as Claude Code does: with JSON on stdin."""
+    """Calls a hook as Claude Code does: with JSON on stdin. Processes that it would start are only noted."""
 
     def __init__(self, commonplace: Command, monkeypatch: pytest.MonkeyPatch) -> None:
         self._commonplace = commonplace
         self._monkeypatch = monkeypatch
+        self.started: list[list[str]] = []
+        monkeypatch.setattr(client_hooks, "_detached", self._note)
+
+    def _note(self, words: list[str], folder: str, environment: Mapping[str, str]) -> int:
+        assert environment["COMMONPLACE_HOME"] == folder
+        assert words[:4] == [sys.executable, "-P", "-m", "commonplace"]
+        self.started.append(words[4:])
+        return 1
 
     def __call__(self, event: str, told: Any, *options: str) -> Ran:
         data = told if isinstance(told, bytes) else json.dumps(told).encode()
         self._monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
         return self._commonplace("mcp", "hook", event, *options)
+
+    def run_started(self) -> None:
+        """Run what hooks started since the last call."""
+        words, self.started = self.started, []
+        for each in words:
+            assert self._commonplace(*each).code == 0
+
+    def ready(self, told: Any, *options: str) -> Ran:
+        """Start a session, let the process that it starts do its work, and start another one."""
+        self("session-start", told, *options)
+        self.run_started()
+        return self("session-start", told, *options)
 
 
 @pytest.fixture
@@ -81,7 +101,7 @@ def transcript(folder: Path) -> Path:
 def test_a_session_begins_with_what_is_remembered(hook: Hook, home: Path, tmp_path: Path) -> None:
     teach(home)
     shop = checkout(tmp_path / "shop", "shop")
-    ran = hook("session-start", {"cwd": str(shop), "session_id": SESSION, "source": "startup"})
+    ran = hook.ready({"cwd": str(shop), "session_id": SESSION, "source": "startup"})
 
     said = json.loads(ran.out)["hookSpecificOutput"]
     assert (ran.code, ran.err) == (0, "")
@@ -95,38 +115,110 @@ def test_a_session_begins_with_what_is_remembered(hook: Hook, home: Path, tmp_pa
 def test_a_session_that_may_write_notes_is_told_how(hook: Hook, home: Path) -> None:
     teach(home)
 
-    assert "add_ad_hoc_note" in hook("session-start", {"cwd": "/"}, "--allow-notes").out
-    assert "add_ad_hoc_note" not in hook("session-start", {"cwd": "/"}).out
+    assert "add_ad_hoc_note" in hook.ready({"cwd": "/"}, "--allow-notes").out
+    assert "add_ad_hoc_note" not in hook.ready({"cwd": "/"}).out
 
 
 def test_the_person_sees_one_line(hook: Hook, home: Path, tmp_path: Path) -> None:
     teach(home)
     shop = checkout(tmp_path / "shop", "shop")
 
-    assert hook("session-start", {"cwd": str(shop)}).json["systemMessage"] == "commonplace: 4 lessons for shop"
+    assert hook.ready({"cwd": str(shop)}).json["systemMessage"] == "commonplace: 4 lessons for shop"
 
 
 def test_codex_is_asked_for_citations_and_claude_code_is_not(hook: Hook, home: Path, tmp_path: Path) -> None:
     teach(home)
     shop = str(checkout(tmp_path / "shop", "shop"))
-    codex = hook("session-start", {"cwd": shop, "transcript_path": "/x/sessions/rollout-2026-x.jsonl"}).json
-    claude = hook("session-start", {"cwd": shop, "transcript_path": "/x/projects/-x/6ac42589.jsonl"}).json
+    codex = hook.ready({"cwd": shop, "transcript_path": "/x/sessions/rollout-2026-x.jsonl"}).json
+    claude = hook.ready({"cwd": shop, "transcript_path": "/x/projects/-x/6ac42589.jsonl"}).json
 
     assert citations.OPEN in codex["hookSpecificOutput"]["additionalContext"]
     assert citations.OPEN not in claude["hookSpecificOutput"]["additionalContext"]
 
 
-def test_the_second_session_in_a_folder_is_answered_from_what_is_ready(
-    hook: Hook, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_waits_for_no_section_and_the_next_one_has_it(hook: Hook, home: Path, tmp_path: Path) -> None:
     teach(home)
     shop = str(checkout(tmp_path / "shop", "shop"))
-    first = hook("session-start", {"cwd": shop})
-    monkeypatch.setattr(client_hooks, "made_section", None)  # calling it would fail
-    second = hook("session-start", {"cwd": shop})
+    first = hook("session-start", {"cwd": shop, "session_id": SESSION})
 
-    assert (second.out, second.err) == (first.out, "")
+    assert (first.code, first.out, first.err) == (0, "", "")
+    worker = ["worker", "--once", "--background", "--import", "--current", SESSION, "--section", shop, "claude-code"]
+    assert hook.started == [worker]
+    hook.run_started()
+    second = hook("session-start", {"cwd": shop})
+    assert "pnpm" in second.json["hookSpecificOutput"]["additionalContext"]
+    assert hook.started == []  # it was ready
     assert {stat.S_IMODE(path.stat().st_mode) for path in (home / "sections").iterdir()} == {0o600}
+
+
+def test_a_new_worktree_of_a_known_repository_is_told_at_once(hook: Hook, home: Path, tmp_path: Path) -> None:
+    teach(home)
+    first = hook.ready({"cwd": str(checkout(tmp_path / "shop", "shop"))}).json
+    worktree = checkout(tmp_path / "worktrees" / "x1", "shop")
+    second = hook("session-start", {"cwd": str(worktree)}).json
+
+    assert first == second
+    assert hook.started[0][-3:] == ["--section", str(worktree), "claude-code"]
+    assert json.loads((home / "sections" / "told.jsonl").read_text("utf-8").splitlines()[-1])["folder"] == str(worktree)
+
+
+def test_a_folder_of_which_nothing_is_known_is_told_what_holds_everywhere(
+    hook: Hook, home: Path, tmp_path: Path, commonplace: Command
+) -> None:
+    teach(home)
+    commonplace.ok("memory", "note", "Answer me in two sentences.", "--global")
+    hook.ready({"cwd": str(checkout(tmp_path / "shop", "shop"))})
+    (tmp_path / "new").mkdir()
+    said = hook("session-start", {"cwd": str(tmp_path / "new")}).json
+
+    assert said["systemMessage"] == "commonplace: 2 lessons for every project"
+    assert "two sentences" in said["hookSpecificOutput"]["additionalContext"]
+    assert "pnpm" not in said["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize("words", [("merge", "shop", "blog"), ("split", "/repo/blog")])
+def test_after_a_decision_about_projects_nothing_older_is_told(
+    words: tuple[str, ...], hook: Hook, home: Path, tmp_path: Path, commonplace: Command
+) -> None:
+    teach(home)
+    shop = checkout(tmp_path / "shop", "shop")
+    hook.ready({"cwd": str(shop)})
+    if words[0] == "split":
+        commonplace.ok("projects", "merge", "shop", "blog")
+        hook.ready({"cwd": str(shop)})
+    commonplace.ok("projects", *words)
+
+    assert hook("session-start", {"cwd": str(shop)}).out == ""
+
+
+def drop_the_line(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if "instead of npm" not in line)
+
+
+def put_a_line_above(text: str) -> str:
+    return "<!-- mine -->\n" + text
+
+
+@pytest.mark.parametrize(("change", "is_there"), [(drop_the_line, False), (put_a_line_above, True)])
+def test_an_older_section_tells_only_what_still_stands_in_the_memory(
+    change: Callable[[str], str], is_there: bool, hook: Hook, home: Path, tmp_path: Path
+) -> None:
+    teach(home)
+    shop = {"cwd": str(checkout(tmp_path / "shop", "shop"))}
+    before = hook.ready(shop).json
+    memory = home / "memories" / "MEMORY.md"
+    memory.write_text(change(memory.read_text("utf-8")), "utf-8")
+    after = hook("session-start", shop).json
+    lessons = [line for line in after["hookSpecificOutput"]["additionalContext"].split("\n") if line.startswith("- L")]
+    lines = memory.read_text("utf-8").split("\n")
+
+    assert any("instead of npm" in line for line in lessons) is is_there
+    assert before["systemMessage"] == "commonplace: 4 lessons for shop"
+    assert after["systemMessage"] == f"commonplace: {4 if is_there else 3} lessons for shop"
+    for line in lessons:
+        place, _, text = line[3:].partition(" ")
+        assert text[:20] in lines[int(place) - 1]
+    assert len(hook.started) == 1
 
 
 def note_by_hand(home: Path, _: Path, __: Command) -> None:
@@ -159,17 +251,18 @@ def test_whatever_a_section_depends_on_makes_it_anew(
 ) -> None:
     teach(home)
     shop = checkout(tmp_path / "shop", "shop")
-    hook("session-start", {"cwd": str(shop)})
+    hook.ready({"cwd": str(shop)})
     assert section_cache.read(str(home), str(shop), "claude-code", os.environ) is not None
 
     change(home, shop, commonplace)
     assert section_cache.read(str(home), str(shop), "claude-code", os.environ) is None
-    told = hook("session-start", {"cwd": str(shop)}).out
+    at_once, told = hook("session-start", {"cwd": str(shop)}).out, hook.ready({"cwd": str(shop)}).out
     fresh = commonplace.ok("memory", "prompt", "-C", shop)["text"]
     assert ("pnpm" in told) == ("pnpm" in fresh)
+    assert "pnpm" in fresh or "pnpm" not in at_once
     if change is forget_pnpm:
         kept = b"".join(path.read_bytes() for path in (home / "sections").iterdir())
-        assert "instead of npm" not in told
+        assert "instead of npm" not in at_once + told
         assert b"instead of npm" not in kept
 
 
@@ -177,11 +270,12 @@ def test_whatever_a_section_depends_on_makes_it_anew(
 def test_a_damaged_section_is_made_anew(text: bytes, hook: Hook, home: Path, tmp_path: Path) -> None:
     teach(home)
     shop = str(checkout(tmp_path / "shop", "shop"))
-    first = hook("session-start", {"cwd": shop}).out
+    first = hook.ready({"cwd": shop}).out
     for path in (home / "sections").glob("*.json"):
         path.write_bytes(text)
 
-    assert hook("session-start", {"cwd": shop}).out == first
+    assert hook("session-start", {"cwd": shop}).out == ""
+    assert hook.ready({"cwd": shop}).out == first
 
 
 def test_what_hooks_told_is_counted_by_the_next_run_and_known_to_the_doctor(
@@ -189,7 +283,8 @@ def test_what_hooks_told_is_counted_by_the_next_run_and_known_to_the_doctor(
 ) -> None:
     teach(home)
     shop = str(checkout(tmp_path / "shop", "shop"))
-    for _ in range(3):
+    hook.ready({"cwd": shop})
+    for _ in range(2):
         hook("session-start", {"cwd": shop})
     commonplace.ok("memory", "run")
 
@@ -202,27 +297,19 @@ def test_what_hooks_told_is_counted_by_the_next_run_and_known_to_the_doctor(
 
 
 def test_learning_starts_detached_and_not_again_for_a_while(
-    hook: Hook, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hook: Hook, home: Path, tmp_path: Path, commonplace: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[list[str]] = []
-
-    def record(words: list[str], folder: str, environment: Mapping[str, str]) -> int:
-        assert environment["COMMONPLACE_HOME"] == folder == str(home)
-        started.append(words)
-        return 1
-
     teach(home)
-    monkeypatch.setattr(client_hooks, "_detached", record)
-    hook("session-start", {"cwd": str(tmp_path), "session_id": SESSION})
-    assert started == []  # the tests' own setting turns the background off
+    begun = {"cwd": str(tmp_path), "session_id": SESSION}
+    hook.ready(begun)
+    assert hook.started == []  # the tests' own setting turns the background off
     monkeypatch.setenv("COMMONPLACE_MEMORY_BACKGROUND", "true")
+    commonplace.ok("memory", "run")  # makes the section anew
     for now in ("2026-11-15T06:00:00Z", "2026-11-15T06:09:59Z", "2026-11-15T06:10:00Z"):
         monkeypatch.setenv("COMMONPLACE_NOW", now)
-        hook("session-start", {"cwd": str(tmp_path), "session_id": SESSION})
+        hook("session-start", begun)
 
-    assert [words[3:] for words in started] == [
-        ["commonplace", "worker", "--once", "--background", "--import", "--current", SESSION]
-    ] * 2
+    assert hook.started == [["worker", "--once", "--background", "--import", "--current", SESSION]] * 2
 
 
 def test_the_process_that_a_hook_starts_imports_learns_and_keeps_sections_ready(
@@ -261,25 +348,30 @@ def test_a_prompt_gets_the_lessons_it_is_about_once_if_the_person_wants_that(
     assert is_memory_text(told["additionalContext"])
     assert hook("user-prompt", asked).out == ""  # it was told
     assert hook("user-prompt", {**asked, "session_id": "other", "prompt": "write a haiku about rain"}).out == ""
-    hook("session-start", {"cwd": shop})
+    hook.ready({"cwd": shop})
     assert hook("user-prompt", {**asked, "session_id": "third"}).out == ""  # it was told at the start
 
 
-def test_the_hook_answers_without_loading_the_program(home: Path, tmp_path: Path) -> None:
+def test_the_hook_answers_without_loading_the_program(hook: Hook, home: Path, tmp_path: Path) -> None:
     teach(home)
     shop = str(checkout(tmp_path / "shop", "shop"))
+    worktree = str(checkout(tmp_path / "x1", "shop"))
+    hook.ready({"cwd": shop})
     code = (
         "import sys; sys.argv = ['commonplace', 'mcp', 'hook', 'session-start']\n"
         "from commonplace.surfaces.cli import main; main()\n"
         "print(*sorted(sys.modules), file=sys.stderr)"
     )
+    # A process that the second one would start finds no program.
+    code = f"import sys; sys.executable = {str(tmp_path / 'nothing')!r}\n{code}"
     words = [sys.executable, "-c", code]
-    data = json.dumps({"cwd": shop}).encode()
-    first, second = (subprocess.run(words, input=data, capture_output=True, check=True) for _ in range(2))
+    for folder in (shop, worktree):
+        told = json.dumps({"cwd": folder}).encode()
+        ran = subprocess.run(words, input=told, capture_output=True, check=True)
 
-    assert first.stdout == second.stdout
-    loaded = set(second.stderr.decode().split())
-    assert not loaded & {"anyio", "asyncio", "click", "msgspec", "sqlite3", "subprocess", "commonplace.config"}
+        assert b"pnpm" in ran.stdout
+        loaded = set(ran.stderr.decode().split())
+        assert not loaded & {"anyio", "asyncio", "click", "msgspec", "sqlite3", "subprocess", "commonplace.config"}
 
 
 def test_without_a_memory_nothing_is_said(hook: Hook, home: Path) -> None:
@@ -319,7 +411,8 @@ def test_settings_that_cannot_be_used_are_a_warning(hook: Hook, home: Path, tmp_
     home.mkdir()
     (home / "config.toml").write_text("model = 3", "utf-8")
     path = transcript(tmp_path / "projects" / "-repo-app")
-    for event in ("session-start", "session-end"):
-        ran = hook(event, {"cwd": "/", "transcript_path": str(path)})
-        assert (ran.code, ran.out) == (0, "")
-        assert "config.toml" in ran.err
+    started, ended = (hook(f"session-{each}", {"cwd": "/", "transcript_path": str(path)}) for each in ("start", "end"))
+
+    assert (started.code, started.out, started.err) == (0, "", "")  # the process that it starts says so in its log
+    assert (ended.code, ended.out) == (0, "")
+    assert "config.toml" in ended.err

@@ -2,9 +2,10 @@
 
 At the start the session gets the memory section of its folder's project, and the person sees one line about it. The
 section's first words mark it as memory, so that it is never learned again. Sections are kept ready
-(`memory.recall.section_cache`), so that the answer needs almost nothing of this program to be loaded; if none is ready,
-it is made and kept. Learning starts in a process of its own. At the end the session is imported. All of them treat the
-client's input as hints: fields that are missing or wrong count as absent.
+(`memory.recall.section_cache`), so that the answer needs almost nothing of this program to be loaded. If none is ready,
+the next best one is told, and a process of its own makes the right one for the next session: no session waits for that.
+Learning starts in that process, too. At the end the session is imported. All of them treat the client's input as hints:
+fields that are missing or wrong count as absent.
 
 Citations are asked for only where the agent takes them out of its answers: Codex does, Claude Code shows them.
 """
@@ -90,42 +91,47 @@ def start_answer(section: Section) -> dict[str, Any] | None:
     return answer
 
 
-def ready_section(hook: HookInput, environment: Mapping[str, str], *, notes: bool) -> Section | None:
-    """Return the section that is ready for a session that begins; None if it has to be made."""
+def start(hook: HookInput, environment: Mapping[str, str], *, notes: bool) -> Section | None:
+    """Return what a session that begins is told, from what is ready; None if nothing is.
+
+    Starts a process that learns if that is due, and that makes the folder's own section if it was not ready. Nothing
+    of that is waited for.
+    """
     home = section_cache.home_folder(environment)
-    return section_cache.read(home, hook.cwd or os.getcwd(), section_cache.reader(hook.agent, notes=notes), environment)  # noqa: PTH109
+    if not os.path.isdir(home):  # noqa: PTH112
+        return None
+    folder, reader = hook.cwd or os.getcwd(), section_cache.reader(hook.agent, notes=notes)  # noqa: PTH109
+    section, is_ready = section_cache.best(home, folder, reader, environment)
+    if section is not None:
+        _append_told(home, hook.agent, section, environment)
+    if not is_ready or (section is not None and _is_learning_due(home, section, environment)):
+        current = ["--current", hook.session_id] if hook.session_id else []
+        wanted = [] if is_ready else ["--section", folder, reader]
+        _learn_detached(home, environment, *current, *wanted)
+    return section
 
 
-async def made_section(hook: HookInput, *, notes: bool) -> Section:
-    """Make the section for a session that begins, and keep it ready for the next one."""
-    from commonplace.app import book as books
-    from commonplace.app import ready_sections
-
-    async with books.open() as book:
-        folder = hook.cwd or os.getcwd()  # noqa: PTH109
-        return await ready_sections.keep_section(
-            book.memory_store, folder, section_cache.reader(hook.agent, notes=notes)
-        )
-
-
-def after_start(hook: HookInput, section: Section, environment: Mapping[str, str]) -> None:
-    """Note what was told, and start learning in a process of its own if that is due; nothing here is waited for."""
-    note_told(section_cache.home_folder(environment), hook.agent, section, environment, hook.session_id)
-
-
-def note_told(home: str, reader: str, section: Section, environment: Mapping[str, str], session_id: str = "") -> int:
+def note_told(home: str, reader: str, section: Section, environment: Mapping[str, str]) -> int:
     """Note what a reader was told, and start learning in a process of its own if that is due.
 
     Returns the id of the process, or 0 if none was started.
     """
-    now = _now(environment)
+    _append_told(home, reader, section, environment)
+    return _learn_detached(home, environment) if _is_learning_due(home, section, environment) else 0
+
+
+def _append_told(home: str, reader: str, section: Section, environment: Mapping[str, str]) -> None:
     if section["lessons"]:
         told = {name: section[name] for name in ("folder", "project", "lessons", "ids")}
-        section_cache.append_told(home, {"time": int(now), "agent": reader, **told})
-    if not section["is_learning"] or not section_cache.take_start(home, now, _PAUSE_SECONDS):
-        return 0
-    current = ["--current", session_id] if session_id else []
-    words = [sys.executable, "-P", "-m", "commonplace", "worker", "--once", "--background", "--import", *current]
+        section_cache.append_told(home, {"time": int(_now(environment)), "agent": reader, **told})
+
+
+def _is_learning_due(home: str, section: Section, environment: Mapping[str, str]) -> bool:
+    return section["is_learning"] and section_cache.take_start(home, _now(environment), _PAUSE_SECONDS)
+
+
+def _learn_detached(home: str, environment: Mapping[str, str], *more: str) -> int:
+    words = [sys.executable, "-P", "-m", "commonplace", "worker", "--once", "--background", "--import", *more]
     return _detached(words, home, {**environment, "COMMONPLACE_HOME": home})
 
 
@@ -196,10 +202,11 @@ async def import_ended(hook: HookInput) -> str | None:
     return None
 
 
-async def learn(book: Book, current: str | None) -> LearningReport | None:
+async def learn(book: Book, current: str | None, wanted: tuple[str, str] | None = None) -> LearningReport | None:
     """Take in what agents left in the usual places, learn from it as a background start, and keep sections ready.
 
-    `current` is the session that goes on. Returns None if learning started by itself a short while ago, or may not.
+    `current` is the session that goes on; `wanted` is a folder and a reader whose section is made first. Returns None
+    if learning started by itself a short while ago, or may not.
     """
     from commonplace.app import background_process, ready_sections
     from commonplace.errors import BadInput
@@ -208,6 +215,8 @@ async def learn(book: Book, current: str | None) -> LearningReport | None:
 
     home = book.state
     report = None
+    if wanted is not None:
+        await ready_sections.keep_section(book.memory_store, *wanted)
     await ready_sections.count_told(book.memory_store)
     database = await home.database()
     is_wanted = home.settings.memory.background and home.settings.memory.generate and not home.is_degraded

@@ -6,6 +6,7 @@ import builtins
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.memory.recall import section_cache
 from commonplace.state.home import Home
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Projects:
         from commonplace.projects import listing
 
         await self.list()
+        section_cache.clear(str(self._home.path))
         return await listing.merge(self._home, kept, other)
 
     async def split(self, folder: Path) -> builtins.list[ListedProject]:
@@ -39,4 +41,5 @@ class Projects:
         from commonplace.projects import listing
 
         await self.list()
+        section_cache.clear(str(self._home.path))  # no session is told lessons of what its folder no longer belongs to
         return await listing.split(self._home, folder)

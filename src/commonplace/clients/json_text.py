@@ -19,7 +19,7 @@ Path: TypeAlias = tuple[str | int, ...]
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _NOT_SPACE: Final = re.compile(r"[^ \t\r\n]")
 _PIECE: Final = re.compile(
-    r'"(?:[^"\\]++|\\.)*+"?|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|[ \t\r\n]++|[^"/, \t\r\n}\]]++|.', re.DOTALL
+    r'"(?>(?:[^"\\]++|\\.)*)"?|//[^\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/)?|[ \t\r\n]++|[^"/, \t\r\n}\]]++|.', re.DOTALL
 )
 """A string, a comment, blanks, a run of other characters, or one character."""
 _DECODER: Final = json.JSONDecoder()

@@ -63,7 +63,8 @@ def _tokens(choice: Choice, rows: Sequence[Row]) -> int:
             break
     whole = sum(row["size"] for row in rows)
     share = sent / seen if seen else 0.0
-    return round(whole * share) + (requests + len(rows) - measured) * each
+    others = (len(rows) - measured) * requests / measured if measured else 0
+    return round(whole * share + (requests + others) * each)
 
 
 def _sent(path: Path) -> int:

@@ -60,11 +60,10 @@ class Relearner:
         phase = phase2.ConsolidationPhase(
             self._home.settings, database, MergeConsolidator(), jobs.this_process(), background=False
         )
-        report = run.LearningReport()
-        await run.consolidate_now(phase, report)
-        for warning in report.warnings:
+        done = await run.consolidate_now(phase)
+        for warning in done.warnings:
             self._home.warn(warning)
-        return report.consolidation.status
+        return done.status
 
     def rehearse(self, home: Path, rows: list[Row], mirrored: str | None, forgotten: Forgotten) -> list[Entry]:
         """Make the memory's files anew in a copy of a home; return the entries and candidates that there are then."""

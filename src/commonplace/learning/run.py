@@ -145,7 +145,9 @@ async def run_phases(
             home.settings, database, who.consolidator, jobs.this_process(), background=background
         )
         shown.tell("putting the memory together")
-        await consolidate_now(second, report)
+        done = await consolidate_now(second)
+        report.consolidation = ConsolidationReport(done.status, done.added, done.changed, done.removed)
+        report.warnings += [*done.warnings, *done.sizes]
         report.projects = await database.read(lambda tx: _projects(tx, terms.home))
     await _index_sessions(home, report)
 
@@ -198,21 +200,20 @@ def _others_read(tx: Transaction, worker: Worker, now: int) -> bool:
     return any(row["kind"] == EXTRACTION and row["pid"] != worker.pid for row in held)
 
 
-async def consolidate_now(phase: phase2.ConsolidationPhase, report: LearningReport) -> None:
+async def consolidate_now(phase: phase2.ConsolidationPhase) -> phase2.ConsolidationResult:
     """Consolidate; a person waits for whoever is at it, because what they asked for may not be part of that."""
     while True:
         done = await phase2.run(phase)
         if phase.background or done.status != f"skipped_{ClaimRefusal.RUNNING.value}":
-            break
+            return done
         await anyio.sleep(POLL_SECONDS)
-    report.consolidation = ConsolidationReport(done.status, done.added, done.changed, done.removed)
-    report.warnings += done.warnings
 
 
 def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
     """Count what was learned for each project, the largest first."""
     counts = entries.scopes(tx, home)
-    names = short_names(list(counts))
+    folders = {row["project"]: row["cwd"] for row in tx.query("threads.current", home=home)}
+    names = short_names(list(counts), folders)
     ordered = sorted(counts.items(), key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
     return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]
 

@@ -175,7 +175,7 @@ def rule_of(program: str, name: str) -> re.Pattern[str]:
     """Return what the line looks like that makes a target, in a makefile or in a justfile."""
     named = re.escape(name)
     if program == "make":
-        before = rf"[^\s:#](?:(?![ \t]{named}[ \t:])[^:#=\n])*+[ \t]"
+        before = rf"[^\s:#](?>(?:(?![ \t]{named}[ \t:])[^:#=\n])*)[ \t]"
         return re.compile(rf"^(?:{before})?{named}(?:[ \t][^:=\n]*)?::?(?!=)", re.MULTILINE)
     return re.compile(rf"^@?{named}\b[^:\n]*:(?!=)|^alias {named}\b", re.MULTILINE)
 

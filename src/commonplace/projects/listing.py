@@ -52,7 +52,7 @@ def _listed(tx: Transaction, root: str) -> list[ListedProject]:
     counts = entries.scopes(tx, root)
     why = projects.reasons(tx, root)
     scopes = sorted({*folders, *counts} - {GLOBAL}, key=lambda scope: (-sessions[scope], scope))
-    names = short_names(scopes)
+    names = short_names(scopes, {scope: min(found) for scope, found in folders.items()})
     return [
         ListedProject(
             scope, names[scope], sorted(folders[scope]), sessions[scope], counts.get(scope, 0), why.get(scope, [])

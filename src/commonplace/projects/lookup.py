@@ -13,7 +13,7 @@ from commonplace.projects import names, paths
 from commonplace.projects.identity import identify
 from commonplace.projects.names import ProjectNames
 from commonplace.projects.scope import GLOBAL
-from commonplace.protocol.remotes import remote_identity
+from commonplace.protocol.remotes import is_commit, remote_identity
 from commonplace.state.database import Row
 from commonplace.state.home import Home
 
@@ -40,7 +40,9 @@ async def named_scope(home: Home, text: str, known_scopes: Iterable[str]) -> str
     if decided is not None:
         return decided
     same = [scope for scope in scopes if scope.lower() == wanted]
-    short = [scope for scope in scopes if wanted in (scope.lower().rpartition("/")[2], paths.title(scope).lower())]
+    commits = {scope for scope in scopes if is_commit(scope)}
+    folders = {row["project"]: row["cwd"] for row in current if row["project"] in commits} if commits else {}
+    short = [scope for scope in scopes if wanted in _short_names(scope, folders.get(scope, scope))]
     if same or len(short) == 1:
         return (same or short)[0]
     if len(short) > 1:
@@ -57,6 +59,11 @@ async def named_scope(home: Home, text: str, known_scopes: Iterable[str]) -> str
         others = ", ".join(scope for scope in scopes if scope != GLOBAL)
         raise BadInput(f"No project is called {text!r}.", hint=f"Known are: {others}." if others else _HINT)
     return identity
+
+
+def _short_names(scope: str, folder: str) -> set[str]:
+    """Return the names that a person may call a scope by; a repository without an address is called by its folder."""
+    return {name.lower() for name in (scope.rpartition("/")[2], paths.title(scope), paths.title(folder))}
 
 
 async def folder_scope(home: Home, folder: Path, named: str | None, scopes: Collection[str]) -> str:

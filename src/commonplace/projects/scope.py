@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Final
@@ -197,9 +197,13 @@ def _only_stars(pattern: str) -> str:
     return re.sub(r"[\[?]", lambda found: f"[{found[0]}]", pattern)
 
 
-def short_names(scopes: list[str]) -> dict[str, str]:
-    """Return a short name for each scope; the whole identity where two would have the same."""
-    short = {scope: paths.title(scope) for scope in scopes}
+def short_names(scopes: list[str], folders: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a short name for each scope; the whole identity where two would have the same.
+
+    `folders` has a folder for each scope, as far as one is known: what has no address is called by its folder.
+    """
+    known = folders or {}
+    short = {scope: paths.title(known.get(scope, scope) if is_commit(scope) else scope) for scope in scopes}
     short = {scope: scope if PLACEHOLDER.match(name) else name for scope, name in short.items()}
     taken = list(short.values())
     names = {scope: name if taken.count(name) == 1 else scope for scope, name in short.items()}

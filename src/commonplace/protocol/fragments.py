@@ -61,7 +61,9 @@ def _opening(name: str, start: str) -> Fragment:
 
 
 _INTERNAL = re.compile(r'<codex_internal_context source="[a-z][a-z0-9_]*">')
-_HOOK_PROMPT = re.compile(r"""<hook_prompt\b(?:(?!\bhook_run_id=)[^>])*+\bhook_run_id=(["'])\s*[^\s"'][^"']*\1[^>]*>""")
+_HOOK_PROMPT = re.compile(
+    r"""<hook_prompt\b(?>(?:(?!\bhook_run_id=)[^>])*)\bhook_run_id=(["'])\s*[^\s"'][^"']*\1[^>]*>"""
+)
 
 
 def _is_internal_context(text: str) -> bool:

@@ -13,7 +13,7 @@ SECTION_OPENING: Final = "<commonplace_memory"
 """How the section that we put into prompts, and what our hooks add, begins."""
 
 _SERVERS: Final = re.compile(
-    r"commonplace|(?:(?!mem(?:ory|ories|0|o)?(?![a-z0-9]))[a-z0-9]++[_-])*+mem(?:ory|ories|0|o)?(?:[_-][a-z0-9]++)*+"
+    r"commonplace|(?>(?:(?!mem(?:ory|ories|0|o)?(?![a-z0-9]))[a-z0-9]++[_-])*)mem(?:ory|ories|0|o)?(?>(?:[_-][a-z0-9]++)*)"
     r"|openmemory\w*|supermemory\w*|zep|graphiti|letta|cognee|memento|memgpt|memorybank|recall\w*|byterover\w*|cipher",
     re.IGNORECASE,
 )

@@ -34,8 +34,8 @@ _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&?|;&|[|;&]")
 _REDIRECTION: Final = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>&|>\||[<>]")
 _SIMPLE_QUOTE: Final = re.compile(r"\"([^\"\\$`]*+)\"")
 _ESCAPE: Final = re.compile(r"\\(?:([$`\"\\])|\n)")
-_EXPANSION: Final = re.compile(r"(?:[^\\$`]|\\.)*+[$`]", re.DOTALL)
-_ANSI_QUOTE: Final = re.compile(r"\$'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+_EXPANSION: Final = re.compile(r"(?>(?:[^\\$`]|\\.)*)[$`]", re.DOTALL)
+_ANSI_QUOTE: Final = re.compile(r"\$'((?>(?:[^'\\]|\\.)*))'", re.DOTALL)
 _INNER_HEREDOC: Final = re.compile(r"<<(-?)[ \t]*+(['\"]?)\\?(\w++)\2")
 _SIGNS: Final = {
     ")": re.compile(r"['\"\\$`()<\n]|(?<![^\s(;|&])#[^\n]*+"),

@@ -31,16 +31,15 @@ _BETWEEN: Final = (
     rb"|[0-9]{1,6}(?=[:|\t]|\xe2\x86\x92|[ ]{1,4}[|])[:|]?)"
 )
 _PIECE: Final = re.compile(
-    rb"(?P<gap>"
-    + _BETWEEN
-    + rb"{0,64}+)(?:(?P<header>[A-Z][A-Za-z\-]{2,20}: [^\r\n\\\"]{0,120}+)|(?P<body>(?:[A-Za-z0-9+/=]|\\/){1,65536}+))"
+    rb"(?P<gap>(?>" + _BETWEEN + rb"{0,64}))(?:(?P<header>[A-Z][A-Za-z\-]{2,20}: [^\r\n\\\"]{0,120}+)"
+    rb"|(?P<body>(?>(?:[A-Za-z0-9+/=]|\\/){1,65536})))"
 )
-_BEFORE: Final = re.compile(_BETWEEN + rb"{1,64}+\Z")
+_BEFORE: Final = re.compile(rb"(?>" + _BETWEEN + rb"{1,64})\Z")
 _BODY_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _ESCAPE: Final = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|[nrtbf])")
 _LONGEST: Final = 16 * 1024
 """So far before its last line a block is followed whose first line is missing."""
-END: Final = re.compile(rb"(?P<gap>" + _BETWEEN + rb"{0,64}+)-{4,6} ?END|" + _BETWEEN + rb"{0,64}+Private-MAC")
+END: Final = re.compile(rb"(?P<gap>(?>" + _BETWEEN + rb"{0,64}))-{4,6} ?END|(?>" + _BETWEEN + rb"{0,64})Private-MAC")
 SLACK: Final = 160
 """A block whose pieces reach this close to the end of the data may go on behind it."""
 KINDS: Final = frozenset({"private_key", "putty_private_key", "openvpn_static_key"})

@@ -64,7 +64,7 @@ _ROWS: Final = _rows(
     (b".ankr.com/", 0, rb"\.ankr\.com/[\w\-]{2,40}/(?P<value>[0-9a-f]{64})", 16, "rpc_key"),
     (b".quiknode.pro/", 0, rb"\.quiknode\.pro/(?P<value>[0-9a-f]{40})", 16, "rpc_key"),
     (b".render.com/deploy/", 0, rb"\.render\.com/deploy/srv-\w{1,40}\?key=(?P<value>[\w\-]{8,40})", 8, "deploy_hook"),
-    (b"following password", 0, rb"following password[^\n\\:]{0,60}+:(?:" + GAP + rb"){1,40}+(?P<value>[0-9a-f]{32})",
+    (b"following password", 0, rb"following password[^\n\\:]{0,60}+:(?>(?:" + GAP + rb"){1,40})(?P<value>[0-9a-f]{32})",
      16, "initial_password"),
     (b"new value:", 0, rb"new value:[ ](?P<value>[A-Za-z0-9_*+=\-]{20})(?![\w])", 16, "initial_password"),
     (b"ssword for", 0, rb"ssword for [^\n\\:]{1,110}+:[ ]{0,2}" + BREAK + VIEW
@@ -79,19 +79,20 @@ _ROWS: Final = _rows(
     (b"password ", 0, rb"password[ ][a-z_]{2,24}[ ]=[ ](?P<value>[A-Za-z0-9]{12,64})(?![\w.(])", 12,
      "initial_password"),
     (b"arykey", 0, rb"arykey" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20, "account_key"),
-    (b"keyname", 0, rb"keyname" + _IS + rb"(?:(?!value)[^\n]){1,80}+value" + _IS
+    (b"keyname", 0, rb"keyname" + _IS + rb"(?>(?:(?!value)[^\n]){1,80})value" + _IS
      + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20, "account_key"),
     (b"secret_text", 0, rb"secret_text" + _IS + rb"(?P<value>[\w+/=\-]{16,200})", 16, "assignment"),
     (b"value", 0, rb"value\\{0,15}\"[ ]?:[ ]?\\{0,15}\"(?P<value>[^\s\"\\]{6,200}+)\\{0,15}\",(?:" + GAP
      + rb"){0,12}\\{0,15}\"(?:name|key)\\{0,15}\"[ ]?:[ ]?"
      rb"\\{0,15}\"[\w/.\-]{0,80}(?:password|passwd|secret|token|api[_\-]?key)\\{0,15}\"", 0, "assignment"),
-    (b"fill_in", 0, (rb"fill_in[ (]['\"](?:(?!passw)[^'\"]){0,30}+passw[^'\"]{0,20}['\"]"
+    (b"fill_in", 0, (rb"fill_in[ (]['\"](?>(?:(?!passw)[^'\"]){0,30})passw[^'\"]{0,20}['\"]"
      rb",[ ]with:[ ]['\"](?P<value>[^'\"\s]{6,99})"), 0, "assignment"),
     (b"passcode", 0, rb"passcode(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
     (b"door code", 0, rb"door code(?:[ ]is|:)?[ ](?P<value>\d{4,10})(?!\d)", 0, "passcode"),
     (b"passphrase", 0, rb"passphrase(?:[ ]is|:|[ ]?=)[ ]?" + OPEN + rb"(?P<value>(?:[a-z]{3,10}[ \-]){3,7}[a-z]{3,10})"
      + OPEN, 0, "passphrase"),
-    (b"u: ", 0, rb"u: [\w.@\-]{1,60}+(?:,|" + GAP + rb"){1,12}+p: (?P<value>[^\s\"'\\]{6,100}+)", 0, "prose_password"),
+    (b"u: ", 0, rb"u: [\w.@\-]{1,60}+(?>(?:,|" + GAP + rb"){1,12})p: (?P<value>[^\s\"'\\]{6,100}+)", 0,
+     "prose_password"),
     (b"{aqaaab", 2, rb">(?P<value>\{AQAAAB[\w+/=]{20,400}\})<", 0, "jenkins_secret"),
     (b"account.key", 0, rb"account\.key\.[\w.\-]{3,80}" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,90}={1,2})", 20,
      "account_key"),
@@ -107,8 +108,8 @@ _ROWS: Final = _rows(
     (b"passcmd", 0, rb"passcmd[ ]" + OPEN + rb"echo[ ](?P<value>[^\s\"'\\$]{6,100})", 0, "assignment"),
     (b"password)", 0, rb"password\)\.(?:not\.)?to(?:Be|Equal|StrictEqual)\(" + OPEN
      + rb"(?P<value>[^\"'\\\s]{6,100})", 0, "assignment"),
-    (b"chpasswd:", 0, rb"chpasswd:(?:" + GAP + rb"|expire: \w{4,5}){1,40}+list: \|(?:" + GAP
-     + rb"){1,40}+\w{1,32}:(?P<value>[^\s\"'\\]{6,100})", 0, "assignment"),
+    (b"chpasswd:", 0, rb"chpasswd:(?>(?:" + GAP + rb"|expire: \w{4,5}){1,40})list: \|(?>(?:" + GAP
+     + rb"){1,40})\w{1,32}:(?P<value>[^\s\"'\\]{6,100})", 0, "assignment"),
     (b"dockerconfigjson", 0, rb"dockerconfigjson" + _IS + rb"(?P<value>[A-Za-z0-9+/]{40,9000}={0,2})", 0,
      "registry_login"),
     (b"ugfzc3dvcmq6", 0, rb"ugfzc3dvcmq6" + BREAK + VIEW + rb"(?P<value>[A-Za-z0-9+/]{8,200}={0,2})", 0, "mail_login"),
@@ -124,12 +125,12 @@ _BEFORE_CODE: Final = (
     rb"(?:[ \t\r\n+>|\-:=,;\"'`(\[\]*]|\\{1,15}[nrt\"'`]|\xe2\x80\x94|\d{1,6}(?:[:|\t]|" + ARROW + rb"))"
 )
 _TO_CODES: Final = re.compile(
-    rb"s?(?:[ ](?:is|are|for|\w{1,16}+(?=:|[ ](?:is|are)))){0,3}"
+    rb"s?(?:[ ](?:is|are|for|\w{1,16}+(?=:|[ ](?:is|are)))){0,3}(?>"
     + _BEFORE_CODE
-    + rb"{1,40}+(?=[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
+    + rb"{1,40})(?=[0-9A-Za-z]{4}|\d{1,2}[.)][ ])"
 )
 _CODE: Final = re.compile(
-    rb"(?:" + _BEFORE_CODE + rb"|\d{1,2}[.)][ ]|(?<=[ ])(?:and|und)[ ]){0,40}+"
+    rb"(?>(?:" + _BEFORE_CODE + rb"|\d{1,2}[.)][ ]|(?<=[ ])(?:and|und)[ ]){0,40})"
     rb"(?P<value>(?:[0-9A-Za-z]{4,8}(?:-[0-9A-Za-z]{4,8}){1,7}|\d{4}[ ]\d{4}|\d{6,10}|(?=[a-z]{0,9}\d)[a-z0-9]{8,10}"
     rb"))(?![\w\-])"
 )

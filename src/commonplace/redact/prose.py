@@ -76,7 +76,7 @@ def _either(*words: str) -> bytes:
 
 _HAN: Final = rb"(?:[\xe4-\xe9][\x80-\xbf]{2}|\\{1,15}u[4-9][0-9a-fA-F]{3})"
 _ABOUT: Final = re.compile(
-    rb"(?P<about>(?:[\x80-\xff]{2,24}+|(?:\\{1,15}u[4-9][0-9a-fA-F]{3}){1,8}+)[ \t]{0,2}"
+    rb"(?P<about>(?:[\x80-\xff]{2,24}+|(?>(?:\\{1,15}u[4-9][0-9a-fA-F]{3}){1,8}))[ \t]{0,2}"
     rb"(?:[:=]|\xef\xbc\x9a|\\{1,15}uff1a)?[ \t]{0,4}"
     rb"|[ ](?:d'|(?:de|del|du|des|pour|para|en|on|for|of|sur|f(?:\xc3\xbc|\\{1,15}u00fc)r|von|der|auf|im"
     rb"|secr(?:\xc3\xa8|\\{1,15}u00e8)te|secreta|nueva|actual|root|admin)[ ])"
@@ -100,8 +100,9 @@ _USED: Final = re.compile(
     rb"(?i)(?:\A|[ \"'`(])(?P<value>[!-~]{6,120}+)(?:[\"'`]?[ ](?:como|comme|als)[ ](?:(?:la|le|mi|mon|ma|das)[ ])?"
     rb"(?:(?:nueva|nouvelle|nouveau|mot|de)[ ]){0,3}|[\"'`]?[ ]?"
     + _either("作为", "当作", "做为", "当")
+    + rb"(?>"
     + _HAN
-    + rb"{0,4}+)\Z"
+    + rb"{0,4}))\Z"
 )
 """A value before its name."""
 _AS: Final = re.compile(

@@ -90,7 +90,7 @@ PUBLIC: Final = re.compile(
     | [\w.+\-]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.[a-z]{2,12}
     | (?:sha(?:1|224|256|384|512)|md5|blake2b)[:\-][A-Za-z0-9+/=]+
     | (?:AES|RSA|HS|RS|ES|PS|SHA|MD|EC|DES|RC|HMAC|aes|sha|rsa|hmac)[\-_]?\d{1,5}+
-      (?:[\-_/]?[A-Za-z]{2,24}+\d{0,4}+){0,3}+
+      (?>(?:[\-_/]?[A-Za-z]{2,24}+\d{0,4}+){0,3})
     | P-?(?:224|256|384|521) | (?i:ed25519|ed448|x25519|x448|secp\d{3}[kr]1|pkcs\d{1,2}|rfc\d{3,5})
     | ssh-(?:rsa|dss|ed25519).* | ecdsa-sha2.* | [\w\-]+\."""
     + _FILE_ENDS

@@ -26,7 +26,7 @@ _USERINFO: Final = re.compile(
 )
 _HOST: Final = re.compile(
     rb"@(?:(?:\[[0-9a-fA-F:]{2,39}+\]|(?:\d{1,3}\.){3}\d{1,3}+(?![\w.]))(?P<number>)"
-    rb"|(?!sha\d)(?:[A-Za-z0-9](?:[\w\-]{0,62}+\.){1,6}+[A-Za-z]{2,24}+|localhost|[A-Za-z][\w\-]{0,40}+(?=:\d{2,5}(?!\w)))"
+    rb"|(?!sha\d)(?:[A-Za-z0-9](?>(?:[\w\-]{0,62}+\.){1,6})[A-Za-z]{2,24}+|localhost|[A-Za-z][\w\-]{0,40}+(?=:\d{2,5}(?!\w)))"
     rb"(?![\w@]))(?P<place>::?[\w/]|/\w)?"
 )
 """A host behind the sign: a number, a name with dots, or any name with a port."""
@@ -46,7 +46,7 @@ _SERVICES: Final = frozenset(
     b"root admin administrator sa postgres mysql app deploy deployer svc service ubuntu default guest git redis mongo "
     b"rabbitmq backup web db dba api ci jenkins www-data debian ec2-user pi".split()
 )
-_MAIL_NAME: Final = re.compile(rb"[a-z]{1,40}+(?:[._\-][a-z]{1,40}+){0,4}+\d{0,4}\Z")
+_MAIL_NAME: Final = re.compile(rb"[a-z]{1,40}+(?>(?:[._\-][a-z]{1,40}+){0,4})\d{0,4}\Z")
 _MIXED: Final = re.compile(rb"(?=[^\d]{0,120}\d)(?=[^A-Za-z]{0,120}[A-Za-z])")
 _SIGNATURES: Final = (b"sig=", b"signature=", b"security-token=", b"sig%3d")
 """Ends of the names of query parameters that sign a URL. Elsewhere a signature is no secret."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 QUOTED_LIMIT: Final = 4096
 """A longer quoted value is a text, not a secret."""
 
-_BARE: Final = re.compile(rb"(?:[^\s\x1b\"'`<>\\]|\\/|\\u00[2-7][0-9a-fA-F](?<!\\u00[2][0279])){1,512}+")
+_BARE: Final = re.compile(rb"(?>(?:[^\s\x1b\"'`<>\\]|\\/|\\u00[2-7][0-9a-fA-F](?<!\\u00[2][0279])){1,512})")
 _GROUPED: Final = re.compile(rb"[a-z]{4}(?:[ ][a-z]{4}){3}(?![ ]?[A-Za-z])")
 """A password in groups of four letters, as Google gives them to programs."""
 _UNICODE_ESCAPE: Final = re.compile(rb"(?<!\\)\\+u00([2-7][0-9a-fA-F])")
@@ -27,7 +27,9 @@ _SCHEME: Final = re.compile(
 )
 
 
-_DEFAULT: Final = re.compile(rb"(?:\$\{[\w.:]{1,60}?:?[-=?+](?![{(])){1,3}+[\"']?|\$\{[\w.]{1,60}+:(?=[^{}:\s])[\"']?")
+_DEFAULT: Final = re.compile(
+    rb"(?>(?:\$\{[\w.:]{1,60}?:?[-=?+](?![{(])){1,3})[\"']?|\$\{[\w.]{1,60}+:(?=[^{}:\s])[\"']?"
+)
 """A variable and what begins its default; defaults may be variables with defaults."""
 
 

@@ -15,7 +15,7 @@ from commonplace.redact.values import ValueText
 
 _LOGIN: Final = re.compile(
     rb"(?i)(?:\b|(?<=\\n))(?:login|user|username|account|machine|admin|root)[\s,]{1,8}+"
-    rb"(?:(?:[^\s,\\]|\\(?!n)){1,80}+(?:[\s,]|\\{1,15}n){1,8}+)?(?:and[ ])?(?:the[ ])?\Z"
+    rb"(?:(?>(?:[^\s,\\]|\\(?!n)){1,80})(?>(?:[\s,]|\\{1,15}n){1,8}))?(?:and[ ])?(?:the[ ])?\Z"
 )
 _IDENTIFIER: Final = re.compile(rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_][\w$]*)*[!?]?\Z")
 _CODE: Final = re.compile(rb"[A-Za-z_][\w.]{0,60}\[|[(){}]|=>|\bnew\b|^[!*&]+\w+$|^-")
@@ -24,7 +24,7 @@ _SHORT_WORD: Final = re.compile(rb"[A-Za-z]{1,5}\d{0,2}\Z|[A-Za-z]{6}\Z")
 _SCREAMING: Final = re.compile(rb"[A-Z][A-Z0-9_]*\Z")
 _WORD_VALUE: Final = re.compile(rb"[\w+/=\-]+\Z")
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_\-]{18,}={1,2}\Z")
-_CHOSEN: Final = re.compile(rb"[A-Za-z]{2,96}+(?:[.\-_][A-Za-z]{1,96}+){0,5}+[.\-_]?\d{2,6}[!#.?*]?\Z")
+_CHOSEN: Final = re.compile(rb"[A-Za-z]{2,96}+(?>(?:[.\-_][A-Za-z]{1,96}+){0,5})[.\-_]?\d{2,6}[!#.?*]?\Z")
 _VERSIONED: Final = re.compile(
     rb"(?i)(?:\A|[.\-_])(?:sha|md|base|utf|b|es|hs|rs|aes|u?int|float|str|v|py|python|x|rfc|iso|latin|cp|s|crc|ec|wi"
     rb"n|x86_|"

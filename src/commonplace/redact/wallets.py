@@ -19,16 +19,16 @@ _BETWEEN: Final = (
     rb"(?:[ \t,\r\n\"'`|+>]|\\{1,15}[nrt\"]|-(?= ?[a-z\d])|\d{1,6}" + ARROW + rb"|\d{1,2}[.):]?(?=[ \t]?[a-z]))"
 )
 _ITEM: Final = rb"[a-z]{3,8}(?![A-Za-z0-9_])"
-_WORDS: Final = re.compile(_ITEM + rb"(?:" + _BETWEEN + rb"{1,24}+" + _ITEM + rb"){11,24}")
+_WORDS: Final = re.compile(_ITEM + rb"(?:(?>" + _BETWEEN + rb"{1,24})" + _ITEM + rb"){11,24}")
 _WORD: Final = re.compile(_ITEM)
 _TO_WORDS: Final = re.compile(
-    rb"[\w.\-]{0,16}+(?:[ ](?:-\w|--[\w.\-]{1,20}|is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|"
-    rb"\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5}+"
-    rb"(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|"
+    rb"[\w.\-]{0,16}+(?>(?:[ ](?:-\w|--[\w.\-]{1,20}|is|words?|backup|for|of|the|my|our|wallet|lautet|ist|est|es|12|24|"
+    rb"\(\w{1,20}\)|[a-z]{3,10}(?=:))){0,5})"
+    rb"(?>(?:[ \t]|[\"'`:=(\[{>]|\\{1,15}[\"nrt]|\xef\xbc\x9a|\\{1,15}uff1a|"
     + BREAK
     + rb"|[+|*#\-]|\d{1,6}"
     + ARROW
-    + rb"|\d{1,2}[.):]){1,40}+"
+    + rb"|\d{1,2}[.):]){1,40})"
 )
 _TOLD: Final = re.compile(rb"[\"'`:=(\[{]|\\|\n|[ ](?:is|ist|est|es|lautet)[ ]|\xef\xbc\x9a")
 _COUNTS: Final = (25, 24, 21, 18, 15, 12)
@@ -42,11 +42,11 @@ _TELLING: Final = (
     "助记词".encode(), b"u52a9\\u8bb0\\u8bcd", b"u52a9\\\\u8bb0\\\\u8bcd",
 )  # fmt: skip
 _BYTES: Final = re.compile(
-    rb"\[(?P<value>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+\d{1,3}"
-    rb"(?:(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}+,"
-    rb"(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}"
+    rb"\[(?P<value>(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20})\d{1,3}"
+    rb"(?>(?:(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}" + ARROW + rb"){0,20}),"
+    rb"(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]|\d{1,6}"
     + ARROW
-    + rb"){0,20}+\d{1,3}){31,63}+)(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,20}+\]"
+    + rb"){0,20})\d{1,3}){31,63}))(?>(?:[ \t\r\n+>|]|\\{1,15}[nrt]){0,20})\]"
 )
 _OF_KEY: Final = re.compile(rb"(?i)secret|keypair|private|priv_?key|uint8array|solana|id\.json|wallet|seed")
 _ALONE: Final = re.compile(rb"(?:\A|" + BREAK + rb"|\")" + notation.VIEW + rb"\Z")

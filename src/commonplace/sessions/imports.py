@@ -27,8 +27,9 @@ from commonplace.importers.ledger_writer import LedgerDestination, is_there
 from commonplace.importers.run import ImportedBatch, ImportOutcome, SourceImport
 from commonplace.importers.session_citations import CitingAnswer
 from commonplace.projects import assignment, scope
-from commonplace.projects.identity import Repositories, remote_identity
+from commonplace.projects.identity import Repositories
 from commonplace.protocol.ids import wire_time
+from commonplace.protocol.remotes import remote_identity
 from commonplace.rollout import decisions, layout, locks
 from commonplace.state import import_files, usage
 from commonplace.state.database import Transaction

@@ -22,6 +22,7 @@ from commonplace.state import external_threads, import_files
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.import_files import ImportedFile
 from commonplace.state.thread_scan import FileRow
+from commonplace.state.thread_titles import title_of_preview
 
 _BATCH: Final = 500
 """How many rows are written in one transaction."""
@@ -375,13 +376,12 @@ def _matches(tx: Transaction, home: str, text: str) -> list[Row]:
 
 
 def _listed(row: Row) -> ThreadRow:
-    first_line = next(iter(str(row["preview"]).splitlines()), "")
     return ThreadRow(
         thread_id=row["thread_id"],
         path=row["path"],
         cwd=row["cwd"],
         project=row["project"],
-        title=row["name"] or row["title"] or first_line[:80],
+        title=row["name"] or row["title"] or title_of_preview(row["preview"]),
         preview=row["preview"],
         source=row["source"],
         created_at=row["created_at"],

@@ -18,8 +18,8 @@ import msgspec
 Use = Literal["reads", "remembered"]
 _LINES_OF_SED: Final = re.compile(r"\d+(?:,(?:\d+|\$))?p")
 _PLACEHOLDERS: Final = re.compile(
-    r"(?:[^%]|%(?:%|[-+ ]?(?:[HhTtPpeNsfbBdDSnm]|[ac][nNeElLdDriIhst]|g[DdsnNeE]|x[0-9a-fA-F]{2}"
-    r"|C(?:\([^()]*\)|[a-z]++)|\((?:trailers|decorate)[^()]*\)|[<>]{1,2}\|?\([^()]*\)|w\([^()]*\))))*+"
+    r"(?>(?:[^%]|%(?:%|[-+ ]?(?:[HhTtPpeNsfbBdDSnm]|[ac][nNeElLdDriIhst]|g[DdsnNeE]|x[0-9a-fA-F]{2}"
+    r"|C(?:\([^()]*\)|[a-z]++)|\((?:trailers|decorate)[^()]*\)|[<>]{1,2}\|?\([^()]*\)|w\([^()]*\))))*)"
 )
 """A format of git with nothing but placeholders for which git runs no program, as it runs one for signatures."""
 _NO_FORMATS: Final = (

@@ -43,7 +43,7 @@ _USELESS_BYTES: Final = 2**20
 """After this many bytes of unwanted messages, reading pauses."""
 _PAUSE_SECONDS: Final = 0.01
 """How long nothing is read after that many unwanted messages, or bytes of them."""
-_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_TEXT: Final = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?', re.DOTALL)
 
 Item = SessionMessage | Exception
 

@@ -15,7 +15,7 @@ from commonplace.learning.commands.roles import Role
 
 STEPS: Final[frozenset[Role]] = frozenset({"deploy", "release", "migrate", "codegen", "run", "build", "setup"})
 """Roles of commands that may be steps of a procedure."""
-_TAG: Final = re.compile(r"git tag (?:-[asfm] )*+(?P<prefix>(?:[\w.-]{1,40}/)?v?)\d[\w.+-]*+")
+_TAG: Final = re.compile(r"git tag (?>(?:-[asfm] )*)(?P<prefix>(?:[\w.-]{1,40}/)?v?)\d[\w.+-]*+")
 _WORKFLOW: Final = re.compile(r"gh workflow run (?P<name>[\w./-]{1,80})")
 _MAX_LANDMARKS: Final = 60
 

@@ -26,7 +26,7 @@ _STRICT: Final = frozenset({"test", "integration", "e2e", "lint", "typecheck", "
 """Roles whose short flags `-f` and `-a` are switches."""
 _NO_SHORT_PROJECT: Final = frozenset({"pytest", "py.test", "jest", "vitest"})
 _FILE_END: Final = re.compile(r"\.[A-Za-z]{1,5}(?::\d{1,6}){0,2}\Z")
-_VERSION: Final = re.compile(r"v?\d++(?:\.\d++)*+\S*|[^@]+@\S+")
+_VERSION: Final = re.compile(r"v?\d++(?>(?:\.\d++)*)\S*|[^@]+@\S+")
 _SPECIAL: Final = re.compile(r"integration|e2e")
 _PARTS: Final = re.compile(r"[/_.,=: -]++")
 _MOVED_BY_TAG: Final = frozenset({"go", "pytest", "py.test", "gotestsum"})

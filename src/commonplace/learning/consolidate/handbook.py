@@ -105,7 +105,7 @@ def write(
     order = sorted(
         blocks, key=lambda scope: (scope != GLOBAL, -max(entry.last_seen_s for entry in blocks[scope]), scope)
     )
-    names = short_names(order)
+    names = short_names(order, {each.project: each.input.cwd for each in sessions.values()})
     return "\n".join(
         _block(
             scope,

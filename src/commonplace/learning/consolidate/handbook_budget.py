@@ -14,8 +14,9 @@ from commonplace.learning.consolidate.bullet_sources import Key
 from commonplace.memory.entries import Entry
 
 _SOURCE: Final = re.compile(
-    r"^(- rollout_summaries/[^ ()]+ \(cwd=(?:(?!, rollout_path=).)*+, rollout_path=)(?:(?:(?!, updated_at=)[^/])*+/)*+"
-    r"((?:(?!\.jsonl)[^/])++\.jsonl(?:\.zst)?, updated_at=[^,)]++)(?:, thread_id=[^,)]++)?+(.*\))$"
+    r"^(- rollout_summaries/[^ ()]+ \(cwd=(?>(?:(?!, rollout_path=).)*), rollout_path=)"
+    r"(?>(?:(?>(?:(?!, updated_at=)[^/])*)/)*)"
+    r"((?>(?:(?!\.jsonl)[^/])+)\.jsonl(?:\.zst)?, updated_at=[^,)]++)(?>(?:, thread_id=[^,)]++)?)(.*\))$"
 )
 _KEYWORDS: Final = "### keywords"
 _MOST_KEYWORDS: Final = 4

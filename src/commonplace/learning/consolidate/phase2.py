@@ -97,6 +97,8 @@ class ConsolidationResult(msgspec.Struct):
     changed: int = 0
     removed: int = 0
     warnings: list[str] = []
+    sizes: list[str] = []
+    """What did not fit; true again after every run, so it is told only by commands that learn."""
 
 
 class _FinishedPhase(msgspec.Struct):
@@ -365,12 +367,12 @@ def _result(changes: list[history.EntryChange], consolidated: ConsolidatedMemory
     for change in changes:
         kind = "added" if change.before is None else "removed" if change.after is None else "changed"
         counts[kind] += 1
-    warnings = list(consolidated.warnings)
+    sizes: list[str] = []
     if consolidated.left_out:
-        warnings.append(f"{len(consolidated.left_out)} entries did not fit into MEMORY.md; `memory list` shows them.")
+        sizes.append(f"{len(consolidated.left_out)} entries did not fit into MEMORY.md; `memory list` shows them.")
     if consolidated.unlisted:
-        warnings.append(f"{len(consolidated.unlisted)} entries are not in memory_summary.md; MEMORY.md has them.")
-    return ConsolidationResult("succeeded", **counts, warnings=warnings)
+        sizes.append(f"{len(consolidated.unlisted)} entries are not in memory_summary.md; MEMORY.md has them.")
+    return ConsolidationResult("succeeded", **counts, warnings=list(consolidated.warnings), sizes=sizes)
 
 
 async def _record(

@@ -80,11 +80,16 @@ def _profile(entries: list[Entry], sessions: dict[str, SessionFacts]) -> str:
     newest: dict[str, int] = {}
     for each in sessions.values():
         newest[each.project] = max(newest.get(each.project, 0), each.input.updated_s)
-    names = short_names(scopes)
+    names = short_names(scopes, _folders(sessions))
     order = sorted(scopes, key=lambda scope: (-newest[scope], scope))
     shown = ", ".join(names[scope] for scope in order[:8])
     more = f" and {len(order) - 8} more" if len(order) > 8 else ""
     return f"Works on {shown}{more}."
+
+
+def _folders(sessions: dict[str, SessionFacts]) -> dict[str, str]:
+    """Return a folder of each project that sessions are about."""
+    return {each.project: each.input.cwd for each in sessions.values()}
 
 
 def topics(entries: list[Entry], sessions: dict[str, SessionFacts], *, budget: int) -> list[str]:
@@ -102,7 +107,7 @@ def _index(
     for entry in entries:
         by_scope[entry.scope].append(entry)
     days = sorted({wire_second(entry.last_seen_s)[:10] for entry in entries}, reverse=True)[:RECENT_DAYS]
-    names = short_names(sorted(by_scope))
+    names = short_names(sorted(by_scope), _folders(sessions))
     missed: list[Entry] = []
     recent: list[str] = []
     older: list[str] = []

@@ -23,11 +23,11 @@ _LEADS_WITH_YES: Final = re.compile(r"(?:yes|yeah|yep|yup|ok|okay|sure|cool|grea
 _MARKS: Final = r"[\s,;:.!?)\-–—…]*+"
 _OPENING: Final = r"[\s,;:.!?)(\-–—…*#>\"'“]++"
 _RAW: Final = re.compile(
-    r"`[^`\n]{1,80}`|https?://\S+|(?<![\w~.@-])@?[\w~.-]*+(?:/[\w.@<>*-]++)++/?"
+    r"`[^`\n]{1,80}`|https?://\S+|(?<![\w~.@-])@?[\w~.-]*+(?>(?:/[\w.@<>*-]++)+)/?"
     r"|(?<![\w-])[\w-]++\.(?:go|py|ts|tsx|js|jsx|md|json|jsonl|sh|yml|yaml|toml|rs|java|kt|cs|cpp|c|h|txt|log|lock|env"
     r"|html|css|sql|vue|svelte|rb|php|swift|xml|mod|sum|tf)\b(?::\d+)?|--?[a-z][\w-]++|#\d++|\b[A-Z]{2,6}-\d++\b"
-    r"|\b[0-9a-f]{7,40}\b|\b[^\W_]++(?:_++[^\W_]++)++_*+|\b(?:[^\Wa-z]|[a-z](?![A-Z]))*+[a-z][A-Z]\w*+(?:\(\))?"
-    r"|\b\w++\(\)|[^\W\d_]++(?:'[a-z]++)?|\d++(?:\.\d++)*+|[^\w\s]"
+    r"|\b[0-9a-f]{7,40}\b|\b[^\W_]++(?>(?:_++[^\W_]++)+)_*+|\b(?>(?:[^\Wa-z]|[a-z](?![A-Z]))*)[a-z][A-Z]\w*+(?:\(\))?"
+    r"|\b\w++\(\)|[^\W\d_]++(?:'[a-z]++)?|\d++(?>(?:\.\d++)*)|[^\w\s]"
 )
 _REFERENCE: Final = re.compile(r"#\d+|[A-Z]{2,6}-\d+|[a-f]*+\d[0-9a-f]{6,}")
 _FILE: Final = re.compile(r"[\w-]+\.\w{1,6}(?::\d+)?")
@@ -78,12 +78,12 @@ def _objects() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _fillers() -> re.Pattern[str]:
-    return re.compile(rf"(?:(?:{_tables()['leads']['fillers']})\b{_MARKS}|{_OPENING})++", re.IGNORECASE)
+    return re.compile(rf"(?>(?:(?:{_tables()['leads']['fillers']})\b{_MARKS}|{_OPENING})+)", re.IGNORECASE)
 
 
 @cache
 def _adverbs() -> re.Pattern[str]:
-    return re.compile(rf"(?:(?:{_tables()['leads']['adverbs']})\s++)++", re.IGNORECASE)
+    return re.compile(rf"(?>(?:(?:{_tables()['leads']['adverbs']})\s++)+)", re.IGNORECASE)
 
 
 def words(text: str) -> list[str]:

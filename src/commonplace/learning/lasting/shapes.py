@@ -33,7 +33,7 @@ _OUTPUT_LINE: Final = re.compile(
       | (?:create|delete)\smode\s\d{6} | \d+\sfiles?\schanged | commit\s[0-9a-f]{7,40}\b | (?:Author|Date|Merge):\s++\S
       | [0-9a-f]{7,40}\s\S | (?:modified|deleted|new\sfile|renamed):\s
       | [\w./\\-]++(?:(?<=\.\w)|(?<=\.\w\w)|(?<=\.\w{3})|(?<=\.\w{4})|(?<=\.\w{5}))(?::\d+){1,2}[:\s]
-      | (?:https?|file)://\S++$ | (?:/[^\s/]*+){2,}+$ | [A-Z]:\\\S++$ | [}\])]++[;,)]*+$ | //\s | /\* | \*/
+      | (?:https?|file)://\S++$ | (?>(?:/[^\s/]*+){2,})$ | [A-Z]:\\\S++$ | [}\])]++[;,)]*+$ | //\s | /\* | \*/
       | \#!/ | </?\w++[^<>]*+>\s*+$ | [A-Z][A-Z0-9_]{2,}+=\S | \d+\s*+[|→]\s
     )"""
 )

@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"\d[\d.]*")
 _CODE: Final = re.compile(r"\w[/_]\w|\w\.\w{1,4}\b|--\w")
 _NAME: Final = re.compile(r"\b[A-Z]{2,}|[a-z][A-Z]")
 _CUES: Final[tuple[Cue, ...]] = get_args(Cue)
-_QUOTED: Final = re.compile(r"(?:[\"“„]|«\s*+)(?:[^\s\"“”„«»]++\s++){2,}+[^\"“”„«»]*+[\"”“»]")
+_QUOTED: Final = re.compile(r"(?:[\"“„]|«\s*+)(?>(?:[^\s\"“”„«»]++\s++){2,})[^\"“”„«»]*+[\"”“»]")
 """Words in quotation marks are somebody else's, or the text of something."""
 _JOKE: Final = re.compile(r"(?i)\b(?:(?:ha){2,}|lol|rofl|jaja|haha\w*)\b|:-?[DP](?!\w)|;-?\)|😂|🤣|哈哈")
 _OWN: Final = 0.5

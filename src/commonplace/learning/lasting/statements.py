@@ -48,8 +48,8 @@ _SAID: Final = "the user said:"
 _CALLS: Final = 50
 """A reply belongs to one of so many events before it."""
 _GREETING: Final = re.compile(
-    r"(?i)^(?:(?:thanks|thank you|thx|great|nice|perfect|ok|okay|cool|good|yes|yep|yeah|sure|oh|ah|hmm?|phew|well|sorry"
-    r"|haha|ha|hey|hi|danke|gracias|merci)\b[.!,:;) ]{1,4})++(?:and |so |but )?+"
+    r"(?i)^(?>(?:(?:thanks|thank you|thx|great|nice|perfect|ok|okay|cool|good|yes|yep|yeah|sure|oh|ah|hmm?|phew|well"
+    r"|sorry|haha|ha|hey|hi|danke|gracias|merci)\b[.!,:;) ]{1,4})+)(?>(?:and |so |but )?)"
 )
 _HAN: Final = re.compile(r"[\u3400-\u9fff]{5}")
 _AUTHORS: Final = {"plan": Author.PLAN, "harness": Author.HARNESS}

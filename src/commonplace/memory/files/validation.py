@@ -35,8 +35,8 @@ _TASK_PARTS: Final = (
 _SCOPE: Final = re.compile(r"^scope: (?:global|project \S.*|(?!general$|misc$)\S.*)$")
 _APPLIES: Final = re.compile(r"^applies_to: cwd=[^;]+; reuse_rule=\S.*$")
 _SUMMARY_FILE: Final = re.compile(
-    r"^- (rollout_summaries/[^ ()]+\.md) \(cwd=(?:(?!, rollout_path=).)*+, rollout_path=(?=[^,])"
-    r"(?:(?!, updated_at=).)*+, updated_at=[^,)].*\)$"
+    r"^- (rollout_summaries/[^ ()]+\.md) \(cwd=(?>(?:(?!, rollout_path=).)*), rollout_path=(?=[^,])"
+    r"(?>(?:(?!, updated_at=).)*), updated_at=[^,)].*\)$"
 )
 _RESOURCE: Final = re.compile(r"^- (extensions/[^()]+\.md) \(cwd=[^,]+, source=[^)]+\)$")
 _SKILL: Final = re.compile(r"^- Related skill: (\S+)")

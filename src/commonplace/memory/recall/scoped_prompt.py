@@ -46,11 +46,14 @@ async def prompt(
     tools: Collection[str] = (),
     cites: bool = False,
     only: bool = False,
+    known: list[Entry] | None = None,
+    place: str | None = None,
 ) -> Prompt:
     """Return the section for a project (`scope`: a name, an identity or a folder), else for a folder's.
 
     `tools` are the memory tools that the agent has; `cites` says that the agent takes citations out of its answers, so
-    that it may be asked for them; `count` notes that it was told; `only` keeps the names of other projects out.
+    that it may be asked for them; `count` notes that it was told; `only` keeps the names of other projects out. `known`
+    are all entries and `place` is the project's identity, if the caller has them.
 
     Raises:
         BadInput: no project is called that, or the budget is below zero.
@@ -60,8 +63,10 @@ async def prompt(
         raise BadInput("A budget cannot be below zero.", hint="Give a number of tokens.")
     if not store.home.settings.memory.use:
         return Prompt("", 0, None, [], [])
-    found = [each.entry for each in await known_entries.known_entries(store)]
-    place = await lookup.folder_scope(store.home, folder or Path.cwd(), scope, {entry.scope for entry in found})
+    found = [each.entry for each in await known_entries.known_entries(store)] if known is None else known
+    if place is None:
+        scopes = {entry.scope for entry in found}
+        place = await lookup.folder_scope(store.home, folder or Path.cwd(), scope, scopes)
     material = await anyio.to_thread.run_sync(_material, store.home.path, place, found, tools)
     material.cites = cites
     if only:

@@ -1,9 +1,12 @@
 """Memory sections kept ready for agents' hooks, so that the start of a session need not load the program.
 
 A section is kept per folder and kind of reader, with stamps of everything that it was made from: the memory's files,
-the person's decisions, the settings, and the files that say which repository the folder is in. `read` compares the
-stamps and returns nothing if one differs; the caller then makes the section anew and stores it. Whoever forgets
-something clears the cache. Everything here is derived: losing it costs a slower start.
+the person's decisions, the settings, and the files that say which repository the folder is in. It is kept for the
+repository's remote, too, because agents often start in a new worktree; and what holds everywhere is kept for folders of
+which nothing is known. `read` compares the stamps and returns nothing if one differs. `best` then returns the next best
+answer: the section of the remote, else the last one of the folder without the lessons that left `MEMORY.md` since, else
+what holds everywhere. Whoever forgets something or divides a project clears the cache. Everything here is derived:
+losing it costs one session that is told less.
 
 `told.jsonl` notes what hooks told. A hook only appends a line; `take_told` hands the lines to whoever counts them.
 
@@ -19,6 +22,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
+from commonplace.projects.repository_files import remote_of
 from commonplace.version import __version__
 
 FOLDER: Final = "sections"
@@ -34,13 +38,17 @@ CODEX: Final = "codex"
 CLAUDE_CODE: Final = "claude-code"
 SERVER: Final = "server"
 """The reader of the lessons in the memory server's instructions."""
+ANYWHERE: Final = "*"
+"""Stands for the folder in the section for folders of which nothing is known."""
 _NOTES: Final = "+notes"
 """How the name of a reader that may write notes ends."""
+_SETTINGS: Final = "config.toml"
+_MEMORY: Final = "memories/MEMORY.md"
 _MADE_FROM: Final = (
-    "config.toml",
+    _SETTINGS,
     "decisions.jsonl",
     "memories",
-    "memories/MEMORY.md",
+    _MEMORY,
     "memories/memory_summary.md",
     "memories/raw_memories.md",
 )
@@ -76,45 +84,131 @@ def stamp(path: str) -> Stamp:
     return [state.st_mtime_ns, state.st_size, state.st_ino]
 
 
-def stamps(home: str, more: Iterable[str] = ()) -> dict[str, Stamp]:
-    """Return the stamps of everything in a home that a section depends on, and of other files."""
-    # os.path is much faster than pathlib, and a hook has little time.
-    return {path: stamp(path) for path in (*(f"{home}/{name}" for name in _MADE_FROM), *more)}
+def stamps(home: str) -> dict[str, Stamp]:
+    """Return the stamps of everything in a home that a section depends on."""
+    return {path: stamp(path) for path in (f"{home}/{name}" for name in _MADE_FROM)}
 
 
 def read(home: str, folder: str, reader: str, environment: Mapping[str, str]) -> Section | None:
     """Return the section that is kept for a folder and a reader; None if there is none or it may be out of date."""
-    try:
-        with open(_file(home, folder, reader), "rb") as file:  # noqa: PTH123
-            kept = json.loads(file.read())
-    except (OSError, ValueError, RecursionError):
+    kept = _load(home, folder, reader)
+    if kept is None or not _is_for(kept, folder, environment):
         return None
     try:
-        is_current = (
-            kept["version"] == __version__
-            and kept["environment"] == _environment(environment)
-            and kept["real"] == os.path.realpath(folder)
-            and all(stamp(path) == noted for path, noted in kept["stamps"].items())
-        )
+        is_current = kept["version"] == __version__ and all(stamp(path) == was for path, was in kept["stamps"].items())
         return cast("Section", kept["section"]) if is_current else None
     except (KeyError, TypeError, AttributeError):
         return None
 
 
+def best(home: str, folder: str, reader: str, environment: Mapping[str, str]) -> tuple[Section | None, bool]:
+    """Return the best section for a folder that can be had at once, and whether it is exactly that of the folder."""
+    section = read(home, folder, reader, environment)
+    if section is not None:
+        return section, True
+    remote = remote_of(folder)
+    section = read(home, remote, reader, environment) if remote is not None else None
+    for key in (folder, remote, ANYWHERE):
+        if section is None and key is not None:
+            section = _outdated(home, key, reader, environment)
+    return ({**section, "folder": folder} if section is not None else None), False
+
+
+def _load(home: str, key: str, reader: str) -> dict[str, Any] | None:
+    try:
+        with open(_file(home, key, reader), "rb") as file:  # noqa: PTH123
+            kept = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", kept) if isinstance(kept, dict) else None
+
+
+def _is_for(kept: dict[str, Any], key: str, environment: Mapping[str, str]) -> bool:
+    """Say whether a section was made for this folder as it is now, and with these variables."""
+    real = os.path.realpath(key) if os.path.isabs(key) else key  # noqa: PTH117
+    return kept.get("environment") == _environment(environment) and kept.get("real") == real
+
+
+def _outdated(home: str, key: str, reader: str, environment: Mapping[str, str]) -> Section | None:
+    """Return the section that was kept last, with the lessons that still stand in `MEMORY.md`; None if none serves."""
+    kept = _load(home, key, reader)
+    if kept is None or not _is_for(kept, key, environment):
+        return None
+    try:
+        of_home = {f"{home}/{name}" for name in _MADE_FROM}
+        if any(stamp(path) != was for path, was in kept["stamps"].items() if path not in of_home):
+            return None  # the folder is in another repository now
+        settings = f"{home}/{_SETTINGS}"
+        if stamp(settings) != kept["stamps"][settings] and not _may_tell(settings):
+            return None
+        with open(f"{home}/{_MEMORY}", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            lines = {line: number for number, line in enumerate(file.read().split("\n"), 1)}
+        return _still_true(cast("Section", kept["section"]), kept["lines"], lines)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _may_tell(settings: str) -> bool:
+    """Say whether settings that changed still let agents be told."""
+    import tomllib
+
+    with open(settings, "rb") as file:  # noqa: PTH123
+        tables = tomllib.load(file)
+    told = [tables.get(name, {}) for name in ("memory", "memories")]
+    return not any(table.get(name) is False for table in told for name in ("use", "use_memories"))
+
+
+def _still_true(section: Section, was: Mapping[str, str], now: Mapping[str, int]) -> Section | None:
+    """Return a section without the lessons that left `MEMORY.md`, and with the numbers that lines have now."""
+    told: list[str] = []
+    count = 0
+    is_lesson = False
+    for line in section["text"].split("\n"):
+        if line.startswith("#"):
+            is_lesson = line.endswith((", everywhere", ", this project"))
+        if not (is_lesson and line.startswith("- ")):
+            told.append(line)
+            continue
+        place, _, rest = line[2:].partition(" ")
+        number = now.get(was.get(place, ""))
+        if number is not None:
+            told.append(f"- L{number} {rest}")
+            count += 1
+    if not count:
+        return None
+    return {**section, "text": "\n".join(told), "lessons": count, "ids": section["ids"] if count == len(was) else []}
+
+
 def write(
-    home: str, folder: str, reader: str, environment: Mapping[str, str], noted: Mapping[str, Stamp], section: Section
+    home: str, key: str, reader: str, environment: Mapping[str, str], noted: Mapping[str, Stamp], section: Section
 ) -> None:
-    """Keep a section; `noted` are the stamps from before it was made. Where that is not possible, nothing is kept."""
+    """Keep a section for a folder, a remote or `ANYWHERE`; `noted` are the stamps from before it was made.
+
+    Where that is not possible, nothing is kept.
+    """
     kept = {
         "version": __version__,
         "environment": _environment(environment),
-        "real": os.path.realpath(folder),
+        "real": os.path.realpath(key) if os.path.isabs(key) else key,  # noqa: PTH117
         "stamps": noted,
+        "lines": _lines_told(home, section["text"]),
         "section": section,
     }
     with contextlib.suppress(OSError):
-        _replace(_file(home, folder, reader), json.dumps(kept).encode())
+        _replace(_file(home, key, reader), json.dumps(kept).encode())
         _prune(f"{home}/{FOLDER}")
+
+
+def _lines_told(home: str, text: str) -> dict[str, str]:
+    """Return the lines of `MEMORY.md` that a section tells, by their places (`L12`)."""
+    try:
+        with open(f"{home}/{_MEMORY}", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            lines = file.read().split("\n")
+    except OSError:
+        return {}
+    places = [line[2:].partition(" ")[0] for line in text.split("\n") if line.startswith("- L")]
+    numbers = {place: int(place[1:]) for place in places if place[1:].isdecimal()}
+    return {place: lines[number - 1] for place, number in numbers.items() if 0 < number <= len(lines)}
 
 
 def folders(home: str) -> list[tuple[str, str]]:

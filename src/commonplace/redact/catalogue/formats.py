@@ -24,7 +24,7 @@ _CLASSES: Final = {
     "G": "[0-9a-fA-F\\-]",
 }
 _CLASS: Final = re.compile(r"([AWDHULBNG])\{")
-_RANGE: Final = re.compile(r"(\{\d+,\d+\})(?![+?])")
+_RANGE: Final = re.compile(r"(?<!\))(\{\d+,\d+\})(?![+?])")
 
 
 class Format(msgspec.Struct, frozen=True):

@@ -27,4 +27,6 @@ def command(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # a choice above
     whole = click.get_current_context().find_root().command
-    output.say(kind(whole, {}, PROGRAM, VARIABLE).source())
+    script = kind(whole, {}, PROGRAM, VARIABLE).source()
+    # The script for fish would cut a description at its first comma.
+    output.say(script.replace('(string split "," $completion)', '(string split --max 1 "," $completion)'))

@@ -40,17 +40,9 @@ def answer(event: str, *, notes: bool) -> None:
 
 
 def _start(hook: HookInput, *, notes: bool) -> None:
-    section = client_hooks.ready_section(hook, os.environ, notes=notes)
-    if section is None:
-        import anyio
-
-        async def made() -> client_hooks.Section:
-            return await client_hooks.made_section(hook, notes=notes)
-
-        section = anyio.run(made)
-    if (said := client_hooks.start_answer(section)) is not None:
+    section = client_hooks.start(hook, os.environ, notes=notes)
+    if section is not None and (said := client_hooks.start_answer(section)) is not None:
         _say(said)
-    client_hooks.after_start(hook, section, os.environ)
 
 
 def _run(action: client_hooks.HookAction, hook: HookInput) -> str | None:

@@ -110,11 +110,8 @@ def command(
 
     try:
         report, shown, home = anyio.run(inside)
-    except KeyboardInterrupt:
+    finally:
         line.end()
-        output.warn("Stopped. What was read is kept: run the command again to go on.")
-        raise
-    line.end()
     if as_json:
         output.print_json(report)
     elif dry_run:

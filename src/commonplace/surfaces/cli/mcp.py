@@ -78,7 +78,8 @@ def install(client: str, allow_notes: bool, yes: bool, as_json: bool) -> None:
     from commonplace.clients import registration
 
     name = cast("Client", client)
-    _change(name, registration.install(name, os.environ, notes=allow_notes), yes=yes, as_json=as_json)
+    changes = registration.install(name, os.environ, notes=allow_notes)
+    _change(name, changes, yes=yes, as_json=as_json, is_install=True)
 
 
 @command.command()
@@ -93,8 +94,11 @@ def uninstall(client: str, yes: bool, as_json: bool) -> None:
     _change(name, registration.uninstall(name, os.environ), yes=yes, as_json=as_json)
 
 
-def _change(client: Client, changes: list[PlannedChange], *, yes: bool, as_json: bool) -> None:
+def _change(
+    client: Client, changes: list[PlannedChange], *, yes: bool, as_json: bool, is_install: bool = False
+) -> None:
     from commonplace import config
+    from commonplace.app import ready_sections
     from commonplace.clients import registration
 
     wanted = [change for change in changes if change.is_one]
@@ -106,6 +110,8 @@ def _change(client: Client, changes: list[PlannedChange], *, yes: bool, as_json:
             raise BadInput(f"This changes files of {client}.", hint="Confirm it with --yes.")
         click.confirm("Make these changes?", abort=True, err=True)
     done = registration.apply(client, changes, config.load().now())
+    if wanted and is_install:
+        ready_sections.prepare(os.environ)
     if as_json:
         output.print_json(done)
         return

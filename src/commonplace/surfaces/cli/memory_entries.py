@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 140
 _QUOTE = 100
+_LEAST = 20
+"""How many columns of an entry are shown in the narrowest terminal."""
 _NOTHING = "Nothing is known here yet. `commonplace learn` reads your sessions."
 _NO_CANDIDATES = "There are no candidates here."
 
@@ -71,10 +73,12 @@ def _title(entry: Listed) -> str:
 
 
 def _line(entry: Listed) -> str:
+    """Return an entry on one line below its project, as wide as the terminal; in a pipe nothing is cut."""
     marks = [f"{entry.support} sessions"] if entry.support > 1 else []
     marks += ["pinned"] if entry.pinned else []
-    told = f"{entry.id}  {entry.kind:<11} {output.one_line(entry.text, _WIDTH)}"
-    return f"{told}  ({', '.join(marks)})" if marks else told
+    before, behind = f"{entry.id}  {entry.kind:<11} ", f"  ({', '.join(marks)})" if marks else ""
+    room = output.terminal_width(output.UNCUT) - len(before) - len(behind) - 2
+    return f"{before}{output.one_line(entry.text, max(_LEAST, room))}{behind}"
 
 
 @click.command()

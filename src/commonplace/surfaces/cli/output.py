@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-_UNCUT = 1_000_000
+UNCUT = 1_000_000
 """The width of what is no terminal."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 """The option of each command that can print its result as JSON."""
@@ -76,7 +76,7 @@ def one_line(text: str, width: int) -> str:
 
 def columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> None:
     """Print a table: all columns as wide as they need, the last one takes what is left; in a pipe nothing is cut."""
-    width = terminal_width(_UNCUT)
+    width = terminal_width(UNCUT)
     widths = [max(len(row[place]) for row in [header, *rows]) for place in range(len(header) - 1)]
     rest = max(20, width - sum(widths) - 2 * len(widths))
     for row in [header, *rows]:

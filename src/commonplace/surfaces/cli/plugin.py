@@ -22,9 +22,12 @@ def command(folder: Path, allow_notes: bool, as_json: bool) -> None:
     It has the memory server and the hooks; each agent installs it with commands of its own. `commonplace setup` does
     the same without a plugin.
     """
+    from commonplace.app import ready_sections
+
     place = folder.expanduser().absolute()
     prompt_hits = config.load().memory.prompt_hits
     written = plugin.write(place, plugin.files(os.environ, prompt_hits=prompt_hits, notes=allow_notes))
+    ready_sections.prepare(os.environ)
     if as_json:
         output.print_json({"path": str(place), "files": [str(path) for path in written]})
         return

@@ -106,7 +106,7 @@ def list_(
     if as_json:
         output.print_json({"threads": page.threads, "next_cursor": page.next_cursor})
     else:
-        views.threads(page)
+        views.threads(page, is_other_home=home is not None)
 
 
 @command.command("import")

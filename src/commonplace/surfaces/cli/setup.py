@@ -45,6 +45,8 @@ def command(undo: bool, yes: bool, dry_run: bool, no_learn: bool, no_permissions
         _consent(plans, yes=yes)
         setup.undo(plans, settings.home) if undo else setup.apply(plans, settings.home)
     learned = None if undo or dry_run or no_learn else _learn(settings.home, as_json=as_json)
+    if no_learn and not (undo or dry_run):
+        _keep_sections()
     if as_json:
         output.print_json({"agents": [planned.row for planned in plans], "learned": learned})
     else:
@@ -109,6 +111,12 @@ def _learn(home: Path, *, as_json: bool) -> LearningReport | None:
         learn.show(report, entries, home)
         output.say()
     return report
+
+
+def _keep_sections() -> None:
+    from commonplace.app import ready_sections
+
+    ready_sections.prepare(os.environ)
 
 
 def _tell(plans: list[AgentPlan], *, is_undo: bool, is_dry: bool) -> None:

@@ -30,10 +30,12 @@ REASONS = {
 """What the reasons for leaving a file out mean."""
 
 
-def threads(page: ThreadPage) -> None:
+def threads(page: ThreadPage, *, is_other_home: bool = False) -> None:
     """Print a page of threads."""
     if not page.threads:
         say("No threads here yet.")
+        if is_other_home:
+            say("--home takes a home of Codex or of this program; `sessions import --path PATH` takes in others'.")
         return
     ids = short_ids([thread.thread_id for thread in page.threads])
     is_piped = not terminal_width(0)

@@ -28,8 +28,11 @@ _ENDED = 128 + signal.SIGTERM
 )
 @click.option("--import", "imports", is_flag=True, help="Import from the usual places first (with --background).")
 @click.option("--current", metavar="ID", help="A session that goes on and is left alone (with --background).")
+@click.option("--section", nargs=2, hidden=True)
 @output.json_option
-def command(once: bool, background: bool, imports: bool, current: str | None, as_json: bool) -> int:
+def command(
+    once: bool, background: bool, imports: bool, current: str | None, section: tuple[str, str] | None, as_json: bool
+) -> int:
     """Import and learn repeatedly, alone or beside other workers.
 
     Each cycle takes in what is new in the usual places and learns from every session that is eligible. Any number of
@@ -54,7 +57,7 @@ def command(once: bool, background: bool, imports: bool, current: str | None, as
     async def work() -> None:
         async with books.open(warn=output.warn) as book:
             if imports:
-                report = await client_hooks.learn(book, current)
+                report = await client_hooks.learn(book, current, section)
                 tell(report or LearningReport())
             elif background:
                 tell(await background_process.learn(book.state, current))

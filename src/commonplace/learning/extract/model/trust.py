@@ -71,6 +71,14 @@ _WORKED: Final = re.compile(
 )
 _BREAK: Final = re.compile(r"[\s`\"'“”„«»(),;，。；]+")
 _MIXED: Final = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{12,}")
+_ABBREVIATION: Final = re.compile(r"[a-zà-ÿ](?:\.[a-zà-ÿ]){1,3}|p\.ej")
+_GENERAL: Final = frozenset({
+    "i/o", "a/b", "n/a", "y/n", "y/o", "w/o", "s/he", "ci/cd", "and/or", "und/oder", "et/ou", "tcp/ip", "ui/ux",
+    "pub/sub", "on/off", "yes/no", "true/false", "he/she", "read/write", "key/value", "client/server", "input/output",
+    "request/response", "start/stop", "before/after", "copy/paste", "macos/linux", "linux/macos", "24/7",
+    "utf-8", "utf-16", "iso-8601", "iso-8859-1", "rfc-3339", "latin-1", "snake_case", "kebab-case",
+})  # fmt: skip
+"""Words of plain prose that have the form of a name; like abbreviations (`e.g.`), they name nothing."""
 _UNNAMED: Final = "session"
 _WITHHELD: Final = "it tries to steer its reader, or has to do with a credential"
 
@@ -202,7 +210,7 @@ class Judge:
         known = self._done_words | _words(answered)
         words = similarity.words(self._plain(text))
         names = sorted(name for name in words.exact - known if len(name) > 2 or not name.isdecimal())
-        unknown = [name for name in names if not self._is_done(name, answered)]
+        unknown = [name for name in names if not (_is_prose(name) or self._is_done(name, answered))]
         if unknown:
             return f"it names {unknown[0]}, which the person did not say and nobody ran"
         foreign = words.about - known
@@ -272,6 +280,11 @@ def _is_telling(text: str) -> bool:
     """Say whether a text tells somebody what to do."""
     parts = sentences.split(text) if len(text) <= MAX_SENTENCE else [*sentences.split(text), text]
     return any(SentenceCues(part, cues.likely_languages(part) or cues.LANGUAGES).any(*_TELLS) for part in parts)
+
+
+def _is_prose(name: str) -> bool:
+    """Say whether a word only has the form of a name."""
+    return name in _GENERAL or _ABBREVIATION.fullmatch(name) is not None
 
 
 def _names(text: str) -> list[str]:

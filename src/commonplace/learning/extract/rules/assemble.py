@@ -15,6 +15,7 @@ def session_lessons(view: SessionView, tasks: list[SessionTask], findings: list[
     """Return what a session taught; without a task if nothing was learned and nothing done."""
     shown = _reported_tasks(tasks, findings)
     told = [task for task, _ in shown]
+    title = titles.title_of(view)
     return SessionLessons(
         tasks=tuple(_task(task, own) for task, own in shown),
         project=view.project,
@@ -22,9 +23,9 @@ def session_lessons(view: SessionView, tasks: list[SessionTask], findings: list[
         branch=view.branch or "",
         started=view.started,
         source=view.source,
-        title=titles.title_of(view),
+        title=title,
         keywords=tuple(keywords.keywords(told, [each for _, own in shown for each in own if each.lesson().is_listed])),
-        slug=keywords.slug(told),
+        slug=keywords.slug(told, title),
         dialogue_bytes=view.dialogue_bytes(),
         spoken_bytes=view.spoken_bytes(),
     )

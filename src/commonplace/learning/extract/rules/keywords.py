@@ -38,9 +38,10 @@ def keywords(tasks: list[SessionTask], findings: list[RuleFinding]) -> list[str]
     return found[:MAX_KEYWORDS]
 
 
-def slug(tasks: list[SessionTask]) -> str | None:
-    """Return a name for files: the first task's words, in lower case."""
+def slug(tasks: list[SessionTask], title: str = "") -> str | None:
+    """Return a name for files: the first task's words, in lower case; the title's if the task is only announced."""
     name = tasks[0].name if tasks else ""
+    name = title if title and name.rstrip().endswith(":") else name
     words = [word.lower() for word in re.findall(r"[A-Za-z0-9]+", name) if word.lower() not in _DULL]
     found = "-".join(words)[:MAX_SLUG].strip("-")
     return found or None
