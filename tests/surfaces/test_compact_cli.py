@@ -86,7 +86,25 @@ def test_people_see_what_is_kept(commonplace: Command, talk: Path) -> None:
     ran = commonplace("sessions", "compact", talk, "--dry-run", "--window", 20_000)
     assert ran.code == 0
     assert "tokens became" in ran.out
-    assert "## What the person said" in ran.out
+    assert "never touch src/legacy.py" in ran.out
+    assert "## Files" in ran.out
+
+
+def test_a_message_that_is_kept_is_not_said_again_in_the_digest(commonplace: Command, talk: Path) -> None:
+    made = commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000)
+    assert texts(made).count("never touch src/legacy.py") == 1
+    assert "never touch src/legacy.py" not in made["digest"]
+
+
+def test_the_digest_is_shown_also_when_nothing_has_to_be_compacted_and_has_the_size_that_was_asked_for(
+    commonplace: Command, talk: Path
+) -> None:
+    small = commonplace.ok("sessions", "compact", talk, "--dry-run", "--digest-tokens", 300)
+    assert small["status"] == "unchanged"
+    assert 0 < len(small["digest"]) <= 1_200
+    alone = commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000, "--digest-tokens", 300)
+    assert 0 < len(alone["digest"]) <= 1_200
+    assert len(commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000)["digest"]) > 1_200
 
 
 def test_what_was_rolled_back_does_not_come_back(commonplace: Command, talk: Path) -> None:
@@ -109,6 +127,9 @@ def test_a_model_writes_the_summary_and_the_digest_stands_in_for_one_that_fails(
         config = f'[providers.mock]\napi = "responses"\nbase_url = "{server.base_url}"\nretries = 0\n'
         (home / "config.toml").write_text(config)
         made = commonplace.ok("sessions", "compact", talk, "--dry-run", "--window", 20_000, "--model", "mock:gpt-5.5")
+        server.add(*steps)
+        shown = commonplace("sessions", "compact", talk, "--dry-run", "--window", 20_000, "--model", "mock:gpt-5.5").out
+    assert ("The handlers drop the token" in shown) is works
     assert made["fallback"] is not works
     assert ("The handlers drop the token" in texts(made)) is works
     assert all(made["contract"].values())

@@ -300,6 +300,18 @@ def is_from_stdin(message: items.Message) -> bool:
     return STDIN_PROMPT in _kinds(message)
 
 
+def further_words(message: items.Message) -> list[str]:
+    """Return what the person said in parts of a message that are no prompt: answers to tools, arguments of commands."""
+    found: list[str] = []
+    for kind, part in zip(_kinds(message), message.content, strict=False):
+        text = part.text or ""
+        if kind == "imported.reply":
+            found.append(text.strip())
+        elif kind == "imported.slash_command":
+            found.append(inside(text, "command-args"))
+    return [text for text in found if text]
+
+
 def join_words(texts: Iterable[str | None]) -> str:
     """Return the person's words out of the texts of a message: joined, without what an editor put above them."""
     text = "\n".join(part for part in texts if part and not _is_media_label(part)).strip()

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from commonplace.context import compaction
+from commonplace.context import digest as digests
 from commonplace.context.compaction import CompactionLimits, CompactionResult
 from commonplace.context.compaction.model_summary import ModelSummariser
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
 from commonplace.context.digest.ledger_tally import tally_ledger
+from commonplace.context.digest.tally import Tally
 from commonplace.context.reconstruct import WindowIdentity, reconstruct
 from commonplace.models import choose, connect, instructions
+from commonplace.protocol import items
 from commonplace.protocol.ids import new_id
 from commonplace.protocol.rollout import OWN_TYPE
 from commonplace.rollout import blobs
@@ -49,6 +52,11 @@ class CompactionReport(msgspec.Struct):
     fallback: bool
     contract: dict[str, bool]
 
+    def texts(self) -> list[str]:
+        """Return what the new history says: the messages that are kept, then the summary with the digest."""
+        views = [items.view(raw) for raw in self.items]
+        return [view.text() for view in views if isinstance(view, items.Message)]
+
 
 class CompactionRequest(msgspec.Struct, frozen=True):
     """How a thread is to be compacted."""
@@ -57,12 +65,14 @@ class CompactionRequest(msgspec.Struct, frozen=True):
     target: int | None = None
     digest_tokens: int | None = None
     model: str | None = None
+    digest_alone: int | None = None
+    """The size of a digest without a summary, if somebody asked for one."""
 
     def filled(self, settings: Settings) -> CompactionRequest:
         """Return the request with the settings for what it leaves open."""
         target = settings.compaction.target_percent if self.target is None else self.target
         digest = settings.compaction.digest_tokens if self.digest_tokens is None else self.digest_tokens
-        return CompactionRequest(self.window, target, digest, self.model)
+        return CompactionRequest(self.window, target, digest, self.model, self.digest_tokens)
 
 
 class _CompactionState(msgspec.Struct):
@@ -70,6 +80,7 @@ class _CompactionState(msgspec.Struct):
 
     made: CompactionResult
     window: WindowIdentity
+    tally: Tally
 
 
 @asynccontextmanager
@@ -95,8 +106,12 @@ async def summariser(
 async def preview(
     ledger: Ledger, store: BlobStore, request: CompactionRequest, by: Summariser | None = None
 ) -> CompactionReport:
-    """Return what compacting a thread would give; nothing is written."""
-    return _report((await _compacted(ledger, store, request, by)).made)
+    """Return what compacting a thread would give, with its digest in any case; nothing is written."""
+    read = await _compacted(ledger, store, request, by)
+    made = read.made
+    if made.status == "unchanged":
+        made.digest = digests.make(read.tally, _digest_tokens(request)).text
+    return _report(made)
 
 
 async def write(
@@ -139,10 +154,14 @@ async def _compacted(
     found = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
     tally, noted = tally_ledger(ledger)
     target = compaction.TARGET_PERCENT if request.target is None else request.target
-    digest = compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
-    options = CompactionLimits(request.window or noted or WINDOW, target, digest)
+    window = request.window or noted or WINDOW
+    options = CompactionLimits(window, target, _digest_tokens(request), request.digest_alone)
     made = await compaction.compact(found.history.entries, tally, options, *([by] if by is not None else []))
-    return _CompactionState(made, found.window)
+    return _CompactionState(made, found.window, tally)
+
+
+def _digest_tokens(request: CompactionRequest) -> int:
+    return compaction.DIGEST_TOKENS if request.digest_tokens is None else request.digest_tokens
 
 
 def _report(result: CompactionResult) -> CompactionReport:

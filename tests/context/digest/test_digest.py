@@ -72,6 +72,129 @@ def test_a_digest_tells_what_was_asked_found_run_and_failed() -> None:
     assert made.score.constraints == 1.0
 
 
+@pytest.mark.parametrize(
+    ("line", "end"),
+    [
+        ("go build ./...", " → ok"),
+        ("go vet ./... && go build ./...", " → ok"),
+        ("cd cmd; go build ./...", " → ok"),
+        ("go build ./... 2>&1 | tail -5", ""),
+        ("go build ./... || true", ""),
+        ("go build ./...; echo done", ""),
+    ],
+)
+def test_a_command_is_told_to_have_succeeded_only_if_that_is_known(line: str, end: str) -> None:
+    text = digest.make(tally(user("go"), call(1, line), output(1, "nothing to tell")), 2_000).text
+
+    (told,) = [each for each in text.split("\n") if each.startswith("$ go build") and "tail" not in each[-12:]][:1]
+    assert told.removeprefix("$ go build ./...").removeprefix(" 2>&1") == end
+
+
+def test_an_error_behind_a_pipe_is_told() -> None:
+    seen = tally(user("go"), call(1, "go build ./... 2>&1 | tail -5"), output(1, "main.go:3: undefined: Frobnicate"))
+
+    assert "$ go build ./... 2>&1 → main.go:3: undefined: Frobnicate" in digest.make(seen, 2_000).text
+
+
+@pytest.mark.parametrize(
+    ("line", "is_failure"),
+    [
+        ("E   assert total == 3", True),
+        ("AssertionError: totals differ", True),
+        ("2 failed, 3 passed in 0.4s", True),
+        ("assert total_gross == total_net", False),
+        ("--- PASS: TestErrorIsWrapped (0.00s)", False),
+        ("ok 3 - a missing file is an error", False),
+        ("test_missing_key_fails PASSED", False),
+        ("12 passed, 0 failed in 1.2s", False),
+        ("✓ shows an error when the form is invalid", False),
+        ("test parse::invalid_input ... ok", False),
+    ],
+)
+def test_a_check_that_passed_is_no_failure(line: str, is_failure: bool) -> None:
+    text = digest.make(tally(user("go"), call(1, "make check"), output(1, line)), 2_000).text
+
+    assert (f"! {line}" in text) is is_failure
+
+
+def test_tags_are_no_names() -> None:
+    seen = tally(user("<local_command_out>see read_config</local_command_out> and List<row_type>"))
+
+    assert {"read_config", "row_type"} == {name.text for name in seen.names.known}
+
+
+def test_names_stand_under_the_file_that_they_were_seen_in() -> None:
+    defined = "\n".join(f"    value_{number} = make_{number}()" for number in range(12))
+    seen = tally(user("go"), call(1, "cat src/shapes.py"), output(1, defined), user("use value_3 in src/shapes.py"))
+    text = digest.make(seen, 400).text
+
+    (line,) = [each for each in text.split("\n") if each.startswith("(shapes.py): ")]
+    assert "value_5" in line
+    assert "also:" not in text
+
+
+def test_what_stands_beside_it_is_not_repeated() -> None:
+    first, last = "never touch src/legacy.py", "now look at src/auth.py"
+    seen = tally(user(first), *WORK[1:], user(last))
+
+    whole, rest = digest.make(seen, 2_000), digest.make(seen, 2_000, beside=[first, last])
+
+    assert first in whole.text
+    assert first not in rest.text
+    assert last not in rest.text
+    assert rest.score.constraints == whole.score.constraints == 1.0
+
+
+def test_words_beside_a_name_that_are_names_themselves_say_nothing_about_it() -> None:
+    text = "See frob_one FooBar BazQux HttpClient JsonReader."
+    seen = tally(user("go"), answer(text))
+
+    assert digest.score(seen, digest.chances_of(seen), text).r_d == 0.0
+    assert digest.score(seen, digest.chances_of(seen), f"{text} It loses every second token.").r_d > 0.0
+
+
+def test_steps_that_are_set_one_by_one_are_the_plan() -> None:
+    def step(number: int, name: str, **arguments: str) -> items.View:
+        given = msgspec.json.encode(arguments).decode()
+        return view({"type": "function_call", "name": name, "arguments": given, "call_id": f"t{number}"})
+
+    seen = tally(
+        user("go"),
+        step(1, "TaskCreate", subject="write the parser", description="all of it"),
+        step(2, "TaskCreate", subject="test the parser"),
+        step(3, "TaskUpdate", taskId="1", status="completed"),
+        step(4, "TaskUpdate", taskId="9", status="completed"),
+        step(5, "TaskUpdate", taskId="2", subject="test the parser twice"),
+    )
+
+    assert [(False, "write the parser"), (True, "test the parser twice")] == seen.plan
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("imported.reply", "no, use a branch", ["no, use a branch"]),
+        (
+            "imported.slash_command",
+            "<command-name>/fix</command-name><command-args>the login</command-args>",
+            ["the login"],
+        ),
+        ("imported.injected", "a reminder", []),
+    ],
+)
+def test_answers_to_tools_and_arguments_of_commands_are_the_persons_words(
+    kind: str, text: str, said: list[str]
+) -> None:
+    message = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": text}],
+        "internal_chat_message_metadata_passthrough": {"content_item_kinds": [kind]},
+    }
+
+    assert said == [each.text for each in tally(view(message)).said]
+
+
 def test_a_name_that_is_used_again_and_again_is_likelier_than_one_seen_once() -> None:
     known = tally(
         *(step for n in range(10) for step in (call(n, "cat src/often.py"), output(n, "x"))),

@@ -23,7 +23,7 @@ from commonplace.context.digest import Digest, Retention
 from commonplace.context.digest.tally import Tally
 from commonplace.context.history_items import HistoryEntry
 from commonplace.errors import WindowTooSmall
-from commonplace.protocol import fragments
+from commonplace.protocol import fragments, items
 
 TARGET_PERCENT: Final = 30
 """The share of the window that a replacement may take, in percent, unless a setting changes it."""
@@ -47,6 +47,8 @@ class CompactionLimits(msgspec.Struct, frozen=True):
     window: int
     target_percent: int = TARGET_PERCENT
     digest_tokens: int = DIGEST_TOKENS
+    digest_alone: int | None = None
+    """The size of a digest without a summary, in tokens; None: the smallest that keeps enough."""
 
     @property
     def target(self) -> int:
@@ -95,7 +97,7 @@ async def compact(
             made = maker.with_summary(told, options.digest_tokens)
             if all(made.contract.values()):
                 return made
-    made = maker.digest_only()
+    made = maker.digest_only(options.digest_alone)
     broken = [name for name, holds in made.contract.items() if not holds]
     if broken == ["smaller"]:  # a few items of almost nothing: what would replace them is no smaller
         return CompactionResult("unchanged", before, before, [entry.raw for entry in entries])
@@ -118,17 +120,27 @@ class _ReplacementBuilder:
     def with_summary(self, summary: str, digest_tokens: int) -> CompactionResult:
         """Return what a model's summary makes, with a digest beside it."""
         asked = self._kept_request()
-        left = self._goal - asked[1] - sizes.tokens_of(_summary(summary)) - _OVERHEAD
-        digest = digests.make(self._tally, max(0, min(digest_tokens, left // 2)), self._known)
-        return self._result(asked[0], summary, digest, is_fallback=False)
+        left = max(0, self._goal - asked[1] - sizes.tokens_of(_summary(summary)) - _OVERHEAD)
+        budget = min(digest_tokens, left // 2)
+        kept = [*self._recent(left - budget), *asked[0]]
+        digest = digests.make(self._tally, budget, self._known, _words(kept))
+        return self._result(kept, summary, digest, is_fallback=False)
 
-    def digest_only(self) -> CompactionResult:
-        """Return a replacement with a digest alone: the smallest digest that keeps enough, within the target."""
+    def digest_only(self, size: int | None) -> CompactionResult:
+        """Return a replacement with a digest alone: of a size, or the smallest that keeps enough, within the target."""
         asked = self._kept_request()
         left = max(0, self._goal - asked[1] - 2 * _OVERHEAD)
         budgets = [budget for budget in digests.BUDGETS if budget <= left] or [left]
-        digest = digests.smallest(self._tally, budgets, material=self._known)
-        return self._result(asked[0], summaries.texts()["without_model"], digest, is_fallback=True)
+        budgets = budgets if size is None else [min(size, left)]
+        alone = digests.smallest(self._tally, budgets, material=self._known)
+        kept = [*self._recent(left - alone.tokens - _OVERHEAD), *asked[0]]
+        digest = digests.make(self._tally, alone.tokens, self._known, _words(kept))
+        return self._result(kept, summaries.texts()["without_model"], digest, is_fallback=True)
+
+    def _recent(self, room: int) -> list[bytes]:
+        """Return the newest messages of the person before the last request that fit."""
+        place = self._request.place if self._request is not None else len(self._entries)
+        return kept_messages.recent_messages(self._entries, place, max(0, room))
 
     def _kept_request(self) -> tuple[list[bytes], int]:
         """Return the last request as it is kept, and what it costs."""
@@ -148,12 +160,9 @@ class _ReplacementBuilder:
         whole = sizes.tokens_of(kept_messages.message(self._request.text, self._request.media))
         return whole <= self._target - FLOOR_TOKENS // 2
 
-    def _result(self, asked: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> CompactionResult:
+    def _result(self, messages: list[bytes], summary: str, digest: Digest, *, is_fallback: bool) -> CompactionResult:
         text = f"{summary}\n\n{digest.text}".strip() if digest.text else summary
-        own = _summary(text)
-        left = self._goal - sizes.total([*asked, own])
-        place = self._request.place if self._request is not None else len(self._entries)
-        kept = [*kept_messages.recent_messages(self._entries, place, max(0, left)), *asked, own]
+        kept = [*messages, _summary(text)]
         shown = "\n".join([text, *(raw.decode() for raw in kept[:-1])])
         return CompactionResult(
             "compacted",
@@ -166,6 +175,12 @@ class _ReplacementBuilder:
             is_fallback,
             contract.check(ReplacedHistory(self._entries, kept, self._target, self._request)),
         )
+
+
+def _words(messages: list[bytes]) -> list[str]:
+    """Return the person's words in messages."""
+    views = [items.view(raw) for raw in messages]
+    return [fragments.own_words(view) for view in views if isinstance(view, items.Message)]
 
 
 def _worded(text: str) -> str:

@@ -39,20 +39,20 @@ class Digest(msgspec.Struct, frozen=True):
     score: Retention
 
 
-def make(tally: Tally, budget: int, material: DigestMaterial | None = None) -> Digest:
-    """Return a digest of at most so many tokens."""
+def make(tally: Tally, budget: int, material: DigestMaterial | None = None, beside: Sequence[str] = ()) -> Digest:
+    """Return a digest of at most so many tokens; it repeats no message that stands `beside` it word for word."""
     material = material_of(tally) if material is None else material
     size = budget * BYTES_PER_TOKEN
     told, room = "", max(0, size - _HEADINGS)
     for _ in range(_TRIES):
-        told = text.render(packing.pack(tally, material, room), tally)
+        told = text.render(packing.pack(tally, material, room, beside), tally)
         over = len(told.encode("utf-8", "replace")) - size
         if over <= 0:
             break
         room -= over + 64
     else:
         told = packing.clipped(told, size)
-    return Digest(told, approximate_tokens(told), score(tally, material.chances, told))
+    return Digest(told, approximate_tokens(told), score(tally, material.chances, "\n".join([*beside, told])))
 
 
 def smallest(

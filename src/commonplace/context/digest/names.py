@@ -39,7 +39,7 @@ class SessionName(msgspec.Struct, frozen=True):
 
 
 _URL: Final = re.compile(r"https?://[^\s\"'<>`\\)\]}|]+")
-_TAG: Final = re.compile(r"(?<!\w)</?[a-z][a-z0-9_-]{0,60}>")
+_TAG: Final = re.compile(r"(?:</|(?<!\w)<)[a-z][a-z0-9_-]{0,60}>")
 """A tag of a harness, such as `<system-reminder>`; the parameter of a generic type stands behind a word."""
 _RUN: Final = re.compile(r"[A-Za-z0-9_~./@#+{},-]{2,}")
 _NUMBER: Final = re.compile(

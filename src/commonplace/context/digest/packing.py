@@ -8,7 +8,7 @@ told than before; whatever gains most for its bytes goes in until nothing fits. 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final, Literal
 
 import msgspec
@@ -125,12 +125,14 @@ def material(tally: Tally, chances: list[float]) -> DigestMaterial:
     return DigestMaterial(chances, list(_candidates(tally, chances)))
 
 
-def pack(tally: Tally, known: DigestMaterial, size: int) -> DigestContents:
-    """Choose what goes into a digest of so many bytes."""
+def pack(tally: Tally, known: DigestMaterial, size: int, beside: Sequence[str] = ()) -> DigestContents:
+    """Choose what goes into a digest of so many bytes; messages that stand beside it are told already."""
     room = _Room(size, known.chances)
     packed = DigestContents()
-    _say(tally, packed, room, size)
-    _lay_down(tally, packed, room, size)
+    for text in beside:
+        room.tell(tally.names.count(text), 1.0)
+    _say(tally, packed, room, size, set(beside))
+    _lay_down(tally, packed, room, size, beside)
     _plan(tally, packed, room, size)
     _last(tally, packed, room, size)
     _compete(tally, packed, room, known.lines)
@@ -156,15 +158,16 @@ def clipped(text: str, size: int) -> str:
     )
 
 
-def _say(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
+def _say(tally: Tally, packed: DigestContents, room: _Room, size: int, beside: Set[str]) -> None:
     """Keep the person's messages, the newest first, and the very first."""
     share = int(_SAID * size)
     chosen: dict[int, str] = {}
+    left = [said for said in tally.said if said.text not in beside]
     first = tally.first_said
-    if first is not None and first is not (tally.said[-1] if tally.said else None):
+    if first is not None and first.text not in beside and first is not (left[-1] if left else None):
         chosen[first.step] = clipped(first.text, max(int(_FIRST * size), 40))
         share -= len(chosen[first.step].encode())
-    for place, said in enumerate(reversed(tally.said)):
+    for place, said in enumerate(reversed(left)):
         text = clipped(said.text, int(share_of(place) * _SAID * size))
         cost = len(text.encode("utf-8", "replace")) + 3
         earlier = len(chosen.get(said.step, "").encode())
@@ -182,9 +185,9 @@ def share_of(place: int) -> float:
     return 0.5 if place == 0 else 0.25
 
 
-def _lay_down(tally: Tally, packed: DigestContents, room: _Room, size: int) -> None:
+def _lay_down(tally: Tally, packed: DigestContents, room: _Room, size: int, beside: Sequence[str]) -> None:
     """Keep what the person laid down in messages that are not here whole."""
-    whole = "\n".join(text for _, text in packed.messages)
+    whole = "\n".join([*beside, *(text for _, text in packed.messages)])
     left = int(_LAID_DOWN * size)
     for said in reversed(tally.said):
         for sentence in constraints.constraints_in(said.text):

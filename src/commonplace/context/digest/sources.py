@@ -48,9 +48,20 @@ _FOUND_EACH: Final = 200
 """How many such lines one output gives."""
 _SHELLS: Final = frozenset({"exec_command", "shell", "bash", "local_shell", "shell_command", "run_shell_command"})
 _READS: Final = frozenset({"read", "read_file", "view", "open", "cat", "view_file"})
-_PLANS: Final = frozenset({"update_plan", "todowrite", "todo_write", "write_todos", "taskcreate"})
+_PLANS: Final = frozenset({"update_plan", "todowrite", "todo_write", "write_todos"})
+_STEP_TOOLS: Final = frozenset({"taskcreate", "taskupdate"})
+"""Tools that set one step of a plan: steps are numbered from 1 in the order in which they were created."""
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$")
 _SHOWN: Final = re.compile(r"(?:sed -n|cat|head|tail|nl)\b[^|;&]{0,400}?\s([\w./~-]+\.\w+)")
+
+
+class PlannedStep(msgspec.Struct, frozen=True):
+    """One step of a plan, as a call creates or changes it."""
+
+    text: str
+    number: int
+    """Which step is changed; 0 for a new one."""
+    is_open: bool
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -75,7 +86,18 @@ class _FileArguments(msgspec.Struct):
     edits: list[dict[str, Any]] = []
 
 
+class _StepArguments(msgspec.Struct, rename="camel"):
+    """The arguments of the tools that set one step."""
+
+    subject: str = ""
+    description: str = ""
+    task_id: str = ""
+    status: str = ""
+
+
+_LONGEST_NUMBER: Final = 6
 _call = msgspec.json.Decoder(_FileArguments, strict=False)
+_step = msgspec.json.Decoder(_StepArguments, strict=False)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -159,6 +181,21 @@ def plan(name: str, arguments: str) -> list[tuple[bool, str]] | None:
         if isinstance(text, str) and text.strip():
             found.append((row.get("status") not in ("completed", "done"), " ".join(text.split())[:300]))
     return found
+
+
+def planned_step(name: str, arguments: str) -> PlannedStep | None:
+    """Return the step of a plan that a call creates or changes; None if it does neither."""
+    if _bare(name) not in _STEP_TOOLS:
+        return None
+    try:
+        given = _step.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    number = int(given.task_id) if given.task_id.isdecimal() and len(given.task_id) < _LONGEST_NUMBER else 0
+    if _bare(name) == "taskupdate" and not number:
+        return None
+    text = " ".join((given.subject or given.description).split())[:300]
+    return PlannedStep(text, number, given.status not in ("completed", "done", "deleted"))
 
 
 def argument_strings(arguments: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 
 from commonplace.context.digest import shell, sources
 from commonplace.context.digest.names import Kind, SessionName, SessionNames
-from commonplace.context.digest.sources import Edit
+from commonplace.context.digest.sources import Edit, PlannedStep
 from commonplace.protocol import commands, fragments, items
 from commonplace.rollout.transcript import output_ok
 
@@ -191,7 +191,7 @@ class Tally:
         if fragments.is_summary_message(message):
             self._fold(message.text())
             return
-        if not words:
+        if not words and not (words := "\n".join(fragments.further_words(message))):
             self._count(Channel.RESULT, _bounded(message.text()))
             return
         self._answering = False
@@ -226,6 +226,8 @@ class Tally:
         opened = _OpenCall(name, reads=sources.reads(name, arguments))
         if (plan := sources.plan(name, arguments)) is not None:
             self.plan = plan
+        elif (step := sources.planned_step(name, arguments)) is not None:
+            self.plan = _with_step(self.plan, step)
         for edit in edits:
             self._edit(edit, found)
         self._recently(f"$ {line}" if line else f"$ {name} {sources.argument_strings(arguments)}", _RECENT_CALL)
@@ -339,6 +341,14 @@ class _OpenCall(msgspec.Struct):
     commands: list[str] = []
     reads: str = ""
     """The file that it reads."""
+
+
+def _with_step(plan: list[tuple[bool, str]], step: PlannedStep) -> list[tuple[bool, str]]:
+    """Return a plan with one step more, or with the step of that number changed."""
+    place = step.number - 1
+    if not 0 <= place < len(plan):
+        return [*plan, (step.is_open, step.text)] if step.text and not step.number else plan
+    return [*plan[:place], (step.is_open, step.text or plan[place][1]), *plan[place + 1 :]]
 
 
 def _texts(parts: list[items.Content]) -> str:

@@ -59,11 +59,15 @@ def command(
 def _show(report: CompactionReport) -> None:
     if report.status == "unchanged":
         output.say(f"Nothing to do: {report.tokens_before} tokens are within the target.")
+        if report.digest:
+            output.say()
+            output.say(report.digest)
         return
     output.say(f"{report.tokens_before} tokens became {report.tokens_after}, in {len(report.items)} items.")
     if report.score is not None:
         kept = report.score
         told = f"names likely to be needed: {kept.r_p:.0%} kept, {kept.r_d:.0%} with what was said of them"
         output.say(f"{told}; what was laid down: {kept.constraints:.0%}.")
-    output.say()
-    output.say(report.digest)
+    for text in report.texts():
+        output.say()
+        output.say(text)
