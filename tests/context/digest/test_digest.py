@@ -185,7 +185,7 @@ def test_steps_that_are_set_one_by_one_are_the_plan() -> None:
 def test_answers_to_tools_and_arguments_of_commands_are_the_persons_words(
     kind: str, text: str, said: list[str]
 ) -> None:
-    message = {
+    message: dict[str, object] = {
         "type": "message",
         "role": "user",
         "content": [{"type": "input_text", "text": text}],
