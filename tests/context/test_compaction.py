@@ -66,6 +66,9 @@ class Scripted:
         self.asked: list[SummaryRequest] = []
         self._answers = list(answers)
 
+    def room(self, beside: int) -> int:
+        return max(1, self.window - beside)
+
     async def summarise(self, ask: SummaryRequest) -> str:
         self.asked.append(ask)
         told = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]

@@ -15,7 +15,7 @@ import msgspec
 from commonplace.context import compaction
 from commonplace.context import digest as digests
 from commonplace.context.compaction import CompactionLimits, CompactionResult
-from commonplace.context.compaction.model_summary import ModelSummariser
+from commonplace.context.compaction.model_summary import ModelSummariser, SummariserOptions
 from commonplace.context.compaction.summaries import Summariser
 from commonplace.context.digest import Retention
 from commonplace.context.digest.ledger_tally import tally_ledger
@@ -98,7 +98,7 @@ async def summariser(
     choice = choose(settings, request.model)
     model = connect(choice, environment)
     try:
-        yield ModelSummariser(model, choice, instructions(choice.info), choice.info.effort)
+        yield ModelSummariser(model, choice, instructions(choice.info), SummariserOptions(choice.info.effort))
     finally:
         await model.aclose()
 

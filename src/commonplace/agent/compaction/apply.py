@@ -16,7 +16,7 @@ from commonplace.agent.session import Session
 from commonplace.agent.turn_state import TurnState
 from commonplace.context import compaction, world_state
 from commonplace.context.compaction import CompactionLimits, CompactionResult, placement
-from commonplace.context.compaction.model_summary import ModelSummariser
+from commonplace.context.compaction.model_summary import ModelSummariser, SummariserOptions
 from commonplace.context.triggers import Trigger
 from commonplace.context.window_limits import ModelWindow
 from commonplace.models.providers import Choice
@@ -50,7 +50,9 @@ async def shorten(session: Session, turn: TurnState, trigger: Trigger) -> Compac
 def _summariser(session: Session, turn: TurnState, choice: Choice) -> ModelSummariser:
     """Return a model as the writer of the summary."""
     effort = turn.profile.effort or choice.info.effort
-    return ModelSummariser(session.model, choice, turn.profile.base, effort, _window(session, turn, choice))
+    window = ModelWindow(choice.info.window, choice.info.max_window).whole or choice.info.window
+    options = SummariserOptions(effort, min(window, session.usage.refused_at or window), _scale(session, turn))
+    return ModelSummariser(session.model, choice, turn.profile.base, options)
 
 
 def _window(session: Session, turn: TurnState, choice: Choice) -> int:
@@ -61,12 +63,18 @@ def _window(session: Session, turn: TurnState, choice: Choice) -> int:
 
 def _estimated(session: Session, turn: TurnState, window: int) -> int:
     """Return a window in tokens of our own estimate; where the server counts more than we do, it is smaller."""
-    profile, history = turn.profile, session.history
-    if session.usage.refused_at is not None:  # the server's count is not known, only that so much is too much
+    if session.usage.refused_at is not None:
         return min(window, session.usage.refused_at)
-    estimate, counted = history.estimate(profile.base), history.used()
-    least = min(window, -(-compaction.FLOOR_TOKENS * 100 // profile.target_percent))  # a count may be wild
-    return max(window * estimate // counted, least) if 0 < estimate < counted else window
+    least = min(window, -(-compaction.FLOOR_TOKENS * 100 // turn.profile.target_percent))  # a count may be wild
+    return max(int(window / _scale(session, turn)), least)
+
+
+def _scale(session: Session, turn: TurnState) -> float:
+    """Return how many tokens the server counts for each one of our own estimate, if it counts more than we do."""
+    if session.usage.refused_at is not None:  # the server's count is not known, only that so much is too much
+        return 1.0
+    estimate, counted = session.history.estimate(turn.profile.base), session.history.used()
+    return counted / estimate if 0 < estimate < counted else 1.0
 
 
 async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, result: CompactionResult) -> None:

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Final
 
 import anyio
+import msgspec
 
 from commonplace.context.compaction import kept_messages
 from commonplace.context.compaction.summaries import SummaryInputTooLong, SummaryRequest
@@ -20,17 +21,32 @@ SECONDS: Final = 600.0
 """How long one summary may take; a slow model with a full window needs minutes."""
 
 
+class SummariserOptions(msgspec.Struct, frozen=True):
+    """How a model is asked for a summary."""
+
+    effort: str | None = None
+    window: int | None = None
+    """How many tokens a request may hold; None: the whole window of the model."""
+    scale: float = 1.0
+    """How many tokens the server counts for each token of our own estimate of the items."""
+
+
 class ModelSummariser:
     """Asks a model for summaries; only the text of its messages counts, not its calls or its reasoning."""
 
     def __init__(
-        self, model: Model, choice: Choice, instructions: str, effort: str | None = None, window: int | None = None
+        self, model: Model, choice: Choice, instructions: str, options: SummariserOptions | None = None
     ) -> None:
         self._model = model
         self._choice = choice
         self._instructions = instructions
-        self._effort = effort
-        self.window = max(1, (window or choice.info.window) - approximate_tokens(instructions))
+        self._options = options or SummariserOptions()
+
+    def room(self, beside: int) -> int:
+        """Return how many tokens of items, by our own estimate, one request holds beside so many of other text."""
+        window = self._options.window or self._choice.info.window
+        left = max(1, window - approximate_tokens(self._instructions) - beside)
+        return max(1, int(left / self._options.scale))
 
     async def summarise(self, ask: SummaryRequest) -> str:
         """Return the model's summary.
@@ -45,7 +61,7 @@ class ModelSummariser:
             model=self._choice.slug,
             instructions=self._instructions,
             input=(*history.for_prompt(self._choice.info.modalities), kept_messages.message(ask.request)),
-            effort=self._effort,
+            effort=self._options.effort,
         )
         texts: list[str] = []
         try:

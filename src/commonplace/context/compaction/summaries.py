@@ -35,6 +35,8 @@ _PIECES: Final = 64
 _CITATION: Final = re.compile(r"<oai-mem-citation>.*?(?:</oai-mem-citation>|\Z)", re.DOTALL)
 _TOO_LONG: Final = 1.25
 """How far over its share a summary may be before it counts as too long."""
+_CUT_SHARE: Final = 0.75
+"""A unit that is too long for a piece is cut to this share of it, so that what stands beside it fits, too."""
 _LEAST_TOKENS: Final = 64
 """An item is not cut below this."""
 
@@ -56,8 +58,9 @@ class SummaryRequest(msgspec.Struct, frozen=True):
 class Summariser(Protocol):
     """Writes summaries."""
 
-    window: int
-    """How many tokens it can be given."""
+    def room(self, beside: int) -> int:
+        """Return how many tokens of items one request holds beside so many tokens of other text."""
+        ...
 
     async def summarise(self, ask: SummaryRequest) -> str:
         """Return a summary (raises SummaryInputTooLong, or an error of the provider)."""
@@ -104,11 +107,11 @@ class _SummaryWriter:
             SummaryInputTooLong: the summariser's window holds not even one item.
             ValueError: the summariser twice gave nothing that can be used.
         """
-        window = self._summariser.window
-        asked = truncate.approximate_tokens(self._request)
-        least = max(1, window // 2)
-        whole = max(least, window - asked - min(self._room, window // _ANSWER_SHARE))
-        waiting = deque(_pieces(history, whole, max(least, whole - self._room)))
+        room = self._summariser.room
+        asked = truncate.approximate_tokens(self._request) + min(self._room, room(0) // _ANSWER_SHARE)
+        least = max(1, room(0) // 2)
+        whole, part = max(least, room(asked)), max(least, room(asked + self._room))
+        waiting = deque(_pieces(history, whole, part))
         earlier = ""
         while waiting:
             piece = waiting.popleft()
@@ -165,7 +168,7 @@ def _pieces(history: Sequence[HistoryEntry], whole: int, room: int) -> list[list
     found: list[list[Unit]] = [[]]
     size = 0
     for unit in units:
-        fitted = unit if _size(unit) <= room else _shortened(unit, room)
+        fitted = unit if _size(unit) <= room else _shortened(unit, int(room * _CUT_SHARE))
         cost = _size(fitted)
         if size + cost > room and found[-1]:
             found.append([])
