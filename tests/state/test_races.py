@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from contender import HOME, NOW, connect, race, thread_id, thread_row
 
-from commonplace.state import extraction_jobs, jobs
+from commonplace.state import extraction_jobs, jobs, projects
 from commonplace.state.database import Database, Transaction
+from commonplace.state.projects import ProjectName
 
 BATCH = 8
 
@@ -115,3 +118,22 @@ async def test_claims_of_a_batch_are_newest_first_over_every_page(database: Data
 
     expected = sorted(odd, key=lambda key: (-(int(key[-12:], 16) // 3), key), reverse=True)
     assert expected == await database.write(body)
+
+
+async def test_projects_that_many_replace_at_once_are_those_of_one_of_them(address: str) -> None:
+    opened = [await connect(address) for _ in range(6)]
+
+    def replace(number: int) -> Callable[[Transaction], None]:
+        why = {"shop": ["a"], f"only {number}": ["b"]}
+        names = [ProjectName(f"/repo/{folder}", "shop") for folder in range(20)]
+        return lambda tx: projects.replace(tx, HOME, why, names)
+
+    async with anyio.create_task_group() as group:
+        for number, database in enumerate([*opened] * 5):
+            group.start_soon(database.write, replace(number))
+    found = await opened[0].read(lambda tx: projects.reasons(tx, HOME))
+    for database in opened:
+        await database.close()
+
+    assert ["shop"] == [name for name in found if not name.startswith("only ")]
+    assert 2 == len(found)

@@ -31,7 +31,11 @@ def delete_evidence(tx: Transaction, thread_id: str) -> None:
 
 
 def replace(tx: Transaction, home: str, why: Mapping[str, Iterable[str]], names: Iterable[ProjectName]) -> None:
-    """Replace the projects of a home: why the folders of each are one, and the names of all."""
+    """Replace the projects of a home: why the folders of each are one, and the names of all.
+
+    Others that do so at the same time wait, since each deletes what it sees and adds its own.
+    """
+    tx.serialise("projects")
     tx.execute("projects.clear", home=home)
     tx.execute("project_names.clear", home=home)
     reasons = {project: msgspec.json.encode(list(found)).decode() for project, found in why.items()}
