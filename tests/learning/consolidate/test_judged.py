@@ -119,3 +119,18 @@ def test_a_request_that_comes_back_in_other_sessions_is_likelier_to_last() -> No
     first = taught("make a draft PR for it")
 
     assert confidence(first, *others(FEW - 1), *again) > confidence(first, *others(FEW - 1))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I said that I start the linter by hand. Never start it on your own. I go on with it until nothing is red.",
+        "I prefer small commits. We review each of them with two people because the audit asks for it.",
+        "Please ask me before you add a package. The build image has no network, so each new one breaks the build.",
+    ],
+)
+def test_words_of_a_message_are_told_once(said: str) -> None:
+    found = [lesson.words for lesson in judged_of(taught(said), *others(FEW - 1))]
+
+    assert found
+    assert [] == [(one, two) for one in found for two in found if one is not two and one in two]

@@ -55,7 +55,7 @@ def judged(
         chosen = judge_for(session.person)
         yield from (lesson for lesson in session.lessons if lesson.judged is None)
         for message in _messages(session.lessons):
-            yield from _judged(message, person, chosen, is_new=is_new)
+            yield from _without_parts(_judged(message, person, chosen, is_new=is_new))
 
 
 def _messages(lessons: list[SessionLesson]) -> Iterable[list[tuple[SessionLesson, JudgeInput]]]:
@@ -66,6 +66,18 @@ def _messages(lessons: list[SessionLesson]) -> Iterable[list[tuple[SessionLesson
             first = lesson.sources[0]
             found[first.turn or 0, first.byte_start or 0].append((lesson, lesson.judged))
     return found.values()
+
+
+def _without_parts(lessons: Iterable[SessionLesson]) -> Iterable[SessionLesson]:
+    """Return the lessons of a message; one whose words stand in those of another is no lesson of its own."""
+    kept: list[SessionLesson] = []
+    for lesson in sorted(lessons, key=lambda each: -len(each.words)):
+        place = next((at for at, other in enumerate(kept) if lesson.words in other.words), None)
+        if place is None:
+            kept.append(lesson)
+        elif lesson.confidence > kept[place].confidence:
+            kept[place] = msgspec.structs.replace(kept[place], confidence=lesson.confidence)
+    return kept
 
 
 def _judged(
