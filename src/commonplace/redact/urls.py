@@ -31,13 +31,13 @@ _HOST: Final = re.compile(
 )
 """A host behind the sign: a number, a name with dots, or any name with a port."""
 _LOGIN: Final = re.compile(
-    rb"(?:\A|[\s\"'`=(\[{<>,;|+\x92]|\\{1,15}(?:[nrt\"']|u2192))(?P<user>[A-Za-z_][\w.+\-]{0,40}+(?:@[\w.\-]{3,60}+)?):"
+    rb"(?:\A|[\s\"'`=(\[{<>,;|+\x92]|(?<![:/])//|\\{1,15}(?:[nrt\"']|u2192))(?P<user>[A-Za-z_][\w.+\-]{0,40}+(?:@[\w.\-]{3,60}+)?):"
     rb"(?P<password>[^\s/\"'`<>\\]{5,120}+)\Z"
 )
 """A user and a password before a host, where there is no scheme."""
 _LABELS: Final = frozenset(
     b"mailto to from cc bcc sip sips xmpp acct mail email e-mail mails author committer by via contact account name "
-    b"owner assignee reviewer reviewers npm pkg workspace host scp http https user username login sender recipient "
+    b"owner assignee reviewer reviewers npm pkg workspace host scp http https username login sender recipient "
     b"reply reply-to maintainer support jabber matrix im image signed-off-by co-authored-by git+ssh ssh kontakt an von "
     b"de para correo courriel".split()
 )
