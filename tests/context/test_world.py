@@ -239,17 +239,6 @@ def test_a_turn_tells_and_notes_what_is_new(
     assert {"x": "new"} == found.baseline
 
 
-def test_session_texts_are_told_only_with_everything() -> None:
-    session = [InjectedText("developer", "session", "x.y")]
-    sections_ = [section("x")]
-
-    first = world_state.begin(sections_, InjectedState(), context("1"), None, session=session)
-    second = world_state.begin(sections_, InjectedState(first.baseline), context("2"), context("1"), session=session)
-
-    assert [("developer", ["session", "x"])] == shape(first.items)
-    assert [] == second.items
-
-
 def test_a_step_within_a_turn_writes_no_turn_context() -> None:
     found = world_state.step([section("x", "new")], InjectedState({"x": "old"}))
 

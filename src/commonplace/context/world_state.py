@@ -127,14 +127,13 @@ def begin(
     current: TurnContext,
     reference: TurnContext | None,
     *,
-    session: Sequence[InjectedText] = (),
     turn: Sequence[InjectedText] = (),
 ) -> WorldStateUpdate:
-    """Return what a turn begins with; `session` and `turn` are texts of others, for a full telling and for any turn."""
+    """Return what a turn begins with; `turn` are texts of others, told at its beginning."""
     sections = list(sections)
     now = snapshot(sections)
     if reference is None:
-        return WorldStateUpdate(full_items(sections, [*session, *turn]), {"full": True, "state": now}, True, now)
+        return WorldStateUpdate(full_items(sections, turn), {"full": True, "state": now}, True, now)
     changed = current != reference
     texts = [*_changes(sections, so_far), *(turn if changed else ())]
     world = _record(so_far.baseline, now)
