@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from commonplace.agent import events
     from commonplace.agent.approvals.requests import Decision
     from commonplace.agent.thread import Thread
+    from commonplace.agent.turn_changes import TurnChanges
     from commonplace.agent.user_input import UserInput
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
     from commonplace.app.evaluation import CorpusFiles
     from commonplace.app.memory import Memory
     from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
-    from commonplace.config import Approval, CompactionSettings, MemorySettings, Sandbox, Settings, Tone
+    from commonplace.config import Approval, CompactionSettings, MemorySettings, Mode, Sandbox, Settings, Tone
     from commonplace.context.additional import AdditionalContext
     from commonplace.context.digest.retention import Retention
     from commonplace.context.usage import TokenInfo, TokenUsage
@@ -177,6 +178,7 @@ __all__ = [
     "MemoryInvalid",
     "MemorySettings",
     "Migrated",
+    "Mode",
     "Model",
     "ModelError",
     "ModelUnavailable",
@@ -216,6 +218,7 @@ __all__ = [
     "TokenInfo",
     "TokenUsage",
     "Tone",
+    "TurnChanges",
     "ToolError",
     "TranscriptCall",
     "TranscriptItem",
@@ -243,12 +246,13 @@ _PLACES = {
     "agent.approvals.requests": "Decision",
     "agent.user_input": "UserInput",
     "agent.thread": "Thread",
+    "agent.turn_changes": "TurnChanges",
     "app.book": "Book open",
     "app.evaluation": "CorpusFiles",
     "app.memory": "Memory",
     "app.projects": "Projects",
     "app.threads": "OptionChanges ThreadOptions",
-    "config": "Approval CompactionSettings MemorySettings Sandbox Settings Tone",
+    "config": "Approval CompactionSettings MemorySettings Mode Sandbox Settings Tone",
     "context.additional": "AdditionalContext",
     "context.digest.retention": "Retention",
     "context.usage": "TokenInfo TokenUsage",

@@ -44,7 +44,10 @@ def told(mode: str) -> str:
 
 async def note(given: ToolInvocation, context: ToolContext) -> str:
     """A call that needs consent in every mode, as a note of the memory does."""
-    return await context.approve(Action(given.id, "call", context.cwd, ("tool", "own", "note", "{}"), escalated=True)) or "noted"
+    return (
+        await context.approve(Action(given.id, "call", context.cwd, ("tool", "own", "note", "{}"), escalated=True))
+        or "noted"
+    )
 
 
 HELD_BACK: dict[str, Json] = {

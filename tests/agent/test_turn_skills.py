@@ -115,7 +115,7 @@ async def test_a_skill_cannot_end_its_block_and_a_long_one_is_cut(tmp_path: Path
         (text,) = brought(here)
         assert 1 == text.count("</skill>")
         assert "more bytes are in the file]\n</skill>" in text
-        assert len(text) < 67_000
+        assert len(text) < 34_000
 
 
 async def test_what_a_program_piped_in_names_no_skill(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ _HEAD_BYTES: Final = 8_192
 """How many bytes of a skill's file are read for its name and description."""
 _DESCRIPTION: Final = 300
 """How many characters of a skill's description a prompt holds."""
-_WHOLE_BYTES: Final = 65_536
+_WHOLE_BYTES: Final = 32_768
 """How many bytes of a skill that a message names a prompt holds."""
 _MOST_NAMED: Final = 20
 """How many skills one message may name."""
