@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, get_args
 
 import anyio
 import msgspec
 import pytest
-from scripted_session import Doing, Model, Stage, choice, stage, used
+from scripted_session import Doing, Model, stage, used
 from session_invariants import Json, kinds, ledger
 
 import commonplace
