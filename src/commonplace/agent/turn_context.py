@@ -88,8 +88,15 @@ async def _news_of_memory(session: Session, turn: TurnState) -> Sequence[Injecte
 
 
 async def memory_texts(session: Session, turn: TurnState) -> Sequence[InjectedText]:
-    """Return the memories of the working folder, as they are told at the beginning of a window."""
-    return prompt_sections.memory(await session.environment.remembered(turn.profile.cwd))
+    """Return the memories of the working folder, as they are told at the beginning of a window.
+
+    They name tools as the model's API knows them: not every API has namespaces.
+    """
+    text = await session.environment.remembered(turn.profile.cwd)
+    if turn.profile.choice.provider.api != "responses":
+        for tool in session.tools.definitions():
+            text = text.replace(f"{tool.namespace}.{tool.name}", tool.key) if tool.namespace else text
+    return prompt_sections.memory(text)
 
 
 def tell_again(session: Session, turn: TurnState, sections: Sequence[Section]) -> None:
