@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -109,10 +110,8 @@ def commands(group: click.Command, path: str = "") -> Iterator[tuple[str, click.
 def test_every_option_of_every_command_is_read() -> None:
     unread: list[str] = []
     for path, command in commands(root.root):
-        callback = command.callback
-        while hasattr(callback, "__wrapped__"):
-            callback = callback.__wrapped__
-        assert callback is not None
+        assert command.callback is not None
+        callback = inspect.unwrap(command.callback)
         file = sys.modules[callback.__module__].__file__
         assert file is not None
         tree = sources.tree(PACKAGE / file.partition("/commonplace/")[2].rpartition("/commonplace/")[2])

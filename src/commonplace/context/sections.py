@@ -182,8 +182,10 @@ def mode_of(setting: Any) -> tuple[Mode, str | None]:
         return mode, None
     heading = own.split("\n", 1)[0].strip()
     known: tuple[Mode, ...] = get_args(Mode)
-    named = (each for each in known if heading == notice(f"mode_{each}").split("\n", 1)[0].strip())
-    return (mode, own) if (found := next(named, None)) is None else (found, None)
+    for each in known:
+        if heading == notice(f"mode_{each}").split("\n", 1)[0].strip():
+            return each, None
+    return mode, own
 
 
 def _mode(body: str) -> InjectedText:
