@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from commonplace.memory.edits.edits import NoteRequest
     from commonplace.memory.edits.forget import Forgot
     from commonplace.memory.edits.history import EntryChange
-    from commonplace.memory.edits.migration import Migrated
+    from commonplace.memory.edits.migration import KeptAside, Migrated
     from commonplace.memory.edits.review import Decided
     from commonplace.memory.evidence import Link
     from commonplace.memory.listing import EntryPage, Listed
@@ -165,6 +165,7 @@ __all__ = [
     "ImportOutcome",
     "ImportReport",
     "IncompleteSnapshot",
+    "KeptAside",
     "LearningPlan",
     "LearningReport",
     "LearningSteps",
@@ -266,7 +267,7 @@ _PLACES = {
     "memory.edits.edits": "NoteRequest",
     "memory.edits.forget": "Forgot",
     "memory.edits.history": "EntryChange",
-    "memory.edits.migration": "Migrated",
+    "memory.edits.migration": "KeptAside Migrated",
     "memory.edits.review": "Decided",
     "memory.evidence": "Link",
     "memory.listing": "EntryPage Listed",
