@@ -219,6 +219,37 @@ def test_the_folder_s_instructions_are_told_in_the_same_words(codex: Path, tmp_p
     assert told(ours, tmp_path / "ours") == told(theirs, tmp_path / "theirs") != []
 
 
+MODES = (None, "plan", "plan", "default")
+"""None: nobody names a mode. Codex tells the default one where a client names it; we, only where another one ends."""
+
+
+def test_a_change_of_the_mode_is_told_as_codex_tells_it(codex: Path, tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Yes.")] * len(MODES)) as server:
+        home = codex_driver.make_home(codex, tmp_path / "theirs", server.base_url)
+        with codex_driver.AppServer(home) as app:
+            thread = app.start_thread()
+            for number, mode in enumerate(MODES):
+                settings = {"model": "gpt-5.5", "reasoning_effort": None, "developer_instructions": None}
+                named = {"collaborationMode": {"mode": mode, "settings": settings}} if mode else {}
+                app.turn(thread, f"turn {number}", **named)
+    theirs = server.inputs()
+    with ScriptedResponses([reply("Yes.")] * len(MODES)) as server:
+        place = exec_driver.make_place(tmp_path / "ours", server.base_url)
+        resume: list[str] = []
+        for number, mode in enumerate(MODES):
+            chosen = ["--mode", mode] if mode else []
+            done = exec_driver.run_exec(place, *chosen, *resume, f"turn {number}")
+            resume = ["resume", done.thread_id]
+    ours = server.inputs()
+
+    def told(shown: list[Json]) -> list[str]:
+        texts = [part["text"] for item in shown if item.get("role") == "developer" for part in item["content"]]
+        return [text.partition(">")[0] for text in texts if text.startswith("<collaboration_mode>")]
+
+    assert [kinds(request) for request in ours] == [kinds(request) for request in theirs]
+    assert [len(told(request)) for request in ours] == [len(told(request)) for request in theirs] == [0, 1, 1, 2]
+
+
 def test_a_named_skill_is_told_in_the_same_words(codex: Path, tmp_path: Path) -> None:
     story = STORIES["a skill that is named"]
     theirs = played_by_codex(codex, tmp_path / "theirs", story)[1]
