@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from commonplace.agent import events
     from commonplace.agent.approvals.requests import Decision
     from commonplace.agent.thread import Thread
+    from commonplace.agent.turn_changes import TurnChanges
     from commonplace.agent.user_input import UserInput
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
     from commonplace.app.evaluation import CorpusFiles
     from commonplace.app.memory import Memory
     from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
-    from commonplace.config import Approval, CompactionSettings, MemorySettings, Sandbox, Settings, Tone
+    from commonplace.config import Approval, CompactionSettings, MemorySettings, Mode, Sandbox, Settings, Tone
     from commonplace.context.additional import AdditionalContext
     from commonplace.context.digest.retention import Retention
     from commonplace.context.usage import TokenInfo, TokenUsage
@@ -88,7 +89,7 @@ if TYPE_CHECKING:
     from commonplace.memory.edits.edits import NoteRequest
     from commonplace.memory.edits.forget import Forgot
     from commonplace.memory.edits.history import EntryChange
-    from commonplace.memory.edits.migration import Migrated
+    from commonplace.memory.edits.migration import KeptAside, Migrated
     from commonplace.memory.edits.review import Decided
     from commonplace.memory.evidence import Link
     from commonplace.memory.listing import EntryPage, Listed
@@ -164,6 +165,7 @@ __all__ = [
     "ImportOutcome",
     "ImportReport",
     "IncompleteSnapshot",
+    "KeptAside",
     "LearningPlan",
     "LearningReport",
     "LearningSteps",
@@ -177,6 +179,7 @@ __all__ = [
     "MemoryInvalid",
     "MemorySettings",
     "Migrated",
+    "Mode",
     "Model",
     "ModelError",
     "ModelUnavailable",
@@ -219,6 +222,7 @@ __all__ = [
     "ToolError",
     "TranscriptCall",
     "TranscriptItem",
+    "TurnChanges",
     "TurnLine",
     "UndoError",
     "UnknownCitation",
@@ -243,12 +247,13 @@ _PLACES = {
     "agent.approvals.requests": "Decision",
     "agent.user_input": "UserInput",
     "agent.thread": "Thread",
+    "agent.turn_changes": "TurnChanges",
     "app.book": "Book open",
     "app.evaluation": "CorpusFiles",
     "app.memory": "Memory",
     "app.projects": "Projects",
     "app.threads": "OptionChanges ThreadOptions",
-    "config": "Approval CompactionSettings MemorySettings Sandbox Settings Tone",
+    "config": "Approval CompactionSettings MemorySettings Mode Sandbox Settings Tone",
     "context.additional": "AdditionalContext",
     "context.digest.retention": "Retention",
     "context.usage": "TokenInfo TokenUsage",
@@ -262,7 +267,7 @@ _PLACES = {
     "memory.edits.edits": "NoteRequest",
     "memory.edits.forget": "Forgot",
     "memory.edits.history": "EntryChange",
-    "memory.edits.migration": "Migrated",
+    "memory.edits.migration": "KeptAside Migrated",
     "memory.edits.review": "Decided",
     "memory.evidence": "Link",
     "memory.listing": "EntryPage Listed",

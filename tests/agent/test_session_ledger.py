@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,23 @@ async def test_a_picture_comes_back_after_a_resume(tmp_path: Path) -> None:
         await here.run("And now?")
 
         assert first == here.requests[1].input[: len(first)]
+
+
+async def test_the_page_of_formats_names_what_is_written(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
+    settings: dict[str, Any] = {"personality": "friendly", "effort": "low", "mode": "execute"}
+    async with stage(
+        tmp_path, answer(call("shell", {"command": "echo 1"}, "c1")), answer(say("Yes.")), **settings
+    ) as here:
+        await here.run("One.")
+        lines = here.lines()
+
+    names = {line["type"] for line in lines}
+    for line in lines:
+        payload = line["payload"]
+        if line["type"] in ("session_meta", "turn_context"):
+            names |= set(payload) | set(payload.get("collaboration_mode", {}).get("settings", {}))
+        elif line["type"] == "event_msg":
+            names.add(payload["type"])
+    assert {name for name in names if not re.search(rf"\b{name}\b", page)} == set()
+    assert {"collaboration_mode", "effort", "personality", "task_started", "item_completed"} <= names

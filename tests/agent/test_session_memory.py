@@ -70,6 +70,26 @@ async def test_what_is_remembered_is_told_with_the_first_request_and_not_again(t
         assert ["developer"] == told
 
 
+class RememberingByFolder(Remembering):
+    """Surroundings that remember something else in each project, and the same in all folders of one."""
+
+    async def remembered(self, cwd: Path) -> str:
+        return f"## Memory of {'other' if 'other' in cwd.parts else 'project'}"
+
+
+async def test_a_turn_in_another_folder_is_told_what_is_remembered_there(tmp_path: Path) -> None:
+    (tmp_path / "project" / "inner").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    first, second = "## Memory of project", "## Memory of other"
+    async with stage(tmp_path, *[answer(say("Yes."))] * 5, environment=RememberingByFolder()) as here:
+        told: list[tuple[int, int]] = []
+        for folder in ("project", "project/inner", "other", "other", "project"):
+            await here.run("Go on.", msgspec.structs.replace(here.profile, cwd=tmp_path / folder))
+            told.append((here.texts().count(first), here.texts().count(second)))
+
+        assert [(1, 0), (1, 0), (1, 1), (1, 1), (1, 1)] == told
+
+
 async def test_what_is_remembered_is_told_again_after_a_compaction(tmp_path: Path) -> None:
     async with stage(
         tmp_path,

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anchor
 Json = dict[str, Any]
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch"
+SKILL = b"---\nname: deploy\ndescription: brings it out\n---\nFirst, breathe.\n"
 PLAN = {"plan": [{"step": "look", "status": "in_progress"}, {"step": "mend", "status": "pending"}]}
 THOUGHT: Json = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "x"}
 ASIDE = (
@@ -48,6 +49,11 @@ class Story:
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     codes: tuple[int, ...] = ()
     """Exit codes, if any turn fails."""
+    prompts: tuple[str, ...] = ()
+    """What is said, if not `turn N`."""
+
+    def prompt(self, number: int) -> str:
+        return self.prompts[number] if self.prompts else f"turn {number}"
 
 
 STORIES = {
@@ -67,6 +73,11 @@ STORIES = {
         [[reply("One.")], [answer(shell("echo hi", "c1")), reply("Two.")], [reply("Three.")]],
     ),
     "instructions in the folder": Story([[reply("One.")], [reply("Two.")]], files={"AGENTS.md": b"Be kind.\n"}),
+    "a skill that is named": Story(
+        [[reply("One.")], [reply("Two.")], [reply("Three.")]],
+        files={".agents/skills/deploy/SKILL.md": SKILL},
+        prompts=("Look around.", "Now $deploy it.", "Well done; that cost 5$ and a $HOME."),
+    ),
     "a picture": Story(
         [[reply("A dot.")], [reply("Still a dot.")]],
         options=("--image", "dot.png"),
@@ -105,7 +116,7 @@ def played_by_codex(binary: Path, root: Path, story: Story) -> list[list[Json]]:
         for number in range(len(story.turns)):
             # Its --image takes any number of values; `--` ends them.
             options = [*story.options, "--"] if story.options and number == 0 else []
-            done = codex_driver.run_exec(home, f"turn {number}", resume=thread, options=options)
+            done = codex_driver.run_exec(home, story.prompt(number), resume=thread, options=options)
             thread = done.thread_id
             codes.append(done.code)
     assert codes == [*(story.codes or [0] * len(story.turns))]
@@ -121,7 +132,7 @@ def played_by_us(root: Path, story: Story) -> list[list[Json]]:
         codes: list[int] = []
         for number in range(len(story.turns)):
             options = story.options if number == 0 else ()
-            done = exec_driver.run_exec(place, *options, *thread, f"turn {number}")
+            done = exec_driver.run_exec(place, *options, *thread, story.prompt(number))
             thread = ["resume", done.thread_id]
             codes.append(done.code)
     assert codes == [*(story.codes or [0] * len(story.turns))]
@@ -130,6 +141,7 @@ def played_by_us(root: Path, story: Story) -> list[list[Json]]:
 
 def prepare(home: CodexHome | Place, story: Story) -> None:
     for name, content in story.files.items():
+        (home.cwd / name).parent.mkdir(parents=True, exist_ok=True)
         (home.cwd / name).write_bytes(content)
 
 
@@ -177,7 +189,11 @@ def _text(item: Json) -> str:
 def said(shown: list[Json]) -> list[str]:
     """The words of the person and of the model, without what either program tells."""
     texts = [_text(item) for item in shown if item["type"] == "message" and item["role"] in ("user", "assistant")]
-    return [text for text in texts if not text.startswith(("<environment_context>", "# AGENTS.md", "<image name="))]
+    return [
+        text
+        for text in texts
+        if not text.startswith(("<environment_context>", "# AGENTS.md", "<image name=", "<skill>"))
+    ]
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -199,6 +215,49 @@ def test_the_folder_s_instructions_are_told_in_the_same_words(codex: Path, tmp_p
     def told(shown: list[Json], root: Path) -> list[str]:
         texts = [part["text"] for item in shown if item.get("role") == "user" for part in item["content"]]
         return [text.replace(str(root), "ROOT") for text in texts if text.startswith("# AGENTS.md")]
+
+    assert told(ours, tmp_path / "ours") == told(theirs, tmp_path / "theirs") != []
+
+
+MODES = (None, "plan", "plan", "default")
+"""None: nobody names a mode. Codex tells the default one where a client names it; we, only where another one ends."""
+
+
+def test_a_change_of_the_mode_is_told_as_codex_tells_it(codex: Path, tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Yes.")] * len(MODES)) as server:
+        home = codex_driver.make_home(codex, tmp_path / "theirs", server.base_url)
+        with codex_driver.AppServer(home) as app:
+            thread = app.start_thread()
+            for number, mode in enumerate(MODES):
+                settings = {"model": "gpt-5.5", "reasoning_effort": None, "developer_instructions": None}
+                named = {"collaborationMode": {"mode": mode, "settings": settings}} if mode else {}
+                app.turn(thread, f"turn {number}", **named)
+    theirs = server.inputs()
+    with ScriptedResponses([reply("Yes.")] * len(MODES)) as server:
+        place = exec_driver.make_place(tmp_path / "ours", server.base_url)
+        resume: list[str] = []
+        for number, mode in enumerate(MODES):
+            chosen = ["--mode", mode] if mode else []
+            done = exec_driver.run_exec(place, *chosen, *resume, f"turn {number}")
+            resume = ["resume", done.thread_id]
+    ours = server.inputs()
+
+    def told(shown: list[Json]) -> list[str]:
+        texts = [part["text"] for item in shown if item.get("role") == "developer" for part in item["content"]]
+        return [text.partition(">")[0] for text in texts if text.startswith("<collaboration_mode>")]
+
+    assert [kinds(request) for request in ours] == [kinds(request) for request in theirs]
+    assert [len(told(request)) for request in ours] == [len(told(request)) for request in theirs] == [0, 1, 1, 2]
+
+
+def test_a_named_skill_is_told_in_the_same_words(codex: Path, tmp_path: Path) -> None:
+    story = STORIES["a skill that is named"]
+    theirs = played_by_codex(codex, tmp_path / "theirs", story)[1]
+    ours = played_by_us(tmp_path / "ours", story)[1]
+
+    def told(shown: list[Json], root: Path) -> list[tuple[str, str]]:
+        found = [(item["role"], part["text"]) for item in shown if "role" in item for part in item["content"]]
+        return [(role, text.replace(str(root), "ROOT")) for role, text in found if text.startswith("<skill>")]
 
     assert told(ours, tmp_path / "ours") == told(theirs, tmp_path / "theirs") != []
 

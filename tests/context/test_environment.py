@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.context import filesystem, world_state
-from commonplace.context.environment import Environment, Environments, Network
+from commonplace.context.environment import Environment, Environments
 from commonplace.context.filesystem import FilesystemProfile, FilesystemRule
 from commonplace.context.world_state import Absent, KnownSnapshot, Unknown
 from commonplace.protocol import fragments
@@ -67,23 +67,7 @@ LIST = (
                 "<timezone>Europe/Oslo</timezone>",
             ],
         ),
-        (
-            one(Environment(cwd="/a"), network=Network(("a.com", "b.com"), ("c.com",)), filesystem="<filesystem/>"),
-            [
-                "<cwd>/a</cwd>",
-                '<network enabled="true"><allowed>a.com,b.com</allowed><denied>c.com</denied></network>',
-                "<filesystem/>",
-            ],
-        ),
-        (one(Environment(cwd="/a"), network=Network()), ["<cwd>/a</cwd>", '<network enabled="true"></network>']),
-        (
-            one(Environment(cwd="/a"), network=Network(("*.x&y",))),
-            ["<cwd>/a</cwd>", '<network enabled="true"><allowed>*.x&y</allowed></network>'],
-        ),
-        (
-            one(Environment(cwd="/a"), subagents='- one\n<agent name="two" />'),
-            ["<cwd>/a</cwd>", "<subagents>", "  - one", '  <agent name="two" />', "</subagents>"],
-        ),
+        (one(Environment(cwd="/a"), filesystem="<filesystem/>"), ["<cwd>/a</cwd>", "<filesystem/>"]),
         (two(), LIST),
         (
             one(Environment(cwd="/a", status="starting")),
@@ -138,11 +122,6 @@ REPEATED = ("<current_date>d</current_date>", "<timezone>z</timezone>", "<f/>")
         ),
         (one(**FACTS), one(**facts(filesystem="<g/>")), (*REPEATED[:2], "<g/>")),
         (one(**FACTS), one(**facts(filesystem=None)), REPEATED[:2]),
-        (one(**FACTS), one(**facts(network=Network(("a",)))), (*REPEATED[:2], Network(("a",)).element(), "<f/>")),
-        (one(network=Network(("a",))), one(network=Network(("a",))), None),
-        (one(network=Network(("a",))), one(network=Network((), ("a",))), (Network((), ("a",)).element(),)),
-        (one(**FACTS), one(**facts(subagents="- one")), None),
-        (one(subagents="- one"), one(), None),
         (one(), one(Environment(cwd="/repo/demo", shell="zsh")), ("<cwd>/repo/demo</cwd>", "<shell>zsh</shell>")),
         (one(), one(Environment(cwd="/repo/demo")), None),
         (one(Environment(cwd="/repo/demo")), one(), None),
@@ -212,14 +191,13 @@ def test_a_snapshot_that_cannot_be_read_means_everything_is_told(value: Any) -> 
 
 
 def test_the_snapshot_has_the_form_of_the_recordings() -> None:
-    section = one(current_date="2026-11-15", timezone="Etc/UTC", filesystem="<filesystem/>", subagents="- x")
+    section = one(current_date="2026-11-15", timezone="Etc/UTC", filesystem="<filesystem/>")
 
     assert {
         "environments": {"local": {"cwd": "/repo/demo", "status": "available", "shell": "bash"}},
         "current_date": "2026-11-15",
         "timezone": "Etc/UTC",
         "filesystem": "<filesystem/>",
-        "subagents": "- x",
     } == section.snapshot()
 
 
@@ -235,9 +213,7 @@ SECTIONS = st.builds(
     environments=st.dictionaries(st.sampled_from(["x", "y", "z"]), PLACES, max_size=3),
     current_date=st.sampled_from([None, "d", "e"]),
     timezone=st.sampled_from([None, "z"]),
-    network=st.sampled_from([None, Network(("a",)), Network((), ("b",))]),
     filesystem=st.sampled_from([None, "<f/>"]),
-    subagents=st.sampled_from([None, "- a"]),
 )
 
 
@@ -253,7 +229,7 @@ def test_what_is_not_told_again_is_what_the_model_knows(before: Environments, af
             assert f"<cwd>{place['cwd']}</cwd>" in told[0].text
     for key in old["environments"].keys() - new["environments"].keys():
         assert f'<environment id="{key}" status="unavailable" />' in told[0].text
-    for key in ("current_date", "timezone", "network", "filesystem"):
+    for key in ("current_date", "timezone", "filesystem"):
         if old.get(key) != new.get(key):
             assert told
 

@@ -243,48 +243,6 @@ def test_a_recording_that_exceeds_the_budget_of_an_output_is_left_out_with_a_not
     assert [{**item, "output": [TEXT, IMAGE, note]}] == items_of(history)
 
 
-# --- Removing.
-
-SHELL = call("local_shell_call", "c")
-
-
-@pytest.mark.parametrize(
-    ("recorded", "removed"),
-    [
-        ([user("a"), assistant("b")], [0]),
-        ([CALL, user("a"), OUTPUT], [0, 2]),
-        ([CALL, OUTPUT, OUTPUT], [0, 1]),
-        ([OUTPUT, user("a"), CALL], [0, 2]),
-        ([SHELL, OUTPUT], [0, 1]),
-        ([OUTPUT, SHELL], [0, 1]),
-        ([OUTPUT, SHELL, CALL], [0, 2]),
-        ([call("custom_tool_call", "c"), OUTPUT, answer("custom_tool_call", "c")], [0, 2]),
-        ([answer("custom_tool_call", "c"), CALL, call("custom_tool_call", "c")], [0, 2]),
-        ([call("tool_search_call", "c"), answer("tool_search_call", "c")], [0, 1]),
-        ([answer("tool_search_call", "c"), call("tool_search_call", "c")], [0, 1]),
-        ([CALL, answer("function_call", "other")], [0]),
-        ([OUTPUT, call("function_call", "other")], [0]),
-        ([{**OUTPUT, "call_id": None, "name": "event"}, CALL], [0]),
-        ([], []),
-    ],
-)
-def test_the_oldest_item_is_removed_with_its_counterpart(recorded: list[Json], removed: list[int]) -> None:
-    history = history_of(*recorded)
-
-    gone = history.remove_first_item()
-
-    assert [recorded[index] for index in removed] == [json.loads(entry.raw) for entry in gone]
-    assert [item for index, item in enumerate(recorded) if index not in removed] == items_of(history)
-
-
-def test_removing_item_after_item_ends_with_nothing() -> None:
-    history = history_of(user("a"), CALL, OUTPUT, assistant("b"))
-    sizes = [len(history.remove_first_item()) for _ in range(4)]
-
-    assert [1, 2, 1, 0] == sizes
-    assert [] == history.for_prompt()
-
-
 # --- Versions.
 
 
@@ -296,14 +254,13 @@ CHANGES: list[tuple[Callable[[History], object], bool]] = [
     (lambda history: history.drop_last_user_turns(1), True),
     (lambda history: history.replace([]), True),
     (lambda history: history.compact_without_replacement("s"), True),
-    (lambda history: history.remove_first_item(), True),
 ]
 
 
 @pytest.mark.parametrize(
     ("change", "moves"),
     CHANGES,
-    ids=["record", "prompt", "estimate", "no rollback", "rollback", "replace", "old compaction", "remove"],
+    ids=["record", "prompt", "estimate", "no rollback", "rollback", "replace", "old compaction"],
 )
 def test_the_version_tells_whether_items_were_replaced(change: Callable[[History], object], moves: bool) -> None:
     history = history_of(user("a"), assistant("b"))
@@ -327,10 +284,9 @@ def test_a_copy_is_changed_alone() -> None:
     twin = history.copy()
 
     twin.record(msgspec.json.encode(user("c")))
-    twin.remove_first_item()
 
     assert [user("a"), assistant("b")] == items_of(history) == prompt_of(history)
-    assert [assistant("b"), user("c")] == items_of(twin) == prompt_of(twin)
+    assert [user("a"), assistant("b"), user("c")] == items_of(twin) == prompt_of(twin)
 
 
 # --- Invariants, for any history.
@@ -444,7 +400,7 @@ def first_stand_in(prompt: list[bytes]) -> int | None:
 STEPS = st.lists(
     st.tuples(st.just("record"), CALLS | ANSWERS | OTHERS)
     | st.tuples(st.just("ask"), TAKES)
-    | st.tuples(st.sampled_from(["remove", "copy", "legacy"]), st.none())
+    | st.tuples(st.sampled_from(["copy", "legacy"]), st.none())
     | st.tuples(st.just("drop"), st.integers(0, 3))
     | st.tuples(st.just("replace"), HISTORIES),
     max_size=40,
@@ -460,8 +416,6 @@ def test_a_prompt_does_not_depend_on_when_it_was_asked_for(steps: list[tuple[str
         elif step == "ask":
             history.for_prompt(what)
             history.used()
-        elif step == "remove":
-            history.remove_first_item()
         elif step == "copy":
             history = history.copy()
         elif step == "legacy":

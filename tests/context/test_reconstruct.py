@@ -239,7 +239,7 @@ def test_a_rollback_past_any_other_compaction_undoes_it(paginated: bool, more: J
 
 
 def test_nothing_before_a_final_compaction_is_pulled_once_all_is_known() -> None:
-    settings = {"model": "m", "comp_hash": "h", "realtime_active": False}
+    settings = {"model": "m", "comp_hash": "h", "collaboration_mode": {"mode": "plan"}}
     script = thread(said("1"), final_compaction(window_number=1, resume_metadata={"previous_turn_settings": settings}))
     lines = lines_of(script)
     pulled: list[Line] = []
@@ -251,7 +251,7 @@ def test_nothing_before_a_final_compaction_is_pulled_once_all_is_known() -> None
 
     found = reconstruct(newest_first(), rollout.session_meta(lines[0]))
 
-    assert PreviousSettings("m", "h", realtime_active=False) == found.previous
+    assert PreviousSettings("m", "h", {"mode": "plan"}) == found.previous
     assert ["event_msg", "compacted", "event_msg"] == [line.type for line in pulled]
 
 

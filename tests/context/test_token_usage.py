@@ -154,7 +154,7 @@ def _follow(path: Path) -> None:
         ([user("a"), assistant("b"), user("c")], [user("c")]),
         ([user("a"), function_call("1"), function_output("1")], [function_output("1")]),
         ([function_call("1"), function_output("1"), user("c"), ENVIRONMENT, MAIL], None),
-        ([user("a"), sealed(5_000), user("b")], [user("b")]),
+        ([user("a"), sealed(5_000), user("b")], [sealed(5_000), user("b")]),
         ([user("a"), {"type": "local_shell_call", "call_id": "c", "status": "completed"}, user("b")], [user("b")]),
         ([user("a"), {"type": "custom_tool_call", "call_id": "c", "name": "n", "input": "i"}], []),
         ([user("a"), {"type": "tool_search_call", "execution": "client"}, user("b")], [user("b")]),
@@ -172,7 +172,7 @@ def test_what_came_after_the_last_thing_that_the_model_made_is_added(
     history = history_of(*told)
     history.record_usage(TokenUsage(total_tokens=9_000))
 
-    assert 9_000 + cost(*(told[1:] if counted is None else counted)) == history.used(reasoning_included=True)
+    assert 9_000 + cost(*(told[1:] if counted is None else counted)) == history.used()
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,11 @@ def test_what_came_after_the_last_thing_that_the_model_made_is_added(
     ],
     ids=["one turn back", "this turn", "no turn", "two turns back", "context is no turn", "mail", "not encrypted"],
 )
-def test_reasoning_of_earlier_turns_is_added_unless_the_server_counts_it(told: list[Json], earlier: list[Json]) -> None:
+def test_reasoning_of_earlier_turns_is_added(told: list[Json], earlier: list[Json]) -> None:
     history = history_of(*told)
     history.record_usage(TokenUsage(total_tokens=9_000))
 
-    counted = history.used(reasoning_included=True)
-
-    assert counted + cost(*earlier) == history.used(reasoning_included=False)
+    assert 9_000 + cost(*earlier) == history.used()
 
 
 def test_before_any_answer_nothing_is_counted_but_what_follows_the_model() -> None:
@@ -207,17 +205,15 @@ ANY_ITEM = st.sampled_from(
 )
 
 
-@given(st.lists(ANY_ITEM), st.booleans(), st.integers(0, 3))
-def test_sums_that_grow_are_those_made_at_once(told: list[Json], included: bool, removed: int) -> None:
+@given(st.lists(ANY_ITEM))
+def test_sums_that_grow_are_those_made_at_once(told: list[Json]) -> None:
     history = history_of(*told)
-    for _ in range(removed):
-        history.remove_first_item()
     grown = History()
     for entry in history.entries:
         grown.record(entry.raw)
         grown.used()
 
-    assert grown.used(reasoning_included=included) == history.used(reasoning_included=included)
+    assert grown.used() == history.used()
     assert grown.estimate() == history.estimate() == sum(entry.tokens for entry in history.entries)
 
 

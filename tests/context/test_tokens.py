@@ -336,7 +336,5 @@ def test_an_item_is_estimated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     history.copy().estimate()
     history.drop_last_user_turns(5)
     history.estimate()
-    history.remove_first_item()
-    history.estimate()
 
     assert 20 == len(asked) == len(set(asked))

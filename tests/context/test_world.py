@@ -131,23 +131,13 @@ def test_the_hash_of_a_text_tells_role_and_words_but_not_line_ends(
 
 
 EVERYTHING = (
-    section("managed_developer_instructions", alone=True),
     Environments(environments={"local": Environment(cwd="/r")}),
     AgentsMd(Instructions("Rules.")),
     section("their user section", role="user"),
-    section("multi_agent_mode", alone=True),
-    section("multi_agent_usage_hint", alone=True),
-    section("context_window", alone=True),
     section("their section"),
-    section("tools"),
-    section("plugins_instructions"),
-    section("apps_instructions"),
-    section("environments_instructions"),
     Collaboration("m", "plan"),
     Permissions("Permissions."),
     section("host_skills"),
-    section("realtime"),
-    section("context_window_guidance"),
     Personality("m", "friendly"),
     ModelSection("m", "Be brief.", "old"),
 )
@@ -173,24 +163,14 @@ def test_everything_is_told_in_one_order_whatever_order_it_is_given_in() -> None
                 "<model_switch",
                 "session instructions",
                 "<personality_spec",
-                "context_window_guidance",
-                "realtime",
                 "host_skills",
                 "<permissions instructions",
                 "<collaboration_mode",
-                "environments_instructions",
-                "apps_instructions",
-                "plugins_instructions",
-                "tools",
                 "their section",
             ],
         ),
         ("developer", ["their separate text"]),
-        ("developer", ["context_window"]),
-        ("developer", ["multi_agent_usage_hint"]),
-        ("developer", ["multi_agent_mode"]),
         ("user", ["their user text", "# AGENTS.md instructions", "<environment_context", "their user section"]),
-        ("developer", ["managed_developer_instructions"]),
     ] == [(role, [opening(text) for text in texts]) for role, texts in shape(found)]
 
 
@@ -237,17 +217,6 @@ def test_a_turn_tells_and_notes_what_is_new(
     full, state = (found.world["full"], found.world["state"]) if found.world else (None, None)
     assert expected == (texts, full, state, found.turn_context)
     assert {"x": "new"} == found.baseline
-
-
-def test_session_texts_are_told_only_with_everything() -> None:
-    session = [InjectedText("developer", "session", "x.y")]
-    sections_ = [section("x")]
-
-    first = world_state.begin(sections_, InjectedState(), context("1"), None, session=session)
-    second = world_state.begin(sections_, InjectedState(first.baseline), context("2"), context("1"), session=session)
-
-    assert [("developer", ["session", "x"])] == shape(first.items)
-    assert [] == second.items
 
 
 def test_a_step_within_a_turn_writes_no_turn_context() -> None:

@@ -9,9 +9,8 @@ import pytest
 from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOUR, NOW, ROOT, Rows, part
 
-from commonplace.state import consolidation_jobs, jobs, outputs, usage
-from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, Claim, ClaimRefusal
-from commonplace.state.usage import Limits
+from commonplace.state import consolidation_jobs, jobs, outputs
+from commonplace.state.jobs import CONSOLIDATION, Claim, ClaimRefusal
 
 Columns = dict[str, Any]
 COOLDOWN = 21_600
@@ -210,18 +209,6 @@ async def test_the_lease_of_a_dead_process_of_this_host_binds_nobody(rows: Rows)
     await running(rows, lease_until=NOW + HOUR, **earlier.values())
 
     assert isinstance(await claim(rows), Claim)
-
-
-@pytest.mark.parametrize(
-    ("requests", "expected"), [(2, ClaimRefusal.BUDGET), (3, Claim(CONSOLIDATION, ROOT, "new", 0))]
-)
-async def test_a_consolidation_needs_a_budget_of_its_own_kind(
-    rows: Rows, requests: int, expected: Claim | ClaimRefusal
-) -> None:
-    await rows.do(usage.spend, CONSOLIDATION, usage.SpentTotals(2, 0), now=NOW)
-    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(99, 0), now=NOW)
-
-    assert await claim(rows, limits=Limits(requests=requests)) == expected
 
 
 # What follows from both tables.

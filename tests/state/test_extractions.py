@@ -16,13 +16,12 @@ from msgspec import structs
 from rows import DAY, ELSEWHERE, HERE, HOME, HOUR, NOW, ROOT, Rows, part
 from rows import claim_one as _claim_one
 
-from commonplace.state import extraction_jobs, jobs, outputs, usage
+from commonplace.state import extraction_jobs, jobs, outputs
 from commonplace.state.database import Transaction
 from commonplace.state.extraction_jobs import ClaimTerms, ExtractionClaim
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION, RETRIES, Claim, ClaimRefusal, Worker
 from commonplace.state.outputs import Output
 from commonplace.state.threads import ThreadIndex
-from commonplace.state.usage import Limits
 from ledgers import Script, user
 
 TERMS = ClaimTerms(HOME, max_claims=16)
@@ -700,49 +699,6 @@ async def test_freeing_says_how_many_and_leaves_the_living_alone(rows: Rows, chi
     leases = {row["job_key"]: row["lease_until"] - NOW for row in await rows.query("test.jobs")}
     assert leases == {"a": 0, ROOT: 0, "c": 300, "d": 300}
     assert await rows.do(jobs.free_dead, HERE, NOW) == 0
-
-
-# What a day may cost.
-
-BUDGETS: dict[str, tuple[Limits | None, bool]] = {
-    "no limits": (None, True),
-    "limits that limit nothing": (Limits(), True),
-    "requests used up": (Limits(requests=10), False),
-    "one request left": (Limits(requests=11), True),
-    "tokens used up": (Limits(tokens=1000), False),
-    "one token left": (Limits(tokens=1001), True),
-    "requests left, tokens used up": (Limits(requests=11, tokens=1000), False),
-    "a limit of none": (Limits(requests=0), False),
-}
-
-
-@pytest.mark.parametrize(("limits", "may_go_on"), BUDGETS.values(), ids=BUDGETS)
-async def test_a_budget_ends_exactly_at_its_limit(rows: Rows, limits: Limits | None, may_go_on: bool) -> None:
-    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(4, 400), now=NOW)
-    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(6, 600), now=NOW)
-    await rows.do(usage.spend, CONSOLIDATION, usage.SpentTotals(99, 9999), now=NOW)
-    await rows.thread("a", MARK)
-
-    found = await claim_one(rows, chosen=terms(limits=limits))
-    await rows.execute("jobs.clear")
-
-    assert (isinstance(found, Claim), found is ClaimRefusal.BUDGET) == (may_go_on, not may_go_on)
-    assert await claimed_keys(rows, terms(limits=limits)) == (["a"] if may_go_on else [])
-
-
-async def test_a_new_day_has_a_new_budget(rows: Rows) -> None:
-    midnight = NOW - NOW % DAY + DAY
-    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(1, 0), now=NOW)
-    chosen = terms(limits=Limits(requests=1))
-
-    assert await claim_one(rows, chosen=chosen, now=midnight - 1) is ClaimRefusal.BUDGET
-    assert isinstance(await claim_one(rows, chosen=chosen, now=midnight), Claim)
-
-
-async def test_what_needs_no_work_is_up_to_date_even_without_a_budget(rows: Rows) -> None:
-    await rows.output("a", MARK)
-
-    assert await claim_one(rows, chosen=terms(limits=Limits(requests=0))) is ClaimRefusal.UP_TO_DATE
 
 
 def test_an_output_is_empty_when_there_is_only_space_in_it() -> None:

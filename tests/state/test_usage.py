@@ -9,7 +9,7 @@ from rows import DAY, NOW, Rows, part
 
 from commonplace.state import usage
 from commonplace.state.jobs import CONSOLIDATION, EXTRACTION
-from commonplace.state.usage import Limits, Use
+from commonplace.state.usage import Use
 
 USES: tuple[Use, ...] = get_args(Use)
 COUNTERS = ("retrieved", "last_retrieved", "injected", "last_injected", "cited", "last_cited")
@@ -98,28 +98,6 @@ async def test_costs_add_up_per_day_and_kind(rows: Rows) -> None:
         ("2027-01-15", EXTRACTION, 3, 150, 1_500),
         ("2027-01-16", EXTRACTION, 4, 7, 3),
     ]
-
-
-LIMITS: dict[str, tuple[Limits, bool]] = {
-    "none": (Limits(), False),
-    "requests above": (Limits(requests=4), False),
-    "requests reached": (Limits(requests=3), True),
-    "requests passed": (Limits(requests=2), True),
-    "tokens above": (Limits(tokens=151), False),
-    "tokens reached": (Limits(tokens=150), True),
-    "seconds above": (Limits(seconds=3), False),
-    "seconds reached": (Limits(seconds=2), True),
-    "either is enough": (Limits(requests=4, tokens=150), True),
-}
-
-
-@pytest.mark.parametrize(("limits", "expected"), LIMITS.values(), ids=LIMITS)
-async def test_a_budget_is_spent_when_a_limit_is_reached(rows: Rows, limits: Limits, expected: bool) -> None:
-    await rows.do(usage.spend, EXTRACTION, usage.SpentTotals(3, 150, 2.0), now=NOW)
-
-    assert await rows.do(usage.is_spent, EXTRACTION, limits, now=NOW) is expected
-    assert await rows.do(usage.is_spent, CONSOLIDATION, limits, now=NOW) is False
-    assert await rows.do(usage.is_spent, EXTRACTION, limits, now=NOW + DAY) is False
 
 
 @pytest.mark.parametrize(

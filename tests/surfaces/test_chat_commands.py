@@ -90,6 +90,37 @@ def test_another_model_and_plan_mode_hold_from_the_next_turn_on(tmp_path: Path) 
     assert [len(found) for found in modes] == [0, 1, 2]
 
 
+def test_every_setting_of_a_turn_has_a_command_and_a_mode_comes_back(tmp_path: Path) -> None:
+    with ScriptedResponses([reply("One."), answer(shell("touch made.txt")), reply("Two.")]) as server:
+        place = make_place(tmp_path, server.base_url)
+        (place.cwd / "inner").mkdir()
+        with Terminal(place, "chat", "--mode", "pair_programming", columns=250) as terminal:
+            terminal.wait("pair_programming mode")
+            terminal.ready()
+            for command, shown in {
+                "/mode chaos": "! 'chaos' is no mode. Use default, plan, execute, pair_programming.",
+                "/mode plan": "From the next turn on: plan.",
+                "/effort low": "From the next turn on: low.",
+                "/personality friendly": "From the next turn on: friendly.",
+                "/sandbox read-only": "From the next turn on: read-only.",
+                "/approval never": "From the next turn on: never.",
+                "/cd inner": f"From the next turn on: {place.cwd / 'inner'}.",
+                "/mode": "plan; /mode NAME takes another one.",
+            }.items():
+                terminal.say(command)
+                terminal.wait(shown)
+            terminal.say("first")
+            terminal.wait("One.")
+            terminal.ready("plan ›")
+        done = run_exec(place, "resume", "--last", "--all", "and now?", more={"COMMONPLACE_NOW": NOW})
+
+    assert done.code == 0
+    assert server.requests[0]["reasoning"]["effort"] == "low"
+    assert f"<cwd>{place.cwd / 'inner'}</cwd>" in str(server.inputs()[0])
+    assert "plan mode is on" in str(server.inputs()[-1][-1])
+    assert not (place.cwd / "made.txt").exists()
+
+
 def test_a_profile_is_used(tmp_path: Path) -> None:
     with ScriptedResponses([reply("One.")]) as server:
         place = make_place(tmp_path, server.base_url)

@@ -57,6 +57,7 @@ def session_meta(
 
 def turn_context(profile: Profile, turn_id: str, now: datetime, sandbox_policy: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of a `turn_context` line: the settings of a turn."""
+    mode = Collaboration(profile.choice.slug, profile.mode, profile.mode_words)
     fields: dict[str, Any] = {
         "turn_id": turn_id,
         "root_turn_id": turn_id,
@@ -69,7 +70,7 @@ def turn_context(profile: Profile, turn_id: str, now: datetime, sandbox_policy: 
         "sandbox_policy": sandbox_policy,
         "model": profile.choice.slug,
         "personality": profile.personality,
-        "collaboration_mode": Collaboration(profile.choice.slug, profile.mode).setting(profile.effective_effort),
+        "collaboration_mode": mode.setting(profile.effective_effort),
         "effort": profile.effective_effort,
         "summary": "auto",
     }

@@ -98,7 +98,9 @@ async def resume(
         recorder=recorder,
         start="resume",
     )
-    return _session(profile, model, environment, initial, tools)
+    session = _session(profile, model, environment, initial, tools)
+    session.usage.update_limits(stored.limits)
+    return session
 
 
 def _session(

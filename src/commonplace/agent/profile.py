@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from commonplace.agent.hooks.config import Hooks
-from commonplace.config import Approval, Sandbox, Tone, WebSearchMode
+from commonplace.config import Approval, Mode, Sandbox, Tone, WebSearchMode
 from commonplace.context.instructions import InstructionSettings, Trust
-from commonplace.context.sections import Mode
 from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy
 from commonplace.context.window_limits import ModelWindow
 from commonplace.models.providers import Choice
@@ -47,6 +46,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     trust: Trust | None = None
     """Whether the person trusts the folder; an untrusted one has no say."""
     mode: Mode = "default"
+    """How the person and the model work together; in plan mode nothing is changed."""
+    mode_words: str | None = None
+    """A client's own words about the mode, in place of ours."""
     source: Any = "exec"
     thread_source: str = "user"
     originator: str = "commonplace"

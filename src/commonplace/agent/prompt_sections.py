@@ -45,7 +45,7 @@ def sections(session: Session, profile: Profile) -> list[Section]:
         ModelSection(slug, base_instructions(profile.choice.info, profile.personality), session.prompt.previous_model),
         Personality(slug, profile.personality, baked=True),
         Permissions(rules, tuple(sorted(session.approvals.prefixes(profile.cwd)))),
-        Collaboration(slug, profile.mode),
+        Collaboration(slug, profile.mode, profile.mode_words),
         AgentsMd(_instructions(session, profile)),
         environment(profile, policy, session.environment.now()),
         budget(session.history.used(), profile.window.effective),

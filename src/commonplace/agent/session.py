@@ -180,6 +180,9 @@ class Session:
         turn = self.turns.start(new_id(self.environment.now()), profile or self.profile, given)
         if turn.profile.choice != self.profile.choice:
             self.usage.forget_refusal()
+        if turn.profile.cwd != self.profile.cwd:
+            self.approvals.allow(turn.profile.cwd, turn.profile.allowed)
+            self.tools.update(self.environment.tools(turn.profile.cwd))
         self.profile = turn.profile
         return turn
 

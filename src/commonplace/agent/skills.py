@@ -8,6 +8,7 @@ The list is bounded, and says how many skills were left out.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,12 @@ _HEAD_BYTES: Final = 8_192
 """How many bytes of a skill's file are read for its name and description."""
 _DESCRIPTION: Final = 300
 """How many characters of a skill's description a prompt holds."""
+_WHOLE_BYTES: Final = 32_768
+"""How many bytes of a skill that a message names a prompt holds."""
+_MOST_NAMED: Final = 20
+"""How many skills one message may name."""
+_MENTION: Final = re.compile(r"(?<![\w$])\$([A-Za-z0-9][\w:-]*+)")
+"""A skill that a message names, as in Codex: `$deploy`."""
 _HOW: Final = (
     "A skill is a folder with instructions for one kind of task. When a task fits a skill's description, or the person "
     "names it, read its SKILL.md before you begin and follow it; files that it names are beside it."
@@ -76,6 +83,30 @@ def _in(folder: Path, root: Path | None, warn: Callable[[str], None] | None) -> 
             continue
         skill = files.of_text(f"{name}/{files.FILE}", head.data.decode("utf-8", "replace"))
         yield OfferedSkill(skill.name[:100], skill.description[:_DESCRIPTION], str(path))
+
+
+def named(words: str, offered: Sequence[OfferedSkill]) -> list[InjectedText]:
+    """Return the skills that a message names as `$name`, each whole, in the order of the list; bounded.
+
+    A file that cannot be read any more is left out: its name is still in the list that the model has.
+    """
+    names = set(_MENTION.findall(words))
+    texts: list[InjectedText] = []
+    for skill in offered:
+        if skill.name in names and len(texts) < _MOST_NAMED:
+            whole = regular_files.read(Path(skill.path), _WHOLE_BYTES)
+            if not isinstance(whole, regular_files.ReadRefused):
+                texts.append(_injected(skill, whole))
+    return texts
+
+
+def _injected(skill: OfferedSkill, whole: regular_files.FilePrefix) -> InjectedText:
+    """Return a skill with its instructions, in a block that its text cannot end."""
+    text = whole.data.decode("utf-8", "replace")
+    if whole.size > len(whole.data):
+        text += f"\n[… {whole.size - len(whole.data)} more bytes are in the file]"
+    head = f"<name>{inert(skill.name)}</name>\n<path>{inert(skill.path)}</path>"
+    return InjectedText("user", f"<skill>\n{head}\n{inert(text)}\n</skill>", "skills.skill", alone=True)
 
 
 def section(offered: Sequence[OfferedSkill]) -> StandingText:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from commonplace.config import Mode
 from commonplace.context.reconstruct import Reconstruction, reconstruct
+from commonplace.context.sections import mode_of
 from commonplace.context.usage import TokenInfo
+from commonplace.models.base import Limit
 from commonplace.protocol import events
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import blobs, survey
@@ -27,6 +30,14 @@ class StoredThread(msgspec.Struct, frozen=True):
     """The newest count of tokens; None if it is not valid any more."""
     base: str | None
     """The base instructions that the thread began with."""
+    limits: tuple[Limit, ...] = ()
+    """The provider's rate limits, as the newest count of tokens tells them."""
+
+    @property
+    def mode(self) -> tuple[Mode, str | None] | None:
+        """The mode of the last turn, and a client's own words for it; None if no turn was run."""
+        previous = self.state.previous
+        return None if previous is None else mode_of(previous.collaboration_mode)
 
 
 def read(path: Path, homes: Sequence[Path]) -> StoredThread:
@@ -41,7 +52,8 @@ def read(path: Path, homes: Sequence[Path]) -> StoredThread:
     state = reconstruct(blobs.restored(tail, store, tail.log.add), ledger.meta)
     head = msgspec.json.decode(ledger.head.payload, type=_Head)
     base = head.base_instructions.text if head.base_instructions else None
-    return StoredThread(ledger, state, _token_info(ledger), base)
+    info, limits = _last_count(ledger)
+    return StoredThread(ledger, state, info, base, limits)
 
 
 class _Base(msgspec.Struct):
@@ -52,23 +64,33 @@ class _Head(msgspec.Struct):
     base_instructions: _Base | None = None
 
 
+class _RateLimits(msgspec.Struct):
+    limits: tuple[Limit, ...] = ()
+
+
 class _TokenCount(msgspec.Struct):
     info: TokenInfo | None = None
+    rate_limits: _RateLimits | None = None
 
 
-def _token_info(ledger: Ledger) -> TokenInfo | None:
-    """Return the newest count of tokens; a count from before a compaction or a rollback is not valid any more."""
+def _last_count(ledger: Ledger) -> tuple[TokenInfo | None, tuple[Limit, ...]]:
+    """Return the newest count of tokens, and the rate limits noted with it.
+
+    A count from before a compaction or a rollback is not valid any more.
+    """
+    limits: tuple[Limit, ...] = ()
     for line in Tail(ledger):
         if line.type == "compacted" or _is(line, events.ROLLED_BACK):
-            return None
+            break
         if _is(line, events.TOKEN_COUNT):
             try:
-                info = msgspec.json.decode(line.payload, type=_TokenCount).info
+                count = msgspec.json.decode(line.payload, type=_TokenCount)
             except msgspec.DecodeError:
                 continue
-            if info is not None:
-                return info
-    return None
+            limits = limits or (count.rate_limits.limits if count.rate_limits else ())
+            if count.info is not None:
+                return count.info, limits
+    return None, limits
 
 
 def _is(line: Line, kind: str) -> bool:

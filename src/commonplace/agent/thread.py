@@ -12,10 +12,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import anyio
-import msgspec
 from anyio.abc import TaskGroup
 
 from commonplace.agent import events, user_input
@@ -23,14 +22,14 @@ from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
 from commonplace.agent.turn import run_compaction, run_turn
+from commonplace.agent.turn_changes import TurnChanges, changed
 from commonplace.agent.undo import undo_turn
 from commonplace.agent.user_input import UserInput
-from commonplace.context.sections import Mode
 from commonplace.context.usage import TokenInfo
-from commonplace.errors import CommonplaceError
+from commonplace.errors import BadInput, CommonplaceError
 from commonplace.memory.edits.mode import set_mode
 from commonplace.models.base import Model
-from commonplace.models.providers import choose, connect, key_environment, key_variables
+from commonplace.models.providers import connect, key_environment
 from commonplace.protocol import citations, items, turns
 from commonplace.rollout import decisions
 from commonplace.sessions import index
@@ -76,26 +75,38 @@ class Thread:
         """Have every event passed to a function; return what ends that."""
         return self.session.listen(listener)
 
-    async def turn(self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None) -> events.End:
-        """Run a turn to its end, in this task; return how it ended.
+    async def turn(
+        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
+    ) -> events.End:
+        """Run a turn to its end, in this task; return how it ended. Changes hold from this turn on.
 
         Raises:
-            BadInput: a turn is running, or the input cannot be used.
+            BadInput: a turn is running, or the input or a change cannot be used.
+            BadSetting: there is no such model.
         """
         wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
-        end = await run_turn(self.session, wanted, await self._changed())
+        self._must_be_idle()
+        self.change(**changes)
+        end = await run_turn(self.session, wanted, await self._changed(), changed=self._changed)
         await self._mirror()
         return end
 
-    def change(self, *, model: str | None = None, mode: Mode | None = None) -> None:
-        """Take another model, or another way of working, from the next turn on (raises BadSetting)."""
-        profile = self.profile
-        if model is not None:
-            choice = choose(self._home.settings, model)
-            self._speaker = connect(choice, key_environment(self._home.environment))
-            withheld = (*profile.withheld, *key_variables(self._home.settings, choice))
-            profile = msgspec.structs.replace(profile, choice=choice, withheld=tuple(dict.fromkeys(withheld)))
-        self._next = msgspec.structs.replace(profile, mode=mode or profile.mode)
+    def _must_be_idle(self) -> None:
+        if self.session.turn is not None:
+            raise BadInput("A turn is running.", hint="Steer it, queue the input, or interrupt it first.")
+
+    def change(self, **changes: Unpack[TurnChanges]) -> None:
+        """Change settings from the next turn on: model, mode, effort, personality, sandbox, approval, folder.
+
+        Raises:
+            BadInput, BadSetting: a value cannot be used; nothing is changed then.
+        """
+        if all(value is None for value in changes.values()):
+            return
+        profile = changed(self._home, self.profile, changes)
+        if changes.get("model") is not None:
+            self._speaker = connect(profile.choice, key_environment(self._home.environment))
+        self._next = profile
 
     async def _changed(self) -> Profile | None:
         """Return the profile that the next turn begins with, if it is another one; its model takes over."""
@@ -108,12 +119,13 @@ class Thread:
         return profile
 
     async def run(
-        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None
+        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
     ) -> AsyncGenerator[events.Event]:
-        """Run a turn and yield its events, the last of which tells how it ended.
+        """Run a turn and yield its events, the last of which tells how it ended. Changes hold from this turn on.
 
         Raises:
-            BadInput: a turn is running, or the input cannot be used.
+            BadInput: a turn is running, or the input or a change cannot be used.
+            BadSetting: there is no such model.
         """
         wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
         send, receive = anyio.create_memory_object_stream[events.Event](max_buffer_size=float("inf"))
@@ -131,7 +143,7 @@ class Thread:
             running = True
             stop = self.session.listen(hear)
             try:
-                await self.turn(wanted)
+                await self.turn(wanted, **changes)
             except CommonplaceError as error:
                 failed.append(error)
             finally:

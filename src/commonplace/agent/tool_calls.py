@@ -17,6 +17,7 @@ import msgspec
 
 from commonplace.agent import events, tool_events
 from commonplace.agent.approvals.consent import Consent
+from commonplace.agent.approvals.policy import PLANNING
 from commonplace.agent.hooks.config import HookAnswer
 from commonplace.agent.session import Session
 from commonplace.agent.tools import registry
@@ -144,7 +145,12 @@ class ToolCalls:
         if answer.ask and (why := await Consent(session, turn).ask(_action(slot.call, turn))) is not None:
             slot.declined = True
             return registry.failed(f"{slot.call.key} was not called: {why}")
-        if tool.mutates:
+        if registry.may_change(tool, slot.call):
+            if turn.profile.mode == "plan":
+                slot.declined = True
+                return registry.failed(
+                    f"{slot.call.key} was not called: {PLANNING.format(what='it may change something')}"
+                )
             await session.snapshots.take(turn)
         return None
 

@@ -29,8 +29,16 @@ STREAM_RETRIES: Final = 5
 """How often an answer that broke off in the middle is asked for again, as Codex does."""
 
 
-async def run_turn(session: Session, given: UserInput, profile: Profile | None = None) -> events.End:
+async def run_turn(
+    session: Session,
+    given: UserInput,
+    profile: Profile | None = None,
+    *,
+    changed: Callable[[], Awaitable[Profile | None]] | None = None,
+) -> events.End:
     """Run a turn, and then those that were queued meanwhile; return how the last one ended.
+
+    `changed` returns the profile of a queued turn, if it is another one by then.
 
     Raises:
         BadInput: a turn is running, or the input cannot be used.
@@ -38,7 +46,8 @@ async def run_turn(session: Session, given: UserInput, profile: Profile | None =
     with session.turns.occupied("Steer it, queue the input, or interrupt it first."):
         end = await _run_to_end(session, session.start_turn(given, profile), _loop)
         while not isinstance(end, events.TurnAborted) and (queued := session.turns.next_input()) is not None:
-            end = await _run_to_end(session, session.start_turn(queued), _loop)
+            turn = session.start_turn(queued, None if changed is None else await changed())
+            end = await _run_to_end(session, turn, _loop)
         return end
 
 

@@ -18,10 +18,11 @@ from commonplace.agent.sandbox import policy
 from commonplace.agent.session import Session
 from commonplace.agent.turn_state import ClientContext, TurnState
 from commonplace.agent.user_input import UserInput
-from commonplace.context import world_state
+from commonplace.context import injected_messages, world_state
 from commonplace.context.injected_messages import InjectedText
 from commonplace.context.world_state import InjectedState, Section, WorldStateUpdate
 from commonplace.protocol.ids import new_id
+from commonplace.protocol.items import Message
 from commonplace.protocol.rollout import TurnContext
 
 
@@ -32,10 +33,10 @@ async def begin(session: Session, turn: TurnState) -> None:
     offered = () if turn.profile.bare else skills.find(turn.profile.home, turn.profile.cwd, session.warn_once)
     prompt.offer_skills(offered)
     payload = _payload(session, turn)
-    memories = await memory_texts(session, turn) if prompt.reference is None else ()
+    memories = await _news_of_memory(session, turn)
     so_far = InjectedState(prompt.baseline, prompt.held)
     sections = prompt_sections.sections(session, turn.profile)
-    update = world_state.begin(sections, so_far, _view(payload), prompt.reference, session=memories)
+    update = world_state.begin(sections, so_far, _view(payload), prompt.reference, turn=memories)
     _record(session, update)
     if update.turn_context:
         session.ledger.note("turn_context", payload)
@@ -66,13 +67,36 @@ async def take_input(
         item_id = f"msg_{new_id(session.environment.now())}"
         session.ledger.record(given.message(item_id))
         session.ledger.complete(events.UserMessage(id=item_id, content=given.content))
+        for item in injected_messages.messages(skills.named(given.words, session.prompt.skills)):
+            session.ledger.record(item)
     session.hooks.add_context(answer)
     return accepted
 
 
+async def _news_of_memory(session: Session, turn: TurnState) -> Sequence[InjectedText]:
+    """Return the memories of the folder where the model does not know them: in a new window, or in another folder."""
+    reference = session.prompt.reference
+    if reference is not None and reference.cwd == str(turn.profile.cwd):
+        return ()
+    texts = await memory_texts(session, turn)
+    if reference is None:
+        return texts
+    held = {
+        part.text for entry in session.history.entries if isinstance(entry.view, Message) for part in entry.view.content
+    }
+    return [text for text in texts if text.text not in held]
+
+
 async def memory_texts(session: Session, turn: TurnState) -> Sequence[InjectedText]:
-    """Return the memories of the working folder, as they are told at the beginning of a window."""
-    return prompt_sections.memory(await session.environment.remembered(turn.profile.cwd))
+    """Return the memories of the working folder, as they are told at the beginning of a window.
+
+    They name tools as the model's API knows them: not every API has namespaces.
+    """
+    text = await session.environment.remembered(turn.profile.cwd)
+    if turn.profile.choice.provider.api != "responses":
+        for tool in session.tools.definitions():
+            text = text.replace(f"{tool.namespace}.{tool.name}", tool.key) if tool.namespace else text
+    return prompt_sections.memory(text)
 
 
 def tell_again(session: Session, turn: TurnState, sections: Sequence[Section]) -> None:

@@ -43,6 +43,11 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
         return item
 
     @property
+    def words(self) -> str:
+        """What the person said, without what was piped in."""
+        return "\n".join(part["text"] for part in self.parts if part.get("type") == "input_text")
+
+    @property
     def content(self) -> list[dict[str, Any]]:
         """All content items, as they are sent."""
         if not self.piped:

@@ -62,6 +62,8 @@ class Memory:
         """
         from commonplace.learning import learn
 
+        if not plan.dry_run:
+            await self._take_older()
         report = await learn.learn(self._store.home, self._importer(), plan, steps or learn.silent, consent)
         if not plan.dry_run:
             await self._keep_sections()
@@ -80,10 +82,20 @@ class Memory:
         """
         from commonplace.learning import run
 
+        await self._take_older()
         request = run.LearningRequest(phases, use_processes=use_processes)
         report = await run.run(self._store.home, request, shown=run.RunProgress(progress))
         await self._keep_sections()
         return report
+
+    async def _take_older(self) -> None:
+        """Take over what an older version of this program left in the home, once."""
+        from commonplace.memory.edits import migration
+
+        done = await migration.take_older(self._store)
+        if done is not None:
+            kept = f"; {len(done.kept)} file(s) are kept beside the memory" if done.kept else ""
+            self._store.home.warn(f"{done.notes} note(s) of an older memory were taken over from {done.path}{kept}.")
 
     async def _keep_sections(self) -> None:
         """Make anew what hooks of agents tell, if there are any: then the next session waits for nothing."""
@@ -97,6 +109,7 @@ class Memory:
         """Import and learn again and again until cancelled, or once (raises BadInput)."""
         from commonplace.learning import run
 
+        await self._take_older()
         await run.work(self._store.home, self._importer(), tell, once=once)
 
     async def list(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypedDict, get_args
 
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
 from commonplace.agent import open_session, stored_thread
+from commonplace.agent.folder_trust import trust_of
 from commonplace.agent.hooks import config as hooks
 from commonplace.agent.profile import Profile
 from commonplace.agent.servers.config import ServerConfig, configured
 from commonplace.agent.session import Session
-from commonplace.app.folder_trust import trust_of
+from commonplace.agent.stored_thread import StoredThread
 from commonplace.app.session_environment import HomeEnvironment
-from commonplace.config import Approval, Sandbox, Settings, Tone
+from commonplace.config import Approval, Mode, Sandbox, Settings, Tone
 from commonplace.context.instructions import InstructionSettings
 from commonplace.errors import BadInput, BadSetting
 from commonplace.memory.store import MemoryStore
@@ -42,6 +43,8 @@ class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
     approval: Approval | None = None
     effort: str | None = None
     personality: Tone | None = None
+    mode: Mode | None = None
+    """How the agent works; a thread that is gone on with keeps its own unless one is given."""
     ephemeral: bool = False
     memory: bool = True
     """Tell it what is remembered, and let it look there."""
@@ -64,6 +67,7 @@ class OptionChanges(TypedDict, total=False):
     approval: Approval | None
     effort: str | None
     personality: Tone | None
+    mode: Mode | None
     ephemeral: bool
     memory: bool
     source: Any
@@ -101,7 +105,7 @@ async def resume(store: MemoryStore, tasks: TaskGroup, name: str, options: Threa
     if options.ephemeral:
         raise BadInput("A thread that is gone on with is written to.", hint="Fork it, or leave `ephemeral` out.")
     found = await anyio.to_thread.run_sync(stored_thread.read, target.path, [home.path])
-    profile, model = _prepared(home, options, found.base)
+    profile, model = _prepared(home, options, found)
     environment = HomeEnvironment(store, tasks, memory=options.memory)
     session = await open_session.resume(found, profile, model, environment, tasks, home.recording())
     if any(external_content.source(entry.view) == "unasked" for entry in session.history.entries):
@@ -119,7 +123,7 @@ async def check(home: Home, options: ThreadOptions) -> None:
     await model.aclose()
 
 
-def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Profile, Model]:
+def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -> tuple[Profile, Model]:
     settings = home.settings
     cwd = Path(options.cwd).expanduser().absolute()
     if not cwd.is_dir():
@@ -127,16 +131,20 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
     choice = _choice(settings, options)
     model = options.speaker or connect(choice, key_environment(home.environment))
     at = settings.compaction.at_tokens
+    base = options.base or (stored.base if stored else None)
+    mode, mode_words = _mode(settings, options, stored)
     profile = Profile(
         cwd=cwd,
         home=home.path,
         choice=choice,
-        base=options.base or base or instructions(choice.info, options.personality or settings.personality),
+        base=base or instructions(choice.info, options.personality or settings.personality),
         roots=tuple(Path(root).expanduser().absolute() for root in options.roots),
         approval=options.approval or settings.approval,
         sandbox=options.sandbox or settings.sandbox,
         effort=options.effort or settings.effort,
         personality=options.personality or settings.personality,
+        mode=mode,
+        mode_words=mode_words,
         instructions=InstructionSettings(
             project_doc_max_bytes=settings.project_doc_max_bytes,
             project_doc_fallback_filenames=settings.project_doc_fallback_filenames,
@@ -162,6 +170,16 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         web_search=settings.web_search,
     )
     return profile, model
+
+
+def _mode(settings: Settings, options: ThreadOptions, stored: StoredThread | None) -> tuple[Mode, str | None]:
+    """Return the mode, and a client's own words for it: as asked for now, else as the thread had it, else as set."""
+    if options.mode is not None:
+        if options.mode not in get_args(Mode):
+            raise BadInput(f"{options.mode!r} is no mode.", hint=f"Use {', '.join(get_args(Mode))}.")
+        return options.mode, None
+    kept = None if stored is None or settings.sources.get("mode") == "flag" else stored.mode
+    return kept or (settings.mode, None)
 
 
 def _servers(home: Home) -> tuple[ServerConfig, ...]:

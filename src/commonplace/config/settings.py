@@ -18,6 +18,7 @@ from msgspec import Meta
 
 Approval = Literal["untrusted", "on-request", "never"]
 Fsync = Literal["turn", "line", "never"]
+Mode = Literal["default", "plan", "execute", "pair_programming"]
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 Tone = Literal["none", "friendly", "pragmatic"]
 WebSearchMode = Literal["disabled", "cached", "live"]
@@ -145,6 +146,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str | None, Meta(description="how hard the model thinks: none, minimal, low, medium, high, xhigh, …")
     ] = None
     personality: Annotated[Tone | None, Meta(description="the tone of answers: friendly or pragmatic")] = None
+    mode: Annotated[
+        Mode,
+        Meta(description="how the agent works: in `plan` mode it changes nothing; a resumed session keeps its own"),
+    ] = "default"
     sandbox: Annotated[Sandbox, Meta(description="what the agent's commands may do")] = "read-only"
     sandbox_network: Annotated[bool, Meta(description="let commands in the sandbox use the network")] = False
     web_search: Annotated[WebSearchMode, Meta(description="let the model's server search the web")] = "disabled"

@@ -16,7 +16,7 @@ from commonplace.context.filesystem import escape
 from commonplace.context.injected_messages import InjectedText
 from commonplace.context.world_state import Before, KnownSnapshot, SectionName, Unknown
 
-_SCALARS: Final = ("current_date", "timezone", "network", "filesystem")
+_SCALARS: Final = ("current_date", "timezone", "filesystem")
 """Facts whose change is told; in the order they are told in."""
 
 
@@ -30,34 +30,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """Told only where there are several."""
 
 
-class Network(msgspec.Struct, frozen=True):
-    """The hosts that may be reached, where somebody manages that."""
-
-    allowed_domains: tuple[str, ...] = ()
-    denied_domains: tuple[str, ...] = ()
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return what is remembered, in the form of a `turn_context`."""
-        return {"allowed_domains": list(self.allowed_domains), "denied_domains": list(self.denied_domains)}
-
-    def element(self) -> str:
-        """Return the `<network>` element."""
-        lists = (("allowed", self.allowed_domains), ("denied", self.denied_domains))
-        inside = "".join(f"<{name}>{','.join(hosts)}</{name}>" for name, hosts in lists if hosts)
-        return f'<network enabled="true">{inside}</network>'
-
-
 class Environments(msgspec.Struct, frozen=True, kw_only=True):
     """The section `environments` of the world state."""
 
     environments: dict[str, Environment]
     current_date: str | None = None
     timezone: str | None = None
-    network: Network | None = None
     filesystem: str | None = None
     """The element that `filesystem.element` makes."""
-    subagents: str | None = None
-    """A line for each agent at work."""
 
     @property
     def name(self) -> SectionName:
@@ -79,9 +59,7 @@ class Environments(msgspec.Struct, frozen=True, kw_only=True):
             "environments": {key: _set(fields) for key, fields in places.items()},
             "current_date": self.current_date,
             "timezone": self.timezone,
-            "network": None if self.network is None else self.network.snapshot(),
             "filesystem": self.filesystem,
-            "subagents": self.subagents,
         }
         return _set(found)
 
@@ -118,14 +96,8 @@ class Environments(msgspec.Struct, frozen=True, kw_only=True):
             yield f"<current_date>{escape(self.current_date)}</current_date>"
         if self.timezone is not None:
             yield f"<timezone>{escape(self.timezone)}</timezone>"
-        if self.network is not None:
-            yield self.network.element()
         if self.filesystem is not None:
             yield self.filesystem
-        if self.subagents:
-            yield "<subagents>"
-            yield from (f"  {line}" for line in self.subagents.splitlines())
-            yield "</subagents>"
 
 
 def _places(places: Mapping[str, Environment], gone: Sequence[str], *, several: bool) -> Iterator[str]:

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from commonplace.context import history_items as entries
-from commonplace.context import legacy_compaction, pairing, rollback
+from commonplace.context import legacy_compaction, rollback
 from commonplace.context.history_items import HistoryEntry
 from commonplace.context.modalities import ALL
 from commonplace.context.pairing import PairedPrompt
@@ -105,16 +105,6 @@ class History:
         self._become(left)
         return lost_context
 
-    def remove_first_item(self) -> list[HistoryEntry]:
-        """Remove the oldest item, and with a call its first output, with an output its call; return what went."""
-        if not self._entries:
-            return []
-        first, *rest = self._entries
-        other = pairing.counterpart(rest, first)
-        removed = [first] if other is None else [first, rest.pop(other)]
-        self._become(rest)
-        return removed
-
     def for_prompt(self, modalities: Collection[str] = ALL) -> list[bytes]:
         """Return the items as a request carries them: bookkeeping off, pairs whole, only what the model takes."""
         takes = frozenset(modalities)
@@ -130,14 +120,11 @@ class History:
         self._sums.add(self._entries)
         return approximate_tokens(base_instructions) + self._sums.all
 
-    def used(self, *, reasoning_included: bool = False) -> int:
-        """Return the tokens in use: what the server counted last, and an estimate of what it could not count yet.
-
-        `reasoning_included` says that the server announced to count the reasoning of earlier turns.
-        """
+    def used(self) -> int:
+        """Return the tokens in use: what the server counted last, and an estimate of what it did not count."""
         self._sums.add(self._entries)
         counted = self.info.last_token_usage.total_tokens if self.info is not None else 0
-        return counted + self._sums.since_last_usage(reasoning_included=reasoning_included)
+        return counted + self._sums.since_last_usage()
 
     def record_usage(self, usage: TokenUsage, window: int | None = None) -> TokenInfo:
         """Note what a response took."""

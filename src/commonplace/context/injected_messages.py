@@ -19,7 +19,7 @@ from commonplace.protocol.fragments import Role
 
 Item = dict[str, Any]
 
-_BLOCK_END: Final = re.compile(r"<(\s*+/\s*+(?:INSTRUCTIONS|skills_instructions)\b)", re.IGNORECASE)
+_BLOCK_END: Final = re.compile(r"<(\s*+/\s*+(?:INSTRUCTIONS|skills_instructions|skill)\b)", re.IGNORECASE)
 _HASH_DOMAIN: Final = b"codex-world-state-fragment-v1\0"
 
 

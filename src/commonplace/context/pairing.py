@@ -115,18 +115,6 @@ def stands_alone(view: View) -> bool:
     return isinstance(view, items.ToolSearchOutput) and view.execution == "server"
 
 
-def counterpart(entries: Sequence[HistoryEntry], of: HistoryEntry) -> int | None:
-    """Return the place of the first entry that makes a pair with a call or an output, if there is one."""
-    called, answered = call_key(of.view), output_key(of.view)
-    if called is not None:
-        return next((at for at, entry in enumerate(entries) if output_key(entry.view) == called), None)
-    if answered is None:
-        return None
-    calls = [at for at, entry in enumerate(entries) if call_key(entry.view) == answered]
-    functions = (at for at in calls if not isinstance(entries[at].view, items.LocalShellCall))
-    return next(functions, calls[0] if calls else None)
-
-
 def missing_output(call: View, key: Key) -> bytes:
     """Return the output that stands in for one that never came."""
     prefix, call_id = key

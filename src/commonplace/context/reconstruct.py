@@ -218,7 +218,7 @@ class _Scan:
         segment.turn_id = segment.turn_id or context.turn_id
         if not segment.compatible(context.turn_id):
             return
-        segment.previous = PreviousSettings(context.model, context.comp_hash, context.realtime_active)
+        segment.previous = PreviousSettings(context.model, context.comp_hash, context.collaboration_mode)
         if segment.reference is None and not segment.reference_cleared:
             segment.reference = context
 

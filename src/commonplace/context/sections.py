@@ -6,18 +6,16 @@ serves all rows that say "this text holds now".
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast, get_args
 
 import msgspec
 
-from commonplace.config import Tone
+from commonplace.config import Mode, Tone
 from commonplace.context import instructions
 from commonplace.context.injected_messages import InjectedText
 from commonplace.context.instructions import Instructions
 from commonplace.context.notices import notice
 from commonplace.context.world_state import Absent, Before, KnownSnapshot, SectionName, Unknown
-
-Mode = Literal["default", "plan", "execute", "pair_programming"]
 
 
 def _tagged(tag: str, text: str, kind: str, *, alone: bool = False) -> InjectedText:
@@ -170,6 +168,24 @@ class Collaboration(msgspec.Struct, frozen=True):
 
     def _body(self) -> str:
         return self.instructions or ("" if self.mode == "default" else notice(f"mode_{self.mode}"))
+
+
+def mode_of(setting: Any) -> tuple[Mode, str | None]:
+    """Return the mode that a `turn_context` holds, and a client's own words for it; the inverse of `setting`.
+
+    One of our modes that Codex lacks is known by the heading of its text, so that later words for it change nothing.
+    """
+    fields = {"mode": setting} if isinstance(setting, str) else _fields(setting)
+    mode: Mode = "plan" if fields.get("mode") == "plan" else "default"
+    own: Any = _fields(fields.get("settings")).get("developer_instructions")
+    if not isinstance(own, str) or not own.strip():
+        return mode, None
+    heading = own.split("\n", 1)[0].strip()
+    known: tuple[Mode, ...] = get_args(Mode)
+    for each in known:
+        if heading == notice(f"mode_{each}").split("\n", 1)[0].strip():
+            return each, None
+    return mode, own
 
 
 def _mode(body: str) -> InjectedText:

@@ -124,11 +124,11 @@ class EstimateSums:
         if isinstance(view, items.Reasoning) and view.encrypted_content:
             self._reasoning += count
 
-    def since_last_usage(self, *, reasoning_included: bool) -> int:
+    def since_last_usage(self) -> int:
         """Return what the last usage does not include.
 
         Servers drop the reasoning of earlier turns from their count unless they announce that they count it; we send it
         all the same.
         """
         trailing = self._trailing if self._model_spoke else 0
-        return trailing + (0 if reasoning_included else self._earlier_reasoning)
+        return trailing + self._earlier_reasoning

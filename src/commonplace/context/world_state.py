@@ -23,26 +23,15 @@ ORDER: Final = (
     "model",
     "session developer",
     "personality",
-    "context_window_guidance",
-    "realtime",
     "host_skills",
     "permissions",
-    "approved_command_prefixes",
     "collaboration_mode",
-    "environments_instructions",
-    "apps_instructions",
-    "plugins_instructions",
-    "tools",
     "extension developer",
     "session separate",
-    "context_window",
-    "multi_agent_usage_hint",
-    "multi_agent_mode",
     "session user",
     "agents_md",
     "environments",
     "extension user",
-    "managed_developer_instructions",
 )
 """Sections in the order of a full telling; names with a blank are places for texts that are no section here."""
 _RANK: Final = {name: rank for rank, name in enumerate(ORDER)}
@@ -127,14 +116,13 @@ def begin(
     current: TurnContext,
     reference: TurnContext | None,
     *,
-    session: Sequence[InjectedText] = (),
     turn: Sequence[InjectedText] = (),
 ) -> WorldStateUpdate:
-    """Return what a turn begins with; `session` and `turn` are texts of others, for a full telling and for any turn."""
+    """Return what a turn begins with; `turn` are texts of others, told at its beginning."""
     sections = list(sections)
     now = snapshot(sections)
     if reference is None:
-        return WorldStateUpdate(full_items(sections, [*session, *turn]), {"full": True, "state": now}, True, now)
+        return WorldStateUpdate(full_items(sections, turn), {"full": True, "state": now}, True, now)
     changed = current != reference
     texts = [*_changes(sections, so_far), *(turn if changed else ())]
     world = _record(so_far.baseline, now)

@@ -175,7 +175,7 @@ class TurnContext(msgspec.Struct):
     cwd: str = ""
     model: str = ""
     comp_hash: str | None = None
-    realtime_active: bool | None = None
+    collaboration_mode: Any = None
 
 
 class PreviousSettings(msgspec.Struct, frozen=True):
@@ -183,7 +183,8 @@ class PreviousSettings(msgspec.Struct, frozen=True):
 
     model: str
     comp_hash: str | None = None
-    realtime_active: bool | None = None
+    collaboration_mode: Any = None
+    """The mode as the turn's context holds it; `context.sections.mode_of` reads it."""
 
 
 class ResumeMetadata(msgspec.Struct):

@@ -6,8 +6,9 @@ here and must not come back), `forget {salt, hashes, words, sizes}` (what may no
 `pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs), `allow {path, words}` (which
 commands may run in a project, by their first words), `review {entry_id, entry_kind, verdict}` (a person kept or dropped
 an entry), `agree {provider}` (a person's own agent may read their sessions), `merge {projects}` (two projects are one,
-and the first gives the name), `split {path}` (a folder is a project of its own, with everything below it). The newest
-decision about a thing counts; lines that nobody understands are kept and passed over.
+and the first gives the name), `split {path}` (a folder is a project of its own, with everything below it),
+`migrated {path}` (an older memory of this home was taken over). The newest decision about a thing counts; lines that
+nobody understands are kept and passed over.
 """
 
 from __future__ import annotations
@@ -121,6 +122,11 @@ def reviews(home: Path) -> dict[str, Review]:
 def agreed_providers(home: Path) -> set[str]:
     """Return the agents of a person that may read their sessions."""
     return {line.provider for line in read(home) if line.kind == "agree" and line.provider}
+
+
+def migrated(home: Path) -> set[str]:
+    """Return the folders whose memories were taken over by themselves."""
+    return {line.path for line in read(home) if line.kind == "migrated" and line.path is not None}
 
 
 def owned_files(home: Path) -> set[str]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from commonplace.state import jobs, usage
+from commonplace.state import jobs
 from commonplace.state.database import Transaction
 from commonplace.state.jobs import CONSOLIDATION, RETRIES, RETRY_SECONDS, Claim, ClaimRefusal, Worker
-from commonplace.state.usage import Limits
 
 LEASE_SECONDS: Final = 3_600
 """How long a claim holds without a heartbeat."""
@@ -34,13 +33,10 @@ def claim(
     now: int,
     lease: int = LEASE_SECONDS,
     background: bool = True,
-    limits: Limits | None = None,
 ) -> Claim | ClaimRefusal:
     """Claim a root's consolidation; backoff and cooldown bind background starts only, a live lease binds everyone."""
     tx.serialise("claims")
     jobs.free_dead(tx, worker, now)
-    if limits is not None and usage.is_spent(tx, CONSOLIDATION, limits, now=now):
-        return ClaimRefusal.BUDGET
     row = jobs.get(tx, CONSOLIDATION, root)
     values = {"kind": CONSOLIDATION, "job_key": root, "ownership_token": token, "now": now}
     values |= {"lease_until": now + lease, **worker.values()}

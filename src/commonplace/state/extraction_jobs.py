@@ -12,10 +12,9 @@ from typing import Final
 
 import msgspec
 
-from commonplace.state import consolidation_jobs, jobs, outputs, usage
+from commonplace.state import consolidation_jobs, jobs, outputs
 from commonplace.state.database import Row, Transaction
 from commonplace.state.jobs import EXTRACTION, RETRIES, Claim, ClaimRefusal, Worker
-from commonplace.state.usage import Limits
 
 DAY: Final = 86_400
 HOUR: Final = 3_600
@@ -48,7 +47,6 @@ class ClaimTerms(msgspec.Struct, frozen=True):
     """Retry backoff binds background starts; a person who typed a command does not wait for it."""
     current: str | None = None
     """The thread whose session is running now; it is not claimed."""
-    limits: Limits | None = None
     scan: int = SCAN_LIMIT
     wanted: Callable[[Row], bool] = _any
     """Whether a thread may be claimed; settings exclude some."""
@@ -89,8 +87,6 @@ def claim_next(
         found = claim_thread(tx, row["thread_id"], row["updated_s"], worker, new_token(), terms, now)
         if isinstance(found, Claim):
             claimed.append(ExtractionClaim(found, row["path"], row["source"], row["cwd"], row["project"]))
-        elif found is ClaimRefusal.BUDGET:
-            break
     return claimed
 
 
@@ -129,8 +125,6 @@ def claim_thread(
     success = row["last_success_watermark"] if row else None
     if success is not None and success >= watermark:
         return ClaimRefusal.UP_TO_DATE
-    if terms.limits is not None and usage.is_spent(tx, EXTRACTION, terms.limits, now=now):
-        return ClaimRefusal.BUDGET
     values = {"kind": EXTRACTION, "job_key": thread_id, "ownership_token": token, "input_watermark": watermark}
     values |= {"now": now, "lease_until": now + terms.lease, **worker.values()}
     advanced = row is None or watermark > (row["input_watermark"] if row["input_watermark"] is not None else -1)

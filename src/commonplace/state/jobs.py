@@ -33,7 +33,6 @@ class ClaimRefusal(StrEnum):
     BACKOFF = "retry_backoff"
     EXHAUSTED = "retry_exhausted"
     COOLDOWN = "cooldown"
-    BUDGET = "budget"
 
 
 class Worker(msgspec.Struct, frozen=True):

@@ -69,19 +69,6 @@ def spent(tx: Transaction, kind: str, *, now: int) -> SpentTotals:
     return SpentTotals(rows[0]["requests"], rows[0]["tokens"], rows[0]["millis"] / 1000) if rows else SpentTotals()
 
 
-def is_spent(tx: Transaction, kind: str, limits: Limits, *, now: int) -> bool:
-    """Say whether today's limits for a kind of work are used up."""
-    today = spent(tx, kind, now=now)
-    return any(
-        limit is not None and used >= limit
-        for used, limit in (
-            (today.requests, limits.requests),
-            (today.tokens, limits.tokens),
-            (today.seconds, limits.seconds),
-        )
-    )
-
-
 def day_of(now: int) -> str:
     """Return the UTC day of a time in seconds."""
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")

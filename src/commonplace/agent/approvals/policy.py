@@ -11,6 +11,9 @@
     a call that needs consent, such as a note   ask          ask            refused
 
 With full access only the last is asked, and nothing is confined. What a person allowed runs unconfined: they saw it.
+
+In plan mode, before all this, whatever may change something is refused: every change, every command that is not known
+to be harmless, every call that does not say that it only reads. Neither the sandbox nor consent lifts that.
 """
 
 from __future__ import annotations
@@ -21,6 +24,11 @@ from commonplace.agent.profile import Profile
 from commonplace.agent.tools.registry import Action
 
 Verdict = Literal["confined", "free", "ask"]
+PLANNING: Final = (
+    "plan mode is on, and {what}. Nothing is changed in this mode, whatever the sandbox and the person's consent "
+    "allow: say in the plan what you would do here. Only the person can end plan mode."
+)
+"""Why plan mode refuses something."""
 _NOBODY: Final = "nobody can be asked for consent in this session"
 
 
@@ -43,6 +51,8 @@ def judge(
     Raises:
         ActionRefused: it may not be done.
     """
+    if profile.mode == "plan" and (what := _may_change(action, is_harmless=is_harmless)) is not None:
+        raise ActionRefused(PLANNING.format(what=what))
     if action.kind == "call" and action.escalated:
         if profile.approval == "never":
             raise ActionRefused(f"a person has to see it first; {_NOBODY}.")
@@ -62,3 +72,12 @@ def judge(
         why = problem or "it asks to run without the sandbox"
         raise ActionRefused(f"{why}; {_NOBODY}. The person can allow it with --sandbox danger-full-access.")
     return "ask"
+
+
+def _may_change(action: Action, *, is_harmless: bool) -> str | None:
+    """Return what an action may change, as a clause; None if it is known to change nothing."""
+    if action.kind == "change":
+        return "this would change files"
+    if action.kind == "run":
+        return None if is_harmless else "this command is not known to leave everything as it is"
+    return None if action.read_only else "this call may change something"

@@ -45,6 +45,10 @@ class ApprovalRequests:
         """Return the commands that may run without asking in a folder."""
         return frozenset(self._prefixes.get(folder, ()))
 
+    def allow(self, folder: Path, prefixes: Iterable[Prefix]) -> None:
+        """Let commands run without asking in a folder."""
+        self._prefixes.setdefault(folder, set()).update(prefixes)
+
     async def ask(
         self,
         turn_id: str,
@@ -86,7 +90,7 @@ class ApprovalRequests:
         if action.kind != "change" and answers[0] in ("approved_for_session", "approved_always"):
             self._commands.add(key)
             if answers[0] == "approved_always":
-                self._prefixes.setdefault(action.cwd, set()).update(prefixes)
+                self.allow(action.cwd, prefixes)
         return answers[0]
 
     def decide(self, request_id: str, decision: Decision) -> None:

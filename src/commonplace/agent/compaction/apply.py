@@ -17,6 +17,7 @@ from commonplace.agent.turn_state import TurnState
 from commonplace.context import compaction, world_state
 from commonplace.context.compaction import CompactionLimits, CompactionResult, placement
 from commonplace.context.compaction.model_summary import ModelSummariser, SummariserOptions
+from commonplace.context.sections import Collaboration
 from commonplace.context.triggers import Trigger
 from commonplace.context.window_limits import ModelWindow
 from commonplace.models.providers import Choice
@@ -101,7 +102,10 @@ async def put_in_place(session: Session, turn: TurnState, trigger: Trigger, resu
 def _payload(session: Session, turn: TurnState, result: CompactionResult, kept: list[bytes]) -> dict[str, Any]:
     """Return the payload of the `compacted` line."""
     window = session.prompt.window
-    previous = session.prompt.previous_model or turn.profile.choice.slug
+    profile = turn.profile
+    previous: dict[str, Any] = {"model": session.prompt.previous_model or profile.choice.slug}
+    if profile.mode != "default" or profile.mode_words:
+        previous["collaboration_mode"] = Collaboration(profile.choice.slug, profile.mode, profile.mode_words).setting()
     return {
         "message": result.message,
         "replacement_history": [msgspec.Raw(raw) for raw in kept],
@@ -109,5 +113,5 @@ def _payload(session: Session, turn: TurnState, result: CompactionResult, kept: 
         "first_window_id": window.first_id,
         "previous_window_id": window.previous_id,
         "window_id": window.id,
-        "resume_metadata": {"previous_turn_settings": {"model": previous}},
+        "resume_metadata": {"previous_turn_settings": previous},
     }

@@ -219,6 +219,12 @@ def asks(tool: Tool) -> bool:
     return bool(getattr(tool, "asks", False))
 
 
+def may_change(tool: Tool, call: ToolInvocation) -> bool:
+    """Return whether a call may change something; a tool whose calls differ has a method that says so of each."""
+    own: Callable[[ToolInvocation], bool] | None = getattr(tool, "may_change", None)
+    return tool.mutates if own is None else own(call)
+
+
 def is_external(tool: Tool) -> bool:
     """Return whether a tool's output was written elsewhere: on the web, by a server."""
     return bool(getattr(tool, "external", False))
@@ -238,6 +244,11 @@ class Registry:
         self._tools = {name: tool for name, tool in self._tools.items() if not name.startswith(prefix)}
         for tool in tools:
             self.add(tool)
+        self._names = {alias: each for each in self._tools.values() for alias in each.aliases} | self._tools
+
+    def update(self, tools: Iterable[Tool]) -> None:
+        """Put tools in the places of those with the same names; those that were not offered are not added."""
+        self._tools |= {tool.definition.key: tool for tool in tools if tool.definition.key in self._tools}
         self._names = {alias: each for each in self._tools.values() for alias in each.aliases} | self._tools
 
     def add(self, tool: Tool) -> None:

@@ -194,6 +194,14 @@ class Process:
         self._processes = processes
         self.definition = ToolDefinition("process", "function", description("process"), schema(ProcessArguments))
 
+    def may_change(self, call: ToolInvocation) -> bool:
+        """Return whether a call gives a process something to work on; waiting for it and ending it change nothing."""
+        try:
+            wanted = decode(call.arguments, ProcessArguments, _PROCESS_NAMES)
+        except ToolError:  # it will not run
+            return False
+        return wanted.close_input or wanted.input not in ("", _INTERRUPT)
+
     async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Write to a process, wait for it, or end it."""
         wanted = decode(call.arguments, ProcessArguments, _PROCESS_NAMES)

@@ -27,14 +27,13 @@ _MOST_TERMS: Final = 64
 
 
 class RankedPassages(msgspec.Struct):
-    """The best passages, best first, with their scores; and the best documents with theirs."""
+    """The best passages, best first, with their scores; and the best documents."""
 
     passages: list[int]
     scores: list[float]
     covered: list[float]
     """How much of the question's weight the passage and those beside it hold, 0 to 1."""
     documents: list[int]
-    document_scores: list[float]
 
 
 class _WeightedQuery(msgspec.Struct):
@@ -70,7 +69,7 @@ class _Candidates(msgspec.Struct):
     """How much of the question it and its neighbours hold."""
 
 
-_NOTHING: Final = RankedPassages([], [], [], [], [])
+_NOTHING: Final = RankedPassages([], [], [], [])
 
 
 def rank(
@@ -116,7 +115,6 @@ def rank(
         final[order].tolist(),
         (window[order] / asked.weight).tolist(),
         documents.tolist(),
-        of_session[1][documents].tolist(),
     )
 
 

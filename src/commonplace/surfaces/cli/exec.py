@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from commonplace.app.book import Book
 
 MODES = ("read-only", "workspace-write", "danger-full-access")
+WAYS = ("default", "plan", "execute", "pair_programming")
 _SUB = ("resume", "fork")
 _CLIENT = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE"
 """The variable in which Codex's SDKs say who they are."""
@@ -55,6 +56,7 @@ class ExecRequest(msgspec.Struct, kw_only=True):
 @click.option("-C", "--cd", "cwd", type=click.Path(path_type=Path), default=Path(), help="The folder to work in.")
 @click.option("-m", "--model", help="provider:model, or a known model's name.")
 @click.option("-s", "--sandbox", type=click.Choice(MODES), help="What commands may do. [default: a setting]")
+@click.option("--mode", type=click.Choice(WAYS), help="How the agent works; plan changes nothing. [default: a setting]")
 @click.option("--add-dir", "roots", type=click.Path(path_type=Path), multiple=True, help="Another folder of the work.")
 @click.option("-i", "--image", "images", multiple=True, help="A picture (or several, with commas between).")
 @click.option("--output-schema", "schema", type=click.Path(path_type=Path), help="JSON schema that the answer follows.")
@@ -112,6 +114,7 @@ def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ExecRequest:
             "roots": tuple(options["roots"]),
             "sandbox": "danger-full-access" if options["bypass"] else sandbox,
             "approval": "never",
+            "mode": options["mode"],
             "ephemeral": options["ephemeral"],
             "thread_source": options["thread_source"],
             "originator": os.environ.get(_CLIENT) or "commonplace",
@@ -151,9 +154,8 @@ def _prompt(given: str | None) -> tuple[str, str]:
 
 
 async def _run(book: Book, request: ExecRequest) -> int:
-    from commonplace.agent import events
+    from commonplace.agent import events, folder_trust
     from commonplace.agent import user_input as inputs
-    from commonplace.app import folder_trust
 
     if not request.anywhere:
         folder_trust.check_repository(book.settings, request.cwd)
@@ -274,8 +276,10 @@ class _TextOut:
     """Tells a person what happens on stderr, and the answer on stdout."""
 
     def opening(self, thread: Thread) -> None:
-        choice = thread.session.profile.choice
+        choice, mode = thread.session.profile.choice, thread.session.profile.mode
         self._say(f"session {thread.id}\nmodel   {choice.name}:{choice.slug}")
+        if mode != "default":
+            self._say(f"mode    {mode}")
 
     def take(self, event: events.Event) -> None:
         from commonplace.agent import events as kinds

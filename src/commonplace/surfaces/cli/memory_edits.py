@@ -113,13 +113,18 @@ def reset(yes: bool, as_json: bool) -> None:
 @click.argument("folder", metavar="P", type=click.Path(path_type=Path))
 @output.json_option
 def migrate(folder: Path, as_json: bool) -> None:
-    """Take over a Codex `memories` folder, or a folder of notes; it stays as it is."""
+    """Take over a memory of Codex (either format), of an older version, or a folder of notes; it stays as it is.
+
+    What is no statement, such as a skill or an index, is kept beside the memory and listed.
+    """
     done = call(lambda memory: memory.migrate(folder))
     if as_json:
         output.print_json(done)
     else:
         output.say(f"{done.notes} note(s) and {done.inputs} session(s) taken over from {done.path}.")
         output.say(f"{done.skipped} left out: known already, or nothing that may be kept.")
+        for one in done.kept:
+            output.say(f"  {one.path}: {one.reason}; {'kept as ' + one.file if one.file else 'it stays where it is'}")
         output.say("They count from the next `commonplace memory run`.")
 
 

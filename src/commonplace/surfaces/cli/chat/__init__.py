@@ -24,12 +24,12 @@ import msgspec
 from commonplace.app import book as books
 from commonplace.errors import BadInput
 from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.exec import MODES, WAYS
 
 if TYPE_CHECKING:
     from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
 
-MODES = ("read-only", "workspace-write", "danger-full-access")
 ASKING = ("untrusted", "on-request", "never")
 _SUB = ("resume", "fork")
 
@@ -48,6 +48,7 @@ class ChatRequest(msgspec.Struct, kw_only=True):
 @click.option("-m", "--model", help="provider:model, or a known model's name.")
 @click.option("-s", "--sandbox", type=click.Choice(MODES), help="What commands may do. [default: workspace-write]")
 @click.option("-a", "--approval", type=click.Choice(ASKING), help="When you are asked. [default: on-request]")
+@click.option("--mode", type=click.Choice(WAYS), help="How the agent works; plan changes nothing. [default: a setting]")
 @click.option("--add-dir", "roots", type=click.Path(path_type=Path), multiple=True, help="Another folder of the work.")
 @click.option("-c", "--config", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting, for this run.")
 @click.option("-p", "--profile", metavar="NAME", help="Use the settings of [profiles.NAME] in config.toml.")
@@ -89,7 +90,7 @@ class Warnings:
 
 def _asked(words: tuple[str, ...], options: dict[str, Any]) -> ChatRequest:
     """Return what the words and options mean (raises click.UsageError)."""
-    asked = ChatRequest(wishes={name: options[name] for name in ("cwd", "model", "sandbox", "approval")})
+    asked = ChatRequest(wishes={name: options[name] for name in ("cwd", "model", "sandbox", "approval", "mode")})
     asked.wishes |= {"roots": tuple(options["roots"]), "source": "cli"}
     rest = list(words)
     if rest:

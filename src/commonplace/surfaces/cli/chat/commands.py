@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 import msgspec
 
+from commonplace.config import Approval, Mode, Sandbox, Tone
 from commonplace.errors import BadInput
 from commonplace.surfaces.cli import output
 from commonplace.surfaces.cli.chat import questions
@@ -92,7 +93,7 @@ async def run(chat: ChatConversation, name: str, argument: str) -> None:
 def greet(chat: ChatConversation) -> None:
     """Say where and with whom this is, and what was said last."""
     profile = chat.thread.profile
-    here = f"commonplace {__version__} · {_model(chat)} · {profile.cwd} · {profile.sandbox}"
+    here = f"commonplace {__version__} · {_model(chat)} · {profile.cwd} · {profile.sandbox}{_mode_note(chat)}"
     chat.screen.say(here, "dim", wraps=False)
     chat.screen.say("/help lists the commands, Ctrl-D leaves.", "dim")
     _last(chat)
@@ -112,6 +113,12 @@ def _last(chat: ChatConversation) -> None:
         chat.shown.show_input(asked)
     if answered:
         chat.shown.answer(answered)
+
+
+def _mode_note(chat: ChatConversation) -> str:
+    """Return the mode for a line that says where this is; the usual one is not named."""
+    mode = chat.thread.profile.mode
+    return "" if mode == "default" else f" · {mode} mode"
 
 
 def _model(chat: ChatConversation) -> str:
@@ -176,7 +183,9 @@ async def _fork(chat: ChatConversation, argument: str) -> None:
     if old.path is None or not old.path.exists():
         raise BadInput("Nothing was said yet.", hint="There is nothing to make a copy of.")
     made = await chat.book.sessions.fork(str(old.path))
-    await chat.go_on_in(await chat.book.resume(made.path, **chat.wishes))
+    thread = await chat.book.resume(made.path, **chat.wishes)
+    thread.change(mode=old.profile.mode)
+    await chat.go_on_in(thread)
     chat.screen.say(f"This is a copy now: {chat.thread.id}. The other one is {old.id}.")
 
 
@@ -203,8 +212,9 @@ async def _resume(chat: ChatConversation, argument: str) -> None:
 async def _go_on(chat: ChatConversation, name: str) -> None:
     if name == chat.thread.id:
         raise BadInput("This is that session.", hint="")
-    await chat.go_on_in(await chat.book.resume(name, **chat.wishes))
-    chat.screen.say(f"This is {chat.thread.id} now.")
+    wishes: dict[str, Any] = chat.wishes | {"mode": None}  # the other session has its own
+    await chat.go_on_in(await chat.book.resume(name, **wishes))
+    chat.screen.say(f"This is {chat.thread.id} now{_mode_note(chat)}.")
     _last(chat)
 
 
@@ -224,13 +234,39 @@ async def _memory(chat: ChatConversation, argument: str) -> None:
     )
 
 
-async def _use(chat: ChatConversation, argument: str) -> None:
-    if argument:
-        chat.thread.change(model=argument)
-        chat.wishes["model"] = argument
-        chat.screen.say(f"From the next turn on: {_model(chat)}.")
-    else:
-        chat.screen.say(f"{_model(chat)}; /model NAME takes another one.")
+def _setting(name: str) -> ChatCommand:
+    """Return the command that shows a setting of the next turn, or takes another value for it."""
+    command, takes, does = _SETTINGS[name]
+
+    async def run(chat: ChatConversation, argument: str) -> None:
+        if argument:
+            chat.thread.change(**{name: argument})  # pyright: ignore[reportArgumentType]  # it is checked there
+            if name not in ("mode", "cwd"):  # which another thread has for itself
+                chat.wishes[name] = argument
+            chat.screen.say(f"From the next turn on: {_value(chat, name)}.")
+        else:
+            chat.screen.say(f"{_value(chat, name)}; /{command} {takes.strip('[]')} takes another one.")
+
+    return ChatCommand(run, takes, does)
+
+
+_SETTINGS: Final = {
+    "model": ("model", "[NAME]", "the model, or another one for later turns"),
+    "mode": ("mode", "[NAME]", f"how the agent works: {', '.join(get_args(Mode))}"),
+    "effort": ("effort", "[LEVEL]", "how hard the model thinks: low, medium, high, …"),
+    "personality": ("personality", "[TONE]", f"the tone of answers: {', '.join(get_args(Tone))}"),
+    "sandbox": ("sandbox", "[KIND]", f"what commands may do: {', '.join(get_args(Sandbox))}"),
+    "approval": ("approval", "[WHEN]", f"when you are asked: {', '.join(get_args(Approval))}"),
+    "cwd": ("cd", "[FOLDER]", "the folder to work in"),
+}
+
+
+def _value(chat: ChatConversation, name: str) -> str:
+    if name == "model":
+        return _model(chat)
+    profile = chat.thread.profile
+    value = profile.effective_effort if name == "effort" else getattr(profile, name)
+    return str(value or "as the model has it")
 
 
 async def _plan(chat: ChatConversation, argument: str) -> None:
@@ -265,7 +301,7 @@ COMMANDS: Final = {
     ),
     "memory": ChatCommand(_memory, "[on|off]", "what is remembered here; learn from this session or not"),
     "status": ChatCommand(_status, "", "model, folder, sandbox, tokens, thread and file"),
-    "model": ChatCommand(_use, "[NAME]", "the model, or another one for later turns"),
+    **{_SETTINGS[name][0]: _setting(name) for name in _SETTINGS},
     "plan": ChatCommand(_plan, "", "plan mode on or off"),
     "queue": ChatCommand(_queue, "WORDS", "say this when the agent is done, instead of now"),
     "help": ChatCommand(_help, "", "this list"),

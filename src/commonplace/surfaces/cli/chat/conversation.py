@@ -210,7 +210,6 @@ class Conversation:
         old, self.thread = self.thread, thread
         self._deaf()
         self._deaf = thread.listen(self._hear)
-        thread.change(mode=old.profile.mode)
         await old.close()
 
     # --- Questions.
