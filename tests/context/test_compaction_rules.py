@@ -101,10 +101,6 @@ def test_what_is_kept_when_the_provider_compacts(raw: bytes, beside: bool) -> No
     assert remote.history_around([raw], COMPACTION) == [*([raw] if beside else []), COMPACTION]
 
 
-def test_developer_messages_of_a_client_stay_if_it_wants_that() -> None:
-    raw = message("developer", "mine")
-
-
 def test_the_newest_messages_stay_within_a_budget_and_the_one_at_the_edge_is_cut() -> None:
     image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
     old, edge, new = (
