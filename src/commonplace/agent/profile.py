@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
 
@@ -81,3 +81,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     def effective_effort(self) -> str | None:
         """The reasoning effort: as set, else the default of the model."""
         return self.effort or self.choice.info.effort
+
+
+class ProfileChanges(TypedDict, total=False):
+    """The fields of a profile that one turn may change for itself and those after it."""
+
+    cwd: Path
+    trust: Trust | None
+    roots: tuple[Path, ...]
+    approval: Approval
+    sandbox: Sandbox
+    network: bool
+    effort: str | None
+    summary: str | None
+    personality: Tone | None

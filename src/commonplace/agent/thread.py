@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import anyio
 import msgspec
@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup
 
 from commonplace.agent import events, user_input
 from commonplace.agent.approvals.requests import Decision
-from commonplace.agent.profile import Profile
+from commonplace.agent.profile import Profile, ProfileChanges
 from commonplace.agent.session import Session
 from commonplace.agent.turn import run_compaction, run_turn
 from commonplace.agent.undo import undo_turn
@@ -87,9 +87,12 @@ class Thread:
         await self._mirror()
         return end
 
-    def change(self, *, model: str | None = None, mode: Mode | None = None) -> None:
-        """Take another model, or another way of working, from the next turn on (raises BadSetting)."""
-        profile = self.profile
+    def change(self, *, model: str | None = None, mode: Mode | None = None, **fields: Unpack[ProfileChanges]) -> None:
+        """Take another model, or another way of working, from the next turn on (raises BadSetting).
+
+        `fields` are those of `Profile` that a turn may change.
+        """
+        profile = msgspec.structs.replace(self.profile, **fields)
         if model is not None:
             choice = choose(self._home.settings, model)
             self._speaker = connect(choice, key_environment(self._home.environment))
@@ -152,13 +155,17 @@ class Thread:
         if failed:
             raise failed[0]
 
-    def steer(self, words: str) -> None:
-        """Say something to the running turn; it is told before the next request (raises BadInput: none is running)."""
-        self.session.steer(user_input.text(words))
+    def steer(self, given: str | UserInput, *, expected: str | None = None) -> str:
+        """Say something to the running turn, before its next request; return the turn's id.
 
-    def queue(self, words: str) -> None:
+        Raises:
+            BadInput: no turn is running, or it is not the one that is expected, or the input cannot be used.
+        """
+        return self.session.steer(user_input.text(given) if isinstance(given, str) else given, expected)
+
+    def queue(self, given: str | UserInput) -> None:
         """Say something that is answered in a turn of its own, after the present one."""
-        self.session.queue(user_input.text(words))
+        self.session.queue(user_input.text(given) if isinstance(given, str) else given)
 
     async def interrupt(self) -> None:
         """End the running turn; what was said and done until then is recorded."""

@@ -65,7 +65,7 @@ async def take_input(
     if given.parts and accepted:
         item_id = f"msg_{new_id(session.environment.now())}"
         session.ledger.record(given.message(item_id))
-        session.ledger.complete(events.UserMessage(id=item_id, content=given.content))
+        session.ledger.complete(events.UserMessage(id=item_id, content=given.content, client_id=given.client_id))
     session.hooks.add_context(answer)
     return accepted
 

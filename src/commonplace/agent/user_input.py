@@ -28,6 +28,8 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     context: Mapping[str, AdditionalContext] = {}
     schema: Mapping[str, Any] | None = None
     """The JSON schema of the answer."""
+    client_id: str | None = None
+    """What the client that sends it calls it."""
     piped: str = ""
     """What came on standard input beside a prompt: a program's text, not the person's."""
 
