@@ -217,6 +217,12 @@ class Thread:
                 answer = citations.strip(text)[0]
         return "", ""
 
+    def first_words(self) -> str:
+        """Return what the person said first, as far as the history still has it."""
+        views = (entry.view for entry in self.session.history.entries)
+        first = next((view for view in views if isinstance(view, items.Message) and turns.is_boundary(view)), None)
+        return "" if first is None else "\n".join(part.text for part in first.content if part.text)
+
     async def close(self) -> None:
         """End it: a running turn is interrupted, what it started is ended, everything is written."""
         if not self._closed:

@@ -51,6 +51,8 @@ class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
     originator: str = "commonplace"
     base: str | None = None
     """Base instructions of your own."""
+    developer: str | None = None
+    """Instructions of your own besides the base instructions."""
 
 
 class OptionChanges(TypedDict, total=False):
@@ -70,6 +72,7 @@ class OptionChanges(TypedDict, total=False):
     thread_source: str
     originator: str
     base: str | None
+    developer: str | None
 
 
 _SCRIPTED: Final = "scripted:scripted"
@@ -132,6 +135,7 @@ def _prepared(home: Home, options: ThreadOptions, base: str | None) -> tuple[Pro
         home=home.path,
         choice=choice,
         base=options.base or base or instructions(choice.info, options.personality or settings.personality),
+        developer=options.developer or None,
         roots=tuple(Path(root).expanduser().absolute() for root in options.roots),
         approval=options.approval or settings.approval,
         sandbox=options.sandbox or settings.sandbox,

@@ -92,6 +92,7 @@ class Connection:
         self._tasks = tasks
         self._log = log
         self._open = 0
+        self._answered = anyio.Event()
         self._lanes: dict[str, list[_Job]] = {}
         """Requests of each thread that wait; a thread without a lane has none that runs."""
         self._numbers = itertools.count()
@@ -166,6 +167,7 @@ class Connection:
         finally:
             self._jobs.discard(job)
             self._open -= 1
+            self._answered.set()
 
     async def _work(self, job: _Job) -> None:
         try:
@@ -209,6 +211,12 @@ class Connection:
         finally:
             self._asked.pop(name, None)
         return question.result
+
+    async def settled(self) -> None:
+        """Return when every request that came is answered."""
+        while self._open:
+            self._answered = anyio.Event()
+            await self._answered.wait()
 
     def close(self) -> None:
         """Note that the client is gone: its requests are cancelled, and what was asked of it has no answer."""
