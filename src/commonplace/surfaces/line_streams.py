@@ -48,9 +48,7 @@ def _read(descriptor: int) -> bytes:
 class LineWriter:
     """Writes lines to a descriptor, in order, on a thread of its own."""
 
-    def __init__(
-        self, descriptor: int, gone: Callable[[], None], written: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, descriptor: int, gone: Callable[[], None], written: Callable[[int], None] | None = None) -> None:
         self._descriptor = descriptor
         self._gone = gone
         self._written = written

@@ -83,9 +83,7 @@ class Client(msgspec.Struct, frozen=True):
 class Connection:
     """One client of the server."""
 
-    def __init__(
-        self, handlers: Handlers, outgoing: Outgoing, tasks: TaskGroup, log: Callable[[str], None]
-    ) -> None:
+    def __init__(self, handlers: Handlers, outgoing: Outgoing, tasks: TaskGroup, log: Callable[[str], None]) -> None:
         self.client: Client | None = None
         self._handlers = handlers
         self._outgoing = outgoing

@@ -16,7 +16,7 @@ class ItemShape(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_f
     id: str
 
 
-class UserMessageItem(ItemShape, frozen=True, tag="userMessage"):
+class UserMessageItem(ItemShape, frozen=True, kw_only=True, tag="userMessage"):
     """What a person said; context that was injected is no part of it."""
 
     client_id: str | None = None
@@ -30,7 +30,7 @@ class MemoryCitationShape(msgspec.Struct, frozen=True, kw_only=True, rename="cam
     thread_ids: list[str]
 
 
-class AgentMessageItem(ItemShape, frozen=True, tag="agentMessage"):
+class AgentMessageItem(ItemShape, frozen=True, kw_only=True, tag="agentMessage"):
     """What the model said, without hidden markup."""
 
     text: str
@@ -39,20 +39,20 @@ class AgentMessageItem(ItemShape, frozen=True, tag="agentMessage"):
     delivery: None = None
 
 
-class PlanItem(ItemShape, frozen=True, tag="plan"):
+class PlanItem(ItemShape, frozen=True, kw_only=True, tag="plan"):
     """A plan."""
 
     text: str
 
 
-class ReasoningItem(ItemShape, frozen=True, tag="reasoning"):
+class ReasoningItem(ItemShape, frozen=True, kw_only=True, tag="reasoning"):
     """What the model thought, as far as it shows it."""
 
     summary: list[str] = []
     content: list[str] = []
 
 
-class CommandExecutionItem(ItemShape, frozen=True, tag="commandExecution"):
+class CommandExecutionItem(ItemShape, frozen=True, kw_only=True, tag="commandExecution"):
     """A command line."""
 
     command: str
@@ -66,14 +66,14 @@ class CommandExecutionItem(ItemShape, frozen=True, tag="commandExecution"):
     duration_ms: int | None = None
 
 
-class FileChangeItem(ItemShape, frozen=True, tag="fileChange"):
+class FileChangeItem(ItemShape, frozen=True, kw_only=True, tag="fileChange"):
     """Changes to files."""
 
     changes: list[Json]
     status: ItemStatus
 
 
-class McpToolCallItem(ItemShape, frozen=True, tag="mcpToolCall"):
+class McpToolCallItem(ItemShape, frozen=True, kw_only=True, tag="mcpToolCall"):
     """A call of a server's tool."""
 
     server: str
@@ -85,7 +85,7 @@ class McpToolCallItem(ItemShape, frozen=True, tag="mcpToolCall"):
     duration_ms: int | None = None
 
 
-class DynamicToolCallItem(ItemShape, frozen=True, tag="dynamicToolCall"):
+class DynamicToolCallItem(ItemShape, frozen=True, kw_only=True, tag="dynamicToolCall"):
     """A call of any other tool."""
 
     namespace: str | None = None
@@ -97,14 +97,14 @@ class DynamicToolCallItem(ItemShape, frozen=True, tag="dynamicToolCall"):
     duration_ms: int | None = None
 
 
-class WebSearchItem(ItemShape, frozen=True, tag="webSearch"):
+class WebSearchItem(ItemShape, frozen=True, kw_only=True, tag="webSearch"):
     """A search that the model's server ran."""
 
     query: str
     action: Json | None = None
 
 
-class ContextCompactionItem(ItemShape, frozen=True, tag="contextCompaction"):
+class ContextCompactionItem(ItemShape, frozen=True, kw_only=True, tag="contextCompaction"):
     """The history was shortened."""
 
 

@@ -116,7 +116,7 @@ def _command(name: str, item: Json) -> ThreadItem:
         source="agent" if process is None else "unifiedExecStartup",
         status=_STATUS[item["status"]],
         command_actions=actions(command),
-        aggregated_output=item.get("aggregated_output"),
+        aggregated_output=None if item["status"] == "declined" else item.get("aggregated_output"),
         exit_code=item.get("exit_code"),
         duration_ms=int(duration.get("secs", 0) * 1000 + duration.get("nanos", 0) / 1e6),
     )

@@ -95,7 +95,5 @@ METHODS: Final[dict[str, Method]] = {
     "memory/note": Method(
         params=params.MemoryNoteParams, result=shapes.MemoryNoteResult, run=queries.memory_note, experimental=True
     ),
-    "memory/reset": Method(
-        params=params.NoParams, result=shapes.Empty, run=queries.memory_reset, experimental=True
-    ),
+    "memory/reset": Method(params=params.NoParams, result=shapes.Empty, run=queries.memory_reset, experimental=True),
 }

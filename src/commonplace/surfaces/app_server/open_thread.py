@@ -58,7 +58,7 @@ class OpenThread:
         self.subscribers: list[Connection] = []
         self._book = book
         self._log = log
-        self._events = TurnEvents(thread.id, book.settings.now)
+        self._events = TurnEvents(thread.id, book.settings.now, lambda: thread.profile.cwd)
         self._held: list[Notice] | None = None
         """Notifications that wait for the answer to the request that caused them."""
         self._end: events.End | None = None

@@ -19,11 +19,11 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of all params."""
 
 
-class NoParams(Params, frozen=True):
+class NoParams(Params, frozen=True, kw_only=True):
     """Params without fields."""
 
 
-class ClientInfo(Params, frozen=True):
+class ClientInfo(Params, frozen=True, kw_only=True):
     """Who the client is."""
 
     name: str
@@ -31,47 +31,47 @@ class ClientInfo(Params, frozen=True):
     title: str | None = None
 
 
-class Capabilities(Params, frozen=True):
+class Capabilities(Params, frozen=True, kw_only=True):
     """What the client understands."""
 
     experimental_api: bool = False
     opt_out_notification_methods: list[str] | None = None
 
 
-class InitializeParams(Params, frozen=True):
+class InitializeParams(Params, frozen=True, kw_only=True):
     """The handshake."""
 
     client_info: ClientInfo
     capabilities: Capabilities | None = None
 
 
-class TextInput(Params, frozen=True, tag="text", tag_field="type"):
+class TextInput(Params, frozen=True, kw_only=True, tag="text", tag_field="type"):
     """Words."""
 
     text: str
 
 
-class ImageInput(Params, frozen=True, tag="image", tag_field="type"):
+class ImageInput(Params, frozen=True, kw_only=True, tag="image", tag_field="type"):
     """A picture, as a data URL."""
 
     url: str
     detail: Literal["auto", "low", "high", "original"] | None = None
 
 
-class LocalImageInput(Params, frozen=True, tag="localImage", tag_field="type"):
+class LocalImageInput(Params, frozen=True, kw_only=True, tag="localImage", tag_field="type"):
     """A picture, as a file."""
 
     path: str
 
 
-class SkillInput(Params, frozen=True, tag="skill", tag_field="type"):
+class SkillInput(Params, frozen=True, kw_only=True, tag="skill", tag_field="type"):
     """A skill that a person names."""
 
     name: str
     path: str
 
 
-class MentionInput(Params, frozen=True, tag="mention", tag_field="type"):
+class MentionInput(Params, frozen=True, kw_only=True, tag="mention", tag_field="type"):
     """A file or another thing that a person mentions."""
 
     name: str
@@ -81,7 +81,7 @@ class MentionInput(Params, frozen=True, tag="mention", tag_field="type"):
 InputPart = TextInput | ImageInput | LocalImageInput | SkillInput | MentionInput
 
 
-class SandboxPolicyParams(Params, frozen=True):
+class SandboxPolicyParams(Params, frozen=True, kw_only=True):
     """What the commands of a turn may do."""
 
     type: Literal["dangerFullAccess", "readOnly", "workspaceWrite", "externalSandbox"]
@@ -89,7 +89,7 @@ class SandboxPolicyParams(Params, frozen=True):
     writable_roots: list[str] | None = None
 
 
-class _Overrides(Params, frozen=True):
+class _Overrides(Params, frozen=True, kw_only=True):
     """Settings of a thread, instead of those of the person."""
 
     model: str | None = None
@@ -104,7 +104,7 @@ class _Overrides(Params, frozen=True):
     personality: str | None = None
 
 
-class ThreadStartParams(_Overrides, frozen=True):
+class ThreadStartParams(_Overrides, frozen=True, kw_only=True):
     """Start a thread."""
 
     ephemeral: bool | None = None
@@ -112,14 +112,14 @@ class ThreadStartParams(_Overrides, frozen=True):
     thread_source: str | None = None
 
 
-class ThreadResumeParams(_Overrides, frozen=True):
+class ThreadResumeParams(_Overrides, frozen=True, kw_only=True):
     """Go on with a thread."""
 
     thread_id: str
     exclude_turns: bool | None = None
 
 
-class ThreadForkParams(_Overrides, frozen=True):
+class ThreadForkParams(_Overrides, frozen=True, kw_only=True):
     """Go on with a copy of a thread, up to a turn."""
 
     thread_id: str
@@ -127,7 +127,7 @@ class ThreadForkParams(_Overrides, frozen=True):
     exclude_turns: bool | None = None
 
 
-class ThreadListParams(Params, frozen=True):
+class ThreadListParams(Params, frozen=True, kw_only=True):
     """Which threads to list."""
 
     cursor: str | None = None
@@ -141,43 +141,43 @@ class ThreadListParams(Params, frozen=True):
     search_term: str | None = None
 
 
-class ThreadParams(Params, frozen=True):
+class ThreadParams(Params, frozen=True, kw_only=True):
     """A thread."""
 
     thread_id: str
 
 
-class ThreadReadParams(ThreadParams, frozen=True):
+class ThreadReadParams(ThreadParams, frozen=True, kw_only=True):
     """A thread, with or without its turns."""
 
     include_turns: bool = False
 
 
-class ThreadNameParams(ThreadParams, frozen=True):
+class ThreadNameParams(ThreadParams, frozen=True, kw_only=True):
     """The name of a thread."""
 
     name: str
 
 
-class ThreadRollbackParams(ThreadParams, frozen=True):
+class ThreadRollbackParams(ThreadParams, frozen=True, kw_only=True):
     """How many turns to take back."""
 
     num_turns: Limit
 
 
-class ThreadRevertParams(ThreadParams, frozen=True):
+class ThreadRevertParams(ThreadParams, frozen=True, kw_only=True):
     """The first turn to take back."""
 
     before_turn_id: str
 
 
-class MemoryModeParams(ThreadParams, frozen=True):
+class MemoryModeParams(ThreadParams, frozen=True, kw_only=True):
     """Whether memory learns from a thread."""
 
     mode: Literal["enabled", "disabled"]
 
 
-class TurnListParams(ThreadParams, frozen=True):
+class TurnListParams(ThreadParams, frozen=True, kw_only=True):
     """Which turns to list."""
 
     cursor: str | None = None
@@ -186,20 +186,20 @@ class TurnListParams(ThreadParams, frozen=True):
     items_view: Literal["notLoaded", "summary", "full"] | None = None
 
 
-class PageParams(Params, frozen=True):
+class PageParams(Params, frozen=True, kw_only=True):
     """A page of a list."""
 
     cursor: str | None = None
     limit: Limit | None = None
 
 
-class ModelListParams(PageParams, frozen=True):
+class ModelListParams(PageParams, frozen=True, kw_only=True):
     """Which models to list."""
 
     include_hidden: bool | None = None
 
 
-class TurnStartParams(ThreadParams, frozen=True):
+class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     """Start a turn, or steer the one that runs."""
 
     input: list[InputPart]
@@ -215,7 +215,7 @@ class TurnStartParams(ThreadParams, frozen=True):
     output_schema: Json | None = None
 
 
-class TurnSteerParams(ThreadParams, frozen=True):
+class TurnSteerParams(ThreadParams, frozen=True, kw_only=True):
     """Put input into the running turn."""
 
     expected_turn_id: str
@@ -224,26 +224,26 @@ class TurnSteerParams(ThreadParams, frozen=True):
     additional_context: dict[str, AdditionalContext] | None = None
 
 
-class TurnInterruptParams(ThreadParams, frozen=True):
+class TurnInterruptParams(ThreadParams, frozen=True, kw_only=True):
     """End the running turn; an empty id means the one that is starting."""
 
     turn_id: str
 
 
-class ConfigReadParams(Params, frozen=True):
+class ConfigReadParams(Params, frozen=True, kw_only=True):
     """What of the settings to show."""
 
     include_layers: bool = False
     cwd: str | None = None
 
 
-class AccountReadParams(Params, frozen=True):
+class AccountReadParams(Params, frozen=True, kw_only=True):
     """Ask for the account."""
 
     refresh_token: bool = False
 
 
-class MemorySearchParams(Params, frozen=True):
+class MemorySearchParams(Params, frozen=True, kw_only=True):
     """Search sessions and memory."""
 
     query: str
@@ -251,7 +251,7 @@ class MemorySearchParams(Params, frozen=True):
     project: str | None = None
 
 
-class MemoryReadParams(Params, frozen=True):
+class MemoryReadParams(Params, frozen=True, kw_only=True):
     """Read a file of the memory."""
 
     path: str
@@ -260,7 +260,7 @@ class MemoryReadParams(Params, frozen=True):
     project: str | None = None
 
 
-class MemoryNoteParams(Params, frozen=True):
+class MemoryNoteParams(Params, frozen=True, kw_only=True):
     """Write a note down."""
 
     text: str

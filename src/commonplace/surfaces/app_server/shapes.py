@@ -15,21 +15,21 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of everything that is sent."""
 
 
-class Empty(Shape, frozen=True):
+class Empty(Shape, frozen=True, kw_only=True):
     """A result without fields."""
 
 
-class ActiveStatus(Shape, frozen=True, tag="active", tag_field="type"):
+class ActiveStatus(Shape, frozen=True, kw_only=True, tag="active", tag_field="type"):
     """A turn is running."""
 
     active_flags: list[Literal["waitingOnApproval", "waitingOnUserInput"]] = []
 
 
-class IdleStatus(Shape, frozen=True, tag="idle", tag_field="type"):
+class IdleStatus(Shape, frozen=True, kw_only=True, tag="idle", tag_field="type"):
     """The thread is open, and no turn runs."""
 
 
-class NotLoadedStatus(Shape, frozen=True, tag="notLoaded", tag_field="type"):
+class NotLoadedStatus(Shape, frozen=True, kw_only=True, tag="notLoaded", tag_field="type"):
     """The thread is not open here."""
 
 
@@ -37,7 +37,7 @@ ThreadStatus = ActiveStatus | IdleStatus | NotLoadedStatus
 TurnStatus = Literal["completed", "interrupted", "failed", "inProgress"]
 
 
-class WireGitInfo(Shape, frozen=True):
+class WireGitInfo(Shape, frozen=True, kw_only=True):
     """The checkout that a thread began in."""
 
     sha: str | None = None
@@ -45,7 +45,7 @@ class WireGitInfo(Shape, frozen=True):
     origin_url: str | None = None
 
 
-class TurnFailure(Shape, frozen=True):
+class TurnFailure(Shape, frozen=True, kw_only=True):
     """Why a turn failed."""
 
     message: str
@@ -53,7 +53,7 @@ class TurnFailure(Shape, frozen=True):
     additional_details: str | None = None
 
 
-class WireTurn(Shape, frozen=True):
+class WireTurn(Shape, frozen=True, kw_only=True):
     """A turn."""
 
     id: str
@@ -66,7 +66,7 @@ class WireTurn(Shape, frozen=True):
     duration_ms: int | None = None
 
 
-class WireThread(Shape, frozen=True):
+class WireThread(Shape, frozen=True, kw_only=True):
     """A thread; `turns` is filled where a method says so."""
 
     id: str
@@ -98,7 +98,7 @@ class WireThread(Shape, frozen=True):
     turns: list[WireTurn] = []
 
 
-class ThreadOpened(Shape, frozen=True):
+class ThreadOpened(Shape, frozen=True, kw_only=True):
     """The result of starting, resuming or forking a thread."""
 
     thread: WireThread
@@ -114,13 +114,13 @@ class ThreadOpened(Shape, frozen=True):
     reasoning_effort: str | None = None
 
 
-class ThreadResult(Shape, frozen=True):
+class ThreadResult(Shape, frozen=True, kw_only=True):
     """A thread."""
 
     thread: WireThread
 
 
-class ThreadListResult(Shape, frozen=True):
+class ThreadListResult(Shape, frozen=True, kw_only=True):
     """A page of threads."""
 
     data: list[WireThread]
@@ -128,14 +128,14 @@ class ThreadListResult(Shape, frozen=True):
     backwards_cursor: str | None = None
 
 
-class LoadedListResult(Shape, frozen=True):
+class LoadedListResult(Shape, frozen=True, kw_only=True):
     """The ids of the threads that are open."""
 
     data: list[str]
     next_cursor: str | None = None
 
 
-class TurnListResult(Shape, frozen=True):
+class TurnListResult(Shape, frozen=True, kw_only=True):
     """A page of turns."""
 
     data: list[WireTurn]
@@ -143,25 +143,25 @@ class TurnListResult(Shape, frozen=True):
     backwards_cursor: str | None = None
 
 
-class UnsubscribeResult(Shape, frozen=True):
+class UnsubscribeResult(Shape, frozen=True, kw_only=True):
     """Whether the client had been told of the thread."""
 
     status: Literal["notLoaded", "notSubscribed", "unsubscribed"]
 
 
-class TurnResult(Shape, frozen=True):
+class TurnResult(Shape, frozen=True, kw_only=True):
     """The turn that was started, or that the input was steered into."""
 
     turn: WireTurn
 
 
-class TurnSteerResult(Shape, frozen=True):
+class TurnSteerResult(Shape, frozen=True, kw_only=True):
     """The turn that the input was steered into."""
 
     turn_id: str
 
 
-class InitializeResult(Shape, frozen=True):
+class InitializeResult(Shape, frozen=True, kw_only=True):
     """Who the server is."""
 
     user_agent: str
@@ -170,14 +170,14 @@ class InitializeResult(Shape, frozen=True):
     platform_os: str
 
 
-class EffortOption(Shape, frozen=True):
+class EffortOption(Shape, frozen=True, kw_only=True):
     """A reasoning effort that a model takes."""
 
     reasoning_effort: str
     description: str = ""
 
 
-class WireModel(Shape, frozen=True):
+class WireModel(Shape, frozen=True, kw_only=True):
     """A model that a thread can use."""
 
     id: str
@@ -195,21 +195,21 @@ class WireModel(Shape, frozen=True):
     upgrade: str | None = None
 
 
-class ModelListResult(Shape, frozen=True):
+class ModelListResult(Shape, frozen=True, kw_only=True):
     """A page of models."""
 
     data: list[WireModel]
     next_cursor: str | None = None
 
 
-class ConfigOrigin(Shape, frozen=True):
+class ConfigOrigin(Shape, frozen=True, kw_only=True):
     """Where a setting's value comes from."""
 
     name: Json
     version: str = ""
 
 
-class ConfigReadResult(Shape, frozen=True):
+class ConfigReadResult(Shape, frozen=True, kw_only=True):
     """The effective settings, by their names in config.toml."""
 
     config: Json
@@ -217,20 +217,20 @@ class ConfigReadResult(Shape, frozen=True):
     layers: None = None
 
 
-class AccountReadResult(Shape, frozen=True):
+class AccountReadResult(Shape, frozen=True, kw_only=True):
     """No account: keys come from the environment."""
 
     account: None = None
     requires_openai_auth: bool = False
 
 
-class MemorySearchResult(Shape, frozen=True):
+class MemorySearchResult(Shape, frozen=True, kw_only=True):
     """What a search in sessions and memory found."""
 
     hits: list[Json]
 
 
-class MemoryReadResult(Shape, frozen=True):
+class MemoryReadResult(Shape, frozen=True, kw_only=True):
     """A stretch of a file of the memory."""
 
     path: str
@@ -239,13 +239,13 @@ class MemoryReadResult(Shape, frozen=True):
     truncated: bool
 
 
-class MemoryNoteResult(Shape, frozen=True):
+class MemoryNoteResult(Shape, frozen=True, kw_only=True):
     """Where a note was written."""
 
     path: str
 
 
-class MemoryStatusResult(Shape, frozen=True):
+class MemoryStatusResult(Shape, frozen=True, kw_only=True):
     """Jobs, outputs and budgets of the memory."""
 
     status: Json

@@ -25,7 +25,7 @@ from commonplace.surfaces.app_server.params import (
     ThreadStartParams,
 )
 from commonplace.surfaces.app_server.server import AppServer, checked
-from commonplace.surfaces.app_server.shapes import Empty, NotLoadedStatus, ThreadResult, UnsubscribeResult
+from commonplace.surfaces.app_server.shapes import Empty, NotLoadedStatus, ThreadResult, UnsubscribeResult, WireThread
 from commonplace.surfaces.app_server.turn_events import usage
 
 SOURCE: Final = "vscode"
@@ -52,7 +52,7 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
         opened = server.opened(await server.book.resume(thread_id, **_options(server, client, params)), client)
     opened.subscribe(client)
     thread = await thread_views.view(server, opened, with_turns=not params.exclude_turns)
-    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_usage(opened, client))
+    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_usage(opened, client, thread))
 
 
 async def fork(server: AppServer, client: Connection, params: ThreadForkParams) -> Reply:
@@ -77,7 +77,7 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
     thread = await thread_views.view(server, fresh, with_turns=not params.exclude_turns)
 
     def then() -> None:
-        _tell_usage(fresh, client)
+        _tell_usage(fresh, client, thread)
         _tell_started(server, thread)
 
     return Reply(thread_views.opened_result(fresh, thread), then)
@@ -132,16 +132,17 @@ def model_name(server: AppServer, named: str | None, provider: str | None = None
     return wanted if provider is None else f"{provider}:{wanted}"
 
 
-def _tell_started(server: AppServer, thread: Any) -> None:
+def _tell_started(server: AppServer, thread: WireThread) -> None:
     server.broadcast("thread/started", {"thread": thread_views.without_turns(thread)})
 
 
-def _tell_usage(opened: OpenThread, client: Connection) -> None:
+def _tell_usage(opened: OpenThread, client: Connection, thread: WireThread) -> None:
     """Tell a client of the tokens that a thread used before it came."""
-    last = opened.thread.session.prompt.history.info
-    if last is not None:
-        turn_id = opened.running.id if opened.running is not None else ""
-        client.notify("thread/tokenUsage/updated", {"threadId": opened.id, "turnId": turn_id, "tokenUsage": usage(last)})
+    used = opened.thread.usage
+    if used is not None:
+        turn_id = thread.turns[-1].id if thread.turns else ""
+        told = {"threadId": opened.id, "turnId": turn_id, "tokenUsage": usage(used)}
+        client.notify("thread/tokenUsage/updated", told)
 
 
 async def _must_be_there(server: AppServer, thread_id: str, *, archived: bool = False) -> None:

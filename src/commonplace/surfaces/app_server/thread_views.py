@@ -100,7 +100,9 @@ def describe(found: ThreadDescription, status: ThreadStatus, turns: list[WireTur
         originator=found.originator or None,
         source=source(found.source),
         thread_source=found.thread_source,
-        git_info=None if git is None else WireGitInfo(sha=git.commit_hash, branch=git.branch, origin_url=git.repository_url),
+        git_info=None
+        if git is None
+        else WireGitInfo(sha=git.commit_hash, branch=git.branch, origin_url=git.repository_url),
         name=found.name,
         can_accept_direct_input=True,
         turns=turns,
@@ -111,7 +113,11 @@ def source(noted: Any) -> Any:
     """Return where a thread comes from, in the words that clients know."""
     if isinstance(noted, str):
         return noted if noted in _SOURCES else {"custom": noted}
-    return {"subAgent": {"other": "unknown"}} if isinstance(noted, dict) and "subagent" in cast("Json", noted) else "unknown"
+    return (
+        {"subAgent": {"other": "unknown"}}
+        if isinstance(noted, dict) and "subagent" in cast("Json", noted)
+        else "unknown"
+    )
 
 
 def turn(found: StoredTurn, running: str | None) -> WireTurn:

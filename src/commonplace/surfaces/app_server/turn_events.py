@@ -35,8 +35,10 @@ _STEPS: Final = {"pending": "pending", "in_progress": "inProgress", "completed":
 class TurnEvents:
     """Turns the events of one thread into notifications."""
 
-    def __init__(self, thread_id: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, thread_id: str, now: Callable[[], datetime], folder: Callable[[], Path]) -> None:
         self._thread = thread_id
+        self._folder = folder
+        """Where the work is; differences name files from there."""
         self._now = now
         self._started: set[str] = set()
         """Items of the running turn that were started and are not completed."""
@@ -108,7 +110,7 @@ class TurnEvents:
         yield "item/completed", {"item": shown, **where, "completedAtMs": self.now_ms()}
         if isinstance(item, events.FileChange) and item.status == "completed":
             for change in item.changes:
-                self._diffs[change.path] = self._diffs.get(change.path, "") + git_diff(change)
+                self._diffs[change.path] = self._diffs.get(change.path, "") + git_diff(change, self._folder())
             yield "turn/diff/updated", {**where, "diff": "".join(self._diffs.values())}
 
     def _plan(self, item: events.Item, where: Json) -> Notice:
@@ -174,10 +176,10 @@ def camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def git_diff(change: events.Change) -> str:
-    """Return one change as git shows it, as far as that is known without the repository."""
-    name = change.path.lstrip("/")
-    to = name if change.to is None else str(Path(change.path).parent / change.to).lstrip("/")
+def git_diff(change: events.Change, folder: Path) -> str:
+    """Return one change as git shows it in a folder, as far as that is known without the repository."""
+    name = _inside(Path(change.path), folder)
+    to = name if change.to is None else _inside(folder / change.to, folder)
     if change.kind == "update":
         return f"diff --git a/{name} b/{to}\n--- a/{name}\n+++ b/{to}\n{change.diff}"
     lines = change.diff.splitlines()
@@ -191,3 +193,7 @@ def git_diff(change: events.Change) -> str:
         head = f"deleted file mode 100644\n--- a/{name}\n+++ /dev/null\n"
         hunk = f"@@ -{count} +0,0 @@\n" if lines else ""
     return f"diff --git a/{name} b/{name}\n{head}{hunk}{body}"
+
+
+def _inside(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path).lstrip("/")

@@ -17,9 +17,7 @@ from commonplace.surfaces.cli.command_group import CommandGroup
 @click.option("-c", "--config", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting, for this run.")
 @click.option("-p", "--profile", metavar="NAME", help="Use the settings of [profiles.NAME] in config.toml.")
 @click.pass_context
-def command(
-    context: click.Context, address: str, on_stdio: bool, pairs: tuple[str, ...], profile: str | None
-) -> None:
+def command(context: click.Context, address: str, on_stdio: bool, pairs: tuple[str, ...], profile: str | None) -> None:
     """Serve editors and SDKs that speak the protocol of Codex's app server.
 
     Editors and SDKs start it by themselves, instead of `codex app-server`. It speaks on stdin and stdout, one JSON
