@@ -5,6 +5,7 @@ It runs in the SDK's own environment: nothing of ours is imported. It gets one J
 on, and the last line is what the scene found.
 """
 
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import asyncio
@@ -161,7 +162,9 @@ def threads() -> Any:
             "archived": archived == [first.id],
             "failed": failed,
             "read": [dumped(turn)["status"] for turn in read.turns],
-            "texts": [item.root.content[0].root.text for item in read.turns[0].items if item.root.type == "userMessage"],
+            "texts": [
+                item.root.content[0].root.text for item in read.turns[0].items if item.root.type == "userMessage"
+            ],
             "found": [each.preview for each in codex.thread_list(search_term="second").data],
         }
 

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -227,9 +227,7 @@ def test_an_escalated_command_is_asked_about_once_for_the_session(sdk: Path, tmp
 @pytest.mark.parametrize(
     ("decision", "status", "exists"), [("accept", "completed", True), ("decline", "declined", False)]
 )
-def test_a_change_of_files_is_asked_about(
-    sdk: Path, tmp_path: Path, decision: str, status: str, exists: bool
-) -> None:
+def test_a_change_of_files_is_asked_about(sdk: Path, tmp_path: Path, decision: str, status: str, exists: bool) -> None:
     with ScriptedResponses([answer(custom_call("apply_patch", PATCH, "c1")), reply("Done.")]) as server:
         program = SdkProgram(sdk, tmp_path, server)
         found = program.play("approvals", policy="untrusted", sandbox="workspace-write", decisions=[decision])
@@ -259,7 +257,8 @@ def test_settings_reach_the_model(sdk: Path, tmp_path: Path) -> None:
     assert first["reasoning"]["effort"] == "high"
     assert first["text"]["format"]["schema"]["required"] == ["n"]
     assert "Speak like a pirate." in texts(first["input"], "developer")
-    assert [part["type"] for item in second["input"] for part in item.get("content", [])].count("input_image") == 1
+    parts: list[Json] = [part for item in cast("list[Json]", second["input"]) for part in item.get("content") or ()]
+    assert [part["type"] for part in parts].count("input_image") == 1
     assert found["input"] == ["text", "localImage"]
     assert ["gpt-5.5", True] in found["models"]
     assert len(found["models"]) > 3

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -208,10 +208,8 @@ def test_a_picture_can_come_with_a_turn_that_goes_on(sdk: Path, tmp_path: Path) 
         found = Client(sdk, tmp_path, server.base_url).play("picture", image=str(picture), again=True)
 
     assert found["again"]["finalResponse"] == "The same."
-    pictures = [
-        part for item in server.inputs()[1] for part in item.get("content") or [] if part["type"] == "input_image"
-    ]
-    assert len(pictures) == 2
+    parts: list[Json] = [part for item in server.inputs()[1] for part in cast("list[Json]", item.get("content") or [])]
+    assert [part["type"] for part in parts].count("input_image") == 2
 
 
 def test_the_server_is_told_who_asks(sdk: Path, tmp_path: Path) -> None:

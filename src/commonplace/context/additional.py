@@ -5,8 +5,9 @@ its kind is new, in the order of the keys, before the person's words; an entry t
 word, and told again when it comes back. What comes from the client itself speaks as a developer, what it only passes
 on speaks as a user inside a tag that says it is external.
 
-Invariants: a map is judged as a whole before anything changes; a key is any text, escaped where it becomes a tag; values go to the model as they are, cut to
-`VALUE_TOKENS`; what is remembered is the uncut value; nothing here is written to disk.
+Invariants: a map is judged as a whole before anything changes; a key is any text, escaped where it becomes a tag;
+values go to the model as they are, cut to `VALUE_TOKENS`; what is remembered is the uncut value; nothing here is
+written to disk.
 """
 
 from __future__ import annotations

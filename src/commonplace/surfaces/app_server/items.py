@@ -7,7 +7,7 @@ reads a thread later finds what it was told while the turn ran.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
 import msgspec
@@ -171,7 +171,7 @@ def _search(name: str, item: Json) -> ThreadItem:
     return shapes.WebSearchItem(id=name, query=str(item.get("query") or ""), action=action)
 
 
-_KINDS: Final = {
+_KINDS: Final[dict[str, Callable[[str, Json], ThreadItem]]] = {
     "UserMessage": _user,
     "AgentMessage": _agent,
     "Plan": lambda name, item: shapes.PlanItem(id=name, text=item["text"]),

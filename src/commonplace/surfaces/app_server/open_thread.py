@@ -6,8 +6,9 @@ next one can begin: a client may act on each message at once. A question goes to
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import msgspec
@@ -248,10 +249,8 @@ class OpenThread:
             del self._questions[event.request_id]
         if self._events.turn is not None and self._end is None:
             self._notify(self._events.status(ActiveStatus()))
-        try:
+        with contextlib.suppress(BadInput):  # the turn ended meanwhile
             self.thread.decide(event.request_id, decision(answers[0] if answers else None))
-        except BadInput:  # the turn ended meanwhile
-            pass
 
 
 def question(event: events.Asked, now_ms: int) -> tuple[str, Json]:
@@ -288,11 +287,10 @@ def question(event: events.Asked, now_ms: int) -> tuple[str, Json]:
 
 def decision(answer: Any) -> Decision:
     """Return what a client's answer means; what cannot be understood means no."""
-    if not isinstance(answer, dict):
-        return "denied"
-    told: Any = answer.get("decision", answer.get("action"))  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    fields = cast("Json", answer) if isinstance(answer, dict) else {}
+    told: Any = fields.get("decision", fields.get("action"))
     if isinstance(told, dict):
-        told = next(iter(told), None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        told = next(iter(cast("Json", told)), None)
     return _DECISIONS.get(told, "denied") if isinstance(told, str) else "denied"
 
 

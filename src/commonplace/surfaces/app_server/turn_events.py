@@ -54,21 +54,10 @@ class TurnEvents:
         match event:
             case events.TurnStarted():
                 yield from self._turn_started(event)
-            case events.ItemStarted(item=events.Plan()) | events.ItemUpdated(item=events.Plan()):
-                yield self._plan(event.item, where)
-            case events.ItemCompleted(item=events.Plan()) | events.ItemUpdated():
-                pass
-            case events.ItemStarted():
-                yield self._item_started(items.live(event.item), where)
-            case events.ItemCompleted():
-                yield from self._item_completed(event.item, where)
-            case events.TextDelta():
-                yield "item/agentMessage/delta", {**where, "itemId": event.item_id, "delta": event.text}
-            case events.ReasoningDelta():
-                kind, index = ("summaryTextDelta", "summaryIndex") if event.summary else ("textDelta", "contentIndex")
-                yield f"item/reasoning/{kind}", {**where, "itemId": event.item_id, "delta": event.text, index: 0}
-            case events.OutputDelta():
-                yield "item/commandExecution/outputDelta", {**where, "itemId": event.item_id, "delta": event.text}
+            case events.ItemStarted() | events.ItemUpdated() | events.ItemCompleted():
+                yield from self._item(event, where)
+            case events.TextDelta() | events.ReasoningDelta() | events.OutputDelta():
+                yield _delta(event, where)
             case events.TokenCount():
                 if event.info is not None:
                     yield "thread/tokenUsage/updated", {**where, "tokenUsage": usage(event.info)}
@@ -78,10 +67,10 @@ class TurnEvents:
                 yield "error", {**where, "error": error, "willRetry": True}
             case events.Warned():
                 yield "warning", {"threadId": self._thread, "message": event.message}
-            case events.Asked():
-                pass  # a question goes to the client as a request
             case events.TurnCompleted() | events.TurnFailed() | events.TurnAborted():
                 yield from self._turn_ended(event, where)
+            case events.Asked():
+                pass  # a question goes to the client as a request
 
     def _turn_started(self, event: events.TurnStarted) -> Iterator[Notice]:
         self._started.clear()
@@ -95,6 +84,18 @@ class TurnEvents:
     def status(self, status: ActiveStatus | IdleStatus) -> Notice:
         """Return the notification of a thread's status."""
         return "thread/status/changed", {"threadId": self._thread, "status": status}
+
+    def _item(
+        self, event: events.ItemStarted | events.ItemUpdated | events.ItemCompleted, where: Json
+    ) -> Iterator[Notice]:
+        """Yield what is told of an item; a plan is no item for clients, and is told whenever it changes."""
+        if isinstance(event.item, events.Plan):
+            if not isinstance(event, events.ItemCompleted):
+                yield _plan(event.item, where)
+        elif isinstance(event, events.ItemStarted):
+            yield self._item_started(items.live(event.item), where)
+        elif isinstance(event, events.ItemCompleted):
+            yield from self._item_completed(event.item, where)
 
     def _item_started(self, item: ThreadItem, where: Json) -> Notice:
         self._started.add(item.id)
@@ -112,11 +113,6 @@ class TurnEvents:
             for change in item.changes:
                 self._diffs[change.path] = self._diffs.get(change.path, "") + git_diff(change, self._folder())
             yield "turn/diff/updated", {**where, "diff": "".join(self._diffs.values())}
-
-    def _plan(self, item: events.Item, where: Json) -> Notice:
-        assert isinstance(item, events.Plan)
-        steps = [{"step": step.text, "status": _STEPS[step.status]} for step in item.steps]
-        return "turn/plan/updated", {**where, "explanation": None, "plan": steps}
 
     def _turn_ended(self, end: events.End, where: Json) -> Iterator[Notice]:
         status: TurnStatus = "completed"
@@ -146,6 +142,24 @@ class TurnEvents:
     def now_ms(self) -> int:
         """Return the time in milliseconds."""
         return int(self._now().timestamp() * 1000)
+
+
+def _plan(item: events.Plan, where: Json) -> Notice:
+    steps = [{"step": step.text, "status": _STEPS[step.status]} for step in item.steps]
+    return "turn/plan/updated", {**where, "explanation": None, "plan": steps}
+
+
+def _delta(event: events.TextDelta | events.ReasoningDelta | events.OutputDelta, where: Json) -> Notice:
+    told = {**where, "itemId": event.item_id, "delta": event.text}
+    match event:
+        case events.TextDelta():
+            return "item/agentMessage/delta", told
+        case events.OutputDelta():
+            return "item/commandExecution/outputDelta", told
+        case events.ReasoningDelta(summary=True):
+            return "item/reasoning/summaryTextDelta", {**told, "summaryIndex": 0}
+        case events.ReasoningDelta():
+            return "item/reasoning/textDelta", {**told, "contentIndex": 0}
 
 
 def failure(problem: events.Problem) -> TurnFailure:
