@@ -48,6 +48,7 @@ class AppClient:
         self.process.stdin.close()
         code = self.process.wait(timeout=_SECONDS)
         self._reader.join(_SECONDS)
+        self.process.stdout.close()
         return code
 
     def hello(self, *, experimental: bool = True, **more: Any) -> Json:
