@@ -24,6 +24,9 @@ class AppClient:
         self.process = processes.Process(
             command, stdin=processes.PIPE, stderr=processes.DEVNULL, env=place.environment(), cwd=place.cwd
         )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._input, self._output = self.process.stdin, self.process.stdout
         self.place = place
         self.told: list[Json] = []
         """Every message, in order."""
@@ -45,25 +48,23 @@ class AppClient:
 
     def end(self) -> int:
         """Close the input, and return the exit code."""
-        self.process.stdin.close()
+        self._input.close()
         code = self.process.wait(timeout=_SECONDS)
         self._reader.join(_SECONDS)
-        self.process.stdout.close()
+        self._output.close()
         return code
 
     def hello(self, *, experimental: bool = True, **more: Any) -> Json:
         """Shake hands."""
         capabilities = {"experimentalApi": experimental, **more}
-        found = self.ask(
-            "initialize", {"clientInfo": {"name": "test", "version": "1"}, "capabilities": capabilities}
-        )
+        found = self.ask("initialize", {"clientInfo": {"name": "test", "version": "1"}, "capabilities": capabilities})
         self.line(json.dumps({"method": "initialized"}).encode())
         return found
 
     def line(self, line: bytes) -> None:
         """Send a line as it is."""
-        self.process.stdin.write(line + b"\n")
-        self.process.stdin.flush()
+        self._input.write(line + b"\n")
+        self._input.flush()
 
     def send(self, method: str, params: Any = ...) -> int:
         """Send a request; return its id."""
@@ -101,7 +102,7 @@ class AppClient:
         """Return the params of the first notification of a kind with these fields."""
 
         def accept(message: Json) -> bool:
-            params = message.get("params") or {}
+            params: Json = message.get("params") or {}
             return message.get("method") == method and all(params.get(key) == each for key, each in fields.items())
 
         return self.wait(accept)["params"]
@@ -130,7 +131,8 @@ class AppClient:
         """What was told, in order: methods, and the kinds of items."""
         found: list[str] = []
         for message in self.told:
-            kind = (message.get("params") or {}).get("item", {}).get("type")
+            params: Json = message.get("params") or {}
+            kind: str | None = params.get("item", {}).get("type")
             found.append(f"{message.get('method', 'answer')}{f' {kind}' if kind else ''}")
         return found
 
@@ -138,7 +140,7 @@ class AppClient:
         return next((message for message in self.told if accept(message)), None)
 
     def _read(self) -> None:
-        for line in self.process.stdout:
+        for line in self._output:
             message: Json = json.loads(line)
             if "method" in message and "id" in message:
                 self.line(json.dumps({"id": message["id"], "result": self.decide(message)}).encode())

@@ -136,9 +136,7 @@ def test_before_the_handshake_nothing_is_answered_and_there_is_only_one(place: P
         ("thread/start", {"model": "nobody:nothing", "modelProvider": "nobody"}, -32600, "provider"),
     ],
 )
-def test_each_error_has_its_code(
-    place: Place, method: str, params: Any, code: int, text: str
-) -> None:
+def test_each_error_has_its_code(place: Place, method: str, params: Any, code: int, text: str) -> None:
     with AppClient(place) as client:
         found = client.fail(method, params)
         assert client.ask("thread/loaded/list", {}) == {"data": [], "nextCursor": None}
@@ -161,7 +159,7 @@ def test_steering_and_interrupting_name_the_turn_that_runs(place: Place, model: 
         turn = client.turn(thread, "hi")
         model.wait_for_requests(1)
         assert client.fail("turn/steer", steer) == (-32600, f"expected active turn id `wrong` but found `{turn}`")
-        empty = {"threadId": thread, "expectedTurnId": turn, "input": []}
+        empty: Json = {"threadId": thread, "expectedTurnId": turn, "input": []}
         context = {"additionalContext": {"a": {"value": "b", "kind": "untrusted"}}}
         assert client.fail("turn/steer", {**empty, **context}) == (-32600, "input must not be empty")
         assert client.fail("turn/interrupt", {"threadId": thread, "turnId": "wrong"}) == (
@@ -253,7 +251,8 @@ def test_settings_of_a_turn_hold_for_those_after_it(place: Place, model: Scripte
 
 
 def _client_id(message: Json) -> Any:
-    return (message.get("params") or {}).get("item", {}).get("clientId")
+    params: Json = message.get("params") or {}
+    return params.get("item", {}).get("clientId")
 
 
 def test_an_ephemeral_thread_leaves_no_file(place: Place, model: ScriptedResponses) -> None:
@@ -268,9 +267,7 @@ def test_an_ephemeral_thread_leaves_no_file(place: Place, model: ScriptedRespons
     assert place.ledgers() == []
 
 
-def test_an_approval_is_asked_between_the_start_and_the_end_of_its_item(
-    place: Place, model: ScriptedResponses
-) -> None:
+def test_an_approval_is_asked_between_the_start_and_the_end_of_its_item(place: Place, model: ScriptedResponses) -> None:
     model.add(answer(call("exec_command", {"cmd": "touch made"}, "c1")), reply("Done."))
     with AppClient(place) as client:
         client.decide = lambda _: {"decision": "decline"}
@@ -328,7 +325,7 @@ def test_models_settings_and_the_account_can_be_read(place: Place) -> None:
         settings = client.ask("config/read", {})
         account = client.ask("account/read", {})
 
-    assert [(each["id"], each["isDefault"]) for each in models["data"]][0] == ("gpt-5.5", True)
+    assert next((each["id"], each["isDefault"]) for each in models["data"]) == ("gpt-5.5", True)
     assert not {each["id"] for each in models["data"]} & {each["id"] for each in more["data"]}
     assert (settings["config"]["model"], settings["config"]["model_provider"]) == ("gpt-5.5", "mock")
     assert settings["config"]["sandbox_mode"] == "danger-full-access"

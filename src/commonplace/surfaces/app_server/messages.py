@@ -6,6 +6,7 @@ of these is refused: with an error where it has an id that can be answered, else
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import msgspec
@@ -75,7 +76,7 @@ def parse(line: bytes | str) -> Message:
     except msgspec.ValidationError:
         return Malformed("it is no JSON object")
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        return Malformed(f"it is no JSON: {error}")
+        return Malformed(f"it is no JSON: {error}", _id_of(line))
     known = _id(fields.get("id"))
     has_id = "id" in fields
     if "method" in fields:
@@ -98,6 +99,15 @@ def _id(raw: msgspec.Raw | None) -> Id | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return value if isinstance(value, str) or -_INT64 <= value < _INT64 else None
+
+
+def _id_of(line: bytes | str) -> Id | None:
+    """Return the id of what a more lenient parser reads, such as text that is no Unicode."""
+    try:
+        found: Any = json.loads(line)
+        return _id(msgspec.Raw(json.dumps(found["id"]).encode())) if isinstance(found, dict) else None
+    except (ValueError, KeyError, RecursionError):
+        return None
 
 
 def _value(raw: msgspec.Raw | None) -> Any:
