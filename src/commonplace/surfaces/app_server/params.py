@@ -124,6 +124,7 @@ class ThreadForkParams(_Overrides, frozen=True, kw_only=True):
 
     thread_id: str
     last_turn_id: str | None = None
+    ephemeral: bool | None = None
     exclude_turns: bool | None = None
 
 
@@ -213,6 +214,7 @@ class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     summary: str | None = None
     personality: str | None = None
     output_schema: Json | None = None
+    tool_output: Json | None = None
 
 
 class TurnSteerParams(ThreadParams, frozen=True, kw_only=True):

@@ -58,6 +58,8 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
 async def fork(server: AppServer, client: Connection, params: ThreadForkParams) -> Reply:
     """Go on with a copy of a thread, up to a turn."""
     thread_id = checked(params.thread_id)
+    if params.ephemeral:
+        raise invalid("a fork that leaves no file is not supported")
     wanted = _options(server, client, params)
     await server.book.check(**wanted)
     opened = server.threads.get(thread_id)
@@ -234,7 +236,9 @@ async def rollback(server: AppServer, client: Connection, params: ThreadRollback
     del client
     if params.num_turns < 1:
         raise invalid("numTurns must be >= 1")
-    return await _roll_back(server, checked(params.thread_id), params.num_turns)
+    name = await _with_file(server, params.thread_id)
+    spoken = [turn for turn in await server.book.sessions.turns(name) if turn.user_turns]
+    return await _roll_back(server, name, sum(turn.user_turns for turn in spoken[-params.num_turns :]) or 1)
 
 
 async def revert(server: AppServer, client: Connection, params: ThreadRevertParams) -> Reply:

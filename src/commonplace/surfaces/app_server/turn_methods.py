@@ -10,6 +10,7 @@ from commonplace.app.folder_trust import trust_of
 from commonplace.config import Sandbox
 from commonplace.surfaces.app_server import inputs, thread_methods
 from commonplace.surfaces.app_server.connection import Connection, Reply
+from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import ThreadParams, TurnInterruptParams, TurnStartParams, TurnSteerParams
 from commonplace.surfaces.app_server.server import AppServer
 
@@ -25,6 +26,8 @@ async def start(server: AppServer, client: Connection, params: TurnStartParams) 
     """Start a turn, or steer the one that runs; settings hold for the turns after it, too."""
     del client
     opened = server.open_thread(params.thread_id)
+    if params.tool_output is not None:
+        raise invalid("toolOutput is not supported; send it as additionalContext")
     given = inputs.read(params.input, params.additional_context, params.output_schema, params.client_user_message_id)
     changes = _changes(server, params)
     model = thread_methods.model_name(server, params.model) if params.model is not None else None
