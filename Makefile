@@ -83,7 +83,7 @@ bench: $(VENV)/.dev ## measure, write bench/results/
 soak: $(VENV)/.dev ## long crash and race runs, and every property with many random examples
 	@COMMONPLACE_TEST_PROFILE=soak $(BIN)/pytest -n $(WORKERS) -m "soak or hypothesis" --randomly-seed=default --timeout 3600
 
-anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDK into a cache outside the tree
+anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDKs into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py
 
 format: $(VENV)/.dev ## rewrite the code as ruff likes it

@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from commonplace.models.scripted import ScriptedModel, ScriptError
     from commonplace.projects.listing import ListedProject
     from commonplace.protocol.citations import Citation, CitedEntry
-    from commonplace.protocol.rollout import Skipped
+    from commonplace.protocol.rollout import GitInfo, Skipped
     from commonplace.rollout.sidechains import Sidechain
     from commonplace.rollout.transcript import CompactionMark, TranscriptCall, TranscriptItem
     from commonplace.search.hits import Hit
@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from commonplace.sessions.imports import ImportReport
     from commonplace.sessions.inspection import BlobCount, Context, ContextReceipt, Shown, Verified
     from commonplace.sessions.sessions import Forked, Sessions
+    from commonplace.sessions.turn_list import StoredTurn, ThreadDescription
     from commonplace.state.threads import Refreshed, ThreadPage, ThreadRow
     from commonplace.state.usage import Limits
 
@@ -160,6 +161,7 @@ __all__ = [
     "ForeignFile",
     "Forgot",
     "Forked",
+    "GitInfo",
     "HeldLease",
     "Hit",
     "ImportOutcome",
@@ -209,9 +211,11 @@ __all__ = [
     "Skipped",
     "StateError",
     "Status",
+    "StoredTurn",
     "StreamBroken",
     "Thread",
     "ThreadBusy",
+    "ThreadDescription",
     "ThreadInUse",
     "ThreadOptions",
     "ThreadPage",
@@ -281,7 +285,7 @@ _PLACES = {
     "models.scripted": "ScriptError ScriptedModel",
     "projects.listing": "ListedProject",
     "protocol.citations": "Citation CitedEntry",
-    "protocol.rollout": "Skipped",
+    "protocol.rollout": "GitInfo Skipped",
     "rollout.sidechains": "Sidechain",
     "rollout.transcript": "CompactionMark TranscriptCall TranscriptItem",
     "search.hits": "Hit",
@@ -291,6 +295,7 @@ _PLACES = {
     "sessions.imports": "ImportReport",
     "sessions.inspection": "BlobCount Context ContextReceipt Shown Verified",
     "sessions.sessions": "Forked Sessions",
+    "sessions.turn_list": "StoredTurn ThreadDescription",
     "state.threads": "Refreshed ThreadPage ThreadRow",
     "state.usage": "Limits",
 }

@@ -19,6 +19,8 @@ PACKAGES = {
     "codex-sdk": "@openai/codex-sdk@0.163.0",
 }
 """Folder in the cache → npm package and version."""
+PYTHON_SDK = "openai-codex==0.163.0"
+"""The Python SDK of Codex, in an environment of its own; what it needs besides is pinned only by itself."""
 OPTIONS = {"codex-sdk": ["--omit=optional"]}
 """The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
@@ -33,6 +35,34 @@ def fetched(folder: Path, package: str) -> bool:
     name, _, version = package.rpartition("@")
     manifest = folder / "node_modules" / name / "package.json"
     return manifest.is_file() and json.loads(manifest.read_text("utf-8"))["version"] == version
+
+
+def python_sdk() -> Path:
+    """Return the interpreter of the environment that the Python SDK is in."""
+    return cache() / "python-sdk" / "bin" / "python"
+
+
+def has_python_sdk() -> bool:
+    """Say whether the pinned Python SDK is there."""
+    folder = python_sdk().parent.parent
+    name, _, version = PYTHON_SDK.partition("==")
+    return any(folder.glob(f"lib/python*/site-packages/{name.replace('-', '_')}-{version}.dist-info"))
+
+
+def fetch_python_sdk() -> int:
+    """Make an environment with the Python SDK, without the Codex that it would bring along; return the exit code."""
+    if has_python_sdk():
+        print(f"{PYTHON_SDK} is in {python_sdk()}")
+        return 0
+    steps = [
+        [sys.executable, "-m", "venv", str(python_sdk().parent.parent)],
+        [str(python_sdk()), "-m", "pip", "install", "--quiet", "pydantic>=2.12", "packaging"],
+        [str(python_sdk()), "-m", "pip", "install", "--quiet", "--no-deps", PYTHON_SDK],
+    ]
+    if any(subprocess.run(step, check=False).returncode for step in steps):
+        print(f"make: {PYTHON_SDK} could not be fetched; check that the package index is reachable.", file=sys.stderr)
+        return 1
+    return 0
 
 
 def main() -> int:
@@ -51,7 +81,7 @@ def main() -> int:
         if subprocess.run(command, check=False).returncode:
             print(f"make: {package} could not be fetched; check that the npm registry is reachable.", file=sys.stderr)
             return 1
-    return 0
+    return fetch_python_sdk()
 
 
 if __name__ == "__main__":

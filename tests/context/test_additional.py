@@ -151,9 +151,15 @@ def test_context_alone_does_not_steer() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["", "a<b", "a>b", "a/b", "a b", " a", "a\tb", "a\nb", "a\0", "\x7f", "a\u00a0b", "\ud800"]
+    ("key", "tag"),
+    [("a<b", "a&#60;b"), ("a>b", "a&#62;b"), ("a/b", "a&#47;b"), ("a b", "a&#32;b"), ("a\0", "a&#0;")],
 )
-def test_a_key_that_would_break_its_tag_is_refused_and_nothing_is_remembered(key: str) -> None:
+def test_a_key_that_would_break_its_tag_is_escaped_in_it(key: str, tag: str) -> None:
+    assert f"<{tag}>v</{tag}>" == additional.injected_text(key, AdditionalContext("v", "application")).text
+
+
+@pytest.mark.parametrize("key", ["", "\ud800"])
+def test_a_key_that_cannot_be_sent_is_refused_and_nothing_is_remembered(key: str) -> None:
     remembered = LastGivenContext(entries(A))
 
     with pytest.raises(BadInput):
@@ -202,7 +208,8 @@ def test_what_comes_from_outside_is_never_taken_for_the_persons_words(key: str, 
         assert fragments.is_contextual(message)
         assert not fragments.own_words(message)
         assert not turns.is_boundary(message)
-    over = len(item["content"][0]["text"].encode()) - 2 * len(key.encode()) - len("<external_></external_>")
+    text = item["content"][0]["text"]
+    over = len(text.encode()) - 2 * len(text.partition(">")[0].encode()) - len("></>")
     assert over <= additional.VALUE_TOKENS * truncate.BYTES_PER_TOKEN + len("…99999 tokens truncated…".encode())
 
 

@@ -261,18 +261,18 @@ async def test_a_thread_that_is_let_go_is_gone_for_good_though_its_file_is_there
     elsewhere = Elsewhere(tmp_path / "codex")
     index = ThreadIndex(database, elsewhere)
     await index.refresh(home)
-    assert await index.is_listed(home, path)
+    assert await index.row(home, path) is not None
     elsewhere.left_out[Script().thread_id] = "deleted"
     await index.release(home, path, "deleted")
     await index.release(home, path, "deleted")
     await index.refresh(home)
 
-    assert not await index.is_listed(home, path)
+    assert await index.row(home, path) is None
     assert await index.find(home, Script().thread_id) is None
     assert path.exists()
     os.utime(path, (NOW, NOW))
     await index.refresh(home, rebuild=True)
-    assert not await index.is_listed(home, path)
+    assert await index.row(home, path) is None
     noted = await database.read(lambda tx: import_files.read(tx, str(home.resolve())))
     assert [(one.reason, one.mtime_ns) for one in noted.values()] == [("deleted", NOW * 10**9)]
 

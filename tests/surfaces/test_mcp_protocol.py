@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.surfaces.mcp import protocol, stdio
+from commonplace.surfaces import line_streams
+from commonplace.surfaces.mcp import protocol
 from commonplace.surfaces.mcp.protocol import Notice, Refusal, Reply, RpcRequest
 
 MEANING: list[tuple[bytes, protocol.Message]] = [
@@ -96,7 +97,7 @@ def test_lines_are_cut_at_their_ends(texts: list[bytes], ended: bool) -> None:
     incoming, outgoing = os.pipe()
     os.write(outgoing, b"\n".join(texts) + (b"\n" if ended and texts else b""))
     os.close(outgoing)
-    found = list(stdio.lines(incoming, limit=20))
+    found = list(line_streams.lines(incoming, limit=20))
     os.close(incoming)
 
     wanted = [text if len(text) <= 20 else None for text in texts]

@@ -26,6 +26,8 @@ class UserMessage(_SessionItem, frozen=True, tag="user_message"):
     """What a person said; `content` are the parts as they are sent."""
 
     content: list[dict[str, Any]]
+    client_id: str | None = None
+    """What the client that sent it calls it."""
 
 
 class AgentMessage(_SessionItem, frozen=True, tag="agent_message"):
@@ -62,6 +64,8 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str
     kind: Literal["add", "update", "delete"]
     to: str | None = None
+    diff: str = ""
+    """The text of a file that is added or deleted, else the difference as a unified diff."""
 
 
 class FileChange(_SessionItem, frozen=True, tag="file_change"):

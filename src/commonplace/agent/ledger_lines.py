@@ -144,7 +144,8 @@ def shown(item: events.Item) -> dict[str, Any]:
     """Return an item in the format of Codex."""
     match item:
         case events.UserMessage():
-            return {"type": "UserMessage", "id": item.id, "content": [_input(part) for part in item.content]}
+            client = {} if item.client_id is None else {"client_id": item.client_id}
+            return {"type": "UserMessage", "id": item.id, **client, "content": [_input(part) for part in item.content]}
         case events.AgentMessage():
             found: dict[str, Any] = {
                 "type": "AgentMessage",
@@ -214,5 +215,5 @@ def _command(item: events.CommandExecution) -> dict[str, Any]:
 
 def _change(change: events.Change) -> dict[str, Any]:
     if change.kind == "update":
-        return {"type": "update", "unified_diff": "", "move_path": change.to}
-    return {"type": change.kind, "content": ""}
+        return {"type": "update", "unified_diff": change.diff, "move_path": change.to}
+    return {"type": change.kind, "content": change.diff}

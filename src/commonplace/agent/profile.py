@@ -27,6 +27,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     choice: Choice
     base: str
     """The base instructions; a thread keeps those that it began with."""
+    developer: str | None = None
+    """Instructions of whoever runs the session, besides the base instructions."""
     roots: tuple[Path, ...] = ()
     """Folders besides `cwd` that belong to the work."""
     approval: Approval = "never"

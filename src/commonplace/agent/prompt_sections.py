@@ -25,6 +25,7 @@ from commonplace.context.world_state import Section, SectionName
 from commonplace.models import instructions as base_instructions
 
 BUDGET: Final = "token_budget"
+DEVELOPER: Final = "developer_instructions"
 _STEPS: Final = 10
 """Into how many parts the window is cut; the budget is told again when another part is begun."""
 _POLICIES: Final = {
@@ -50,6 +51,7 @@ def sections(session: Session, profile: Profile) -> list[Section]:
         environment(profile, policy, session.environment.now()),
         budget(session.history.used(), profile.window.effective),
         skills.section(session.prompt.skills),
+        *([] if profile.developer is None else [developer(profile.developer)]),
     ]
 
 
@@ -93,6 +95,12 @@ def budget(used: int, window: int | None) -> StandingText:
         f"when it is full, older parts are summed up.\n</{BUDGET}>"
     )
     return StandingText(name=name, remembered=tenth, text=InjectedText("developer", text, f"{BUDGET}.instructions"))
+
+
+def developer(text: str) -> StandingText:
+    """Return the section with the instructions of whoever runs the session."""
+    name = SectionName(DEVELOPER, DEVELOPER)
+    return StandingText(name=name, remembered=text, text=InjectedText("developer", text, f"{DEVELOPER}.text"))
 
 
 def memory(text: str) -> Sequence[InjectedText]:

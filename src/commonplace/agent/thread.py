@@ -164,13 +164,17 @@ class Thread:
         if failed:
             raise failed[0]
 
-    def steer(self, words: str) -> None:
-        """Say something to the running turn; it is told before the next request (raises BadInput: none is running)."""
-        self.session.steer(user_input.text(words))
+    def steer(self, given: str | UserInput, *, expected: str | None = None) -> str:
+        """Say something to the running turn, before its next request; return the turn's id.
 
-    def queue(self, words: str) -> None:
+        Raises:
+            BadInput: no turn is running, or it is not the one that is expected, or the input cannot be used.
+        """
+        return self.session.steer(user_input.text(given) if isinstance(given, str) else given, expected)
+
+    def queue(self, given: str | UserInput) -> None:
         """Say something that is answered in a turn of its own, after the present one."""
-        self.session.queue(user_input.text(words))
+        self.session.queue(user_input.text(given) if isinstance(given, str) else given)
 
     async def interrupt(self) -> None:
         """End the running turn; what was said and done until then is recorded."""
@@ -221,6 +225,12 @@ class Thread:
             if view.role == "assistant" and not answer:
                 answer = citations.strip(text)[0]
         return "", ""
+
+    def first_words(self) -> str:
+        """Return what the person said first, as far as the history still has it."""
+        views = (entry.view for entry in self.session.history.entries)
+        first = next((view for view in views if isinstance(view, items.Message) and turns.is_boundary(view)), None)
+        return "" if first is None else "\n".join(part.text for part in first.content if part.text)
 
     async def close(self) -> None:
         """End it: a running turn is interrupted, what it started is ended, everything is written."""

@@ -16,7 +16,7 @@ def started(action: Action) -> events.Item:
         return events.McpToolCall(id=action.call_id, server=server, tool=tool, arguments=action.arguments)
     if action.kind == "run":
         return events.CommandExecution(id=action.call_id, command=action.command, cwd=str(action.cwd))
-    edits = tuple(events.Change(each.path, each.kind, each.to) for each in action.edits)
+    edits = tuple(events.Change(each.path, each.kind, each.to, each.diff) for each in action.edits)
     return events.FileChange(id=action.call_id, changes=edits)
 
 

@@ -29,6 +29,12 @@ class TurnChanges(TypedDict, total=False):
     sandbox: Sandbox | None
     approval: Approval | None
     cwd: str | Path | None
+    roots: tuple[Path, ...] | None
+    """Folders besides the working folder that belong to the work."""
+    network: bool | None
+    """Commands in the sandbox may use the network."""
+    summary: str | None
+    """How the model's reasoning is summed up."""
 
 
 _VALUES: dict[str, tuple[str, ...]] = {

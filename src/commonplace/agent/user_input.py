@@ -29,6 +29,8 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     context: Mapping[str, AdditionalContext] = {}
     schema: Mapping[str, Any] | None = None
     """The JSON schema of the answer."""
+    client_id: str | None = None
+    """What the client that sends it calls it."""
     piped: str = ""
     """What came on standard input beside a prompt: a program's text, not the person's."""
     from_stdin: bool = False
@@ -75,23 +77,29 @@ def text(
         raise BadInput("There is nothing to do.", hint="Give a prompt.")
     try:
         f"{words}{piped}".encode()
-        pictures = [part for number, path in enumerate(images, 1) for part in _picture(number, path)]
     except UnicodeEncodeError:
         raise BadInput("The prompt is not valid Unicode.", hint="Send text that can be written as UTF-8.") from None
-    except ToolError as error:
-        raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
+    pictures = [part for number, path in enumerate(images, 1) for part in picture(number, path)]
     said = [{"type": "input_text", "text": words}] if words.strip() else []
     return UserInput(
         parts=(*pictures, *said), schema=schema, piped=piped if piped.strip() else "", from_stdin=from_stdin
     )
 
 
-def _picture(number: int, path: Path) -> list[dict[str, Any]]:
-    """Return a picture between texts that name it, so that the model can tell several pictures apart."""
+def picture(number: int, path: Path) -> list[dict[str, Any]]:
+    """Return a picture between texts that name it, so that the model can tell several pictures apart.
+
+    Raises:
+        BadInput: the file is no picture.
+    """
+    try:
+        url = image.data_url(path)
+    except ToolError as error:
+        raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
     shown = os.fsencode(path.absolute()).decode("utf-8", "replace")
     opening = f'<image name=[Image #{number}] path="{shown}">'
     return [
         {"type": "input_text", "text": opening},
-        {"type": "input_image", "image_url": image.data_url(path), "detail": "high"},
+        {"type": "input_image", "image_url": url, "detail": "high"},
         {"type": "input_text", "text": "</image>"},
     ]

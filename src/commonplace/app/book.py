@@ -150,6 +150,12 @@ class Book:
         session = await threads.resume(self.memory_store, self.tasks, name, threads.options(options, changes))
         return self._opened(Thread(self.state, session, self.tasks))
 
+    async def release(self, thread: Thread) -> None:
+        """Close one thread and forget it (raises WriteFailed: something could not be written)."""
+        if thread in self._threads:
+            self._threads.remove(thread)
+        await thread.close()
+
     def _opened(self, thread: Thread) -> Thread:
         self.background.attend(thread.session)
         self._threads.append(thread)

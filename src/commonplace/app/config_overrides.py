@@ -7,7 +7,7 @@ Codex knows are ignored, so that a client written for Codex runs unchanged; they
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -67,6 +67,14 @@ def parse(pairs: Iterable[str]) -> Overrides:
         if not equals or not key:
             raise BadInput(f"{pair!r} is no key=value.", hint="Write --config model=openai:gpt-5.4.")
         _set(found, key, _value(text.strip()))
+    return found
+
+
+def of(values: Mapping[str, Any]) -> Overrides:
+    """Return what a table of settings by their dotted names sets."""
+    found = Overrides()
+    for key, value in values.items():
+        _set(found, key, value)
     return found
 
 

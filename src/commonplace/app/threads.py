@@ -54,6 +54,8 @@ class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
     originator: str = "commonplace"
     base: str | None = None
     """Base instructions of your own."""
+    developer: str | None = None
+    """Instructions of your own besides the base instructions."""
 
 
 class OptionChanges(TypedDict, total=False):
@@ -74,6 +76,7 @@ class OptionChanges(TypedDict, total=False):
     thread_source: str
     originator: str
     base: str | None
+    developer: str | None
 
 
 _SCRIPTED: Final = "scripted:scripted"
@@ -138,6 +141,7 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
         home=home.path,
         choice=choice,
         base=base or instructions(choice.info, options.personality or settings.personality),
+        developer=options.developer or None,
         roots=tuple(Path(root).expanduser().absolute() for root in options.roots),
         approval=options.approval or settings.approval,
         sandbox=options.sandbox or settings.sandbox,

@@ -5,8 +5,9 @@ its kind is new, in the order of the keys, before the person's words; an entry t
 word, and told again when it comes back. What comes from the client itself speaks as a developer, what it only passes
 on speaks as a user inside a tag that says it is external.
 
-Invariants: a map is judged as a whole before anything changes; values go to the model as they are, cut to
-`VALUE_TOKENS`; what is remembered is the uncut value; nothing here is written to disk.
+Invariants: a map is judged as a whole before anything changes; a key is any text, escaped where it becomes a tag;
+values go to the model as they are, cut to `VALUE_TOKENS`; what is remembered is the uncut value; nothing here is
+written to disk.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Kind = Literal["untrusted", "application"]
 
 VALUE_TOKENS: Final = 1_000
 """Budget of one value, in approximate tokens."""
-_REFUSED: Final = frozenset("<>/")
+_ESCAPED: Final = frozenset("<>/")
 
 
 class AdditionalContext(msgspec.Struct, frozen=True):
@@ -47,20 +48,16 @@ class LastGivenContext(msgspec.Struct, frozen=True):
 
 
 def check(entries: Mapping[str, AdditionalContext]) -> None:
-    """Refuse what could not be wrapped in a tag or sent as UTF-8.
+    """Refuse what could not be sent as UTF-8, and a key that names nothing.
 
     Raises:
-        BadInput: a key is empty or has a character that no key may have, or a text is not Unicode.
+        BadInput: a key is empty, or a text is not Unicode.
     """
     for key, entry in entries.items():
-        if not key or any(map(_is_refused, key)):
-            raise BadInput(
-                f"The additional context's key {key!r} cannot be used.",
-                hint="A key is any text without <, >, /, blanks and control characters.",
-                key=key,
-            )
+        if not key:
+            raise BadInput("A key of the additional context is empty.", hint="Name where it comes from.", key=key)
         try:
-            entry.value.encode()
+            f"{key}{entry.value}".encode()
         except UnicodeEncodeError:
             raise BadInput(
                 f"The additional context's value for {key!r} is not valid Unicode.",
@@ -69,13 +66,18 @@ def check(entries: Mapping[str, AdditionalContext]) -> None:
             ) from None
 
 
-def _is_refused(char: str) -> bool:
-    return char in _REFUSED or char.isspace() or unicodedata.category(char) in ("Cc", "Cs")
+def _tag(key: str) -> str:
+    """Return a key as the name of a tag: what would end the tag or begin another is written as its number."""
+    return "".join(f"&#{ord(char)};" if _is_escaped(char) else char for char in key)
+
+
+def _is_escaped(char: str) -> bool:
+    return char in _ESCAPED or char.isspace() or unicodedata.category(char) == "Cc"
 
 
 def injected_text(key: str, entry: AdditionalContext) -> InjectedText:
-    """Return an entry as the model gets it: cut, wrapped, not escaped, in a message of its own."""
-    value = truncate.truncate(entry.value, VALUE_TOKENS)
+    """Return an entry as the model gets it: the value cut and wrapped as it is, in a message of its own."""
+    value, key = truncate.truncate(entry.value, VALUE_TOKENS), _tag(key)
     kind = f"additional_content.{key}"
     if entry.kind == "untrusted":
         return InjectedText("user", f"<external_{key}>{value}</external_{key}>", kind, alone=True)

@@ -67,6 +67,11 @@ def _file() -> _CatalogFile:
     return msgspec.convert(tomllib.loads(text), _CatalogFile)
 
 
+def names() -> list[str]:
+    """Return the names of the models that are known."""
+    return [*_file().models]
+
+
 def model_info(slug: str, overrides: Mapping[str, Any] | None = None) -> ModelInfo:
     """Return what is known of a model; `overrides` are rows by name, as in a provider's settings.
 

@@ -91,12 +91,17 @@ def choose(settings: Settings, name: str | None = None, *, for_reading: bool = F
         return Choice(head, provider(settings, head), rest or agents.DEFAULT, _AGENT_INFO)
     if head in AGENTS:
         raise BadSetting(f"`{head}` reads sessions; it is not a model that an agent can run on.", hint=HOW)
-    if colon and rest and (head in BUILT_IN or head in settings.providers):
+    if colon and rest and is_provider(settings, head):
         who, slug = head, rest
     else:
         who, slug = _provider_of(settings, wanted), wanted
     row = provider(settings, who)
     return Choice(who, row, slug, catalog.model_info(slug, row.models))
+
+
+def is_provider(settings: Settings, name: str) -> bool:
+    """Say whether a provider has this name."""
+    return name in BUILT_IN or name in settings.providers
 
 
 def _provider_of(settings: Settings, slug: str) -> str:
@@ -117,7 +122,7 @@ def provider(settings: Settings, name: str) -> Provider:
         BadSetting: there is none, or it cannot be used.
     """
     own = settings.providers.get(name, {})
-    if name not in BUILT_IN and name not in settings.providers:
+    if not is_provider(settings, name):
         raise BadSetting(
             f"There is no provider {name!r}.", hint=f"Describe it in config.toml under [providers.{name}]."
         )

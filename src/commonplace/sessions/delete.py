@@ -42,7 +42,7 @@ async def delete(home: Home, thread: str, elsewhere: Path | None, delete_files: 
         ThreadInUse: forks go on from it.
     """
     target = await resolve(home, thread, elsewhere)
-    if not target.is_ours and await (await home.index()).is_listed(home.path, target.path):
+    if not target.is_ours and await (await home.index()).row(home.path, target.path) is not None:
         return await _release(home, target)
     target.must_be_ours("deleted")
     ledger = await open_head(target)

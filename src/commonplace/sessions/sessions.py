@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from commonplace.sessions.compact import CompactionReport, CompactionRequest
     from commonplace.sessions.imports import Importer, ImportReport
     from commonplace.sessions.inspection import Context, Shown, Verified
+    from commonplace.sessions.turn_list import StoredTurn, ThreadDescription
 
 MAX_NAME_CHARS = 200
 """The longest name of a thread."""
@@ -138,6 +139,21 @@ class Sessions:
         shown = await read_thread(self._home, target, home, read)
         shown.project = await self._project(target) or shown.project
         return shown
+
+    async def describe(self, thread: str) -> ThreadDescription:
+        """Return what a thread says of itself, without what happened in it."""
+        from commonplace.sessions import turn_list
+
+        target = await resolve(self._home, thread, None)
+        row = await index.use(self._home, lambda threads: threads.row(self._home.path, target.path))
+        return await anyio.to_thread.run_sync(turn_list.describe, self._home, target, row)
+
+    async def turns(self, thread: str) -> Sequence[StoredTurn]:
+        """Return the turns of a thread that were not taken back, oldest first, as a person saw them."""
+        from commonplace.sessions import turn_list
+
+        target = await resolve(self._home, thread, None)
+        return await read_thread(self._home, target, None, lambda each: turn_list.turns(each.ledger, each.store))
 
     async def verify(self, thread: str, home: Path | None = None) -> Verified:
         """Check every line and every spilled payload of a thread."""
@@ -269,9 +285,10 @@ class Sessions:
         if not self._home.has_index():
             return None
         try:
-            return await (await self._home.index()).project_of(self._home.path, target.path)
+            row = await (await self._home.index()).row(self._home.path, target.path)
         except StateError:
             return None
+        return None if row is None else row.project
 
 
 def _existing(home: Path) -> Path:

@@ -217,16 +217,11 @@ class ThreadIndex:
 
         await self._database.write(body)
 
-    async def is_listed(self, home: Path, path: Path) -> bool:
-        """Say whether a home lists a file."""
-        root, name = str(home.resolve()), str(path.resolve())
-        return await self._database.read(lambda tx: _row_of(tx, root, name)) is not None
-
-    async def project_of(self, home: Path, path: Path) -> str | None:
-        """Return the project that a file's thread was found to belong to, if the file is in a home's listing."""
+    async def row(self, home: Path, path: Path) -> ThreadRow | None:
+        """Return what a home lists of a file; None if it does not list it."""
         root, name = str(home.resolve()), str(path.resolve())
         row = await self._database.read(lambda tx: _row_of(tx, root, name))
-        return row["project"] if row is not None else None
+        return None if row is None else _listed(row)
 
     async def release(self, home: Path, path: Path, reason: str) -> None:
         """Remove a file from a home's listing permanently, though the file still exists."""

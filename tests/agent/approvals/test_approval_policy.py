@@ -29,7 +29,7 @@ ROWS = [
     ("a command that only looks and asks to run unconfined", FREE_LOOK, None, ("ask", "ask", "refused")),
     ("a command that only looks and cannot be confined here", LOOKS, WHY, ("ask", "ask", "refused")),
     ("a command that cannot be confined here", DOES, WHY, ("ask", "ask", "refused")),
-    ("a change inside the workspace", CHANGE, None, ("free", "free", "free")),
+    ("a change inside the workspace", CHANGE, None, ("ask", "free", "free")),
     ("a change elsewhere, or to what is guarded", CHANGE, WHY, ("ask", "ask", "refused")),
     ("a server's tool that may change something", CALL, None, ("ask", "free", "free")),
     ("a server's tool that only reads", READ, None, ("free", "free", "free")),
@@ -60,10 +60,28 @@ def test_each_action_is_judged_by_the_table(
     assert wanted == verdict(profile(approval, sandbox), action, problem)
 
 
-@pytest.mark.parametrize("approval", COLUMNS)
+@pytest.mark.parametrize("approval", ["on-request", "never"])
 @pytest.mark.parametrize("action", [LOOKS, DOES, FREE, CHANGE, CALL, READ])
 def test_with_full_access_nothing_is_asked_and_nothing_confined(approval: Approval, action: Action) -> None:
     assert "free" == verdict(profile(approval, "danger-full-access"), action, None)
+
+
+@pytest.mark.parametrize(
+    ("action", "wanted"),
+    [
+        (LOOKS, "free"),
+        (FREE_LOOK, "free"),
+        (DOES, "ask"),
+        (FREE, "ask"),
+        (CHANGE, "ask"),
+        (CALL, "ask"),
+        (READ, "free"),
+    ],
+)
+def test_with_full_access_and_untrusted_commands_what_may_change_something_is_asked(
+    action: Action, wanted: str
+) -> None:
+    assert wanted == verdict(profile("untrusted", "danger-full-access"), action, None)
 
 
 @pytest.mark.parametrize("approval", COLUMNS)

@@ -5,12 +5,13 @@
     any other command                           ask          confined       confined
     a command that asks to run unconfined       ask          ask            refused
     a command that cannot be confined here      ask          ask            refused
-    a change inside the workspace               free         free           free
+    a change inside the workspace               ask          free           free
     a change elsewhere, or to a protected path  ask          ask            refused
     a server's tool that may change something   ask          free           free
     a call that needs consent, such as a note   ask          ask            refused
 
-With full access only the last is asked, and nothing is confined. What a person allowed runs unconfined: they saw it.
+With full access nothing is confined, and what `untrusted` asks about, besides the last, is all that is asked; Codex
+does the same. What a person allowed runs unconfined: they saw it.
 
 In plan mode, before all this, whatever may change something is refused: every change, every command that is not known
 to be harmless, every call that does not say that it only reads. Neither the sandbox nor consent lifts that.
@@ -57,14 +58,17 @@ def judge(
         if profile.approval == "never":
             raise ActionRefused(f"a person has to see it first; {_NOBODY}.")
         return "ask"
-    if profile.sandbox == "danger-full-access":
+    is_wary = profile.approval == "untrusted"
+    if profile.sandbox == "danger-full-access" and (not is_wary or is_harmless or is_allowed or action.read_only):
         return "free"
     if action.kind == "call":
-        return "ask" if profile.approval == "untrusted" and not action.read_only else "free"
+        return "ask" if is_wary and not action.read_only else "free"
+    if profile.sandbox == "danger-full-access":
+        return "ask"
     can_be_confined = action.kind == "run" and not action.escalated and problem is None
-    if can_be_confined and (profile.approval != "untrusted" or is_harmless):
+    if can_be_confined and (not is_wary or is_harmless):
         return "confined"
-    if action.kind == "change" and problem is None:
+    if action.kind == "change" and problem is None and not is_wary:
         return "free"
     if action.kind == "run" and is_allowed:
         return "free"

@@ -82,6 +82,8 @@ class FileEdit(msgspec.Struct, frozen=True):
     path: str
     kind: Literal["add", "update", "delete"]
     to: str | None = None
+    diff: str = ""
+    """The text of a file that is added or deleted, else the difference as a unified diff."""
 
 
 class Action(msgspec.Struct, frozen=True):

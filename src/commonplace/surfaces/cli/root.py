@@ -34,6 +34,10 @@ COMMANDS = {
     "memory": ("commonplace.surfaces.cli.memory", "List, search and change what was learned."),
     "projects": ("commonplace.surfaces.cli.projects", "List projects, and decide which folders belong together."),
     "mcp": ("commonplace.surfaces.cli.mcp", "Serve the memory to other agents (MCP)."),
+    "app-server": (
+        "commonplace.surfaces.cli.app_server",
+        "Serve editors and SDKs that speak the protocol of Codex's app server.",
+    ),
     "plugin": ("commonplace.surfaces.cli.plugin", "Write a plugin for Codex and Claude Code into a folder."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "worker": ("commonplace.surfaces.cli.worker", "Import and learn repeatedly, alone or beside other workers."),
@@ -72,8 +76,13 @@ class LazyGroup(CommandGroup):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="commonplace", message="commonplace %(version)s")
-def root() -> None:
+@click.option("-c", "--config", "pairs", multiple=True, hidden=True)
+@click.pass_context
+def root(context: click.Context, pairs: tuple[str, ...]) -> None:
     """Give coding agents a durable past."""
+    if pairs and context.invoked_subcommand != "app-server":  # Codex's SDKs put settings before this one
+        raise click.UsageError("--config belongs behind the command.")
+    context.obj = pairs
 
 
 def run(arguments: list[str]) -> int:

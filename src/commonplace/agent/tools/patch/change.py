@@ -6,6 +6,7 @@ CRLF. A file without a line end at its end keeps that, and a byte order mark sta
 
 from __future__ import annotations
 
+import difflib
 from typing import Final
 
 import msgspec
@@ -22,6 +23,14 @@ _MOST_SHOWN: Final = 12
 class _TextLine(msgspec.Struct, frozen=True):
     text: str
     end: str
+
+
+def unified(before: str, after: str) -> str:
+    """Return the difference of two texts as the hunks of a unified diff; bytes that are no text become marks."""
+    hunks = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True))
+    lines = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in hunks)
+    text = "".join(line for number, line in enumerate(lines) if number > 1)
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def new_text(lines: tuple[str, ...]) -> str:

@@ -39,6 +39,8 @@ class ChangedFile(msgspec.Struct, frozen=True):
     """Where it moved."""
     added: int = 0
     removed: int = 0
+    diff: str = ""
+    """The text of a file that is added or deleted, else the difference as a unified diff."""
 
     def line(self) -> str:
         """Return it as a line of a summary."""
@@ -71,7 +73,7 @@ class ApplyPatch:
         operations = parse(text_of(call))
         planned = await anyio.to_thread.run_sync(plan_patch, operations, context.cwd, context.roots)
         paths = tuple(str(each.place.path) for each in planned.writes)
-        edits = tuple(FileEdit(str(context.cwd / each.path), each.kind, each.to) for each in planned.changes)
+        edits = tuple(FileEdit(str(context.cwd / each.path), each.kind, each.to, each.diff) for each in planned.changes)
         action = Action(call.id, "change", context.cwd, paths=paths, edits=edits)
         if (why := await context.approve(action)) is not None:
             return failed(f"Nothing was changed: {why}")
@@ -132,14 +134,15 @@ class _Tree:
         state = self._state(operation.path)
         if state.data is not None:
             raise ToolError("exists", f"{operation.path} is there already; change it with `*** Update File:`")
-        state.data = _encoded(change.new_text(operation.lines))
-        return ChangedFile(operation.path, "add", added=len(operation.lines))
+        text = change.new_text(operation.lines)
+        state.data = _encoded(text)
+        return ChangedFile(operation.path, "add", added=len(operation.lines), diff=text)
 
     def delete(self, operation: DeleteFile) -> ChangedFile:
         state = self._there(operation.path)
-        lines = (state.data or b"").count(b"\n")
-        state.data = None
-        return ChangedFile(operation.path, "delete", removed=lines)
+        data, state.data = state.data or b"", None
+        text = data.decode("utf-8", "replace")
+        return ChangedFile(operation.path, "delete", removed=data.count(b"\n"), diff=text)
 
     def update(self, operation: UpdateFile) -> ChangedFile:
         state = self._there(operation.path)
@@ -158,7 +161,8 @@ class _Tree:
         state.data, state.mode = data, mode
         signs = [sign for hunk in operation.hunks for sign, _ in hunk.lines]
         to = operation.to if moves else None
-        return ChangedFile(operation.path, "update", to, signs.count("+"), signs.count("-"))
+        diff = change.unified(text, data.decode("utf-8", "surrogateescape"))
+        return ChangedFile(operation.path, "update", to, signs.count("+"), signs.count("-"), diff)
 
     def _there(self, path: str) -> _State:
         state = self._state(path)

@@ -1,0 +1,11 @@
+"""The app server: the protocol that editors and SDKs speak, over the library.
+
+messages        one JSON-RPC message a line, without the member `jsonrpc`; error codes
+params, shapes  what comes in and what goes out, as types
+items           an item of a turn as clients see it
+connection      one client: handshake, dispatch, order, queues, requests to the client
+methods         the table of methods, with their types and whether they are experimental
+server          what all clients share: the book, the threads that are open
+open_thread     one open thread: its turns, its notifications, its questions
+stdio, socket   the transports
+"""

@@ -1,0 +1,103 @@
+"""From a request to the method that works on it: handshake, capabilities, params."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from commonplace.surfaces.app_server.connection import Client, Connection, Reply
+from commonplace.surfaces.app_server.messages import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    ClientRequest,
+    RpcError,
+    invalid,
+)
+from commonplace.surfaces.app_server.methods import METHODS, Method
+from commonplace.surfaces.app_server.params import InitializeParams
+from commonplace.surfaces.app_server.server import AppServer
+from commonplace.surfaces.app_server.shapes import InitializeResult
+from commonplace.version import __version__
+
+PROTOCOL: Final = "0.166.0"
+"""The version of Codex whose protocol is spoken; clients decide by it what they may ask for."""
+_HEADER: Final = re.compile(r"[\t\x20-\x7e]++")
+
+
+class Dispatcher:
+    """Finds what works on a request of a client."""
+
+    def __init__(self, server: AppServer) -> None:
+        self._server = server
+
+    def prepare(self, client: Connection, request: ClientRequest) -> Callable[[], Awaitable[Reply]]:
+        """Return what works on a request (raises RpcError: it cannot be worked on)."""
+        if request.method == "initialize":
+            result = self._initialize(client, _decode(request, InitializeParams))
+
+            async def answer() -> Reply:
+                return Reply(result)
+
+            return answer
+        if client.client is None:
+            raise invalid("Not initialized")
+        method = METHODS.get(request.method)
+        if method is None:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
+        if not client.client.experimental:
+            _refuse_experimental(request, method)
+        params = _decode(request, method.params)
+        return lambda: method.run(self._server, client, params)
+
+    def gone(self, client: Connection) -> None:
+        """Note that a client went away."""
+        self._server.gone(client)
+
+    def _initialize(self, client: Connection, wanted: InitializeParams) -> InitializeResult:
+        if client.client is not None:
+            raise invalid("Already initialized")
+        info, capabilities = wanted.client_info, wanted.capabilities
+        if _HEADER.fullmatch(info.name) is None:
+            raise invalid(f"Invalid clientInfo.name: {info.name[:100]!r} cannot be sent as a header")
+        client.client = Client(
+            info.name,
+            info.version,
+            info.title,
+            experimental=capabilities is not None and capabilities.experimental_api,
+            muted=frozenset((capabilities.opt_out_notification_methods if capabilities else None) or ()),
+        )
+        self._server.came(client)
+        system = f"{platform.system()} {platform.release()}; {platform.machine()}"
+        return InitializeResult(
+            user_agent=f"{info.name}/{PROTOCOL} ({system}) commonplace/{__version__} ({info.name}; {info.version})",
+            codex_home=str(self._server.book.home),
+            platform_family="windows" if sys.platform == "win32" else "unix",
+            platform_os={"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux"),
+        )
+
+
+def _decode(request: ClientRequest, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(request.params if request.params is not None else b"{}", type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise RpcError(INVALID_PARAMS, f"Invalid params for {request.method}: {error}") from None
+
+
+def _refuse_experimental(request: ClientRequest, method: Method) -> None:
+    """Refuse what a client did not say that it understands (raises RpcError)."""
+    if method.experimental:
+        raise invalid(f"{request.method} requires experimentalApi capability")
+    if not method.experimental_fields or request.params is None:
+        return
+    try:
+        fields = msgspec.json.decode(request.params, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return  # told when the params are decoded
+    for name in method.experimental_fields:
+        if name in fields and bytes(fields[name]).strip() != b"null":
+            raise invalid(f"{request.method}.{name} requires experimentalApi capability")

@@ -1,0 +1,269 @@
+"""What clients send: the params of each method. Decoded leniently: fields that we do not know are ignored."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from commonplace.context.additional import AdditionalContext
+
+Json = dict[str, Any]
+SandboxName = Literal["read-only", "workspace-write", "danger-full-access"]
+ApprovalName = Literal["untrusted", "on-request", "on-failure", "never"]
+Limit = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The base of all params."""
+
+
+class NoParams(Params, frozen=True, kw_only=True):
+    """Params without fields."""
+
+
+class ClientInfo(Params, frozen=True, kw_only=True):
+    """Who the client is."""
+
+    name: str
+    version: str
+    title: str | None = None
+
+
+class Capabilities(Params, frozen=True, kw_only=True):
+    """What the client understands."""
+
+    experimental_api: bool = False
+    opt_out_notification_methods: list[str] | None = None
+
+
+class InitializeParams(Params, frozen=True, kw_only=True):
+    """The handshake."""
+
+    client_info: ClientInfo
+    capabilities: Capabilities | None = None
+
+
+class TextInput(Params, frozen=True, kw_only=True, tag="text", tag_field="type"):
+    """Words."""
+
+    text: str
+
+
+class ImageInput(Params, frozen=True, kw_only=True, tag="image", tag_field="type"):
+    """A picture, as a data URL."""
+
+    url: str
+    detail: Literal["auto", "low", "high", "original"] | None = None
+
+
+class LocalImageInput(Params, frozen=True, kw_only=True, tag="localImage", tag_field="type"):
+    """A picture, as a file."""
+
+    path: str
+
+
+class SkillInput(Params, frozen=True, kw_only=True, tag="skill", tag_field="type"):
+    """A skill that a person names."""
+
+    name: str
+    path: str
+
+
+class MentionInput(Params, frozen=True, kw_only=True, tag="mention", tag_field="type"):
+    """A file or another thing that a person mentions."""
+
+    name: str
+    path: str
+
+
+InputPart = TextInput | ImageInput | LocalImageInput | SkillInput | MentionInput
+
+
+class SandboxPolicyParams(Params, frozen=True, kw_only=True):
+    """What the commands of a turn may do."""
+
+    type: Literal["dangerFullAccess", "readOnly", "workspaceWrite", "externalSandbox"]
+    network_access: bool | str = False
+    writable_roots: list[str] | None = None
+
+
+class _Overrides(Params, frozen=True, kw_only=True):
+    """Settings of a thread, instead of those of the person."""
+
+    model: str | None = None
+    model_provider: str | None = None
+    cwd: str | None = None
+    approval_policy: ApprovalName | None = None
+    approvals_reviewer: Literal["user", "auto_review", "guardian_subagent"] | None = None
+    sandbox: SandboxName | None = None
+    config: Json | None = None
+    base_instructions: str | None = None
+    developer_instructions: str | None = None
+    personality: str | None = None
+
+
+class ThreadStartParams(_Overrides, frozen=True, kw_only=True):
+    """Start a thread."""
+
+    ephemeral: bool | None = None
+    service_name: str | None = None
+    thread_source: str | None = None
+
+
+class ThreadResumeParams(_Overrides, frozen=True, kw_only=True):
+    """Go on with a thread."""
+
+    thread_id: str
+    exclude_turns: bool | None = None
+
+
+class ThreadForkParams(_Overrides, frozen=True, kw_only=True):
+    """Go on with a copy of a thread, up to a turn."""
+
+    thread_id: str
+    last_turn_id: str | None = None
+    ephemeral: bool | None = None
+    exclude_turns: bool | None = None
+
+
+class ThreadListParams(Params, frozen=True, kw_only=True):
+    """Which threads to list."""
+
+    cursor: str | None = None
+    limit: Limit | None = None
+    sort_key: Literal["created_at", "updated_at", "recency_at", "section_position"] | None = None
+    sort_direction: Literal["asc", "desc"] | None = None
+    model_providers: list[str] | None = None
+    source_kinds: list[str] | None = None
+    archived: bool | None = None
+    cwd: str | list[str] | None = None
+    search_term: str | None = None
+
+
+class ThreadParams(Params, frozen=True, kw_only=True):
+    """A thread."""
+
+    thread_id: str
+
+
+class ThreadReadParams(ThreadParams, frozen=True, kw_only=True):
+    """A thread, with or without its turns."""
+
+    include_turns: bool = False
+
+
+class ThreadNameParams(ThreadParams, frozen=True, kw_only=True):
+    """The name of a thread."""
+
+    name: str
+
+
+class ThreadRollbackParams(ThreadParams, frozen=True, kw_only=True):
+    """How many turns to take back."""
+
+    num_turns: Limit
+
+
+class ThreadRevertParams(ThreadParams, frozen=True, kw_only=True):
+    """The first turn to take back."""
+
+    before_turn_id: str
+
+
+class MemoryModeParams(ThreadParams, frozen=True, kw_only=True):
+    """Whether memory learns from a thread."""
+
+    mode: Literal["enabled", "disabled"]
+
+
+class TurnListParams(ThreadParams, frozen=True, kw_only=True):
+    """Which turns to list."""
+
+    cursor: str | None = None
+    limit: Limit | None = None
+    sort_direction: Literal["asc", "desc"] | None = None
+    items_view: Literal["notLoaded", "summary", "full"] | None = None
+
+
+class PageParams(Params, frozen=True, kw_only=True):
+    """A page of a list."""
+
+    cursor: str | None = None
+    limit: Limit | None = None
+
+
+class ModelListParams(PageParams, frozen=True, kw_only=True):
+    """Which models to list."""
+
+    include_hidden: bool | None = None
+
+
+class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
+    """Start a turn, or steer the one that runs."""
+
+    input: list[InputPart]
+    client_user_message_id: str | None = None
+    additional_context: dict[str, AdditionalContext] | None = None
+    cwd: str | None = None
+    approval_policy: ApprovalName | None = None
+    sandbox_policy: SandboxPolicyParams | None = None
+    model: str | None = None
+    effort: str | None = None
+    summary: str | None = None
+    personality: str | None = None
+    output_schema: Json | None = None
+    tool_output: Json | None = None
+
+
+class TurnSteerParams(ThreadParams, frozen=True, kw_only=True):
+    """Put input into the running turn."""
+
+    expected_turn_id: str
+    input: list[InputPart]
+    client_user_message_id: str | None = None
+    additional_context: dict[str, AdditionalContext] | None = None
+
+
+class TurnInterruptParams(ThreadParams, frozen=True, kw_only=True):
+    """End the running turn; an empty id means the one that is starting."""
+
+    turn_id: str
+
+
+class ConfigReadParams(Params, frozen=True, kw_only=True):
+    """What of the settings to show."""
+
+    include_layers: bool = False
+    cwd: str | None = None
+
+
+class AccountReadParams(Params, frozen=True, kw_only=True):
+    """Ask for the account."""
+
+    refresh_token: bool = False
+
+
+class MemorySearchParams(Params, frozen=True, kw_only=True):
+    """Search sessions and memory."""
+
+    query: str
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    project: str | None = None
+
+
+class MemoryReadParams(Params, frozen=True, kw_only=True):
+    """Read a file of the memory."""
+
+    path: str
+    first_line: Annotated[int, Meta(ge=1)] = 1
+    max_lines: Annotated[int, Meta(ge=1)] | None = None
+    project: str | None = None
+
+
+class MemoryNoteParams(Params, frozen=True, kw_only=True):
+    """Write a note down."""
+
+    text: str
+    cwd: str | None = None

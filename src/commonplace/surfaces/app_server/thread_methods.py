@@ -1,0 +1,286 @@
+"""The methods that open, change and close threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from commonplace.app import config_overrides
+from commonplace.app.threads import OptionChanges
+from commonplace.config import Approval
+from commonplace.errors import BadInput, UnknownThread
+from commonplace.models.providers import choose, is_provider
+from commonplace.surfaces.app_server import thread_views
+from commonplace.surfaces.app_server.connection import Connection, Reply
+from commonplace.surfaces.app_server.messages import invalid
+from commonplace.surfaces.app_server.open_thread import OpenThread
+from commonplace.surfaces.app_server.params import (
+    MemoryModeParams,
+    ThreadForkParams,
+    ThreadNameParams,
+    ThreadParams,
+    ThreadResumeParams,
+    ThreadRevertParams,
+    ThreadRollbackParams,
+    ThreadStartParams,
+)
+from commonplace.surfaces.app_server.server import AppServer, checked
+from commonplace.surfaces.app_server.shapes import Empty, NotLoadedStatus, ThreadResult, UnsubscribeResult, WireThread
+from commonplace.surfaces.app_server.turn_events import usage
+
+SOURCE: Final = "vscode"
+"""Where threads of editors and SDKs come from, in Codex's words."""
+_TONES: Final = ("none", "friendly", "pragmatic")
+
+
+async def start(server: AppServer, client: Connection, params: ThreadStartParams) -> Reply:
+    """Start a thread."""
+    wanted = _options(server, client, params)
+    wanted["ephemeral"] = bool(params.ephemeral)
+    wanted["thread_source"] = params.thread_source or "user"
+    opened = server.opened(await server.book.start(**wanted), client)
+    thread = await thread_views.view(server, opened)
+    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_started(server, thread))
+
+
+async def resume(server: AppServer, client: Connection, params: ThreadResumeParams) -> Reply:
+    """Go on with a thread; one that is open is attached to."""
+    thread_id = checked(params.thread_id)
+    opened = server.threads.get(thread_id)
+    if opened is None:
+        await _must_be_there(server, thread_id)
+        opened = server.opened(await server.book.resume(thread_id, **_options(server, client, params)), client)
+    opened.subscribe(client)
+    thread = await thread_views.view(server, opened, with_turns=not params.exclude_turns)
+    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_usage(opened, client, thread))
+
+
+async def fork(server: AppServer, client: Connection, params: ThreadForkParams) -> Reply:
+    """Go on with a copy of a thread, up to a turn."""
+    thread_id = checked(params.thread_id)
+    if params.ephemeral:
+        raise invalid("a fork that leaves no file is not supported")
+    wanted = _options(server, client, params)
+    await server.book.check(**wanted)
+    opened = server.threads.get(thread_id)
+    if opened is not None:
+        if params.last_turn_id and opened.running is not None and opened.running.id == params.last_turn_id:
+            raise invalid(f"turn is in progress: {params.last_turn_id}")
+        await opened.thread.session.ledger.persist()
+    else:
+        await _must_be_there(server, thread_id)
+    try:
+        made = await server.book.sessions.fork(thread_id, at=params.last_turn_id)
+    except UnknownThread:
+        raise invalid(f"no rollout found for thread id {thread_id}") from None
+    except BadInput as error:
+        raise invalid(f"turn not found: {params.last_turn_id}" if params.last_turn_id else error.sentence()) from None
+    fresh = server.opened(await server.book.resume(made.thread_id, **wanted), client)
+    thread = await thread_views.view(server, fresh, with_turns=not params.exclude_turns)
+
+    def then() -> None:
+        _tell_usage(fresh, client, thread)
+        _tell_started(server, thread)
+
+    return Reply(thread_views.opened_result(fresh, thread), then)
+
+
+def _options(
+    server: AppServer, client: Connection, params: ThreadStartParams | ThreadResumeParams | ThreadForkParams
+) -> OptionChanges:
+    """Return the options of a thread (raises RpcError, BadSetting: they cannot be used)."""
+    given = config_overrides.of(params.config or {})
+    flags, info = given.flags, client.client
+    approval = params.approval_policy or flags.get("approval")
+    wanted: dict[str, Any] = {
+        "cwd": params.cwd or ".",
+        "model": model_name(server, params.model or flags.get("model"), params.model_provider or given.provider),
+        "sandbox": params.sandbox or flags.get("sandbox"),
+        "approval": approval_policy(approval) if approval is not None else None,
+        "effort": flags.get("effort"),
+        "personality": params.personality if params.personality in _TONES else None,
+        "base": params.base_instructions,
+        "developer": params.developer_instructions,
+        "source": SOURCE,
+        "originator": info.name if info is not None else "commonplace",
+    }
+    for note in given.notes():
+        client.notify("warning", {"threadId": None, "message": note})
+    return OptionChanges(**wanted)
+
+
+def approval_policy(named: str) -> Approval:
+    """Return a policy by the name that clients use."""
+    match named:
+        case "untrusted" | "on-request" | "never":
+            return named
+        case "on-failure":
+            return "on-request"
+        case _:
+            raise invalid(f"unknown approval policy: {named[:100]!r}")
+
+
+def model_name(server: AppServer, named: str | None, provider: str | None = None) -> str | None:
+    """Return a model with its provider: as named, else that of the person's model, as Codex does."""
+    settings = server.book.settings
+    wanted = named or server.model or (settings.model if provider is not None else None)
+    if wanted is None or is_provider(settings, wanted.partition(":")[0]):
+        if wanted is None or provider is None or named is not None:
+            return wanted
+        wanted = wanted.partition(":")[2]
+    if provider is None:
+        default = server.model or settings.model
+        provider = choose(settings, default).name if default is not None else None
+    return wanted if provider is None else f"{provider}:{wanted}"
+
+
+def _tell_started(server: AppServer, thread: WireThread) -> None:
+    server.broadcast("thread/started", {"thread": thread_views.without_turns(thread)})
+
+
+def _tell_usage(opened: OpenThread, client: Connection, thread: WireThread) -> None:
+    """Tell a client of the tokens that a thread used before it came."""
+    used = opened.thread.usage
+    if used is not None:
+        turn_id = thread.turns[-1].id if thread.turns else ""
+        told = {"threadId": opened.id, "turnId": turn_id, "tokenUsage": usage(used)}
+        client.notify("thread/tokenUsage/updated", told)
+
+
+async def _must_be_there(server: AppServer, thread_id: str, *, archived: bool = False) -> None:
+    """Check that a thread has a file, in the archive or outside of it (raises RpcError)."""
+    try:
+        found = await server.book.sessions.describe(thread_id)
+    except UnknownThread:
+        kind = "archived rollout" if archived else "rollout"
+        raise invalid(f"no {kind} found for thread id {thread_id}") from None
+    if archived and not found.archived:
+        raise invalid(f"no archived rollout found for thread id {thread_id}")
+    if found.archived and not archived:
+        raise invalid(f"thread {thread_id} is archived; unarchive it first")
+
+
+async def _with_file(server: AppServer, thread_id: str) -> str:
+    """Return the id of a thread that has a file; an open one gets it now (raises RpcError: there is none)."""
+    name = checked(thread_id)
+    opened = server.threads.get(name)
+    if opened is None:
+        try:
+            await server.book.sessions.describe(name)
+        except UnknownThread:
+            raise invalid(f"no rollout found for thread id {name}") from None
+    elif opened.thread.path is None:
+        raise invalid(f"thread {name} is ephemeral and has no file")
+    else:
+        await opened.thread.session.ledger.persist()
+    return name
+
+
+async def archive(server: AppServer, client: Connection, params: ThreadParams) -> Reply:
+    """Move a thread to the archive; an open one is closed first."""
+    del client
+    name = await _with_file(server, params.thread_id)
+    await _must_be_there(server, name)
+    was_open = name in server.threads
+    await server.close_thread(name)
+    await server.book.sessions.archive(name)
+
+    def then() -> None:
+        if was_open:
+            server.broadcast("thread/status/changed", {"threadId": name, "status": NotLoadedStatus()})
+        server.broadcast("thread/archived", {"threadId": name})
+
+    return Reply(Empty(), then)
+
+
+async def unarchive(server: AppServer, client: Connection, params: ThreadParams) -> Reply:
+    """Move a thread back out of the archive."""
+    del client
+    name = checked(params.thread_id)
+    await _must_be_there(server, name, archived=True)
+    await server.book.sessions.unarchive(name)
+    thread = await thread_views.stored(server, name)
+    return Reply(ThreadResult(thread=thread), lambda: server.broadcast("thread/unarchived", {"threadId": name}))
+
+
+async def delete(server: AppServer, client: Connection, params: ThreadParams) -> Reply:
+    """Remove a thread for good."""
+    del client
+    name = await _with_file(server, params.thread_id)
+    await server.close_thread(name)
+    await server.book.sessions.delete(name)
+    return Reply(Empty(), lambda: server.broadcast("thread/deleted", {"threadId": name}))
+
+
+async def unsubscribe(server: AppServer, client: Connection, params: ThreadParams) -> Reply:
+    """Tell a client no more of a thread."""
+    opened = server.threads.get(checked(params.thread_id))
+    if opened is None:
+        return Reply(UnsubscribeResult(status="notLoaded"))
+    return Reply(UnsubscribeResult(status="unsubscribed" if opened.unsubscribe(client) else "notSubscribed"))
+
+
+async def set_name(server: AppServer, client: Connection, params: ThreadNameParams) -> Reply:
+    """Give a thread a name."""
+    del client
+    if not params.name.strip():
+        raise invalid("thread name must not be empty")
+    name = await _with_file(server, params.thread_id)
+    called = (await server.book.sessions.rename(name, params.name))["name"]
+    told = {"threadId": name, "threadName": called}
+    return Reply(Empty(), lambda: server.broadcast("thread/name/updated", told))
+
+
+async def rollback(server: AppServer, client: Connection, params: ThreadRollbackParams) -> Reply:
+    """Take back the last turns; files stay as they are."""
+    del client
+    if params.num_turns < 1:
+        raise invalid("numTurns must be >= 1")
+    name = await _with_file(server, params.thread_id)
+    spoken = [turn for turn in await server.book.sessions.turns(name) if turn.user_turns]
+    return await _roll_back(server, name, sum(turn.user_turns for turn in spoken[-params.num_turns :]) or 1)
+
+
+async def revert(server: AppServer, client: Connection, params: ThreadRevertParams) -> Reply:
+    """Take back a turn and all after it."""
+    del client
+    name = await _with_file(server, params.thread_id)
+    turns = await server.book.sessions.turns(name)
+    at = next((number for number, turn in enumerate(turns) if turn.id == params.before_turn_id), None)
+    if at is None:
+        raise invalid(f"turn not found: {params.before_turn_id}")
+    return await _roll_back(server, name, sum(turn.user_turns for turn in turns[at:]) or 1)
+
+
+async def _roll_back(server: AppServer, name: str, turns: int) -> Reply:
+    opened = server.threads.get(name)
+    if opened is not None:
+        if opened.running is not None:
+            raise invalid("a turn is running; interrupt it first")
+        await opened.thread.roll_back(turns)
+        return Reply(ThreadResult(thread=await thread_views.view(server, opened, with_turns=True)))
+    await _must_be_there(server, name)
+    await server.book.sessions.rollback(name, turns)
+    return Reply(ThreadResult(thread=await thread_views.stored(server, name, with_turns=True)))
+
+
+async def set_memory_mode(server: AppServer, client: Connection, params: MemoryModeParams) -> Reply:
+    """Decide whether memory learns from a thread."""
+    del client
+    name = checked(params.thread_id)
+    if (opened := server.threads.get(name)) is not None:
+        await opened.thread.set_memory(params.mode)
+    else:
+        await _must_be_there(server, name)
+        await server.book.memory.set_mode(name, params.mode)
+    return Reply(Empty())
+
+
+def folder(text: str | None) -> Path | None:
+    """Return a folder that a client named (raises RpcError: there is none)."""
+    if text is None:
+        return None
+    place = Path(text).expanduser().absolute()
+    if not place.is_dir():
+        raise invalid(f"cwd is no folder: {text[:500]}")
+    return place

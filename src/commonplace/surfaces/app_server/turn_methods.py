@@ -1,0 +1,71 @@
+"""The methods that start, steer and end turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from commonplace.agent.turn_changes import TurnChanges
+from commonplace.config import Sandbox
+from commonplace.surfaces.app_server import inputs, thread_methods
+from commonplace.surfaces.app_server.connection import Connection, Reply
+from commonplace.surfaces.app_server.messages import invalid
+from commonplace.surfaces.app_server.params import ThreadParams, TurnInterruptParams, TurnStartParams, TurnSteerParams
+from commonplace.surfaces.app_server.server import AppServer
+
+_MODES: Final[dict[str, Sandbox]] = {
+    "dangerFullAccess": "danger-full-access",
+    "externalSandbox": "danger-full-access",
+    "readOnly": "read-only",
+    "workspaceWrite": "workspace-write",
+}
+
+
+async def start(server: AppServer, client: Connection, params: TurnStartParams) -> Reply:
+    """Start a turn, or steer the one that runs; settings hold for the turns after it, too."""
+    del client
+    opened = server.open_thread(params.thread_id)
+    if params.tool_output is not None:
+        raise invalid("toolOutput is not supported; send it as additionalContext")
+    given = inputs.read(params.input, params.additional_context, params.output_schema, params.client_user_message_id)
+    changes = _changes(server, params)
+    return await opened.start_turn(given, lambda: opened.thread.change(**changes))
+
+
+def _changes(server: AppServer, params: TurnStartParams) -> TurnChanges:
+    """Return the settings that a turn changes (raises RpcError: they cannot be used)."""
+    changes = TurnChanges(cwd=thread_methods.folder(params.cwd), effort=params.effort, summary=params.summary)
+    if params.model is not None:
+        changes["model"] = thread_methods.model_name(server, params.model)
+    if params.approval_policy is not None:
+        changes["approval"] = thread_methods.approval_policy(params.approval_policy)
+    match params.personality:
+        case "none" | "friendly" | "pragmatic" as tone:
+            changes["personality"] = tone
+        case _:
+            pass
+    if (allowed := params.sandbox_policy) is not None:
+        changes["sandbox"] = _MODES[allowed.type]
+        changes["network"] = allowed.network_access in (True, "enabled")
+        changes["roots"] = tuple(Path(root).expanduser().absolute() for root in allowed.writable_roots or ())
+    return changes
+
+
+async def steer(server: AppServer, client: Connection, params: TurnSteerParams) -> Reply:
+    """Put input into the running turn."""
+    del client
+    opened = server.open_thread(params.thread_id)
+    given = inputs.read(params.input, params.additional_context, None, params.client_user_message_id)
+    return opened.steer(given, params.expected_turn_id)
+
+
+async def interrupt(server: AppServer, client: Connection, params: TurnInterruptParams) -> Reply:
+    """End the running turn."""
+    del client
+    return await server.open_thread(params.thread_id).interrupt(params.turn_id)
+
+
+async def compact(server: AppServer, client: Connection, params: ThreadParams) -> Reply:
+    """Start to shorten the history."""
+    del client
+    return await server.open_thread(params.thread_id).start_compaction()

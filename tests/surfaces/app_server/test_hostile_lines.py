@@ -1,0 +1,111 @@
+"""Malformed and hostile lines: no crash, no hang, an error with the id where there was one; good requests go on."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_server.app_client import AppClient
+
+from commonplace.surfaces.app_server.methods import METHODS
+from exec_driver import make_place
+
+Json = dict[str, Any]
+STRANGE: tuple[Any, ...] = (
+    None, True, 0, -1, 0.5, 1e308, 2**70, "", "x", "\0", "\ud800", "\u202e", "../..", "x" * 10_000, [], [[[]]], {},
+    {"": None}, {"type": "text"}, [{"type": "text"}], [{"type": "nothing"}], [{"type": "image", "url": 5}],
+    "01a1dddc-8646-7c22-bb1d-cc3d829fde08", "00000000-0000-0000-0000-000000000000", {"a": {"value": 1, "kind": "x"}},
+)  # fmt: skip
+FIELDS = (
+    "threadId", "input", "turnId", "expectedTurnId", "cwd", "cursor", "limit", "name", "numTurns", "mode", "query",
+    "path", "additionalContext", "sandboxPolicy", "config", "model", "beforeTurnId", "text",
+)  # fmt: skip
+BROKEN = (
+    b"", b" ", b"{", b"}", b"null", b"1", b'"x"', b"[]", b"[1,2]", b"\xff\xfe\xfd", b"\0", b"{}", b'{"id":}',
+    b'{"id":"b1","id":"b2"}', b'{"method":"turn/start"}', b'{"id":null}', b'{"result":{}}', b'{"id":1,"result":{}}',
+    b'{"id":99999,"error":{"code":1}}', b'{"jsonrpc":"2.0"}', b"[" * 5_000, b'{"a":' * 5_000, b"GET / HTTP/1.1",
+)  # fmt: skip
+NO_IDS: tuple[Any, ...] = ([], {}, 0.5, None, True, 2**70)
+UNSAFE = ("memory/note", "memory/reset", "thread/start")
+"""Methods that would work with strange params, too, and take long."""
+
+
+def hostile(count: int, seed: int) -> Iterator[tuple[bytes, Any]]:
+    """Yield lines, each with the id that must be answered; None where nothing must."""
+    chance = random.Random(seed)
+    methods = [method for method in METHODS if method not in UNSAFE]
+    for number in range(count):
+        known = f"h{number}"
+        kind = chance.randrange(6)
+        if kind == 0:
+            yield chance.choice(BROKEN), None
+        elif kind == 1:
+            yield _line({"id": known, "method": chance.choice(STRANGE)}), known
+        elif kind == 2:
+            yield _line({"id": chance.choice(NO_IDS), "method": "thread/list"}), None
+        elif kind == 3:
+            yield _line({"id": known, "method": chance.choice(methods), "params": chance.choice(STRANGE)}), known
+        elif kind == 4:
+            names = chance.sample(FIELDS, chance.randrange(1, 5))
+            params = {name: chance.choice(STRANGE) for name in names}
+            yield _line({"id": known, "method": chance.choice(methods), "params": params}), known
+        else:
+            line = _line({"id": known, "method": "thread/read", "params": {"threadId": "x"}})
+            cut = chance.randrange(len(line))
+            yield line[:cut], None
+
+
+def _line(message: Json) -> bytes:
+    return json.dumps(message).encode()
+
+
+def survive(root: Path, count: int, seed: int) -> None:
+    place = make_place(root, "http://127.0.0.1:9/v1")
+    with AppClient(place) as client:
+        wanted: list[Any] = []
+        for number, (line, known) in enumerate(hostile(count, seed)):
+            client.line(line.replace(b"\n", b" "))
+            if known is not None:
+                wanted.append(known)
+            if number % 100 == 99 and wanted:  # as a client that waits for its answers now and then
+                client.answer(wanted[-1])
+        assert client.ask("thread/loaded/list", {})["data"] == []
+        thread = client.start()
+        assert client.ask("thread/read", {"threadId": thread})["thread"]["id"] == thread
+        for known in wanted[-200:]:
+            client.answer(known)
+        assert client.end() == 0
+    answers = Counter(message["id"] for message in client.told if "method" not in message)
+    assert {known: answers[known] for known in wanted if answers[known] != 1} == {}
+
+
+def test_hostile_lines_are_survived(tmp_path: Path) -> None:
+    survive(tmp_path, 600, 1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_fifty_thousand_hostile_lines_are_survived(tmp_path: Path) -> None:
+    survive(tmp_path, 50_000, 2)
+
+
+def test_a_line_that_is_far_too_long_is_skipped(tmp_path: Path) -> None:
+    with AppClient(make_place(tmp_path, "http://127.0.0.1:9/v1")) as client:
+        client.line(b'{"id": 1, "method": "' + b"x" * (17 * 1024 * 1024) + b'"}')
+        assert client.ask("thread/loaded/list", {})["data"] == []
+
+
+def test_lines_that_come_all_at_once_are_answered_before_the_end(tmp_path: Path) -> None:
+    with AppClient(make_place(tmp_path, "http://127.0.0.1:9/v1"), hello=False) as client:
+        hello = {"clientInfo": {"name": "a", "version": "1"}}
+        lines = [_line({"id": 0, "method": "initialize", "params": hello})]
+        lines += [_line({"id": number, "method": "model/list", "params": {}}) for number in range(1, 100)]
+        client.line(b"\n".join(lines))
+        assert client.end() == 0
+
+    assert sorted(message["id"] for message in client.told if "result" in message) == list(range(100))
