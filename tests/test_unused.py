@@ -20,6 +20,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 OVERRIDES = {"readable", "on_broken_pipe", "get_command", "format_commands", "capture_signals"}
 """Methods that a base class of another library calls."""
 FOR_OTHERS = {
+    "sub_agents": "looked up by its name in the module of a source, which may have none",
     "think": "a builder of `commonplace.scripted`, for whoever tests an agent",
     "IsolatedEnvironment": "an environment for whoever opens a session without a home",
     "is_supported_by": "a relation of sentences that learning does not ask for yet",

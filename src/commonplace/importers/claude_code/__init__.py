@@ -10,6 +10,6 @@ convert           a transcript becomes records of ledgers
 """
 
 from commonplace.importers.claude_code.convert import convert
-from commonplace.importers.claude_code.locations import default_folder, find
+from commonplace.importers.claude_code.locations import default_folder, find, sub_agents
 
-__all__ = ["convert", "default_folder", "find"]
+__all__ = ["convert", "default_folder", "find", "sub_agents"]

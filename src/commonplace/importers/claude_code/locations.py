@@ -35,3 +35,10 @@ def find(path: Path) -> Iterator[Path]:
         for name in sorted(files):
             if name.endswith(".jsonl") and name not in _OTHER_FILES:
                 yield Path(place, name)
+
+
+def sub_agents(path: Path) -> Iterator[Path]:
+    """Yield the files of a session's sub-agents that stand in its own folder."""
+    for place, folders, files in os.walk(path.with_suffix("") / "subagents"):
+        folders.sort()
+        yield from (Path(place, name) for name in sorted(files) if name.startswith(_AGENT) and name.endswith(".jsonl"))
