@@ -89,7 +89,7 @@ def _shared(project: str, runs: list[SuccessfulCommands]) -> list[Procedure]:
 
 def _has_own(run: SuccessfulCommands) -> bool:
     """Say whether enough steps of a run are of the procedure's own; each session that joins may leave some out."""
-    return len({_shape(step) for step in run.steps if _is_own(step, _program(step))}) >= _OWN
+    return len({_shape(step) for step in run.steps if _is_own(step)}) >= _OWN
 
 
 def _common_or_whole(run: SuccessfulCommands, like: SuccessfulCommands) -> SuccessfulCommands:
@@ -100,14 +100,22 @@ def _common_or_whole(run: SuccessfulCommands, like: SuccessfulCommands) -> Succe
 def _common(one: SuccessfulCommands, two: SuccessfulCommands) -> tuple[SuccessfulCommands, SuccessfulCommands] | None:
     """Return two runs with only the steps that they share in the same order; None if that is no procedure."""
     first, second = one.steps, two.steps
-    if sum((Counter(map(_program, first)) & Counter(map(_program, second))).values()) < _FEWEST:
+    if not _may_share(first, second):
         return None
     pairs = _longest(first, second)
-    own = {_shape(first[place]) for place, _ in pairs if _is_own(first[place], _program(first[place]))}
+    own = {_shape(first[place]) for place, _ in pairs if _is_own(first[place])}
     if len(own) < _OWN or len({_shape(first[place]) for place, _ in pairs}) < _FEWEST:
         return None
     left = msgspec.structs.replace(one, steps=tuple(first[place] for place, _ in pairs))
     return left, msgspec.structs.replace(two, steps=tuple(second[place] for _, place in pairs))
+
+
+def _may_share(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Say whether two runs have enough programs in common, before their steps are compared one by one."""
+    programs = Counter(map(_program, second))
+    if sum((Counter(map(_program, first)) & programs).values()) < _FEWEST:
+        return False
+    return len({_shape(step) for step in first if _program(step) in programs and _is_own(step)}) >= _OWN
 
 
 def _longest(first: tuple[str, ...], second: tuple[str, ...]) -> list[tuple[int, int]]:
@@ -138,6 +146,7 @@ def _is_like(one: str, two: str) -> bool:
     return min(len(first), len(second)) <= _SHORT or len(first & second) / len(first | second) >= _ALIKE
 
 
+@lru_cache(maxsize=8192)
 def _shape(step: str) -> str:
     """Return a step without what looks like a value."""
     return " ".join(word for word in step.split() if not _VALUE.search(word))
@@ -148,7 +157,9 @@ def _program(step: str) -> str:
     return commands.parse(step).program or step
 
 
-def _is_own(step: str, program: str) -> bool:
+@lru_cache(maxsize=8192)
+def _is_own(step: str) -> bool:
+    program = _program(step)
     words = program.split()
     is_usual = bool({program, *words[:1]} & _USUAL)
     return not is_usual and not commands.is_verifying(step) and _roles(step) <= _GOALS

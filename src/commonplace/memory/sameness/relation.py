@@ -81,6 +81,8 @@ def _compare_clauses(older: ComparedSentence, newer: ComparedSentence) -> Relati
         for two in twos:
             if one.is_subordinate or two.is_subordinate or _shares_less(one, two, _SOLID):
                 continue
+            if not newer.has_change and (_unmatched(one, two) or _unmatched(two, one)):
+                continue
             match = _Match(one, two)
             if match.solid < _SOLID:
                 continue
@@ -111,8 +113,26 @@ def _shares_less(one: ComparedSentence, two: ComparedSentence, count: int) -> bo
     return one.language is two.language and len(one.keys & two.keys) < count
 
 
+def _unmatched(one: ComparedSentence, two: ComparedSentence) -> list[Token]:
+    """Return needed tokens of a sentence that surely match nothing in another; none where the languages differ."""
+    if one.language is not two.language:
+        return []
+    return [token for token, keys in one.needed if keys.isdisjoint(two.keys)]
+
+
+def _is_surely_different(older: ComparedSentence, newer: ComparedSentence) -> bool:
+    """Say whether both sentences say too much that the other does not: then no rule holds, and nothing is matched."""
+    if newer.has_change:
+        return False
+    left = _unmatched(older, newer)
+    right = _unmatched(newer, older) if left else []
+    if not left or not right:
+        return False
+    return any(sum(token.kind != "number" for token in rest) > 1 for rest in (left, right))
+
+
 def _compare(older: ComparedSentence, newer: ComparedSentence) -> Relation:
-    if _shares_less(older, newer, 1):
+    if _shares_less(older, newer, 1) or _is_surely_different(older, newer):
         return Relation.DIFFERENT
     match = _Match(older, newer)
     if not match.pairs:

@@ -124,6 +124,8 @@ class ComparedSentence(msgspec.Struct, frozen=True):
     """It gives a reason, or tells of the person: it adds nothing that is to be done."""
     keys: frozenset[str] = frozenset()
     """All that its tokens may match by: two sentences of one language that share no key have nothing in common."""
+    needed: tuple[tuple[Token, frozenset[str]], ...] = ()
+    """The tokens that may not be missing in a sentence that says the same, each with all that it may match by."""
 
     @property
     def is_negative(self) -> bool:
@@ -143,12 +145,14 @@ def read(text: str) -> ComparedSentence:
     lower = plain.lower()
     language = lexicon.language_of(lower)
     found = _SentenceReader(language, _prepared(plain, language), lower).read()
+    keyed = [(token, frozenset(_keys(token, language))) for token in found.tokens]
     return msgspec.structs.replace(
         found,
         clauses=clauses.clauses_of(plain),
         is_subordinate=clauses.is_subordinate(lower),
         is_reason=clauses.is_reason(lower),
-        keys=frozenset(key for token in found.tokens for key in _keys(token, language)),
+        keys=frozenset().union(*(keys for _, keys in keyed)),
+        needed=tuple(pair for pair in keyed if not pair[0].is_weak and not pair[0].is_light),
     )
 
 
