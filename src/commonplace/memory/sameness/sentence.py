@@ -13,7 +13,6 @@ from commonplace.memory.sameness import clauses, lexicon
 from commonplace.memory.sameness.lexicon import Language
 
 Kind = Literal["code", "path", "number", "name", "word"]
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _UNIT: Final = re.compile(
     r"`(?P<code>[^`]{1,200})`|(?P<han>[\u3400-\u9fff]+)|(?P<run>(?:(?![\u3400-\u9fff])[\w'./:@*+#~-])+)"
     r"|(?P<sign>[;!?,。；：！？，、→])"
