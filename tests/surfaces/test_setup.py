@@ -173,6 +173,13 @@ def test_only_agents_that_are_there_are_touched(user: Path, commonplace: Command
     assert {path.name for path in user.iterdir()} == {".gemini"}
 
 
+def test_where_no_agent_is_nothing_is_promised(user: Path, commonplace: Command) -> None:
+    shown = commonplace("setup", "--yes", "--no-learn").out
+
+    assert "No agent was changed." in shown
+    assert "From now on" not in shown
+
+
 def test_an_agent_is_found_by_its_program(
     user: Path, commonplace: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

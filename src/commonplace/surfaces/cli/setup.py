@@ -127,7 +127,11 @@ def _tell(plans: list[AgentPlan], *, is_undo: bool, is_dry: bool) -> None:
     if is_dry:
         output.say("Nothing was changed (--dry-run).")
         return
-    if any(planned.agent == "codex" and planned.state in ("done", "unchanged", "plugin") for planned in plans):
+    told = {planned.agent for planned in plans if planned.state in ("done", "unchanged", "plugin")}
+    if not told:
+        output.say("No agent was changed. Install one of them, then run `commonplace setup` again.")
+        return
+    if "codex" in told:
         output.say("Codex asks once whether you trust the hook: start `codex` in a terminal and accept it.")
         output.say("Until then, the server's instructions carry the best lessons of the project.")
     output.say("From now on each new session is told what holds in its project, and you see one line about it.")
