@@ -128,6 +128,7 @@ class _State:
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     problems: list[str] = field(default_factory=list[str])
     items_sent: int = 0
+    is_dropped: bool = False
     closed: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -167,9 +168,13 @@ class ScriptedResponses:
             self._state.steps.extend(steps)
 
     def drop(self) -> None:
-        """Forget the answers that nobody asked for: how many those are is not always for a test to say."""
+        """Forget the answers that nobody asked for: how many those are is not always for a test to say.
+
+        A client that was ended may have asked just before: a request that is only read now is refused and no problem.
+        """
         with self._state.changed:
             self._state.steps.clear()
+            self._state.is_dropped = True
 
     def wait_for_requests(self, count: int, timeout: float = 30.0) -> None:
         """Block until `count` requests have arrived.
@@ -261,7 +266,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, status: int, problem: str) -> None:
         with self.state.changed:
-            self.state.problems.append(problem)
+            if not self.state.is_dropped:
+                self.state.problems.append(problem)
         self._http_error(status, "script", problem)
 
     def _http_error(self, status: int, code: str, message: str) -> None:
