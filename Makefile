@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install uninstall setup demo test check bench soak anchors format clean
+.PHONY: help install uninstall setup demo test package check bench soak anchors format clean
 
 # Where `make install` puts the program if neither uv nor pipx is there.
 TOOLS := $(HOME)/.local/share/commonplace
@@ -68,8 +68,11 @@ setup: $(VENV)/.dev ## make .venv with everything in it
 demo: $(VENV)/.runtime ## show what it does, on bundled sample sessions
 	@$(BIN)/commonplace demo
 
-test: $(VENV)/.dev ## run every test but the soak, in the same order and with the same examples each time
-	@$(BIN)/pytest -n $(WORKERS) -m "not soak"
+test: $(VENV)/.dev ## run every test but those of package and soak, in the same order and with the same examples each time
+	@$(BIN)/pytest -n $(WORKERS) -m "not soak and not package"
+
+package: $(VENV)/.dev ## build the wheel, install it with pip, uv and pipx, and let two type checkers read it
+	@$(BIN)/pytest -m package
 
 check: $(VENV)/.dev ## formatting, lint, layers, types
 	@$(BIN)/ruff format --check .

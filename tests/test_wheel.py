@@ -66,6 +66,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.package
 def test_the_program_and_the_examples_run_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
     program = installed / "venv" / "bin"
     version = run(program / "commonplace", "--version", cwd=tmp_path)
@@ -78,6 +79,7 @@ def test_the_program_and_the_examples_run_from_an_installed_wheel(installed: Pat
         assert (done.returncode, done.stderr) == (0, ""), path
 
 
+@pytest.mark.package
 def test_make_install_puts_the_command_into_the_users_folder_and_takes_it_out_again(
     installed: Path, tmp_path: Path
 ) -> None:
@@ -109,6 +111,7 @@ def test_make_install_leaves_it_to_the_tool_that_the_person_has(tool: str, tmp_p
     assert first.endswith(" .")
 
 
+@pytest.mark.package
 def test_pyright_accepts_the_examples_and_finds_mistakes(installed: Path) -> None:
     config = '{"typeCheckingMode": "strict", "include": ["examples", "wrong.py"]}'
     (installed / "pyrightconfig.json").write_text(config, "utf-8")
@@ -119,6 +122,7 @@ def test_pyright_accepts_the_examples_and_finds_mistakes(installed: Path) -> Non
     assert len(found) >= MISTAKES
 
 
+@pytest.mark.package
 def test_mypy_accepts_the_examples_and_finds_mistakes(installed: Path) -> None:
     mypy = (sys.executable, "-m", "mypy", "--strict", "--python-executable", installed / "venv" / "bin" / "python")
     done = run(*mypy, "--cache-dir", installed / "mypy", "examples", "wrong.py", cwd=installed)
@@ -217,6 +221,7 @@ def stand_ins(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.package
 @pytest.mark.parametrize("tool", ["uv", "pipx"])
 def test_uv_and_pipx_install_the_command_and_remove_it(tool: str, installed: Path, tmp_path: Path) -> None:
     beside = Path(sys.executable).with_name(tool)
