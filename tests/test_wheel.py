@@ -135,7 +135,9 @@ def test_mypy_accepts_the_examples_and_finds_mistakes(installed: Path) -> None:
 def top_level_imports(folder: Path) -> set[str]:
     """The packages that the files of a folder import anywhere, those of Python itself left out."""
     found: set[str] = set()
-    for tree in sources.parsed(folder.rglob("*.py")).values():
+    own = folder == sources.SOURCE
+    trees = map(sources.tree, sources.MODULES) if own else sources.parsed(folder.rglob("*.py")).values()
+    for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 found |= {alias.name.partition(".")[0] for alias in node.names}

@@ -10,7 +10,7 @@ from commonplace.redact import scan as engine
 from commonplace.redact.lexicon import _Memory
 from redact.adversary import HOSTILE
 
-SHORT = 1_500
+SHORT = 700
 
 
 def calls(data: bytes) -> int:

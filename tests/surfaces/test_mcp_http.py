@@ -7,7 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from serving_http import Place, served
 from talking import INITIALIZE, teach
 
 import processes
+from generated_rows import strides
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 BEGIN = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
@@ -244,12 +245,13 @@ def test_a_batch_is_answered_where_the_version_has_them(place: Place) -> None:
     assert [each["id"] for each in answer.json] == [1, 2]
 
 
-def test_every_hostile_request_is_answered_over_http_too(home: Path, tmp_path: Path) -> None:
+@strides(4)
+def test_every_hostile_request_is_answered_over_http_too(home: Path, tmp_path: Path, stride: int) -> None:
     teach(home)
     wrong: list[str] = []
     with served(cwd=tmp_path) as place:
         name = begun(place)
-        for case, data in chain(answered(), silent()):
+        for case, data in islice(chain(answered(), silent()), 0, None, stride):
             answer = ask(place, data, mcp_session_id=name)
             fine = answer.json is not None and ("result" in answer.json or "error" in answer.json)
             if answer.status not in (200, 202, 400, 404) or (answer.status != 202 and not fine):

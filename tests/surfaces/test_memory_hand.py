@@ -257,7 +257,8 @@ def test_forty_days_in_which_nothing_happens_change_nothing(
     root = learned / "memories"
     names = ("MEMORY.md", "memory_summary.md", "raw_memories.md")
     before, known = [(root / name).read_bytes() for name in names], entries(commonplace)
-    for day in range(1, 41):
+    days = range(1, 41) if os.environ.get("COMMONPLACE_DATABASE", "sqlite") == "sqlite" else (1, 2, 30, 31, 40)
+    for day in days:
         now = datetime(2026, 11, 20, 9, tzinfo=UTC) + timedelta(days=day)
         monkeypatch.setenv("COMMONPLACE_NOW", now.isoformat())
         assert commonplace.ok("memory", "run")["consolidation"]["status"] == "unchanged"

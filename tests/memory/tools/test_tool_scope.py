@@ -318,14 +318,14 @@ def test_a_file_without_foreign_lines_needs_no_list_of_lines() -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("MEMORY.md", "# Task Group: x\nscope: project " + " " * 300_000 + "x y\n## Task " + "9" * 6000 + ": x\n"),
-        ("MEMORY.md", "# Task Group: x\n" * 50_000 + "skills/" * 100_000),
-        ("memory_summary.md", "### a" + " " * 300_000 + "b\n" + "#" * 300_000 + " x"),
-        ("raw_memories.md", "## Thread `x`\ncwd: \0\ntask_group: " + " " * 300_000 + "x\n" + "## Thread `" * 50_000),
+        ("MEMORY.md", "# Task Group: x\nscope: project " + " " * 100_000 + "x y\n## Task " + "9" * 6000 + ": x\n"),
+        ("MEMORY.md", "# Task Group: x\n" * 15_000 + "skills/" * 30_000),
+        ("memory_summary.md", "### a" + " " * 100_000 + "b\n" + "#" * 100_000 + " x"),
+        ("raw_memories.md", "## Thread `x`\ncwd: \0\ntask_group: " + " " * 100_000 + "x\n" + "## Thread `" * 15_000),
         ("rollout_summaries/x.md", "thread_id: x\ncwd: \0\n\nx"),
-        ("rollout_summaries/y.md", "cwd: " + '"' * 300_000),
-        ("skills/x/SKILL.md", "---\n" + "scope: " * 50_000 + "\n---\n" + "- only in " * 50_000),
-        ("extensions/ad_hoc/notes/x.md", "scope:" + " " * 300_000 + "\nremember" + " " * 300_000 + "x"),
+        ("rollout_summaries/y.md", "cwd: " + '"' * 100_000),
+        ("skills/x/SKILL.md", "---\n" + "scope: " * 15_000 + "\n---\n" + "- only in " * 15_000),
+        ("extensions/ad_hoc/notes/x.md", "scope:" + " " * 100_000 + "\nremember" + " " * 100_000 + "x"),
     ],
     ids=lambda value: value[:24],
 )
