@@ -423,7 +423,7 @@ def test_half_an_emoji_does_not_cost_the_record(tmp_path: Path) -> None:
         ([None, 0, 0], [1]),  # a prompt rewound to the first answer
         ([None, 0, 1, 0], [2]),
         ([None, 0, 0, 2, 2], [1, 1]),
-        ([None, 0, 0, 1], [1]),  # goes on where the conversation no longer is: nothing more is taken back
+        ([None, 0, 0, 1], [1, 2]),  # goes on with a branch that was left
         ([None, None], [1]),  # rewound to before the first prompt
         ([None, 0, None, 2], [2]),
     ],
@@ -465,6 +465,44 @@ def test_what_comes_late_for_a_turn_that_was_taken_back_is_left_out(tmp_path: Pa
     found = converted(transcript).main
     assert ([1], []) == (found.taken_back, found.outputs)
     assert ["one", "two"] == found.answers
+
+
+@pytest.mark.parametrize(
+    ("parents", "said"),
+    [
+        ([None, 0, 0, 1], [0, 1, 3]),
+        ([None, 0, 0, 1, 2], [0, 2, 4]),
+        ([None, 0, 0, 1, 3], [0, 1, 3, 4]),  # and on
+        ([None, 0, 0, 1, 2, 3, 4, 5], [0, 1, 3, 5, 7]),  # two terminals in turn
+        ([None, 0, 1, 0, 2, 0], [0, 5]),
+        ([None, 0, 0, 1, 1], [0, 1, 4]),
+    ],
+)
+def test_who_goes_on_with_a_branch_that_was_left_has_its_turns_and_no_others(
+    tmp_path: Path, parents: list[int | None], said: list[int]
+) -> None:
+    transcript = Transcript(tmp_path)
+    answers: list[str] = []
+    for number, parent in enumerate(parents):
+        transcript.says(f"prompt {number}", parent=None if parent is None else answers[parent])
+        answers.append(transcript.answers(f"answer {number}"))
+    found = converted(transcript).main
+
+    assert [f"prompt {number}" for number in said] == found.active_texts
+    assert {f"prompt {number}" for number in range(len(parents))} == set(found.user_texts)
+
+
+def test_a_branch_that_is_left_for_good_and_named_as_the_end_comes_back(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+    transcript.says("first")
+    first = transcript.answers("one")
+    transcript.says("second")
+    second = transcript.answers("two")
+    transcript.says("third", parent=first)
+    transcript.answers("three")
+    transcript.notes("last-prompt", lastPrompt="second", leafUuid=second)
+
+    assert ["first", "second"] == converted(transcript).main.active_texts
 
 
 @pytest.mark.parametrize(

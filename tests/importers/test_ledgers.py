@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from commonplace.errors import ThreadBusy
 from commonplace.importers import claude_code, ledger_writer, transcript
 from commonplace.importers.ledger_writer import LedgerDestination, SessionLeftOut, WrittenThread
+from commonplace.learning.reading import session_view
+from commonplace.learning.reading.session_view import UserText
 from commonplace.protocol import items
 from commonplace.protocol.rollout import Line
 from commonplace.rollout import chain, reader
@@ -396,3 +398,27 @@ def test_no_damage_to_a_real_file_makes_an_import_fail(tmp_path: Path, data: st.
         for line in lines(each.path):
             if line.type == "response_item":
                 items.view(line.payload)
+
+
+def active_texts(path: Path) -> list[str]:
+    """What the person said and did not take back."""
+    return [
+        event.text for turn in session_view.read(path).turns for event in turn.events if isinstance(event, UserText)
+    ]
+
+
+def test_a_branch_that_is_gone_on_with_is_imported_once_and_grows(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+    answers: list[str] = []
+    for number, parent in enumerate([None, 0, 0, 1]):
+        transcript.says(f"prompt {number}", parent=None if parent is None else answers[parent])
+        answers.append(transcript.answers(f"answer {number}"))
+    where = place(tmp_path / "home")
+    first = imported(transcript.write(), where)
+    again = imported(transcript.write(), where)
+    transcript.says("and on")
+    grown = imported(transcript.write(), where)
+
+    assert ["prompt 0", "prompt 1", "prompt 3"] == active_texts(first.path)
+    assert ("unchanged", first.path) == (again.status, again.path)
+    assert ["prompt 0", "prompt 1", "prompt 3", "and on"] == active_texts(grown.path)

@@ -2,7 +2,9 @@
 
 Records name their parents, and a file may hold a child before its parent. `RecordOrder` holds such a child back until
 its parent has come; how many it holds is bounded, so that a parent that never comes costs nothing. `Branches` follows
-which turns are part of the conversation: a prompt that hangs on an earlier turn takes the later ones back.
+which turns are part of the conversation: a prompt that hangs on an earlier turn takes the later ones back. A person may
+also go on with a branch that was left, in another terminal for instance: which turns that brings back is known at the
+end of the file.
 
 Both remember only so many records. Of a file with more, the oldest are forgotten: then an odd parent is taken to be
 known, as it nearly always is.
@@ -13,6 +15,7 @@ from __future__ import annotations
 import bisect
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -125,6 +128,8 @@ class Branches:
     def __init__(self) -> None:
         self._turn_of = RecentRecords()
         self._active: list[int] = []
+        self._before: dict[int, int] = {}
+        """The turn that each turn hangs on."""
         self._last = 0
 
     def follow(self, uuid: str, parent: str | None) -> bool:
@@ -133,10 +138,23 @@ class Branches:
         self._turn_of.put(uuid, self._newest() if turn is None else turn)
         return turn is None or self._counts(turn)
 
-    def prompt(self, uuid: str, parent: str | None, *, restarts: bool = False) -> int:
-        """Note a record that begins a turn; return how many turns it takes back: all, if it begins them anew."""
-        taken_back = self.return_to(parent) if parent else self._take_back(0 if restarts else self._last)
+    def prompt(self, uuid: str, parent: str | None, *, restarts: bool = False, goes_on: bool = False) -> int:
+        """Note a record that begins a turn; return how many turns it takes back: all, if it begins them anew.
+
+        Args:
+            uuid: The record.
+            parent: The record that it hangs on. One that is not known takes back nothing.
+            restarts: Without a parent, it stands for all turns so far.
+            goes_on: Where its parent is in a branch that was left, the person goes on with that branch.
+        """
+        turn = self._turn_of.get(parent) if parent else None
+        if parent:
+            taken_back = self._take_back(turn) if turn is not None and self._counts(turn) else 0
+        else:
+            taken_back = self._take_back(0 if restarts else self._last)
+        returns = goes_on and turn is not None and not self._counts(turn)
         self._last += 1
+        self._before[self._last] = turn if returns and turn is not None else self._newest()
         self._active.append(self._last)
         self._turn_of.put(uuid, self._last)
         return taken_back
@@ -146,10 +164,26 @@ class Branches:
         self.prompt(uuid, after)
         self._turn_of.put(after, self._last)
 
-    def return_to(self, uuid: str) -> int:
-        """Take back the turns after that of a record; return how many. One that is not known takes back nothing."""
-        turn = self._turn_of.get(uuid)
-        return self._take_back(turn) if turn is not None and self._counts(turn) else 0
+    def turn_of(self, uuid: str) -> int:
+        """Return the turn of a record, 0 if it is not known."""
+        return self._turn_of.get(uuid) or 0
+
+    def end(self, leaf: str) -> tuple[int, list[int]]:
+        """Return how many turns to take back at the end, and which that were taken back to say again, in their order.
+
+        The conversation ends at a record, the leaf; if that is not known, with the newest turn.
+        """
+        path = self._path(self.turn_of(leaf) or self._newest())
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, self._active, strict=False)))
+        return len(self._active) - common, path[common:]
+
+    def _path(self, turn: int) -> list[int]:
+        """Return the turns up to one, each hanging on the one before it."""
+        path: list[int] = []
+        while turn:
+            path.append(turn)
+            turn = self._before[turn]
+        return path[::-1]
 
     def _take_back(self, turn: int) -> int:
         place = bisect.bisect_right(self._active, turn)

@@ -2,6 +2,7 @@
 
 Each record that says something becomes one piece. Sub-agents that old versions wrote into the same file become threads
 of their own. A prompt that was typed on an earlier point of the conversation takes back what came after that point.
+Where the conversation ends in a branch that had been taken back, that branch is said again at the end.
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ class _Thread:
         self.command = ""
         """The newest wrapper of a command: what hangs on it is the command's text."""
         self.boundary: _Compaction | None = None
+        self.was_compacted = False
+        self.places: dict[int, list[tuple[int, int]]] = {}
+        """Where the records of each turn stand in the file: offset and size."""
         self.recent: OrderedDict[str, list[Any]] = OrderedDict()
 
     def keep(self, uuid: str, payloads: list[Payload]) -> None:
@@ -113,8 +117,24 @@ class _Conversion:
                 yield record
         for held in self.order.finish():
             yield from self._emit(held)
-        if self.main is not None and self.leaf and (taken_back := self.main.branches.return_to(self.leaf)):
-            yield ConvertedRecord(self.main.thread_id, f"leaf:{self.leaf}", "", [items.rolled_back(taken_back)])
+        if self.main is not None:
+            yield from self._end(self.main)
+
+    def _end(self, thread: _Thread) -> Iterator[ConvertedRecord]:
+        """Yield what makes the last turns those of the branch in which the conversation ends."""
+        taken_back, again = thread.branches.end(self.leaf)
+        if again and thread.was_compacted:  # a summary cannot be said again in another place
+            return
+        if taken_back:
+            yield ConvertedRecord(thread.thread_id, f"leaf:{self.leaf}", "", [items.rolled_back(taken_back)])
+        for offset, size in (place for turn in again for place in thread.places.get(turn, ())):
+            with open_session(self.path) as file:
+                file.seek(offset)
+                held = _decode(offset, file.read(size))
+            if isinstance(held, HeldRecord):
+                name = f"again:{held.record.uuid}"
+                payloads, _ = self._build(thread, held.record, Origin(name, offset))
+                yield ConvertedRecord(thread.thread_id, name, "", payloads)
 
     def _see(self, held: HeldRecord) -> Iterator[SessionHead | ConvertedRecord | Skipped]:
         record = held.record
@@ -154,7 +174,8 @@ class _Conversion:
             payloads, prompt = [], False
         if prompt:
             # A prompt that hangs on nothing was rewound to before the first one; after `/clear` the session is another.
-            taken_back = thread.branches.prompt(uuid, parent, restarts=record.session_id == thread.session)
+            is_typed, restarts = record.type == "user", record.session_id == thread.session
+            taken_back = thread.branches.prompt(uuid, parent, restarts=restarts, goes_on=is_typed)
             if taken_back:
                 payloads.insert(0, items.rolled_back(taken_back))
         elif parent and parent in thread.caveats:
@@ -165,6 +186,9 @@ class _Conversion:
             # A compaction may hang on an earlier point (what came after was summarised); it takes nothing back.
             counts = thread.branches.follow(uuid, None if record.subtype == "compact_boundary" else parent)
         thread.last, thread.session = uuid, record.session_id
+        thread.was_compacted |= record.subtype == "compact_boundary"
+        if payloads and thread is self.main:
+            thread.places.setdefault(thread.branches.turn_of(uuid), []).append((held.offset, held.size))
         if payloads and counts:  # what comes late for a turn that was taken back is no part of the one that runs
             if held.size <= _KEPT_BYTES:
                 thread.keep(uuid, payloads)
