@@ -402,9 +402,7 @@ def test_no_damage_to_a_real_file_makes_an_import_fail(tmp_path: Path, data: st.
 
 def active_texts(path: Path) -> list[str]:
     """What the person said and did not take back."""
-    return [
-        event.text for turn in session_view.read(path).turns for event in turn.events if isinstance(event, UserText)
-    ]
+    return [event.text for event in session_view.read(path).events() if isinstance(event, UserText)]
 
 
 def test_a_branch_that_is_gone_on_with_is_imported_once_and_grows(tmp_path: Path) -> None:
