@@ -70,6 +70,9 @@ PASSWORDS = (
     "My password is @ and I like it",
     "**Password:** `@`",
     "| password | `@` |",
+    "| user | ines |\n| password | @ |",
+    "Password\t@",
+    "Kennwort fürs Staging: @",
     "smbclient //srv/share -U me%@",
     "pass = @",
 )
@@ -149,6 +152,11 @@ def test_a_password_goes_and_what_is_around_it_stays(form: str) -> None:
     value, text = fill(form, "<A14>")
 
     assert redact(text) == text.replace(value, MARK)
+
+
+@pytest.mark.parametrize("command", ["sshpass -p '@' ssh me@host", 'zip -P "@" a.zip b', "twine upload -u me -p '@' x"])
+def test_a_password_with_blanks_goes_whole_where_a_command_takes_one(command: str) -> None:
+    assert redact(command.replace("@", "rye 44 Tango", 1)) == command.replace("@", MARK, 1)
 
 
 @pytest.mark.parametrize("form", TOKENS, ids=str)

@@ -52,7 +52,7 @@ _AFTER: Final = re.compile(
     + notation.VIEW
     + rb""")?
     | (?P<says> (?: 's(?=[ ]) | [ \t]{1,4}
-        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de)[ ]
+        (?: (?:(?:is|was)[ ]\w{1,12}[ ])? (?:for|of|pour|para|de|f(?:\xc3\xbc|\\{1,15}u00fc)rs?)[ ]
             (?:[\w.'\-@/]{1,30}[ ]){0,3}? (?:[\w.'\-@/]{1,30}|'[^'\n\\]{1,80}') [ ]?:
           | (?:[\w'\-@./\\\x80-\xff]{1,24}+[ ]){0,6}?
               (?:is|was|are|to|equals|now|being|be|lautet|ist|est|es|set[ ]to|\xc3[\xa0\xa8\xa9]|\\{1,15}u00e[089]
@@ -79,7 +79,7 @@ _AFTER: Final = re.compile(
         | :?</(?:td|th|dt|b|strong|label|span|code)>[ \t]{0,4}(?:<(?:td|dd|code|span|b|kbd)>){1,2} )
         (?=[^<>\s"'](?:[^<>\s"']|[ ](?=[^<>\s"'])){3,512}</) )
     | (?P<cell> [ \t]{0,40}\|[ \t]{1,40} )
-    | (?P<blank> (?:[ \t]{1,40}+ | \\t) (?:(?P<typed>[0-9]|ENC)[ ](?=\S{6}))? (?![=:]) )
+    | (?P<blank> (?:[ \t]{1,40}+ | \\{1,15}t) (?:(?P<typed>[0-9]|ENC)[ ](?=\S{6}))? (?![=:]) )
     )
     (?P<open> (?:[bBrRuUfFlLN@$]{1,2}(?=\\{0,15}["']))?
         (?: (?P<triple>\\{0,15}["'])(?P=triple)(?=(?P=triple)(?!(?P=triple))) )?

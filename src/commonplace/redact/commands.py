@@ -105,6 +105,8 @@ _LETTER: Final = re.compile(rb"[ \"']-([a-zA-Z]{1,3}u(?=[ \t])|[a-zA-Z])(?<=[" +
 _FLAG: Final = "flag"
 MARKS: Final = (Mark(_FLAG, re.compile(rb"-(?<=[ \"']-)(?:[a-zA-Z]{1,3}u(?= )|[" + b"".join(_LETTERS) + rb"])")),)
 _ANY: Final = re.compile(rb"")
+_PHRASE: Final = re.compile(rb"(?=[^0-9]{0,60}[0-9])[^ ]{1,20}(?:[ ][^ ]{1,20}){1,5}\Z")
+"""A password with blanks and a digit, in quotes."""
 _SECURE: Final = re.compile(
     rb"(?:-(?:String|AsPlainText|Force)[ \t]{1,4}){0,3}\\{0,15}[\"'](?P<bare>[^\"'\\\n]{3,200}+)"
 )
@@ -173,6 +175,7 @@ def span_of(found: re.Match[bytes], kind: str) -> SecretSpan | None:
         return None
     if b"://" in text or (judge.is_public(text) and not text.isdigit()):
         return None
-    if not judge.is_password(text, 5) and not (kind == "basic_login" and len(text) >= 8):
+    is_phrase = group == "quoted" and _PHRASE.match(text) is not None
+    if not (judge.is_password(text, 5) or is_phrase or (kind == "basic_login" and len(text) >= 8)):
         return None
     return SecretSpan(*found.span(group), kind)

@@ -252,6 +252,10 @@ def _is_loose_secret(place: NamedValue) -> bool:
         return quoted and place.strength is Rank.TOKEN and judge.is_random(text, 16)
     if form == "blank" and not quoted and len(text) >= 18 and _is_name(text) and not judge.is_drawn(text):
         return False
+    gap = place.data[max(0, place.value.start - 2) : place.value.start]
+    is_cell = form == "cell" or (form == "blank" and gap.endswith((b"\t", b"\\t")))
+    if is_cell and not quoted and place.strength is Rank.PASSWORD:
+        return _is_chosen(text) or (judge.is_password(text, 8) and not judge.is_named(text))
     if place.strength is Rank.WEAK or (form == "cell" and not quoted):
         return judge.is_random(text, 20) and not _is_identity(text)
     if place.strength is Rank.TOKEN:
