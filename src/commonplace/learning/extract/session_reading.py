@@ -54,7 +54,7 @@ class SessionReading(msgspec.Struct, frozen=True):
 def extract_embedded(path: Path, project: str, forgotten: Forgotten) -> SessionReading | str:
     """Return what the embedded extractor makes of a session, or why it cannot; errors do not travel well."""
     try:
-        view = _read(path, forgotten, quotes_outputs=False)
+        view = _read(path, forgotten, quotes_tools=False)
         view.project = project
         found = removal.output(lesson_text.redacted(rules.extract(view)), forgotten)
         return SessionReading(found, evidence_of(view))
@@ -82,8 +82,8 @@ async def read_session(
     return SessionReading(found, await anyio.to_thread.run_sync(evidence_of, view))
 
 
-def _read(path: Path, forgotten: Forgotten, *, quotes_outputs: bool = True) -> SessionView:
-    view = read(path, quotes_outputs=quotes_outputs)
+def _read(path: Path, forgotten: Forgotten, *, quotes_tools: bool = True) -> SessionView:
+    view = read(path, quotes_tools=quotes_tools)
     _mask(view, forgotten)
     return view
 
