@@ -138,10 +138,22 @@ def is_inside(path: str, folder: str) -> bool:
 def shows_failure(output: str) -> bool:
     """Return whether an output shows that something failed."""
     text = output if len(output) <= _WHOLE_OUTPUT else output[-_OUTPUT_TAIL:]
+    return any(_FAILURES.search(_HARMLESS.sub("", line)) for line in _hinted_lines(text))
+
+
+def _hinted_lines(text: str) -> Iterator[str]:
+    """Yield the lines that have a hint; no expression for failures looks beyond one."""
     lowered = text.lower()
-    if not any(hint in lowered for hint in _HINTS):
-        return False
-    return _FAILURES.search(_HARMLESS.sub("", text)) is not None
+    if len(lowered) != len(text):  # a letter that is longer in lower case moves what is behind it
+        yield from (line for line in text.split("\n") if any(hint in line.lower() for hint in _HINTS))
+        return
+    for hint in _HINTS:
+        at = lowered.find(hint)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            yield text[text.rfind("\n", 0, at) + 1 : end]
+            at = lowered.find(hint, end)
 
 
 def _with_late_output(view: SessionView) -> Iterator[ToolUse]:

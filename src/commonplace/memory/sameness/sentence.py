@@ -167,9 +167,11 @@ def _prepared(plain: str, language: Language) -> str:
     """Return the text with phrases joined to words, and without forms that hide a word."""
     if language.code == "fr":
         plain = _FRENCH_PRONOUN.sub("", _FRENCH_ONLY.sub(r"uniquement \1 ", plain))
+    lower = plain.lower()
     for phrase, word in language.phrases.items():
-        if phrase in plain.lower():
+        if phrase in lower:
             plain = re.sub(rf"\b{re.escape(phrase)}\b", word, plain, flags=re.IGNORECASE)
+            lower = plain.lower()
     return plain
 
 
@@ -264,7 +266,7 @@ class _SentenceReader:
 
     def _contrast(self, number: int) -> int:
         """Begin to rule out at words such as `instead of`; return how many words they are."""
-        for phrase in self._language.contrast:
+        for phrase in self._language.contrast.get(self._units[number].text, ()):
             units = self._units[number : number + len(phrase)]
             if tuple(unit.text for unit in units) == phrase:
                 self._is_ruling, self._ruled = True, 0
