@@ -144,9 +144,10 @@ async def _work(
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
     results: _Results = {}
     claims = [each.claim for each in batch]
-    limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
     forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)
     is_much = phase.use_processes and _cores() > 1 and sum(map(_size, batch)) >= _MUCH
+    is_alone = isinstance(phase.extractor, RuleExtractor) and not is_much
+    limiter = anyio.CapacityLimiter(1 if is_alone else phase.settings.memory.extract_concurrency)
     store = _ResultStore(phase, batch, results, done, progress)
     readings = _Readings(phase.extractor, forgotten, limiter, breaker, results, store, is_much=is_much)
     try:
