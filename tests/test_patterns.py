@@ -64,7 +64,7 @@ def wildcards() -> Iterator[re.Pattern[bytes]]:
 
 def languages() -> Iterator[re.Pattern[str]]:
     for language in cues.LANGUAGES:
-        yield from cues.cues_for(language).values()
+        yield from (cues.pattern(language, cue) for cue in cues._table(language))
 
 
 def tables() -> Iterator[re.Pattern[str]]:
