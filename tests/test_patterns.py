@@ -64,7 +64,7 @@ def wildcards() -> Iterator[re.Pattern[bytes]]:
 
 def languages() -> Iterator[re.Pattern[str]]:
     for language in cues.LANGUAGES:
-        yield from (cues.pattern(language, cue) for cue in cues._table(language))
+        yield from (cues.pattern(language, cue) for cue in cues.table(language))
 
 
 def tables() -> Iterator[re.Pattern[str]]:

@@ -23,7 +23,8 @@ _FETCHES: Final = re.compile(
 )
 """Programs that bring a text from elsewhere, or out of a disguise."""
 _FETCHERS: Final = (
-    "curl", "wget", "aria2c", "lynx", "iwr", "irm", "invoke-", "nc", "netcat", "socat", "tftp", "base64", "xxd", ".download",
+    "curl", "wget", "aria2c", "lynx", "iwr", "irm", "invoke-", "nc", "netcat", "socat", "tftp", "base64", "xxd",
+    ".download",
 )  # fmt: skip
 """Each match of the expression has one of these: a quick look before it is tried."""
 _RUNS: Final = re.compile(

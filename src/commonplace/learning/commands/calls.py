@@ -11,11 +11,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, Literal
 
 import msgspec
 
 from commonplace.learning.commands import tables
+from commonplace.learning.reading.literals import LiteralGate
 from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.memory.injection import fetches_and_runs
 from commonplace.protocol import shell
@@ -31,8 +33,6 @@ _MOVES: Final = tables.words("calls", "moves")
 _SETS: Final = tables.words("calls", "sets")
 _NO_END: Final = tables.pattern("calls", "no_end")
 _HARMLESS: Final = tables.pattern("calls", "harmless")
-_HINTS: Final[tuple[str, ...]] = tuple(tables.table("calls")["hints"])
-_FAILURES: Final = tables.pattern("calls", "failures", flags=re.MULTILINE)
 _WRAPPERS: Final = tables.words("forms", "wrappers", "programs")
 _WITH_NUMBER: Final = tables.words("forms", "wrappers", "with_number")
 _WRAPPER_VALUES: Final = tables.words("forms", "wrappers", "value_flags")
@@ -138,22 +138,22 @@ def is_inside(path: str, folder: str) -> bool:
 def shows_failure(output: str) -> bool:
     """Return whether an output shows that something failed."""
     text = output if len(output) <= _WHOLE_OUTPUT else output[-_OUTPUT_TAIL:]
-    return any(_FAILURES.search(_HARMLESS.sub("", line)) for line in _hinted_lines(text))
+    possible = gate().open_for(text)
+    if not possible:
+        return False
+    bare = _HARMLESS.sub("", text)
+    return any(_failure(each).search(bare) for each in possible)
 
 
-def _hinted_lines(text: str) -> Iterator[str]:
-    """Yield the lines that have a hint; no expression for failures looks beyond one."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a letter that is longer in lower case moves what is behind it
-        yield from (line for line in text.split("\n") if any(hint in line.lower() for hint in _HINTS))
-        return
-    for hint in _HINTS:
-        at = lowered.find(hint)
-        while at >= 0:
-            end = text.find("\n", at)
-            end = len(text) if end < 0 else end
-            yield text[text.rfind("\n", 0, at) + 1 : end]
-            at = lowered.find(hint, end)
+@cache
+def gate() -> LiteralGate:
+    """Return what tells which expressions for failures may match an output."""
+    return LiteralGate({each: [each] for each in tables.table("calls")["failures"]})
+
+
+@cache
+def _failure(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.MULTILINE)
 
 
 def _with_late_output(view: SessionView) -> Iterator[ToolUse]:

@@ -132,8 +132,10 @@ def _behind_class(text: str, at: int) -> int:
 
 def _group(text: str, at: int) -> tuple[str, Literals, int]:
     opening = next((each for each in (*_LOOKS, *_GROUPS) if text.startswith(each, at)), "(")
-    if opening == "(" and text[at + 1] == "?":
-        raise ValueError(text)  # flags, names, references
+    if text.startswith("(?P<", at):
+        opening = text[at : text.index(">", at) + 1]
+    elif opening == "(" and text[at + 1] == "?":
+        raise ValueError(text)  # flags, references
     found, end = _alternatives(text, at + len(opening))
     if text[end] != ")":
         raise ValueError(text)

@@ -143,7 +143,7 @@ class SessionView(msgspec.Struct):
 
 
 def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 _CODEX_FOLDERS: Final = frozenset({layout.SESSIONS, layout.ARCHIVED})
@@ -155,8 +155,8 @@ _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected 
 def read(path: Path, *, quotes_tools: bool = True) -> SessionView:
     """Read a session (raises NotASession, LedgerError).
 
-    `quotes_tools` is false for a reader that of tools repeats only commands, what failed, and questions: secrets stay in
-    the outputs of calls that succeeded and in other arguments, because to look for them takes most of the time.
+    `quotes_tools` is false for a reader that of tools repeats only commands, what failed, and questions: secrets stay
+    in the outputs of calls that succeeded and in other arguments, because to look for them takes most of the time.
     """
     return _SessionFold(chain.open_ledger(path)).view_of_ledger(quotes_tools=quotes_tools)
 

@@ -46,7 +46,8 @@ _MARKS: Final = {
 
 
 @cache
-def _table(language: str) -> dict[str, list[str]]:
+def table(language: str) -> dict[str, list[str]]:
+    """Return the cues of a language, each a list of alternatives."""
     text = resources.files("commonplace.learning.reading.cues").joinpath(f"{language}.toml").read_text("utf-8")
     return tomllib.loads(text)
 
@@ -54,13 +55,13 @@ def _table(language: str) -> dict[str, list[str]]:
 @cache
 def pattern(language: str, cue: str) -> re.Pattern[str]:
     """Return a cue of a language, compiled when it is first asked for."""
-    return re.compile(_joined(_table(language)[cue]), re.IGNORECASE if cue == "polite" else re.NOFLAG)
+    return re.compile(_joined(table(language)[cue]), re.IGNORECASE if cue == "polite" else re.NOFLAG)
 
 
 @cache
 def gate(language: str) -> LiteralGate:
     """Return what tells which cues of a language may match a text in lower case."""
-    return LiteralGate({cue: lines for cue, lines in _table(language).items() if cue != "polite"})
+    return LiteralGate({cue: lines for cue, lines in table(language).items() if cue != "polite"})
 
 
 @lru_cache(maxsize=512)
