@@ -142,7 +142,7 @@ def shows_failure(output: str) -> bool:
     if not possible:
         return False
     bare = _HARMLESS.sub("", text)
-    return any(_failure(each).search(bare) for each in possible)
+    return any(failure(each).search(bare) for each in possible)
 
 
 @cache
@@ -152,7 +152,8 @@ def gate() -> LiteralGate:
 
 
 @cache
-def _failure(expression: str) -> re.Pattern[str]:
+def failure(expression: str) -> re.Pattern[str]:
+    """Return one of the expressions for failures, compiled."""
     return re.compile(expression, re.MULTILINE)
 
 

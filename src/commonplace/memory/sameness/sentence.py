@@ -170,8 +170,7 @@ def _prepared(plain: str, language: Language) -> str:
     lower = plain.lower()
     for phrase, word in language.phrases.items():
         if phrase in lower:
-            plain = re.sub(rf"\b{re.escape(phrase)}\b", word, plain, flags=re.IGNORECASE)
-            lower = plain.lower()
+            lower = (plain := re.sub(rf"\b{re.escape(phrase)}\b", word, plain, flags=re.IGNORECASE)).lower()
     return plain
 
 
@@ -267,8 +266,7 @@ class _SentenceReader:
     def _contrast(self, number: int) -> int:
         """Begin to rule out at words such as `instead of`; return how many words they are."""
         for phrase in self._language.contrast.get(self._units[number].text, ()):
-            units = self._units[number : number + len(phrase)]
-            if tuple(unit.text for unit in units) == phrase:
+            if tuple(unit.text for unit in self._units[number : number + len(phrase)]) == phrase:
                 self._is_ruling, self._ruled = True, 0
                 return len(phrase)
         return 0
