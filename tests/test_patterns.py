@@ -24,6 +24,8 @@ import sources
 from ambiguity import Ambiguity
 from commonplace.agent.undo import gitignore
 from commonplace.clients import toml_text
+from commonplace.learning.commands import calls as command_calls
+from commonplace.learning.commands import tables as command_tables
 from commonplace.learning.lasting import acts
 from commonplace.learning.reading import cues
 from commonplace.memory import similarity, stale_names
@@ -64,7 +66,11 @@ def wildcards() -> Iterator[re.Pattern[bytes]]:
 
 def languages() -> Iterator[re.Pattern[str]]:
     for language in cues.LANGUAGES:
-        yield from cues.cues_for(language).values()
+        yield from (cues.pattern(language, cue) for cue in cues.table(language))
+
+
+def failures() -> Iterator[re.Pattern[str]]:
+    yield from map(command_calls.failure, command_tables.table("calls")["failures"])
 
 
 def tables() -> Iterator[re.Pattern[str]]:
@@ -111,7 +117,8 @@ MADE: dict[str, tuple[str, Texts] | str] = {
     "re.compile(row['signs'], re.MULTILINE)": "a module holds what it makes",
     "re.compile(row['cure'])": "a module holds what it makes",
     "re.compile(row['has_it'])": "a module holds what it makes",
-    "re.compile(_joined(lines), flags.get(name, re.NOFLAG))": ("search", languages),
+    "re.compile(_joined(table(language)[cue]), re.IGNORECASE if cue == 'polite' else re.NOFLAG)": ("search", languages),
+    "re.compile(expression, re.MULTILINE)": ("search", failures),
     "re.compile(text, re.IGNORECASE)": ("match", act_tables),
     "re.compile(text)": "with those above",
     "re.compile(f\"(?>(?:(?:{_tables()['leads']['fillers']})\\\\b{_MARKS}|{_OPENING})+)\", re.IGNORECASE)": "as above",

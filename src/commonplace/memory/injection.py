@@ -22,6 +22,11 @@ _FETCHES: Final = re.compile(
     re.IGNORECASE,
 )
 """Programs that bring a text from elsewhere, or out of a disguise."""
+_FETCHERS: Final = (
+    "curl", "wget", "aria2c", "lynx", "iwr", "irm", "invoke-", "nc", "netcat", "socat", "tftp", "base64", "xxd",
+    ".download",
+)  # fmt: skip
+"""Each match of the expression has one of these: a quick look before it is tried."""
 _RUNS: Final = re.compile(
     r"(?<![\w.-])(?:(?:ba|z|da|k|c|tc|fi|a)?sh|eval|source|exec|iex|invoke-expression|pwsh|powershell|osascript"
     r"|(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?! +-[cemn]))(?![\w.=-])|(?<![\w./])\./|(?<![^\s`;&|(])\. "
@@ -35,6 +40,8 @@ _REMOTE: Final = re.compile(
     re.IGNORECASE,
 )
 """Programs that fetch and run in one."""
+_REMOTE_SIGNS: Final = ("://", "git+", "--git")
+"""The same for the expression above."""
 _SEPARATE: Final = re.compile(r"[|;\n]|&&")
 _OPENS: Final = re.compile(r"<\(|\$\(|`|\(")
 _REACH: Final = 400
@@ -45,8 +52,12 @@ _MOST: Final = 20_000
 def fetches_and_runs(text: str) -> bool:
     """Say whether a text holds a command that runs what it fetches from elsewhere; such commands are never kept."""
     looked = text[:_MOST]
-    if _REMOTE.search(looked):
+    lower = looked.lower()
+    is_odd = not looked.isascii()  # the expressions take a few other letters for those of a name
+    if (is_odd or any(sign in lower for sign in _REMOTE_SIGNS)) and _REMOTE.search(looked):
         return True
+    if not is_odd and not any(name in lower for name in _FETCHERS):
+        return False
     fetches = [found.span() for found in _FETCHES.finditer(looked)]
     runs = [found.span() for found in _RUNS.finditer(looked)] if fetches else []
     for start, end in fetches:

@@ -243,12 +243,15 @@ def _telling_branches(names: Iterable[str]) -> list[str]:
 def _modules(call: CallTrace, commands: list[_SimpleCommand], folder: str, base: str) -> set[str]:
     """Return the modules that a call in the folder itself shows."""
     places = {command.folder for command in commands} or {folder}
+    found = modules.of_go_tests(call.output) if places == {base} else set[str]()
+    texts = (folder, *places, *call.paths, *(word for each in commands for word in each.words))
+    if not modules.may_name_manifest(texts):
+        return found
     named = {posixpath.normpath(posixpath.join(folder, path)) for path in call.paths}
     named |= {posixpath.normpath(posixpath.join(each.folder, word)) for each in commands for word in each.words}
-    found = modules.of_manifests(
+    return found | modules.of_manifests(
         (posixpath.basename(name) for name in named if posixpath.dirname(name) == base), call.output
     )
-    return found | (modules.of_go_tests(call.output) if places == {base} else set())
 
 
 def _shown_files(text: str) -> list[str]:

@@ -12,6 +12,8 @@ from typing import Final
 from commonplace.projects import tables
 
 _GO_TEST: Final = re.compile(r"^(?:ok|FAIL|\?|---)[ \t]+([\w-]+(?:\.[\w-]+)+/[\w./~-]+)", re.MULTILINE)
+_GO_RESULTS: Final = ("ok", "FAIL", "?", "---")
+"""How the lines of a run of `go test` begin."""
 _GO_MODULE: Final = re.compile(
     r"^[ \t]*(?:[0-9]+[\t→:|][ \t]*)?module[ \t]+([\w-]+(?:\.[\w-]+)+/[\w./~-]+)", re.MULTILINE
 )
@@ -34,6 +36,12 @@ TELLING: Final = 0.5
 ONE_WORD: Final = 0.2
 
 
+def may_name_manifest(texts: Iterable[str]) -> bool:
+    """Say whether one of some words may be the path of a manifest: a quick look, mostly false."""
+    joined = " ".join(texts)
+    return any(name in joined for name in _MANIFESTS)
+
+
 def of_manifests(names: Iterable[str], text: str) -> set[str]:
     """Return the module that a text shows, if it is that of a manifest of one of these names."""
     found: set[str] = set()
@@ -47,6 +55,8 @@ def of_manifests(names: Iterable[str], text: str) -> set[str]:
 
 def of_go_tests(text: str) -> set[str]:
     """Return the modules whose packages a run of `go test` lists."""
+    if not text.startswith(_GO_RESULTS) and not any(f"\n{result}" in text for result in _GO_RESULTS):
+        return set()
     return {f"go:{_go_module(name)}" for name in _GO_TEST.findall(text)}
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, Literal
 
 import msgspec
 
 from commonplace.learning.commands import tables
+from commonplace.learning.reading.literals import LiteralGate
 from commonplace.learning.reading.session_view import SessionView, ToolUse
 from commonplace.memory.injection import fetches_and_runs
 from commonplace.protocol import shell
@@ -31,8 +33,6 @@ _MOVES: Final = tables.words("calls", "moves")
 _SETS: Final = tables.words("calls", "sets")
 _NO_END: Final = tables.pattern("calls", "no_end")
 _HARMLESS: Final = tables.pattern("calls", "harmless")
-_HINTS: Final[tuple[str, ...]] = tuple(tables.table("calls")["hints"])
-_FAILURES: Final = tables.pattern("calls", "failures", flags=re.MULTILINE)
 _WRAPPERS: Final = tables.words("forms", "wrappers", "programs")
 _WITH_NUMBER: Final = tables.words("forms", "wrappers", "with_number")
 _WRAPPER_VALUES: Final = tables.words("forms", "wrappers", "value_flags")
@@ -138,10 +138,23 @@ def is_inside(path: str, folder: str) -> bool:
 def shows_failure(output: str) -> bool:
     """Return whether an output shows that something failed."""
     text = output if len(output) <= _WHOLE_OUTPUT else output[-_OUTPUT_TAIL:]
-    lowered = text.lower()
-    if not any(hint in lowered for hint in _HINTS):
+    possible = gate().open_for(text)
+    if not possible:
         return False
-    return _FAILURES.search(_HARMLESS.sub("", text)) is not None
+    bare = _HARMLESS.sub("", text)
+    return any(failure(each).search(bare) for each in possible)
+
+
+@cache
+def gate() -> LiteralGate:
+    """Return what tells which expressions for failures may match an output."""
+    return LiteralGate({each: [each] for each in tables.table("calls")["failures"]})
+
+
+@cache
+def failure(expression: str) -> re.Pattern[str]:
+    """Return one of the expressions for failures, compiled."""
+    return re.compile(expression, re.MULTILINE)
 
 
 def _with_late_output(view: SessionView) -> Iterator[ToolUse]:

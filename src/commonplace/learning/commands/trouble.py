@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, cast
 
 import msgspec
@@ -20,6 +21,7 @@ from commonplace.learning.commands.carriers import carried
 from commonplace.learning.commands.places import Place, place_of
 from commonplace.learning.commands.plain_cures import plain_cure
 from commonplace.learning.commands.variables import without_secret
+from commonplace.learning.reading.literals import LiteralGate
 
 _TABLE: Final = tables.table("trouble")
 _READERS: Final = frozenset(_TABLE["readers"].split())
@@ -99,6 +101,14 @@ def _kinds() -> dict[str, TroubleKind]:
 
 
 KINDS: Final = _kinds()
+
+
+@cache
+def gate() -> LiteralGate:
+    """Return what tells which kinds an output may show."""
+    return LiteralGate({row["name"]: [row["signs"]] for row in _TABLE["kinds"]})
+
+
 _CLASS: Final = re.compile(
     r"\b(?:[A-Z][A-Za-z0-9]{1,40}(?:Error|Exception)|ERR_[A-Z_]{2,40}|E[A-Z]{4,14}|error TS\d{3,5}|error NU\d{4}"
     r"|NETSDK\d{4}|GH\d{3}|P\d{4}|error\[E\d{4}\])(?![\w-])"
@@ -167,8 +177,9 @@ def _trouble(number: int, call: Call, calls: Sequence[Call], forms: Forms, edits
     doers = [place for place, command in enumerate(call.commands) if is_doer(command)]
     if not doers:
         return None
+    possible = gate().open_for(call.use.output)
     for kind in KINDS.values():
-        if sign := kind.signs.search(call.use.output):
+        if kind.name in possible and (sign := kind.signs.search(call.use.output)):
             break
     else:
         return _plain(number, calls, forms, edits)

@@ -144,9 +144,10 @@ async def _work(
     """Extract a batch and store what came of it; whatever happens, no claim is left behind."""
     results: _Results = {}
     claims = [each.claim for each in batch]
-    limiter = anyio.CapacityLimiter(phase.settings.memory.extract_concurrency)
     forgotten = await anyio.to_thread.run_sync(Forgotten.load, phase.settings.home)
-    is_much = phase.use_processes and (os.cpu_count() or 1) > 1 and sum(map(_size, batch)) >= _MUCH
+    is_much = phase.use_processes and _cores() > 1 and sum(map(_size, batch)) >= _MUCH
+    is_alone = isinstance(phase.extractor, RuleExtractor) and not is_much
+    limiter = anyio.CapacityLimiter(1 if is_alone else phase.settings.memory.extract_concurrency)
     store = _ResultStore(phase, batch, results, done, progress)
     readings = _Readings(phase.extractor, forgotten, limiter, breaker, results, store, is_much=is_much)
     try:
@@ -260,6 +261,11 @@ class _Readings(msgspec.Struct):
                 extract_embedded, path, each.project, self.forgotten, cancellable=True
             )
         return await anyio.to_thread.run_sync(extract_embedded, path, each.project, self.forgotten)
+
+
+def _cores() -> int:
+    """Return on how many cores this process may run."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _size(each: ExtractionClaim) -> int:

@@ -6,6 +6,7 @@ secrets.
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -52,9 +53,14 @@ class SessionReading(msgspec.Struct, frozen=True):
 
 
 def extract_embedded(path: Path, project: str, forgotten: Forgotten) -> SessionReading | str:
-    """Return what the embedded extractor makes of a session, or why it cannot; errors do not travel well."""
+    """Return what the embedded extractor makes of a session, or why it cannot; errors do not travel well.
+
+    Its many small values hold no cycles worth a search while it runs; the collector of cycles comes in after it.
+    """
+    collects = gc.isenabled()
+    gc.disable()
     try:
-        view = _read(path, forgotten, quotes_outputs=False)
+        view = _read(path, forgotten, quotes_tools=False)
         view.project = project
         found = removal.output(lesson_text.redacted(rules.extract(view)), forgotten)
         return SessionReading(found, evidence_of(view))
@@ -62,6 +68,9 @@ def extract_embedded(path: Path, project: str, forgotten: Forgotten) -> SessionR
         return error.sentence()
     except OSError as error:
         return f"{path}: {error.strerror}."
+    finally:
+        if collects:
+            gc.enable()
 
 
 async def extract_session(
@@ -82,8 +91,8 @@ async def read_session(
     return SessionReading(found, await anyio.to_thread.run_sync(evidence_of, view))
 
 
-def _read(path: Path, forgotten: Forgotten, *, quotes_outputs: bool = True) -> SessionView:
-    view = read(path, quotes_outputs=quotes_outputs)
+def _read(path: Path, forgotten: Forgotten, *, quotes_tools: bool = True) -> SessionView:
+    view = read(path, quotes_tools=quotes_tools)
     _mask(view, forgotten)
     return view
 

@@ -23,14 +23,12 @@ _RUNNERS: Final = frozenset(
 _VERIFY: Final = tables.pattern("verify", r"(?:^|[\s/])", r"(?![\w-])", re.NOFLAG)
 _CHECKS: Final = tables.pattern("checks", flags=re.NOFLAG)
 _NOT_CHECKING: Final = tables.words("not_checking")
-_SELECTS: Final = tables.pattern("selects", flags=re.NOFLAG)
 _BUILD: Final = tables.pattern("build", r"\b", r"\b", re.NOFLAG)
 _MESSAGE: Final = re.compile(r"(\bcommit(?: -[a-ln-zA-Z]\w{0,40}){0,9}) -\w{0,40}m (?:\"[^\"]*\"|'[^']*')")
 _ASSIGNED: Final = re.compile(r"(?<![\w$-])([A-Z0-9_]{1,80}+)=(?:\"[^\"$]*\"|'[^']*'|[^\s'\"$;&|]++)")
 _SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|COOKIE")
 _INSTALLS: Final = tables.pattern("installs")
 _TAKES_BACK: Final = tables.pattern("takes_back", flags=re.NOFLAG)
-_WORD: Final = re.compile(r"[\w./@:=+-]+")
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9:_-]{1,30}")
 _HIDES: Final = re.compile(r"\|\| *(?:true|:|echo)|; *true$")
 
@@ -42,9 +40,6 @@ class Command(msgspec.Struct, frozen=True):
     """The line, without waiting before it and without what only shows its output."""
     program: str
     """The first program that does more than look, with its subcommand."""
-    words: frozenset[str]
-    operands: frozenset[str]
-    """What it works on: words that are no flags, and not the program."""
     looks: bool
     """It only looks at things."""
 
@@ -62,29 +57,7 @@ def parse(line: str) -> Command:
             program, looks = found, False
             break
         program = program or found
-    words = frozenset(_WORD.findall(bare.lower()))
-    names = set(program.lower().split()[:1]) | {program.lower()}
-    operands = frozenset(
-        word
-        for word in words
-        if not word.startswith("-") and not _sets(word) and word not in names and word.rpartition("/")[2] not in names
-    )
-    return Command(bare, program, words, operands, looks)
-
-
-def _sets(word: str) -> bool:
-    return "=" in word and "==" not in word
-
-
-def holds(command: Command, part: Command) -> bool:
-    """Say whether a command line runs another one as it is, among other things or in another place."""
-    found = command.line.find(part.line)
-    while found >= 0:
-        before, after = command.line[found - 1 : found], command.line[found + len(part.line) :][:1]
-        if (not before or before in " /;&|('\"") and (not after or after in " ;&|)'\""):
-            return True
-        found = command.line.find(part.line, found + 1)
-    return False
+    return Command(bare, program, looks)
 
 
 def _tidy(line: str) -> str:
@@ -144,11 +117,6 @@ def _checks(part: _Part) -> bool:
     return words[0] not in _NOT_CHECKING and any(
         _CHECKS.search(word) for word in words[:4] if "=" in word or not word.startswith("--")
     )
-
-
-def is_elsewhere(one: Command, two: Command) -> bool:
-    """Say whether a command looks where another one looked, but chooses the place: a context, a profile, a port."""
-    return bool(_SELECTS.search(two.line)) and one.words < two.words | {""} and len(one.words - two.words) == 0
 
 
 @lru_cache(maxsize=2048)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from commonplace.learning.reading import tables
 from commonplace.learning.reading.findings import quote
 from commonplace.learning.reading.session_view import ToolUse
+from commonplace.redact import redact_all
 
 _FILE: Final = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+)|^\+\+\+ b/(.+)", re.MULTILINE)
 _EDITS: Final = tables.words("edit_tools")
@@ -24,14 +26,19 @@ class _EditInput(msgspec.Struct):
 
 def is_edit(call: ToolUse) -> bool:
     """Say whether a call changed files."""
-    return call.name.lower().rpartition("__")[2] in _EDITS or "*** Begin Patch" in call.command
+    return _is_edit_tool(call.name) or "*** Begin Patch" in call.command
+
+
+@lru_cache(maxsize=256)
+def _is_edit_tool(name: str) -> bool:
+    return name.lower().rpartition("__")[2] in _EDITS
 
 
 def files(call: ToolUse) -> list[str]:
-    """Return the files that a call changed."""
+    """Return the files that a call changed, without secrets: a view may have left them in the arguments."""
     edit = _edit(call)
-    named = [one or two for one, two in _FILE.findall(edit.patch)]
-    return [name.strip() for name in named] or ([edit.file_path] if edit.file_path else [])
+    named = [name.strip() for one, two in _FILE.findall(edit.patch) if (name := one or two)]
+    return redact_all(named or ([edit.file_path] if edit.file_path else []))
 
 
 def names(call: ToolUse) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ class SessionView(msgspec.Struct):
 
 
 def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 _CODEX_FOLDERS: Final = frozenset({layout.SESSIONS, layout.ARCHIVED})
@@ -152,13 +152,13 @@ _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want t
 _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")
 
 
-def read(path: Path, *, quotes_outputs: bool = True) -> SessionView:
+def read(path: Path, *, quotes_tools: bool = True) -> SessionView:
     """Read a session (raises NotASession, LedgerError).
 
-    `quotes_outputs` is false for a reader that only looks at the outputs of calls that succeeded and repeats nothing of
-    them: secrets stay in those, because to look for them takes most of the time.
+    `quotes_tools` is false for a reader that of tools repeats only commands, what failed, and questions: secrets stay
+    in the outputs of calls that succeeded and in other arguments, because to look for them takes most of the time.
     """
-    return _SessionFold(chain.open_ledger(path)).view_of_ledger(quotes_outputs=quotes_outputs)
+    return _SessionFold(chain.open_ledger(path)).view_of_ledger(quotes_tools=quotes_tools)
 
 
 class _SessionFold(LedgerFold):
@@ -186,12 +186,12 @@ class _SessionFold(LedgerFold):
         self.count = 0
         self.prompts = _typed_prompts(ledger)
 
-    def view_of_ledger(self, *, quotes_outputs: bool) -> SessionView:
+    def view_of_ledger(self, *, quotes_tools: bool) -> SessionView:
         for record in reader.forward(self.ledger.path):
             if isinstance(record, Line) and self.count < MAX_EVENTS:
                 self.view.updated = record.timestamp or self.view.updated
                 self.see(record)
-        _take_out(self.view, quotes_outputs=quotes_outputs)
+        _take_out(self.view, quotes_tools=quotes_tools)
         return self.view
 
     def compacted(self, line: Line) -> None:
@@ -347,14 +347,14 @@ def _ends(text: str) -> str:
     return f"{text[:_KEPT_OUTPUT]}\n…\n{text[-_KEPT_OUTPUT:]}"
 
 
-def _take_out(view: SessionView, *, quotes_outputs: bool) -> None:
+def _take_out(view: SessionView, *, quotes_tools: bool) -> None:
     """Take secrets out of every text of a view that may be quoted."""
     places = [
         (event, field)
         for turn in view.turns
         for event in turn.events
-        for field in _FIELDS.get(type(event), ())
-        if getattr(event, field) and (quotes_outputs or field != "output" or getattr(event, "ok", None) is not True)
+        for field in _fields(event, quotes_tools=quotes_tools)
+        if getattr(event, field)
     ]
     clean = redact_all([str(getattr(event, field)) for event, field in places])
     for (event, field), text in zip(places, clean, strict=True):
@@ -379,8 +379,12 @@ def _moved(spans: Spans, text: str, clean: str) -> Spans:
     return tuple((start or 0, len(clean) if end is None else end) for start, end in moved)
 
 
-_FIELDS: Final[dict[type, tuple[str, ...]]] = {
-    UserText: ("text",),
-    ModelText: ("text",),
-    ToolUse: ("arguments", "command", "output"),
-}
+def _fields(event: ViewEvent, *, quotes_tools: bool) -> tuple[str, ...]:
+    """Return the fields of an event that may be quoted."""
+    if isinstance(event, UserText | ModelText):
+        return ("text",)
+    if not isinstance(event, ToolUse):
+        return ()
+    if quotes_tools or event.name in question_tools.TOOLS:
+        return ("arguments", "command", "output")
+    return ("command",) if event.ok is True else ("command", "output")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from commonplace.learning.reading import errors, patches, sentences, tables, task_names
@@ -174,9 +175,10 @@ def _is_interrupted(task: SessionTask) -> bool:
     return isinstance(last, Interruption) or (isinstance(last, ToolUse) and last.refused)
 
 
-def words_of(text: str) -> set[str]:
+@lru_cache(maxsize=1024)
+def words_of(text: str) -> frozenset[str]:
     """Return the words of a text that tell one task from another."""
-    return {word.lower().strip("./-") for word in _WORD.findall(text)} - _STOP
+    return frozenset(word.strip("./-") for word in map(str.lower, _WORD.findall(text))) - _STOP
 
 
 def _task_words(task: SessionTask) -> set[str]:

@@ -38,8 +38,8 @@ class Language(msgspec.Struct, frozen=True):
     joins: frozenset[str]
     faint: frozenset[str]
     """Words that announce a change only faintly."""
-    contrast: tuple[tuple[str, ...], ...]
-    """What rules out what follows, word by word."""
+    contrast: dict[str, tuple[tuple[str, ...], ...]]
+    """What rules out what follows, word by word, by the first word."""
     released: re.Pattern[str]
     """It need not be done any more."""
     change: re.Pattern[str]
@@ -105,7 +105,7 @@ def language(code: str) -> Language:
         scope=words("scope"),
         joins=words("joins"),
         faint=words("faint"),
-        contrast=contrast,
+        contrast={first: tuple(phrase for phrase in contrast if phrase[0] == first) for first, *_ in contrast},
         released=re.compile(tables["released"][code]),
         change=re.compile(tables["change"][code]),
         condition=re.compile(tables["condition"][code]),

@@ -167,9 +167,10 @@ def _prepared(plain: str, language: Language) -> str:
     """Return the text with phrases joined to words, and without forms that hide a word."""
     if language.code == "fr":
         plain = _FRENCH_PRONOUN.sub("", _FRENCH_ONLY.sub(r"uniquement \1 ", plain))
+    lower = plain.lower()
     for phrase, word in language.phrases.items():
-        if phrase in plain.lower():
-            plain = re.sub(rf"\b{re.escape(phrase)}\b", word, plain, flags=re.IGNORECASE)
+        if phrase in lower:
+            lower = (plain := re.sub(rf"\b{re.escape(phrase)}\b", word, plain, flags=re.IGNORECASE)).lower()
     return plain
 
 
@@ -264,9 +265,8 @@ class _SentenceReader:
 
     def _contrast(self, number: int) -> int:
         """Begin to rule out at words such as `instead of`; return how many words they are."""
-        for phrase in self._language.contrast:
-            units = self._units[number : number + len(phrase)]
-            if tuple(unit.text for unit in units) == phrase:
+        for phrase in self._language.contrast.get(self._units[number].text, ()):
+            if tuple(unit.text for unit in self._units[number : number + len(phrase)]) == phrase:
                 self._is_ruling, self._ruled = True, 0
                 return len(phrase)
         return 0

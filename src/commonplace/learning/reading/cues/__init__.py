@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Final, Literal
 
+from commonplace.learning.reading.literals import LiteralGate
+
 Cue = Literal[
     "lasting", "command", "mine", "blame", "consent", "we", "scope", "forbid", "contrast", "manner", "work", "product",
     "once", "unreal", "others", "text_work", "praise", "rejection", "moving_on", "retraction", "decision", "reason",
@@ -19,7 +21,6 @@ Cue = Literal[
 ]  # fmt: skip
 """What a list of patterns says; each is explained where `en.toml` begins it."""
 
-Cues = dict[str, re.Pattern[str]]
 LANGUAGES: Final = ("en", "de", "es", "fr", "zh")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _CLAUSE: Final = re.compile(r"[,;:(—–]| because | weil | porque | parce |，|；|：")
@@ -45,12 +46,27 @@ _MARKS: Final = {
 
 
 @cache
-def cues_for(language: str) -> Cues:
-    """Return the cues of a language, compiled."""
+def table(language: str) -> dict[str, list[str]]:
+    """Return the cues of a language, each a list of alternatives."""
     text = resources.files("commonplace.learning.reading.cues").joinpath(f"{language}.toml").read_text("utf-8")
-    table: dict[str, list[str]] = tomllib.loads(text)
-    flags = {"polite": re.IGNORECASE}
-    return {name: re.compile(_joined(lines), flags.get(name, re.NOFLAG)) for name, lines in table.items()}
+    return tomllib.loads(text)
+
+
+@cache
+def pattern(language: str, cue: str) -> re.Pattern[str]:
+    """Return a cue of a language, compiled when it is first asked for."""
+    return re.compile(_joined(table(language)[cue]), re.IGNORECASE if cue == "polite" else re.NOFLAG)
+
+
+@cache
+def gate(language: str) -> LiteralGate:
+    """Return what tells which cues of a language may match a text in lower case."""
+    return LiteralGate({cue: lines for cue, lines in table(language).items() if cue != "polite"})
+
+
+@lru_cache(maxsize=512)
+def _possible(language: str, lower: str) -> frozenset[str]:
+    return gate(language).open_for(lower)
 
 
 def _joined(lines: list[str]) -> str:
@@ -78,16 +94,14 @@ def likely_languages(text: str) -> tuple[str, ...]:
 class SentenceCues:
     """A sentence and the cues that it contains; each cue is searched once."""
 
-    __slots__ = ("_answers", "_cues", "_head", "bare", "languages", "lower", "text")
+    __slots__ = ("_answers", "_head", "bare", "languages", "lower", "text")
 
     def __init__(self, text: str, languages: tuple[str, ...]) -> None:
         self.text = text
         self.languages = languages
-        self._cues = tuple(cues_for(language) for language in languages)
         self._answers: dict[str, bool] = {}
         self._head: SentenceCues | None = None
-        polite = self._cues[0]["polite"]
-        self.bare = polite.sub("", text).strip() or text
+        self.bare = pattern(languages[0], "polite").sub("", text).strip() or text
         """The sentence without what opens it and says nothing."""
         self.lower = text.lower().replace("’", "'")
 
@@ -96,13 +110,16 @@ class SentenceCues:
         known = self._answers.get(cue)
         if known is None:
             text = self.bare.lower().replace("’", "'") if cue in ("request", "unreal", "product") else self.lower
-            cues = (*self._cues, cues_for("en")) if cue == "infra" and self.languages[0] != "en" else self._cues
-            known = self._answers[cue] = any(each[cue].search(text) for each in cues)
+            is_foreign = cue == "infra" and self.languages[0] != "en"
+            languages = (*self.languages, "en") if is_foreign else self.languages
+            known = self._answers[cue] = any(
+                cue in _possible(language, text) and pattern(language, cue).search(text) for language in languages
+            )
         return known
 
     def opens(self, cue: Cue) -> bool:
         """Say whether the sentence begins with a cue."""
-        return any(cues[cue].match(self.lower) for cues in self._cues)
+        return any(pattern(language, cue).match(self.lower) for language in self.languages)
 
     def any(self, *cues: Cue) -> bool:
         """Say whether the sentence has one of some cues."""
@@ -120,6 +137,6 @@ class SentenceCues:
 
     def without(self, cue: Cue, text: str) -> str:
         """Return a text without what matches a cue."""
-        for cues in self._cues:
-            text = cues[cue].sub("", text)
+        for language in self.languages:
+            text = pattern(language, cue).sub("", text)
         return text
