@@ -16,7 +16,7 @@ which model it has, and only between turns.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,9 @@ from commonplace.agent.tools.registry import Registry
 from commonplace.agent.turn_snapshots import TurnSnapshots
 from commonplace.agent.turn_state import TurnQueue, TurnState
 from commonplace.agent.user_input import UserInput
-from commonplace.context import instructions
+from commonplace.context import injected_messages, instructions
 from commonplace.context.history import History
+from commonplace.context.injected_messages import InjectedText
 from commonplace.errors import BadInput, CommonplaceError, ToolError
 from commonplace.models.base import Model
 from commonplace.protocol.ids import new_id
@@ -116,6 +117,18 @@ class Session:
     def queue(self, given: UserInput) -> None:
         """Run a turn with this input when the present one has ended."""
         self.turns.enqueue(given)
+
+    def notify(self, text: InjectedText) -> None:
+        """Tell the model something that starts no turn: at once, or before the next request of the running turn."""
+        if self.turn is not None and not self.turn.is_ending:
+            self.turn.notify(text)
+        else:
+            self.record_notices([text])
+
+    def record_notices(self, texts: Iterable[InjectedText]) -> None:
+        """Record texts that the model is told unasked."""
+        for item in injected_messages.messages(texts):
+            self.ledger.record(item)
 
     def warn_once(self, message: str) -> None:
         """Warn a person, unless this session has done so."""

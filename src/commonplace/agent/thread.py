@@ -21,6 +21,7 @@ from commonplace.agent import events, user_input
 from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
+from commonplace.agent.subagents.agent import AgentInfo, Tree
 from commonplace.agent.turn import run_compaction, run_turn
 from commonplace.agent.turn_changes import TurnChanges, changed
 from commonplace.agent.undo import undo_turn
@@ -49,6 +50,7 @@ class Thread:
         self._next: Profile | None = None
         self._speaker: Model | None = None
         """The model of the next turn, where it is another one."""
+        self._tree: Tree | None = None
         self.session = session
 
     @property
@@ -160,7 +162,7 @@ class Thread:
             receive.close()
             if running:
                 with anyio.CancelScope(shield=True):
-                    await self.session.interrupt()
+                    await self.interrupt()
         if failed:
             raise failed[0]
 
@@ -177,8 +179,10 @@ class Thread:
         self.session.queue(user_input.text(given) if isinstance(given, str) else given)
 
     async def interrupt(self) -> None:
-        """End the running turn; what was said and done until then is recorded."""
+        """End the running turn, and those of its sub-agents; what was said and done until then is recorded."""
         await self.session.interrupt()
+        if self._tree is not None:
+            await self._tree.interrupt_below(self.id)
 
     async def compact(self) -> events.End:
         """Shorten what the next request carries; the ledger keeps everything."""
@@ -189,8 +193,27 @@ class Thread:
         await self.session.roll_back(turns)
 
     def decide(self, request_id: str, decision: Decision) -> None:
-        """Answer a question that the running turn asked (raises BadInput: nobody asks it)."""
-        self.session.decide(request_id, decision)
+        """Answer a question that the running turn or a sub-agent asked (raises BadInput: nobody asks it)."""
+        if self._tree is None or self.session.approvals.is_open(request_id):
+            self.session.decide(request_id, decision)
+        elif not self._tree.decide(request_id, decision):
+            raise BadInput(f"There is no open question {request_id!r}.", hint="Answer those that were asked.")
+
+    # --- Its sub-agents.
+
+    def join(self, tree: Tree) -> None:
+        """Take a place in a tree of agents."""
+        self._tree = tree
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree of agents that it has a place in; None where agents are switched off."""
+        return self._tree
+
+    @property
+    def agents(self) -> list[AgentInfo]:
+        """Its sub-agents that were not closed, each before those that it started itself."""
+        return [] if self._tree is None else self._tree.info(self.id)
 
     async def undo(self, *, redo: bool = False) -> dict[str, Any]:
         """Put the files back as they were before the last turn that changed some, or forward again.
@@ -233,7 +256,14 @@ class Thread:
         return "" if first is None else "\n".join(part.text for part in first.content if part.text)
 
     async def close(self) -> None:
-        """End it: a running turn is interrupted, what it started is ended, everything is written."""
+        """End it: a running turn is interrupted, sub-agents and commands are ended, everything is written."""
+        await self.session.interrupt()
+        if self._tree is not None:
+            await self._tree.give_up(self.id)
+        await self.close_alone()
+
+    async def close_alone(self) -> None:
+        """End it, and none of its sub-agents."""
         if not self._closed:
             self._closed = True
             if self._speaker is not None:

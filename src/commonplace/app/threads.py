@@ -17,6 +17,7 @@ from commonplace.agent.profile import Profile
 from commonplace.agent.servers.config import ServerConfig, configured
 from commonplace.agent.session import Session
 from commonplace.agent.stored_thread import StoredThread
+from commonplace.agent.subagents import identity
 from commonplace.app.session_environment import HomeEnvironment
 from commonplace.config import Approval, Mode, Sandbox, Settings, Tone
 from commonplace.context.instructions import InstructionSettings
@@ -136,6 +137,7 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
     at = settings.compaction.at_tokens
     base = options.base or (stored.base if stored else None)
     mode, mode_words = _mode(settings, options, stored)
+    agent = None if stored is None else identity.of_meta(stored.ledger.meta)
     profile = Profile(
         cwd=cwd,
         home=home.path,
@@ -156,9 +158,10 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
             child_agents_md=settings.child_agents_md,
         ),
         trust=trust_of(settings, cwd),
-        source=options.source,
-        thread_source=options.thread_source,
+        source=options.source if agent is None else agent.source(),
+        thread_source=options.thread_source if agent is None else identity.THREAD_SOURCE,
         originator=options.originator,
+        agent=agent,
         memory_mode="enabled" if settings.memory.generate else "disabled",
         compact_at=at or None,
         target_percent=settings.compaction.target_percent,
