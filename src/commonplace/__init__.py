@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from commonplace import models
     from commonplace.agent import events
     from commonplace.agent.approvals.requests import Decision
+    from commonplace.agent.subagents.agent import AgentInfo
+    from commonplace.agent.subagents.status import AgentStatus
     from commonplace.agent.thread import Thread
     from commonplace.agent.turn_changes import TurnChanges
     from commonplace.agent.user_input import UserInput
@@ -34,7 +36,16 @@ if TYPE_CHECKING:
     from commonplace.app.memory import Memory
     from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
-    from commonplace.config import Approval, CompactionSettings, MemorySettings, Mode, Sandbox, Settings, Tone
+    from commonplace.config import (
+        AgentSettings,
+        Approval,
+        CompactionSettings,
+        MemorySettings,
+        Mode,
+        Sandbox,
+        Settings,
+        Tone,
+    )
     from commonplace.context.additional import AdditionalContext
     from commonplace.context.digest.retention import Retention
     from commonplace.context.usage import TokenInfo, TokenUsage
@@ -119,6 +130,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdditionalContext",
+    "AgentInfo",
+    "AgentSettings",
+    "AgentStatus",
     "AmbiguousThread",
     "Approval",
     "Audit",
@@ -249,6 +263,8 @@ __all__ = [
 
 _PLACES = {
     "agent.approvals.requests": "Decision",
+    "agent.subagents.agent": "AgentInfo",
+    "agent.subagents.status": "AgentStatus",
     "agent.user_input": "UserInput",
     "agent.thread": "Thread",
     "agent.turn_changes": "TurnChanges",
@@ -257,7 +273,7 @@ _PLACES = {
     "app.memory": "Memory",
     "app.projects": "Projects",
     "app.threads": "OptionChanges ThreadOptions",
-    "config": "Approval CompactionSettings MemorySettings Mode Sandbox Settings Tone",
+    "config": "AgentSettings Approval CompactionSettings MemorySettings Mode Sandbox Settings Tone",
     "context.additional": "AdditionalContext",
     "context.digest.retention": "Retention",
     "context.usage": "TokenInfo TokenUsage",

@@ -35,7 +35,7 @@ from commonplace.agent.session_environment import SessionEnvironment
 from commonplace.agent.session_ledger import Listener, SessionLedger
 from commonplace.agent.session_usage import SessionUsage
 from commonplace.agent.tools.processes import Processes
-from commonplace.agent.tools.registry import Registry
+from commonplace.agent.tools.registry import Registry, Tool
 from commonplace.agent.turn_snapshots import TurnSnapshots
 from commonplace.agent.turn_state import TurnQueue, TurnState
 from commonplace.agent.user_input import UserInput
@@ -205,6 +205,15 @@ class Session:
         self.ledger.note_own("external", turn_id=turn.id, source=source, **fields)
         if turn.mark_external():
             self.environment.external(self.thread_id)
+
+    def offer(self, tools: Iterable[Tool]) -> None:
+        """Offer more tools to the model (raises ValueError: a name is taken)."""
+        for tool in tools:
+            self.tools.add(tool)
+
+    def withdraw(self, *names: str) -> None:
+        """Offer tools no more."""
+        self.tools.withdraw(*names)
 
     async def offer_servers(self) -> None:
         """Offer the tools of the configured servers as they are now; servers that do not run are started.

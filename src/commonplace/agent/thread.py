@@ -40,7 +40,8 @@ from commonplace.state.home import Home
 class Thread:
     """One thread with an agent.
 
-    `session` and `profile` are for this program's own surfaces; they are not public and may change.
+    `session`, `profile`, `tree`, `join` and `close_alone` are for this program's own parts; they are not public and may
+    change.
     """
 
     def __init__(self, home: Home, session: Session, tasks: TaskGroup) -> None:

@@ -60,7 +60,7 @@ class AgentThreads:
         model = self._model(new.profile.choice)
         session = await open_session.start(new.profile, model, environment, self._tasks, recording)
         if not new.has_shell:
-            session.tools.withdraw("shell", "process")
+            session.withdraw("shell", "process")
         if new.forked is not None:
             forked_context.take_over(session, new.forked)
         return self._thread(session)

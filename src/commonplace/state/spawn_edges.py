@@ -19,6 +19,18 @@ def open_children(tx: Transaction, home: str, parent_id: str) -> list[str]:
     return [str(row["child_id"]) for row in tx.query("agents.open_children", home=home, parent_id=parent_id)]
 
 
+def below(tx: Transaction, home: str, thread_id: str, *, deep: bool = True) -> set[str]:
+    """Return the sub-agents of a thread that are listed, closed or not; `deep`: also those that they started."""
+    found: set[str] = set()
+    waiting = [thread_id]
+    while waiting:
+        rows = tx.query("threads.children", home=home, parent_id=waiting.pop())
+        fresh = {str(row["thread_id"]) for row in rows} - found
+        found |= fresh
+        waiting += fresh if deep else ()
+    return found
+
+
 def drop(tx: Transaction, home: str, thread_id: str) -> None:
     """Forget a thread that was deleted."""
     tx.execute("agents.drop", home=home, thread_id=thread_id)

@@ -59,6 +59,11 @@ class Troupe:
     def items(self, name: str = ROOT, at: int = -1) -> list[Json]:
         return [msgspec.json.decode(raw) for raw in self.models[name].requests[at].input]
 
+    def offered(self, name: str) -> set[str]:
+        """Return the tools about agents that the model of one is offered."""
+        tools = self.models[name].requests[0].tools
+        return {each.name for each in tools if getattr(each, "namespace", None) == "multi_agent_v1"}
+
     def output(self, call_id: str, name: str = ROOT) -> Any:
         """Return what the newest request of an agent says of a call, parsed where it is JSON."""
         (text,) = [each["output"] for each in self.items(name) if each.get("call_id") == call_id and "output" in each]
@@ -82,9 +87,7 @@ def tool(name: str, call_id: str, **arguments: Any) -> Json:
     return call(name, arguments, call_id, namespace="multi_agent_v1")
 
 
-def about(
-    troupe: Troupe, make: Callable[[str], Json], spawned: str = "s1", name: str = ROOT
-) -> Callable[[Request], Answer]:
+def about(make: Callable[[str], Json], spawned: str = "s1") -> Callable[[Request], Answer]:
     """Return a step that calls a tool about the agent that an earlier call started."""
 
     def step(request: Request) -> Answer:
@@ -95,8 +98,8 @@ def about(
     return step
 
 
-def waits(troupe: Troupe, call_id: str = "w1", spawned: str = "s1") -> Callable[[Request], Answer]:
-    return about(troupe, lambda agent: tool("wait_agent", call_id, targets=[agent]), spawned)
+def waits(call_id: str = "w1", spawned: str = "s1") -> Callable[[Request], Answer]:
+    return about(lambda agent: tool("wait_agent", call_id, targets=[agent]), spawned)
 
 
 async def started(book: Book, tmp_path: Path, troupe: Troupe, **wishes: Any) -> Thread:

@@ -255,7 +255,7 @@ class ListAgents(_AgentTool):
         if tree.root.id.startswith(prefix):
             running = tree.root.session.turn is not None
             rows.append({"agent_name": tree.root.id, "agent_status": "running" if running else "pending_init"})
-        for agent in sorted(tree.agents(), key=lambda each: each.thread_id):
+        for agent in tree.agents():
             if agent.thread_id.startswith(prefix):
                 identity = agent.identity
                 rows.append(
@@ -276,6 +276,5 @@ _TOOLS: Final = (SpawnAgent, SendInput, ResumeAgent, WaitAgent, CloseAgent, List
 def equip(tree: AgentTree, thread: AgentThread, depth: int) -> None:
     """Offer the tools to the model of a thread, unless an agent that it started would stand too deep."""
     if limits.may_start(tree.settings, depth):
-        for kind in _TOOLS:
-            tool: Tool = kind(tree, thread)
-            thread.session.tools.add(tool)
+        tools: list[Tool] = [kind(tree, thread) for kind in _TOOLS]
+        thread.session.offer(tools)

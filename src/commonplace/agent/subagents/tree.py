@@ -79,8 +79,8 @@ class AgentTree:
     # --- Looking.
 
     def agents(self) -> list[Agent]:
-        """Return the agents that were not closed, oldest first."""
-        return [agent for agent in self._agents.values() if agent.is_open]
+        """Return the agents that were not closed, oldest first: their ids are in the order of time."""
+        return [agent for _, agent in sorted(self._agents.items()) if agent.is_open]
 
     def find(self, thread_id: str) -> Agent | None:
         """Return an agent, closed or not; None if there is none of this id."""
@@ -196,10 +196,6 @@ class AgentTree:
     def keep(self, agent: Agent) -> None:
         """Take an agent into the tree whose thread could not be opened."""
         self._agents[agent.thread_id] = agent
-
-    def keep_name(self, name: str) -> None:
-        """Give a name to no other agent."""
-        self._names.keep(name)
 
     async def reopen(self, thread_id: str, identity: AgentIdentity) -> Agent:
         """Open the thread of a stored agent, under the present settings of its parent (raises CommonplaceError)."""

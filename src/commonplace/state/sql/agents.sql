@@ -6,7 +6,7 @@ ON CONFLICT (home, child_id) DO UPDATE SET is_open = excluded.is_open
 
 -- name: agents.open_children
 -- The agents that a thread started and that nobody closed, oldest first.
-SELECT child_id FROM spawn_edges WHERE home = :home AND parent_id = :parent_id AND is_open = 1 ORDER BY started_s, child_id
+SELECT child_id FROM spawn_edges WHERE home = :home AND parent_id = :parent_id AND is_open = 1 ORDER BY child_id
 
 -- name: agents.drop
 -- Forget an agent whose thread was deleted, and that it started others.

@@ -212,5 +212,5 @@ ORDER BY updated_s DESC LIMIT 1
 
 -- name: threads.children
 -- The sub-agents that a thread started, oldest first.
-SELECT thread_id, path FROM threads
+SELECT thread_id FROM threads
 WHERE home = :home AND parent_id = :parent_id AND is_current = 1 ORDER BY thread_id

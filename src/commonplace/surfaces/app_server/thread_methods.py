@@ -10,7 +10,7 @@ from commonplace.app.threads import OptionChanges
 from commonplace.config import Approval
 from commonplace.errors import BadInput, UnknownThread
 from commonplace.models.providers import choose, is_provider
-from commonplace.surfaces.app_server import thread_views
+from commonplace.surfaces.app_server import sub_agents, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import OpenThread
@@ -40,19 +40,31 @@ async def start(server: AppServer, client: Connection, params: ThreadStartParams
     wanted["thread_source"] = params.thread_source or "user"
     opened = server.opened(await server.book.start(**wanted), client)
     thread = await thread_views.view(server, opened)
-    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_started(server, thread))
+
+    def then() -> None:
+        _tell_started(server, thread)
+        sub_agents.follow(server, opened)
+
+    return Reply(thread_views.opened_result(opened, thread), then)
 
 
 async def resume(server: AppServer, client: Connection, params: ThreadResumeParams) -> Reply:
     """Go on with a thread; one that is open is attached to."""
     thread_id = checked(params.thread_id)
     opened = server.threads.get(thread_id)
+    is_new = opened is None
     if opened is None:
         await _must_be_there(server, thread_id)
         opened = server.opened(await server.book.resume(thread_id, **_options(server, client, params)), client)
     opened.subscribe(client)
     thread = await thread_views.view(server, opened, with_turns=not params.exclude_turns)
-    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_usage(opened, client, thread))
+
+    def then() -> None:
+        _tell_usage(opened, client, thread)
+        if is_new:
+            sub_agents.follow(server, opened)
+
+    return Reply(thread_views.opened_result(opened, thread), then)
 
 
 async def fork(server: AppServer, client: Connection, params: ThreadForkParams) -> Reply:
@@ -81,6 +93,7 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
     def then() -> None:
         _tell_usage(fresh, client, thread)
         _tell_started(server, thread)
+        sub_agents.follow(server, fresh)
 
     return Reply(thread_views.opened_result(fresh, thread), then)
 
