@@ -51,7 +51,10 @@ def profile(settings: Settings, parent: Profile, identity: AgentIdentity, wish: 
     withheld = parent.withheld if named is None else (*parent.withheld, *key_variables(settings, choice))
     developer = "\n\n".join(text for text in (parent.developer, role.developer_instructions) if text)
     return msgspec.structs.replace(
-        identified(parent, identity),
+        parent,
+        agent=identity,
+        source=identity.source(),
+        thread_source=THREAD_SOURCE,
         choice=choice,
         effort=effort,
         withheld=tuple(dict.fromkeys(withheld)),
@@ -60,11 +63,6 @@ def profile(settings: Settings, parent: Profile, identity: AgentIdentity, wish: 
         verbosity=role.verbosity or parent.verbosity,
         personality=role.personality or parent.personality,
     )
-
-
-def identified(parent: Profile, identity: AgentIdentity) -> Profile:
-    """Return the parent's profile as that of a sub-agent."""
-    return msgspec.structs.replace(parent, agent=identity, source=identity.source(), thread_source=THREAD_SOURCE)
 
 
 def _choice(settings: Settings, parent: Choice, name: str, *, anywhere: bool) -> Choice:

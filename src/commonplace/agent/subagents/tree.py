@@ -32,7 +32,7 @@ from commonplace.agent.subagents.agent import (
 from commonplace.agent.subagents.identity import AgentIdentity
 from commonplace.agent.subagents.inheritance import Wish
 from commonplace.agent.subagents.nicknames import Nicknames, Pick
-from commonplace.agent.subagents.roles import Roles
+from commonplace.agent.subagents.roles import Roles, RoleSettings
 from commonplace.agent.subagents.spawn_store import SpawnStore
 from commonplace.agent.subagents.status import AgentStatus
 from commonplace.agent.user_input import UserInput
@@ -202,7 +202,8 @@ class AgentTree:
         with self._place(thread_id):
             live = self._agents.get(identity.parent_id)
             parent = self.root if live is None or live.thread is None else live.thread
-            profile = inheritance.identified(parent.profile, identity)
+            role = self._role_again(identity)
+            profile = inheritance.profile(self._home.settings, parent.profile, identity, Wish(), role)
             thread, left = await self.maker.resume(thread_id, profile)
             if identity.nickname is not None:
                 self._names.keep(identity.nickname)
@@ -211,6 +212,14 @@ class AgentTree:
     def warn(self, text: str) -> None:
         """Tell the person of something that stops nothing."""
         self.root.session.ledger.warn(text)
+
+    def _role_again(self, identity: AgentIdentity) -> RoleSettings:
+        """Return what the role of a stored agent changes; nothing with a warning if it is not there any more."""
+        try:
+            return self.roles.find(identity.role).settings
+        except ToolError as error:
+            self.warn(f"An agent goes on without its role: {error.sentence()}")
+            return RoleSettings()
 
     # --- Talking.
 
