@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any, Final
 
 from commonplace.app import config_overrides
 from commonplace.app.threads import OptionChanges
 from commonplace.config import Approval
-from commonplace.errors import BadInput, UnknownThread
+from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.models.providers import choose, is_provider
 from commonplace.surfaces.app_server import sub_agents, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
@@ -190,18 +191,24 @@ async def _with_file(server: AppServer, thread_id: str) -> str:
 
 
 async def archive(server: AppServer, client: Connection, params: ThreadParams) -> Reply:
-    """Move a thread to the archive; an open one is closed first."""
+    """Move a thread to the archive, with its sub-agents; an open one is closed first."""
     del client
     name = await _with_file(server, params.thread_id)
     await _must_be_there(server, name)
     was_open = name in server.threads
     await server.close_thread(name)
     await server.book.sessions.archive(name)
+    archived = [name]
+    for child in sorted(await sub_agents.below(server, None, name) or ()):
+        with contextlib.suppress(CommonplaceError):  # it is in the archive already, or another process works in it
+            await server.book.sessions.archive(child)
+            archived.append(child)
 
     def then() -> None:
         if was_open:
             server.broadcast("thread/status/changed", {"threadId": name, "status": NotLoadedStatus()})
-        server.broadcast("thread/archived", {"threadId": name})
+        for each in archived:
+            server.broadcast("thread/archived", {"threadId": each})
 
     return Reply(Empty(), then)
 
