@@ -213,9 +213,9 @@ async def test_an_interrupt_reaches_the_whole_tree(tmp_path: Path) -> None:
         hang_about=(hang,),
     )
     troupe.add(ROOT, waits())
+    ends: list[Any] = []
     async with commonplace.open(flags={"agents.max_depth": 2}) as book, anyio.create_task_group() as group:
         thread = await started(book, tmp_path, troupe)
-        ends: list[Any] = []
 
         async def run() -> None:
             ends.append(await thread.turn("Go."))

@@ -16,7 +16,7 @@ from scripted_session import Model
 from commonplace.agent import events
 from commonplace.agent.thread import Thread
 from commonplace.app.book import Book
-from commonplace.models.base import Event, Request
+from commonplace.models.base import Event, FunctionTool, Request
 from commonplace.models.scripted import Answer, Step, answer, call, say
 
 Json = dict[str, Any]
@@ -62,7 +62,7 @@ class Troupe:
     def offered(self, name: str) -> set[str]:
         """Return the tools about agents that the model of one is offered."""
         tools = self.models[name].requests[0].tools
-        return {each.name for each in tools if getattr(each, "namespace", None) == "multi_agent_v1"}
+        return {each.name for each in tools if isinstance(each, FunctionTool) and each.namespace == "multi_agent_v1"}
 
     def output(self, call_id: str, name: str = ROOT) -> Any:
         """Return what the newest request of an agent says of a call, parsed where it is JSON."""

@@ -1,4 +1,4 @@
-"""Sub-agents as clients see them: threads that come by themselves, their turns, their questions, their place in lists."""
+"""Sub-agents as clients see them: threads that come by themselves, with turns, questions and a place in lists."""
 
 from __future__ import annotations
 
