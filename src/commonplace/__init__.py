@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from commonplace.agent.subagents.status import AgentStatus
     from commonplace.agent.thread import Thread
     from commonplace.agent.turn_changes import TurnChanges
-    from commonplace.agent.user_input import UserInput
+    from commonplace.agent.user_input import Input, UserInput
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
     from commonplace.app.evaluation import CorpusFiles
     from commonplace.app.memory import Memory
@@ -181,6 +181,7 @@ __all__ = [
     "ImportOutcome",
     "ImportReport",
     "IncompleteSnapshot",
+    "Input",
     "KeptAside",
     "LearningPlan",
     "LearningReport",
@@ -265,7 +266,7 @@ _PLACES = {
     "agent.approvals.requests": "Decision",
     "agent.subagents.agent": "AgentInfo",
     "agent.subagents.status": "AgentStatus",
-    "agent.user_input": "UserInput",
+    "agent.user_input": "Input UserInput",
     "agent.thread": "Thread",
     "agent.turn_changes": "TurnChanges",
     "app.book": "Book open",

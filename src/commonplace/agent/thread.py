@@ -25,7 +25,7 @@ from commonplace.agent.subagents.agent import AgentInfo, Tree
 from commonplace.agent.turn import run_compaction, run_turn
 from commonplace.agent.turn_changes import TurnChanges, changed
 from commonplace.agent.undo import undo_turn
-from commonplace.agent.user_input import UserInput
+from commonplace.agent.user_input import Input, UserInput
 from commonplace.context.usage import TokenInfo
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.memory.edits.mode import set_mode
@@ -79,7 +79,7 @@ class Thread:
         return self.session.listen(listener)
 
     async def turn(
-        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
+        self, given: str | Input | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
     ) -> events.End:
         """Run a turn to its end, in this task; return how it ended. Changes hold from this turn on.
 
@@ -87,7 +87,7 @@ class Thread:
             BadInput: a turn is running, or the input or a change cannot be used.
             BadSetting: there is no such model.
         """
-        wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
+        wanted = user_input.read(given, schema)
         self._must_be_idle()
         self.change(**changes)
         end = await run_turn(self.session, wanted, await self._changed(), changed=self._changed)
@@ -122,7 +122,7 @@ class Thread:
         return profile
 
     async def run(
-        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
+        self, given: str | Input | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
     ) -> AsyncGenerator[events.Event]:
         """Run a turn and yield its events, the last of which tells how it ended. Changes hold from this turn on.
 
@@ -130,7 +130,7 @@ class Thread:
             BadInput: a turn is running, or the input or a change cannot be used.
             BadSetting: there is no such model.
         """
-        wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
+        wanted = user_input.read(given, schema)
         send, receive = anyio.create_memory_object_stream[events.Event](max_buffer_size=float("inf"))
         failed: list[CommonplaceError] = []
         running = left = False
@@ -167,17 +167,17 @@ class Thread:
         if failed:
             raise failed[0]
 
-    def steer(self, given: str | UserInput, *, expected: str | None = None) -> str:
+    def steer(self, given: str | Input | UserInput, *, expected: str | None = None) -> str:
         """Say something to the running turn, before its next request; return the turn's id.
 
         Raises:
             BadInput: no turn is running, or it is not the one that is expected, or the input cannot be used.
         """
-        return self.session.steer(user_input.text(given) if isinstance(given, str) else given, expected)
+        return self.session.steer(user_input.read(given), expected)
 
-    def queue(self, given: str | UserInput) -> None:
+    def queue(self, given: str | Input | UserInput) -> None:
         """Say something that is answered in a turn of its own, after the present one."""
-        self.session.queue(user_input.text(given) if isinstance(given, str) else given)
+        self.session.queue(user_input.read(given))
 
     async def interrupt(self) -> None:
         """End the running turn, and those of its sub-agents; what was said and done until then is recorded."""
