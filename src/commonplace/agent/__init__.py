@@ -2,6 +2,7 @@
 
 Read it from the top down; every module imports only from modules further down.
 
+    subagents/                          agents that an agent starts; their tree
     open_session                        open a session: a new thread, or an old one from its ledger
     turn, turn_end                      the loop, and the end of a turn
     compaction/                         when and how the history is shortened

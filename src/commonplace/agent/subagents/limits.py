@@ -16,23 +16,23 @@ MOST_WAIT_MS: Final = 3_600_000
 """An hour: whoever waits longer is better told by the notice."""
 
 
-def may_start(settings: AgentSettings, depth: int) -> bool:
+def may_start(agents: AgentSettings, depth: int) -> bool:
     """Return whether an agent of a depth (0: the session itself) gets the tools that start others."""
-    return settings.enabled and depth < settings.max_depth
+    return agents.enabled and depth < agents.max_depth
 
 
-def check_depth(settings: AgentSettings, depth: int) -> None:
+def check_depth(agents: AgentSettings, depth: int) -> None:
     """Refuse an agent that would stand deeper than is allowed (raises ToolError)."""
-    if depth > settings.max_depth:
+    if depth > agents.max_depth:
         raise ToolError("depth", "Agent depth limit reached.", hint="Solve the task yourself.")
 
 
-def check_room(settings: AgentSettings, open_agents: int) -> None:
+def check_room(agents: AgentSettings, open_agents: int) -> None:
     """Refuse one more agent where as many are open as may be (raises ToolError)."""
-    if open_agents >= settings.max_concurrent_threads_per_session:
+    if open_agents >= agents.max_concurrent_threads_per_session:
         raise ToolError(
             "limit",
-            f"agent thread limit reached ({settings.max_concurrent_threads_per_session})",
+            f"agent thread limit reached ({agents.max_concurrent_threads_per_session})",
             hint="Close an agent that is done with close_agent.",
         )
 

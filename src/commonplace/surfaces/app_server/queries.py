@@ -15,7 +15,7 @@ from commonplace.models import catalog
 from commonplace.models.providers import choose
 from commonplace.rollout import layout
 from commonplace.state.threads import ThreadRow
-from commonplace.surfaces.app_server import sub_agents, thread_methods, thread_views
+from commonplace.surfaces.app_server import spawned_threads, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import (
@@ -62,8 +62,10 @@ _CODEX_KEYS: Final = {"effort": "model_reasoning_effort", "approval": "approval_
 async def thread_list(server: AppServer, client: Connection, params: ThreadListParams) -> Reply:
     """Return a page of the threads that can be resumed."""
     del client
-    among = await sub_agents.below(server, params.parent_thread_id, params.ancestor_thread_id)
-    sources = sub_agents.sources(params.source_kinds or (_INTERACTIVE if among is None else (sub_agents.ALL,)))
+    among = await spawned_threads.below(server, params.parent_thread_id, params.ancestor_thread_id)
+    sources = spawned_threads.sources(
+        params.source_kinds or (_INTERACTIVE if among is None else (spawned_threads.ALL,))
+    )
     rows = [row for row in await _rows(server, sources, archived=bool(params.archived)) if _is_wanted(row, params)]
     rows = [row for row in rows if row.source in sources and (among is None or row.thread_id in among)]
     key: Callable[[ThreadRow], tuple[str, str]] = (

@@ -11,7 +11,7 @@ from commonplace.app.threads import OptionChanges
 from commonplace.config import Approval
 from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.models.providers import choose, is_provider
-from commonplace.surfaces.app_server import sub_agents, thread_views
+from commonplace.surfaces.app_server import spawned_threads, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import OpenThread
@@ -44,7 +44,7 @@ async def start(server: AppServer, client: Connection, params: ThreadStartParams
 
     def then() -> None:
         _tell_started(server, thread)
-        sub_agents.follow(server, opened)
+        spawned_threads.follow(server, opened)
 
     return Reply(thread_views.opened_result(opened, thread), then)
 
@@ -63,7 +63,7 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
     def then() -> None:
         _tell_usage(opened, client, thread)
         if is_new:
-            sub_agents.follow(server, opened)
+            spawned_threads.follow(server, opened)
 
     return Reply(thread_views.opened_result(opened, thread), then)
 
@@ -94,7 +94,7 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
     def then() -> None:
         _tell_usage(fresh, client, thread)
         _tell_started(server, thread)
-        sub_agents.follow(server, fresh)
+        spawned_threads.follow(server, fresh)
 
     return Reply(thread_views.opened_result(fresh, thread), then)
 
@@ -199,7 +199,7 @@ async def archive(server: AppServer, client: Connection, params: ThreadParams) -
     await server.close_thread(name)
     await server.book.sessions.archive(name)
     archived = [name]
-    for child in sorted(await sub_agents.below(server, None, name) or ()):
+    for child in sorted(await spawned_threads.below(server, None, name) or ()):
         with contextlib.suppress(CommonplaceError):  # it is in the archive already, or another process works in it
             await server.book.sessions.archive(child)
             archived.append(child)
