@@ -17,4 +17,5 @@ Read it from the top down; every module imports only from modules further down.
     tools/, servers/, undo/             what the model can call; how its changes are undone
     events, profile, user_input,        values: what listeners are told, settings, input,
     ledger_lines, session_environment   lines of the ledger, and the program around a session
+    agent_identity                      who the sub-agent is whose session this is
 """

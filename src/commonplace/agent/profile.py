@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from commonplace.agent.agent_identity import AgentIdentity
 from commonplace.agent.hooks.config import Hooks
-from commonplace.agent.subagents.identity import AgentIdentity
 from commonplace.config import Approval, Mode, Sandbox, Tone, WebSearchMode
 from commonplace.context.instructions import InstructionSettings, Trust
 from commonplace.context.truncate import OUTPUT_POLICY, TruncationPolicy

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from commonplace.agent import open_session, stored_thread
+from commonplace.agent import agent_identity, open_session, stored_thread
+from commonplace.agent.agent_identity import AgentIdentity
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
-from commonplace.agent.subagents import forked_context, identity, restoration, tools
+from commonplace.agent.subagents import forked_context, restoration, tools
 from commonplace.agent.subagents import status as states
 from commonplace.agent.subagents.agent import NewAgent
-from commonplace.agent.subagents.identity import AgentIdentity
 from commonplace.agent.subagents.status import AgentStatus
 from commonplace.agent.subagents.tree import AgentTree
 from commonplace.agent.thread import Thread
@@ -72,7 +72,7 @@ class AgentThreads:
             _, meta = await anyio.to_thread.run_sync(read_head, path)
         except CommonplaceError:
             return None
-        return identity.of_meta(meta)
+        return agent_identity.of_meta(meta)
 
     async def resume(self, thread_id: str, profile: Profile) -> tuple[Thread, AgentStatus]:
         """Open the thread of a stored sub-agent; return it, and how it was left."""

@@ -10,14 +10,13 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.agent import open_session, stored_thread
+from commonplace.agent import agent_identity, open_session, stored_thread
 from commonplace.agent.folder_trust import trust_of
 from commonplace.agent.hooks import config as hooks
 from commonplace.agent.profile import Profile
 from commonplace.agent.servers.config import ServerConfig, configured
 from commonplace.agent.session import Session
 from commonplace.agent.stored_thread import StoredThread
-from commonplace.agent.subagents import identity
 from commonplace.app.session_environment import HomeEnvironment
 from commonplace.config import Approval, Mode, Sandbox, Settings, Tone
 from commonplace.context.instructions import InstructionSettings
@@ -137,7 +136,7 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
     at = settings.compaction.at_tokens
     base = options.base or (stored.base if stored else None)
     mode, mode_words = _mode(settings, options, stored)
-    agent = None if stored is None else identity.of_meta(stored.ledger.meta)
+    agent = None if stored is None else agent_identity.of_meta(stored.ledger.meta)
     profile = Profile(
         cwd=cwd,
         home=home.path,
@@ -159,7 +158,7 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
         ),
         trust=trust_of(settings, cwd),
         source=options.source if agent is None else agent.source(),
-        thread_source=options.thread_source if agent is None else identity.THREAD_SOURCE,
+        thread_source=options.thread_source if agent is None else agent_identity.THREAD_SOURCE,
         originator=options.originator,
         agent=agent,
         memory_mode="enabled" if settings.memory.generate else "disabled",

@@ -12,11 +12,11 @@ import pytest
 from scripted_session import choice
 
 from commonplace import config
-from commonplace.agent import events
+from commonplace.agent import agent_identity, events
+from commonplace.agent.agent_identity import AgentIdentity
 from commonplace.agent.profile import Profile
-from commonplace.agent.subagents import fork_filter, identity, inheritance, limits, nicknames, notices, status
+from commonplace.agent.subagents import fork_filter, inheritance, limits, nicknames, notices, status
 from commonplace.agent.subagents.arguments import InputItem, checked_id, read_input
-from commonplace.agent.subagents.identity import AgentIdentity
 from commonplace.agent.subagents.inheritance import Wish
 from commonplace.agent.subagents.nicknames import Nicknames
 from commonplace.agent.subagents.roles import Roles, RoleSettings, read_settings
@@ -350,7 +350,7 @@ def test_who_an_agent_is_is_read_back_from_its_first_line() -> None:
     meta = {"id": NAME, "timestamp": "2026-11-15T10:00:00Z", **WHO.meta()}
     line = Line(type="session_meta", payload=msgspec.Raw(msgspec.json.encode(meta)))
 
-    assert identity.of_meta(rollout.session_meta(line)) == WHO
+    assert agent_identity.of_meta(rollout.session_meta(line)) == WHO
     assert "agent_role" not in AgentIdentity(parent_id="p", session_id="r", depth=1).meta()
 
 
@@ -359,7 +359,7 @@ def test_a_thread_that_no_agent_started_is_no_sub_agent(source: Any) -> None:
     meta = {"id": NAME, "timestamp": "2026-11-15T10:00:00Z", "source": source}
     line = Line(type="session_meta", payload=msgspec.Raw(msgspec.json.encode(meta)))
 
-    assert identity.of_meta(rollout.session_meta(line)) is None
+    assert agent_identity.of_meta(rollout.session_meta(line)) is None
 
 
 # --- Forks and notices

@@ -1,6 +1,5 @@
 """Sub-agents: threads that an agent starts, talks to, waits for and closes.
 
-    identity       who a sub-agent is: parent, session, depth, nickname, role
     status         what an agent is doing, from its events and from its ledger
     limits         how deep, how many, how long to wait
     nicknames      a name for each agent, from a list

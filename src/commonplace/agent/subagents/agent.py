@@ -10,11 +10,11 @@ import anyio
 import msgspec
 
 from commonplace.agent import events
+from commonplace.agent.agent_identity import AgentIdentity
 from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
 from commonplace.agent.subagents import status as states
-from commonplace.agent.subagents.identity import AgentIdentity
 from commonplace.agent.subagents.status import AgentStatus
 from commonplace.agent.user_input import UserInput
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from commonplace.agent.agent_identity import THREAD_SOURCE, AgentIdentity
 from commonplace.agent.profile import Profile
-from commonplace.agent.subagents.identity import THREAD_SOURCE, AgentIdentity
 from commonplace.agent.subagents.roles import RoleSettings
 from commonplace.config import Settings
 from commonplace.errors import BadSetting, ToolError

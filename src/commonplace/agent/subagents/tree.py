@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from commonplace.agent import events
+from commonplace.agent.agent_identity import AgentIdentity
 from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.subagents import arguments, fork_filter, inheritance, limits, notices
 from commonplace.agent.subagents import status as states
@@ -29,7 +30,6 @@ from commonplace.agent.subagents.agent import (
     NewAgent,
     ThreadMaker,
 )
-from commonplace.agent.subagents.identity import AgentIdentity
 from commonplace.agent.subagents.inheritance import Wish
 from commonplace.agent.subagents.nicknames import Nicknames, Pick
 from commonplace.agent.subagents.roles import Roles, RoleSettings

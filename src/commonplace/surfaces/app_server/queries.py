@@ -63,9 +63,8 @@ async def thread_list(server: AppServer, client: Connection, params: ThreadListP
     """Return a page of the threads that can be resumed."""
     del client
     among = await spawned_threads.below(server, params.parent_thread_id, params.ancestor_thread_id)
-    sources = spawned_threads.sources(
-        params.source_kinds or (_INTERACTIVE if among is None else (spawned_threads.ALL,))
-    )
+    usual = _INTERACTIVE if among is None else (spawned_threads.ALL,)
+    sources = spawned_threads.sources(params.source_kinds or usual)
     rows = [row for row in await _rows(server, sources, archived=bool(params.archived)) if _is_wanted(row, params)]
     rows = [row for row in rows if row.source in sources and (among is None or row.thread_id in among)]
     key: Callable[[ThreadRow], tuple[str, str]] = (
