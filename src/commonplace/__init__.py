@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from commonplace.agent import events
     from commonplace.agent.approvals.requests import Decision
     from commonplace.agent.subagents.agent import AgentInfo
+    from commonplace.agent.subagents.delegates import Delegate
     from commonplace.agent.subagents.status import AgentStatus
     from commonplace.agent.thread import Thread
     from commonplace.agent.turn_changes import TurnChanges
@@ -164,6 +165,7 @@ __all__ = [
     "DatabaseNewer",
     "Decided",
     "Decision",
+    "Delegate",
     "EntryChange",
     "EntryPage",
     "ExtractionFailed",
@@ -265,6 +267,7 @@ __all__ = [
 _PLACES = {
     "agent.approvals.requests": "Decision",
     "agent.subagents.agent": "AgentInfo",
+    "agent.subagents.delegates": "Delegate",
     "agent.subagents.status": "AgentStatus",
     "agent.user_input": "Input UserInput",
     "agent.thread": "Thread",

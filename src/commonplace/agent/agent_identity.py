@@ -12,6 +12,9 @@ from commonplace.protocol.rollout import SessionMeta
 THREAD_SOURCE: Final = "subagent"
 """What started a sub-agent's thread, in the words of the format."""
 
+_KNOWN: Final = ("review", "compact")
+"""Purposes that the format has names for."""
+
 
 class AgentIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """A sub-agent: whose it is, how deep in the tree, and what it is called."""
@@ -24,9 +27,13 @@ class AgentIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """1 for a sub-agent of the root."""
     nickname: str | None = None
     role: str | None = None
+    purpose: str | None = None
+    """What a delegate of this program is for; None for a sub-agent that a model started."""
 
     def source(self) -> dict[str, Any]:
         """Return where its thread comes from, as its first line says it."""
+        if self.purpose is not None:
+            return {THREAD_SOURCE: self.purpose if self.purpose in _KNOWN else {"other": self.purpose}}
         spawned = {
             "parent_thread_id": self.parent_id,
             "depth": self.depth,
@@ -42,7 +49,7 @@ class AgentIdentity(msgspec.Struct, frozen=True, kw_only=True):
             "session_id": self.session_id,
             "parent_thread_id": self.parent_id,
             "source": self.source(),
-            "thread_source": THREAD_SOURCE,
+            "thread_source": self.purpose or THREAD_SOURCE,
             "agent_nickname": self.nickname,
             "agent_role": self.role,
         }

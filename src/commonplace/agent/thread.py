@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -21,7 +22,9 @@ from commonplace.agent import events, user_input
 from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
-from commonplace.agent.subagents.agent import AgentInfo, Tree
+from commonplace.agent.subagents import delegates
+from commonplace.agent.subagents.agent import AgentInfo, ThreadMaker, Tree
+from commonplace.agent.subagents.delegates import Delegate
 from commonplace.agent.turn import run_compaction, run_turn
 from commonplace.agent.turn_changes import TurnChanges, changed
 from commonplace.agent.undo import undo_turn
@@ -255,6 +258,29 @@ class Thread:
         views = (entry.view for entry in self.session.history.entries)
         first = next((view for view in views if isinstance(view, items.Message) and turns.is_boundary(view)), None)
         return "" if first is None else "\n".join(part.text for part in first.content if part.text)
+
+    async def delegate(self, given: str | Input | UserInput, *, instructions: str | None = None) -> events.End:
+        """Have another agent answer once, outside of this conversation; return how its turn ended.
+
+        It works in the same folder with the same rights, knows nothing of what was said here, and can ask nobody.
+
+        Raises:
+            BadInput: the input cannot be used, or agents are switched off.
+        """
+        return await delegates.run_once(self._maker(), self, user_input.read(given), instructions)
+
+    def open_delegate(self, *, instructions: str | None = None) -> AbstractAsyncContextManager[Delegate]:
+        """Open another agent to talk to, outside of this conversation, for as long as the block lasts.
+
+        Raises:
+            BadInput: agents are switched off.
+        """
+        return delegates.opened(self._maker(), self, instructions)
+
+    def _maker(self) -> ThreadMaker:
+        if self._tree is None:
+            raise BadInput("Agents are switched off.", hint="Set agents.enabled to true.")
+        return self._tree.maker
 
     async def close(self) -> None:
         """End it: a running turn is interrupted, sub-agents and commands are ended, everything is written."""

@@ -64,6 +64,11 @@ class AgentThread(Protocol):
 class Tree(Protocol):
     """What a thread asks of the tree that it has a place in."""
 
+    @property
+    def maker(self) -> ThreadMaker:
+        """What opens the threads of agents."""
+        ...
+
     def info(self, thread_id: str | None = None) -> list[AgentInfo]:
         """Return what is told of the agents below a thread, each before those that it started."""
         ...
