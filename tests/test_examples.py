@@ -31,6 +31,10 @@ an agent in /srv/teapot is told 2 of them
 an agent in /srv/other is told 1
 True False
 """,
+    "sub_agents": """
+The other agent says two.
+[(1, 'It has two lines.')]
+""",
     "search": """
 user: Which port does the staging database listen on?
 answer: The staging database listens on port 5433; 5432 is the old one.

@@ -34,7 +34,7 @@ FRONT = (
 """The objects that the library consists of."""
 INTERNAL = {
     commonplace.Book: {"state", "memory_store", "importer", "background", "tasks"},
-    commonplace.Thread: {"session", "profile"},
+    commonplace.Thread: {"session", "profile", "tree", "join", "close_alone"},
 }
 """Attributes for the program's own surfaces, as the docstrings say."""
 

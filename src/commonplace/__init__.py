@@ -26,15 +26,27 @@ if TYPE_CHECKING:
     from commonplace import models
     from commonplace.agent import events
     from commonplace.agent.approvals.requests import Decision
+    from commonplace.agent.subagents.agent import AgentInfo
+    from commonplace.agent.subagents.delegates import Delegate
+    from commonplace.agent.subagents.status import AgentStatus
     from commonplace.agent.thread import Thread
     from commonplace.agent.turn_changes import TurnChanges
-    from commonplace.agent.user_input import UserInput
+    from commonplace.agent.user_input import Input, UserInput
     from commonplace.app.book import Book, open  # noqa: A004 (the name users write is commonplace.open)
     from commonplace.app.evaluation import CorpusFiles
     from commonplace.app.memory import Memory
     from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
-    from commonplace.config import Approval, CompactionSettings, MemorySettings, Mode, Sandbox, Settings, Tone
+    from commonplace.config import (
+        AgentSettings,
+        Approval,
+        CompactionSettings,
+        MemorySettings,
+        Mode,
+        Sandbox,
+        Settings,
+        Tone,
+    )
     from commonplace.context.additional import AdditionalContext
     from commonplace.context.digest.retention import Retention
     from commonplace.context.usage import TokenInfo, TokenUsage
@@ -119,6 +131,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdditionalContext",
+    "AgentInfo",
+    "AgentSettings",
+    "AgentStatus",
     "AmbiguousThread",
     "Approval",
     "Audit",
@@ -150,6 +165,7 @@ __all__ = [
     "DatabaseNewer",
     "Decided",
     "Decision",
+    "Delegate",
     "EntryChange",
     "EntryPage",
     "ExtractionFailed",
@@ -167,6 +183,7 @@ __all__ = [
     "ImportOutcome",
     "ImportReport",
     "IncompleteSnapshot",
+    "Input",
     "KeptAside",
     "LearningPlan",
     "LearningReport",
@@ -249,7 +266,10 @@ __all__ = [
 
 _PLACES = {
     "agent.approvals.requests": "Decision",
-    "agent.user_input": "UserInput",
+    "agent.subagents.agent": "AgentInfo",
+    "agent.subagents.delegates": "Delegate",
+    "agent.subagents.status": "AgentStatus",
+    "agent.user_input": "Input UserInput",
     "agent.thread": "Thread",
     "agent.turn_changes": "TurnChanges",
     "app.book": "Book open",
@@ -257,7 +277,7 @@ _PLACES = {
     "app.memory": "Memory",
     "app.projects": "Projects",
     "app.threads": "OptionChanges ThreadOptions",
-    "config": "Approval CompactionSettings MemorySettings Mode Sandbox Settings Tone",
+    "config": "AgentSettings Approval CompactionSettings MemorySettings Mode Sandbox Settings Tone",
     "context.additional": "AdditionalContext",
     "context.digest.retention": "Retention",
     "context.usage": "TokenInfo TokenUsage",

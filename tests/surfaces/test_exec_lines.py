@@ -287,3 +287,39 @@ def test_a_request_that_is_sent_again_is_an_error_that_ends_nothing() -> None:
     (line,) = told(events.Retrying(turn_id=TURN, attempt=1, limit=5, reason="the stream broke"))
 
     assert line == {"type": "error", "message": "Reconnecting... 1/5 (the stream broke)"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "shown"),
+    [
+        ("spawn_agent", "spawn_agent"),
+        ("send_input", "send_input"),
+        ("resume_agent", "wait"),
+        ("wait", "wait"),
+        ("close_agent", "close_agent"),
+    ],
+)
+def test_a_call_about_agents_is_told_with_their_statuses(tool: events.AgentTool, shown: str) -> None:
+    item = events.AgentCall(
+        id="c1",
+        tool=tool,
+        sender="p",
+        receivers=(("a", "Ada"), ("b", None)),
+        prompt="Count.",
+        states={"a": {"completed": "7."}, "b": "running"},
+        status="completed",
+    )
+    begun = events.AgentCall(id="c1", tool=tool, sender="p", prompt="Count.")
+    first, last = told(started(begun), completed(item))
+
+    fields = {"id": "item_0", "type": "collab_tool_call", "tool": shown, "sender_thread_id": "p", "prompt": "Count."}
+    assert first["item"] == {**fields, "receiver_thread_ids": [], "agents_states": {}, "status": "in_progress"}
+    assert last["item"] == {
+        **fields,
+        "receiver_thread_ids": ["a", "b"],
+        "agents_states": {
+            "a": {"status": "completed", "message": "7."},
+            "b": {"status": "running", "message": None},
+        },
+        "status": "completed",
+    }

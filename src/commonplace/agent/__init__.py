@@ -2,6 +2,7 @@
 
 Read it from the top down; every module imports only from modules further down.
 
+    subagents/                          agents that an agent starts; their tree
     open_session                        open a session: a new thread, or an old one from its ledger
     turn, turn_end                      the loop, and the end of a turn
     compaction/                         when and how the history is shortened
@@ -16,4 +17,5 @@ Read it from the top down; every module imports only from modules further down.
     tools/, servers/, undo/             what the model can call; how its changes are undone
     events, profile, user_input,        values: what listeners are told, settings, input,
     ledger_lines, session_environment   lines of the ledger, and the program around a session
+    agent_identity                      who the sub-agent is whose session this is
 """

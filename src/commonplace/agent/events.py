@@ -95,6 +95,25 @@ class McpToolCall(_SessionItem, frozen=True, tag="mcp_tool_call"):
     status: Status = "in_progress"
 
 
+AgentTool = Literal["spawn_agent", "send_input", "resume_agent", "wait", "close_agent"]
+
+
+class AgentCall(_SessionItem, frozen=True, tag="agent_call"):
+    """A call that starts, tells, waits for or closes sub-agents."""
+
+    tool: AgentTool
+    sender: str
+    """The thread that called."""
+    receivers: tuple[tuple[str, str | None], ...] = ()
+    """The threads that the call is about, each with its nickname."""
+    prompt: str | None = None
+    model: str | None = None
+    effort: str | None = None
+    states: dict[str, Any] = {}
+    """The status of agents by their threads, in the form in which models see it."""
+    status: Status = "in_progress"
+
+
 class WebSearch(_SessionItem, frozen=True, tag="web_search"):
     """A search that the model's server ran."""
 
@@ -131,6 +150,7 @@ Item = (
     | FileChange
     | ToolCall
     | McpToolCall
+    | AgentCall
     | WebSearch
     | Plan
     | ContextCompaction

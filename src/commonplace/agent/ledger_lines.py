@@ -52,7 +52,7 @@ def session_meta(
         meta["memory_mode"] = "disabled"
     if git is not None:
         meta["git"] = msgspec.to_builtins(git)
-    return meta
+    return meta if profile.agent is None else meta | profile.agent.meta()
 
 
 def turn_context(profile: Profile, turn_id: str, now: datetime, sandbox_policy: dict[str, Any]) -> dict[str, Any]:
@@ -172,6 +172,8 @@ def shown(item: events.Item) -> dict[str, Any]:
                 "result": item.result,
                 "error": None if item.error is None else {"message": item.error},
             }
+        case events.AgentCall():
+            return _agent_call(item)
         case events.WebSearch():
             return {"type": "WebSearch", "id": item.id, "query": item.query, "action": item.action}
         case events.Plan():
@@ -188,6 +190,24 @@ def shown(item: events.Item) -> dict[str, Any]:
                 "status": item.status,
                 "success": item.status == "completed",
             }
+
+
+def _agent_call(item: events.AgentCall) -> dict[str, Any]:
+    receivers = [{"thread_id": name, "agent_nickname": nickname} for name, nickname in item.receivers]
+    fields: dict[str, Any] = {
+        "type": "CollabAgentToolCall",
+        "id": item.id,
+        "tool": item.tool,
+        "status": item.status,
+        "sender_thread_id": item.sender,
+        "receiver_thread_ids": [name for name, _ in item.receivers],
+        "receiver_agents": receivers,
+        "prompt": item.prompt,
+        "model": item.model,
+        "reasoning_effort": item.effort,
+        "agents_states": item.states,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _input(part: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from commonplace.agent.agent_identity import AgentIdentity
 from commonplace.agent.hooks.config import Hooks
 from commonplace.config import Approval, Mode, Sandbox, Tone, WebSearchMode
 from commonplace.context.instructions import InstructionSettings, Trust
@@ -54,6 +55,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     source: Any = "exec"
     thread_source: str = "user"
     originator: str = "commonplace"
+    agent: AgentIdentity | None = None
+    """Who the sub-agent is whose session this is; None for a session that a person or a client started."""
     memory_mode: Literal["enabled", "disabled"] = "enabled"
     compact_at: int | None = None
     """Tokens at which the history is compacted; None: nine tenths of the window."""

@@ -16,7 +16,7 @@ which model it has, and only between turns.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,13 @@ from commonplace.agent.session_environment import SessionEnvironment
 from commonplace.agent.session_ledger import Listener, SessionLedger
 from commonplace.agent.session_usage import SessionUsage
 from commonplace.agent.tools.processes import Processes
-from commonplace.agent.tools.registry import Registry
+from commonplace.agent.tools.registry import Registry, Tool
 from commonplace.agent.turn_snapshots import TurnSnapshots
 from commonplace.agent.turn_state import TurnQueue, TurnState
 from commonplace.agent.user_input import UserInput
-from commonplace.context import instructions
+from commonplace.context import injected_messages, instructions
 from commonplace.context.history import History
+from commonplace.context.injected_messages import InjectedText
 from commonplace.errors import BadInput, CommonplaceError, ToolError
 from commonplace.models.base import Model
 from commonplace.protocol.ids import new_id
@@ -117,6 +118,18 @@ class Session:
         """Run a turn with this input when the present one has ended."""
         self.turns.enqueue(given)
 
+    def notify(self, text: InjectedText) -> None:
+        """Tell the model something that starts no turn: at once, or before the next request of the running turn."""
+        if self.turn is not None and not self.turn.is_ending:
+            self.turn.notify(text)
+        else:
+            self.record_notices([text])
+
+    def record_notices(self, texts: Iterable[InjectedText]) -> None:
+        """Record texts that the model is told unasked."""
+        for item in injected_messages.messages(texts):
+            self.ledger.record(item)
+
     def warn_once(self, message: str) -> None:
         """Warn a person, unless this session has done so."""
         if message not in self._warnings:
@@ -192,6 +205,15 @@ class Session:
         self.ledger.note_own("external", turn_id=turn.id, source=source, **fields)
         if turn.mark_external():
             self.environment.external(self.thread_id)
+
+    def offer(self, tools: Iterable[Tool]) -> None:
+        """Offer more tools to the model (raises ValueError: a name is taken)."""
+        for tool in tools:
+            self.tools.add(tool)
+
+    def withdraw(self, *names: str) -> None:
+        """Offer tools no more."""
+        self.tools.withdraw(*names)
 
     async def offer_servers(self) -> None:
         """Offer the tools of the configured servers as they are now; servers that do not run are started.

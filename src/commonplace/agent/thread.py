@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -21,10 +22,13 @@ from commonplace.agent import events, user_input
 from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.profile import Profile
 from commonplace.agent.session import Session
+from commonplace.agent.subagents import delegates
+from commonplace.agent.subagents.agent import AgentInfo, ThreadMaker, Tree
+from commonplace.agent.subagents.delegates import Delegate
 from commonplace.agent.turn import run_compaction, run_turn
 from commonplace.agent.turn_changes import TurnChanges, changed
 from commonplace.agent.undo import undo_turn
-from commonplace.agent.user_input import UserInput
+from commonplace.agent.user_input import Input, UserInput
 from commonplace.context.usage import TokenInfo
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.memory.edits.mode import set_mode
@@ -39,7 +43,8 @@ from commonplace.state.home import Home
 class Thread:
     """One thread with an agent.
 
-    `session` and `profile` are for this program's own surfaces; they are not public and may change.
+    `session`, `profile`, `tree`, `join` and `close_alone` are for this program's own parts; they are not public and may
+    change.
     """
 
     def __init__(self, home: Home, session: Session, tasks: TaskGroup) -> None:
@@ -49,6 +54,7 @@ class Thread:
         self._next: Profile | None = None
         self._speaker: Model | None = None
         """The model of the next turn, where it is another one."""
+        self._tree: Tree | None = None
         self.session = session
 
     @property
@@ -76,7 +82,7 @@ class Thread:
         return self.session.listen(listener)
 
     async def turn(
-        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
+        self, given: str | Input | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
     ) -> events.End:
         """Run a turn to its end, in this task; return how it ended. Changes hold from this turn on.
 
@@ -84,7 +90,7 @@ class Thread:
             BadInput: a turn is running, or the input or a change cannot be used.
             BadSetting: there is no such model.
         """
-        wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
+        wanted = user_input.read(given, schema)
         self._must_be_idle()
         self.change(**changes)
         end = await run_turn(self.session, wanted, await self._changed(), changed=self._changed)
@@ -119,7 +125,7 @@ class Thread:
         return profile
 
     async def run(
-        self, given: str | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
+        self, given: str | Input | UserInput, *, schema: Mapping[str, Any] | None = None, **changes: Unpack[TurnChanges]
     ) -> AsyncGenerator[events.Event]:
         """Run a turn and yield its events, the last of which tells how it ended. Changes hold from this turn on.
 
@@ -127,7 +133,7 @@ class Thread:
             BadInput: a turn is running, or the input or a change cannot be used.
             BadSetting: there is no such model.
         """
-        wanted = user_input.text(given, schema=schema) if isinstance(given, str) else given
+        wanted = user_input.read(given, schema)
         send, receive = anyio.create_memory_object_stream[events.Event](max_buffer_size=float("inf"))
         failed: list[CommonplaceError] = []
         running = left = False
@@ -160,25 +166,27 @@ class Thread:
             receive.close()
             if running:
                 with anyio.CancelScope(shield=True):
-                    await self.session.interrupt()
+                    await self.interrupt()
         if failed:
             raise failed[0]
 
-    def steer(self, given: str | UserInput, *, expected: str | None = None) -> str:
+    def steer(self, given: str | Input | UserInput, *, expected: str | None = None) -> str:
         """Say something to the running turn, before its next request; return the turn's id.
 
         Raises:
             BadInput: no turn is running, or it is not the one that is expected, or the input cannot be used.
         """
-        return self.session.steer(user_input.text(given) if isinstance(given, str) else given, expected)
+        return self.session.steer(user_input.read(given), expected)
 
-    def queue(self, given: str | UserInput) -> None:
+    def queue(self, given: str | Input | UserInput) -> None:
         """Say something that is answered in a turn of its own, after the present one."""
-        self.session.queue(user_input.text(given) if isinstance(given, str) else given)
+        self.session.queue(user_input.read(given))
 
     async def interrupt(self) -> None:
-        """End the running turn; what was said and done until then is recorded."""
+        """End the running turn, and those of its sub-agents; what was said and done until then is recorded."""
         await self.session.interrupt()
+        if self._tree is not None:
+            await self._tree.interrupt_below(self.id)
 
     async def compact(self) -> events.End:
         """Shorten what the next request carries; the ledger keeps everything."""
@@ -189,8 +197,27 @@ class Thread:
         await self.session.roll_back(turns)
 
     def decide(self, request_id: str, decision: Decision) -> None:
-        """Answer a question that the running turn asked (raises BadInput: nobody asks it)."""
-        self.session.decide(request_id, decision)
+        """Answer a question that the running turn or a sub-agent asked (raises BadInput: nobody asks it)."""
+        if self._tree is None or self.session.approvals.is_open(request_id):
+            self.session.decide(request_id, decision)
+        elif not self._tree.decide(request_id, decision):
+            raise BadInput(f"There is no open question {request_id!r}.", hint="Answer those that were asked.")
+
+    # --- Its sub-agents.
+
+    def join(self, tree: Tree) -> None:
+        """Take a place in a tree of agents."""
+        self._tree = tree
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree of agents that it has a place in; None where agents are switched off."""
+        return self._tree
+
+    @property
+    def agents(self) -> list[AgentInfo]:
+        """Its sub-agents that were not closed, each before those that it started itself."""
+        return [] if self._tree is None else self._tree.info(self.id)
 
     async def undo(self, *, redo: bool = False) -> dict[str, Any]:
         """Put the files back as they were before the last turn that changed some, or forward again.
@@ -232,8 +259,38 @@ class Thread:
         first = next((view for view in views if isinstance(view, items.Message) and turns.is_boundary(view)), None)
         return "" if first is None else "\n".join(part.text for part in first.content if part.text)
 
+    async def delegate(self, given: str | Input | UserInput, *, instructions: str | None = None) -> events.End:
+        """Have another agent answer once, outside of this conversation; return how its turn ended.
+
+        It works in the same folder with the same rights, knows nothing of what was said here, and can ask nobody.
+
+        Raises:
+            BadInput: the input cannot be used, or agents are switched off.
+        """
+        return await delegates.run_once(self._maker(), self, user_input.read(given), instructions)
+
+    def open_delegate(self, *, instructions: str | None = None) -> AbstractAsyncContextManager[Delegate]:
+        """Open another agent to talk to, outside of this conversation, for as long as the block lasts.
+
+        Raises:
+            BadInput: agents are switched off.
+        """
+        return delegates.opened(self._maker(), self, instructions)
+
+    def _maker(self) -> ThreadMaker:
+        if self._tree is None:
+            raise BadInput("Agents are switched off.", hint="Set agents.enabled to true.")
+        return self._tree.maker
+
     async def close(self) -> None:
-        """End it: a running turn is interrupted, what it started is ended, everything is written."""
+        """End it: a running turn is interrupted, sub-agents and commands are ended, everything is written."""
+        await self.session.interrupt()
+        if self._tree is not None:
+            await self._tree.give_up(self.id)
+        await self.close_alone()
+
+    async def close_alone(self) -> None:
+        """End it, and none of its sub-agents."""
         if not self._closed:
             self._closed = True
             if self._speaker is not None:

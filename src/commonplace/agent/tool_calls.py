@@ -115,6 +115,8 @@ class ToolCalls:
                 return
             refused = await self._refused(slot)
             slot.context = self._context(slot)
+            if refused is None:
+                self._show(slot)
             slot.output = refused or await self._answer(slot.call, slot.context)
             self._finish(slot, slot.output)
             if refused is None:
@@ -165,6 +167,13 @@ class ToolCalls:
             except WriteFailed as error:
                 output = registry.failed(error.sentence())
         return output
+
+    def _show(self, slot: _CallSlot) -> None:
+        """Show a call whose tool has an item of its own for it."""
+        tool = self._session.tools.find(slot.call.key)
+        if isinstance(tool, tool_events.ShowsItsCalls) and (item := tool.started(slot.call)) is not None:
+            slot.item = item
+            self._session.ledger.publish(events.ItemStarted(turn_id=self._turn.id, item=item))
 
     def _context(self, slot: _CallSlot) -> ToolContext:
         session, profile = self._session, self._turn.profile

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import msgspec
 
 from commonplace.agent import events
@@ -18,6 +20,15 @@ def started(action: Action) -> events.Item:
         return events.CommandExecution(id=action.call_id, command=action.command, cwd=str(action.cwd))
     edits = tuple(events.Change(each.path, each.kind, each.to, each.diff) for each in action.edits)
     return events.FileChange(id=action.call_id, changes=edits)
+
+
+@runtime_checkable
+class ShowsItsCalls(Protocol):
+    """A tool whose calls are shown as items of their own from their beginning."""
+
+    def started(self, call: ToolInvocation) -> events.Item | None:
+        """Return the item of a call; None: it is shown as any other call."""
+        ...
 
 
 def tool_call(call: ToolInvocation) -> events.ToolCall:
@@ -42,10 +53,16 @@ def finished(item: events.Item, output: ToolOutput, *, declined: bool = False) -
             return msgspec.structs.replace(item, status=status)
         case events.McpToolCall():
             return _of_server(item, output, status)
+        case events.AgentCall():
+            return output.detail if isinstance(output.detail, events.AgentCall) else _with_status(item, status)
         case events.ToolCall():
             return msgspec.structs.replace(item, output=_text(output), status=status)
         case _:
             return item
+
+
+def _with_status(item: events.AgentCall, status: events.Status) -> events.AgentCall:
+    return msgspec.structs.replace(item, status="failed" if status == "declined" else status)
 
 
 def _of_server(item: events.McpToolCall, output: ToolOutput, status: events.Status) -> events.McpToolCall:

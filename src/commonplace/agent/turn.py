@@ -81,6 +81,7 @@ async def _loop(session: Session, turn: TurnState) -> None:
 async def _answer(session: Session, turn: TurnState) -> Sampled:
     """Return an answer; one that broke off is asked for again, one that had no room after compacting."""
     attempt = 0
+    session.record_notices(turn.take_notices())
     while True:
         sampled = Sampled()
         try:

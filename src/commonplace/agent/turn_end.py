@@ -51,6 +51,7 @@ async def _record(session: Session, turn: TurnState, problem: events.Problem | N
     while turn.steered_inputs and not turn.interrupted:
         wait = _LONGEST / 2 / turn.steered_inputs
         await turn_context.take_input(session, turn, *turn.next_steered(), wait=wait)
+    session.record_notices(turn.take_notices())
     end: events.End
     if turn.scope.cancelled_caught or turn.interrupted:
         text = {"type": "input_text", "text": ledger_lines.ABORTED}

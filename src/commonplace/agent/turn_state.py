@@ -18,6 +18,7 @@ from commonplace.agent.profile import Profile
 from commonplace.agent.tools.memory_reads import MemoryRead
 from commonplace.agent.user_input import UserInput
 from commonplace.context import additional
+from commonplace.context.injected_messages import InjectedText
 from commonplace.errors import BadInput
 from commonplace.protocol.citations import Citation
 
@@ -61,6 +62,7 @@ class TurnState:
         """Whether text that was written elsewhere (the web, a server) came in."""
         self.end_refusals = 0
         """How often hooks kept the turn from ending."""
+        self._notices: list[InjectedText] = []
         self._steered: deque[tuple[ClientContext, UserInput]] = deque()
         self._compacted_for_room = False
 
@@ -105,6 +107,15 @@ class TurnState:
     def next_steered(self) -> tuple[ClientContext, UserInput]:
         """Take out the oldest input that was steered in (raises IndexError: there is none)."""
         return self._steered.popleft()
+
+    def notify(self, text: InjectedText) -> None:
+        """Keep a text that the model is told with its next request, or with the end of the turn."""
+        self._notices.append(text)
+
+    def take_notices(self) -> list[InjectedText]:
+        """Take out the texts that the model is to be told."""
+        notices, self._notices = self._notices, []
+        return notices
 
     # --- What happened in it.
 
@@ -233,6 +244,10 @@ class TurnQueue:
         self._client_context, context = additional.steer(self._client_context, given.context, [*given.parts])
         turn.steer(context[: len(context) - len(given.parts)], given)
         return turn.id
+
+    async def until_idle(self) -> None:
+        """Return when no turn runs."""
+        await self._idle.wait()
 
     async def interrupt(self) -> None:
         """End the running turn, if there is one, and drop the inputs that wait; return when no turn runs."""

@@ -58,9 +58,42 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
         return [*self.parts, {"type": "input_text", "text": f"<stdin>\n{quoted}\n</stdin>"}]
 
 
+class Input(msgspec.Struct, frozen=True):
+    """What is said to a thread: words, pictures, and what the client knows about the moment."""
+
+    text: str = ""
+    images: tuple[str | Path, ...] = ()
+    """Pictures before the words: paths of files, or `data:` addresses."""
+    context: Mapping[str, AdditionalContext | str] = {}
+    """What the client knows, by where it comes from. A text stands for one that is `untrusted`: passed on, not said.
+
+    Each input brings the whole map: the model is told what is new in it, and what is left out is forgotten.
+    """
+
+
+def read(given: str | Input | UserInput, schema: Mapping[str, Any] | None = None) -> UserInput:
+    """Return the input of a turn.
+
+    Raises:
+        BadInput: it is empty or too long, a file is no picture, or a text is no Unicode.
+    """
+    if isinstance(given, UserInput):
+        return given if schema is None else msgspec.structs.replace(given, schema=schema)
+    if isinstance(given, str):
+        return text(given, schema=schema)
+    context = {key: _context(entry) for key, entry in given.context.items()}
+    if context and not given.text.strip() and not given.images:  # context alone can begin a turn
+        return UserInput(context=context, schema=schema)
+    return msgspec.structs.replace(text(given.text, given.images, schema), context=context)
+
+
+def _context(entry: AdditionalContext | str) -> AdditionalContext:
+    return AdditionalContext(entry, "untrusted") if isinstance(entry, str) else entry
+
+
 def text(
     words: str,
-    images: Sequence[Path] = (),
+    images: Sequence[str | Path] = (),
     schema: Mapping[str, Any] | None = None,
     piped: str = "",
     *,
@@ -79,11 +112,18 @@ def text(
         f"{words}{piped}".encode()
     except UnicodeEncodeError:
         raise BadInput("The prompt is not valid Unicode.", hint="Send text that can be written as UTF-8.") from None
-    pictures = [part for number, path in enumerate(images, 1) for part in picture(number, path)]
+    pictures = [part for number, path in enumerate(images, 1) for part in _shown(number, path)]
     said = [{"type": "input_text", "text": words}] if words.strip() else []
     return UserInput(
         parts=(*pictures, *said), schema=schema, piped=piped if piped.strip() else "", from_stdin=from_stdin
     )
+
+
+def _shown(number: int, image: str | Path) -> list[dict[str, Any]]:
+    """Return the parts of a picture, which is a file or a `data:` address."""
+    if isinstance(image, str) and image.startswith("data:image/"):
+        return [{"type": "input_image", "image_url": image, "detail": "high"}]
+    return picture(number, Path(image))
 
 
 def picture(number: int, path: Path) -> list[dict[str, Any]]:

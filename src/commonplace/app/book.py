@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from commonplace.agent.session import Session
     from commonplace.agent.thread import Thread
     from commonplace.app.background import Background
     from commonplace.app.memory import Memory
@@ -131,11 +132,10 @@ class Book:
         Raises:
             BadSetting: no model is set, or it cannot be used.
         """
-        from commonplace.agent.thread import Thread
         from commonplace.app import threads
 
-        session = await threads.start(self.memory_store, self.tasks, threads.options(options, changes))
-        return self._opened(Thread(self.state, session, self.tasks))
+        wanted = threads.options(options, changes)
+        return await self._opened(await threads.start(self.memory_store, self.tasks, wanted), wanted)
 
     async def resume(self, name: str, options: ThreadOptions | None = None, **changes: Unpack[OptionChanges]) -> Thread:
         """Continue a thread of ours, named by its id, name or path.
@@ -144,11 +144,10 @@ class Book:
             BadSetting: no model is set, or it cannot be used.
             UnknownThread, ForeignFile, ThreadBusy: it cannot be gone on with.
         """
-        from commonplace.agent.thread import Thread
         from commonplace.app import threads
 
-        session = await threads.resume(self.memory_store, self.tasks, name, threads.options(options, changes))
-        return self._opened(Thread(self.state, session, self.tasks))
+        wanted = threads.options(options, changes)
+        return await self._opened(await threads.resume(self.memory_store, self.tasks, name, wanted), wanted)
 
     async def release(self, thread: Thread) -> None:
         """Close one thread and forget it (raises WriteFailed: something could not be written)."""
@@ -156,9 +155,14 @@ class Book:
             self._threads.remove(thread)
         await thread.close()
 
-    def _opened(self, thread: Thread) -> Thread:
-        self.background.attend(thread.session)
+    async def _opened(self, session: Session, options: ThreadOptions) -> Thread:
+        from commonplace.agent.thread import Thread
+        from commonplace.app import agent_threads
+
+        thread = Thread(self.state, session, self.tasks)
+        self.background.attend(session)
         self._threads.append(thread)
+        await agent_threads.grow(self.memory_store, self.tasks, thread, options)
         return thread
 
     async def check(self, options: ThreadOptions | None = None, **changes: Unpack[OptionChanges]) -> None:

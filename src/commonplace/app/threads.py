@@ -10,7 +10,7 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
-from commonplace.agent import open_session, stored_thread
+from commonplace.agent import agent_identity, open_session, stored_thread
 from commonplace.agent.folder_trust import trust_of
 from commonplace.agent.hooks import config as hooks
 from commonplace.agent.profile import Profile
@@ -136,6 +136,7 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
     at = settings.compaction.at_tokens
     base = options.base or (stored.base if stored else None)
     mode, mode_words = _mode(settings, options, stored)
+    agent = None if stored is None else agent_identity.of_meta(stored.ledger.meta)
     profile = Profile(
         cwd=cwd,
         home=home.path,
@@ -156,9 +157,10 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
             child_agents_md=settings.child_agents_md,
         ),
         trust=trust_of(settings, cwd),
-        source=options.source,
-        thread_source=options.thread_source,
+        source=options.source if agent is None else agent.source(),
+        thread_source=options.thread_source if agent is None else agent_identity.THREAD_SOURCE,
         originator=options.originator,
+        agent=agent,
         memory_mode="enabled" if settings.memory.generate else "disabled",
         compact_at=at or None,
         target_percent=settings.compaction.target_percent,

@@ -11,6 +11,7 @@ names the place; no value is clamped in silence. Time is a setting too: `COMMONP
 from __future__ import annotations
 
 from commonplace.config.settings import (
+    AgentSettings,
     Approval,
     CompactionSettings,
     Fsync,
@@ -40,6 +41,7 @@ __all__ = [
     "OLDER_NAMES",
     "PROFILE_VARIABLE",
     "SETTINGS",
+    "AgentSettings",
     "Approval",
     "CompactionSettings",
     "Fsync",

@@ -128,6 +128,24 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The table `[agents]`: sub-agents that the agent may start. Its other tables are roles."""
+
+    enabled: Annotated[bool, Meta(description="give the agent tools that start other agents")] = True
+    max_depth: Annotated[
+        int, Meta(ge=0, le=8, description="how deep agents may start agents; 1: only the agent of the session")
+    ] = 1
+    max_concurrent_threads_per_session: Annotated[
+        int, Meta(ge=1, le=256, description="open sub-agents of one session; each counts until it is closed")
+    ] = 6
+    default_subagent_model: Annotated[
+        str | None, Meta(description="the model of sub-agents for which none is named; none: that of their parent")
+    ] = None
+    default_subagent_reasoning_effort: Annotated[
+        str | None, Meta(description="how hard sub-agents think for which it is not said; none: as their parent")
+    ] = None
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was decided before the program starts to work."""
 
@@ -171,6 +189,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     blob_bytes: Annotated[int, Meta(ge=1024, le=2**30, description="strings above this size leave their line")] = 65536
     memory: MemorySettings = MemorySettings()
     compaction: CompactionSettings = CompactionSettings()
+    agents: AgentSettings = AgentSettings()
 
     home: Path
     home_source: str
@@ -184,6 +203,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Commands of the person's own, by the moment at which they are asked."""
     mcp_servers: Mapping[str, Any] = {}
     """Servers whose tools the agent may call."""
+    roles: Mapping[str, Any] = {}
+    """Roles of sub-agents by their names: the tables in `[agents]`."""
     projects: Mapping[str, Any] = {}
     """Folders by their paths, each with its `trust_level`: `trusted` or `untrusted`."""
     unknown: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from commonplace.config.settings import CompactionSettings, MemorySettings, Settings
+from commonplace.config.settings import AgentSettings, CompactionSettings, MemorySettings, Settings
 from commonplace.config.table import BY_KEY, OLDER_NAMES, SETTINGS, name_of
 from commonplace.errors import BadSetting
 
@@ -51,7 +51,7 @@ class _CollectedSettings(msgspec.Struct):
         for key, value in _flatten(table):
             name = name_of(key)
             if name is None:
-                if prefix or not key.startswith(_TABLES):
+                if prefix or not (key.startswith(_TABLES) or _is_of_role(key)):
                     self.unknown.append(prefix + key)
                 continue
             if key in OLDER_NAMES:
@@ -113,6 +113,7 @@ def load(
         hooks=table.get("hooks", {}),
         projects=table.get("projects", {}),
         mcp_servers=table.get("mcp_servers", {}),
+        roles=_roles(table.get("agents", {}), file),
         unknown=tuple(found.unknown),
         older=tuple(found.older),
     )
@@ -161,12 +162,25 @@ def _nearest(key: str) -> str | None:
 
 def _settings(collected: _CollectedSettings, **read: Any) -> Settings:
     """Return the settings with the values that were found; the others have their defaults."""
-    parts: dict[str, dict[str, Any]] = {"": {}, "memory": {}, "compaction": {}}
+    parts: dict[str, dict[str, Any]] = {"": {}, "memory": {}, "compaction": {}, "agents": {}}
     for key, value in collected.values.items():
         section, _, name = key.rpartition(".")
         parts[section][name] = value
     memory, compaction = MemorySettings(**parts["memory"]), CompactionSettings(**parts["compaction"])
-    return Settings(**parts[""], memory=memory, compaction=compaction, **read)
+    agents = AgentSettings(**parts["agents"])
+    return Settings(**parts[""], memory=memory, compaction=compaction, agents=agents, **read)
+
+
+def _is_of_role(key: str) -> bool:
+    """Return whether a dotted key stands in a table of `[agents]`, which is a role."""
+    return key.startswith("agents.") and key.count(".") > 1
+
+
+def _roles(table: Any, file: Path) -> dict[str, Any]:
+    """Return the tables in `[agents]` (raises BadSetting: it is no table)."""
+    if not isinstance(table, dict):
+        raise BadSetting(f"agents in {file} must be a table.", hint="Write [agents].")
+    return {name: row for name, row in cast("dict[str, Any]", table).items() if isinstance(row, dict)}
 
 
 def _profiles(table: Any, file: Path) -> dict[str, dict[str, Any]]:

@@ -27,6 +27,7 @@ CODEX_NAMES: Final = {
     "sandbox_workspace_write.network_access": "sandbox_network",
     "features.child_agents_md": "child_agents_md",
     "model_auto_compact_token_limit": "compaction.at_tokens",
+    "agents.max_threads": "agents.max_concurrent_threads_per_session",
 }
 """Codex's names for the same things."""
 OLDER_NAMES: Final = {

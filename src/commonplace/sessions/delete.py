@@ -20,7 +20,8 @@ from commonplace.rollout.chain import Ledger
 from commonplace.sessions import index
 from commonplace.sessions.open_thread import open_head
 from commonplace.sessions.resolve import SessionFile, resolve
-from commonplace.state import outputs
+from commonplace.state import outputs, spawn_edges
+from commonplace.state.database import Transaction
 from commonplace.state.home import Home
 from commonplace.state.threads import ThreadIndex
 
@@ -53,8 +54,10 @@ async def delete(home: Home, thread: str, elsewhere: Path | None, delete_files: 
     gone: list[Path] = []
     if ledger.meta.imported is not None:
         await _write_tombstone(home, ledger.thread_id)
-        for child in await anyio.to_thread.run_sync(_sub_agents, home, ledger):
-            gone.extend(await _remove(home, child, None, delete_files))
+    children = {*await _agents_below(home, ledger.thread_id)}
+    children.update(await anyio.to_thread.run_sync(_sub_agents, home, ledger))
+    for child in sorted(children):  # they hold what the thread told them
+        gone.extend(await _remove(home, child, None, delete_files))
     gone.extend(await _remove(home, ledger.thread_id, files, delete_files))
     blobs = BlobStore(home.path)
 
@@ -73,6 +76,12 @@ async def _refuse_if_forked(threads: ThreadIndex, thread_id: str, files: list[Pa
             hint="Delete those first, or make copies of them: commonplace sessions fork ID --copy",
             forks=forks,
         )
+
+
+async def _agents_below(home: Home, thread_id: str) -> set[str]:
+    """Return the sub-agents of a thread that the index knows in our home, and those that they started."""
+    database = await home.database()
+    return await database.read(lambda tx: spawn_edges.below(tx, home.key, thread_id))
 
 
 def _sub_agents(home: Home, ledger: Ledger) -> list[str]:
@@ -111,7 +120,12 @@ async def _write_tombstone(home: Home, thread_id: str) -> None:
 async def _forget_outputs(home: Home, thread_id: str) -> None:
     """Forget what a thread taught, before the thread itself goes."""
     database = await home.database()
-    await database.write(lambda tx: outputs.delete_thread(tx, thread_id, root=home.key, now=home.now_s()))
+
+    def body(tx: Transaction) -> None:
+        outputs.delete_thread(tx, thread_id, root=home.key, now=home.now_s())
+        spawn_edges.drop(tx, home.key, thread_id)
+
+    await database.write(body)
 
 
 async def _referenced(home: Home, threads: ThreadIndex, blobs: BlobStore) -> set[str]:

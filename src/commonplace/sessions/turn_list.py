@@ -62,6 +62,8 @@ class ThreadDescription(msgspec.Struct, frozen=True, kw_only=True):
     originator: str
     forked_from: str | None
     parent: str | None
+    agent_nickname: str | None
+    agent_role: str | None
     git: GitInfo | None
     history_mode: str
     archived: bool
@@ -87,6 +89,8 @@ def describe(home: Home, target: SessionFile, row: ThreadRow | None) -> ThreadDe
         originator=meta.originator,
         forked_from=meta.forked_from_id,
         parent=meta.parent_thread_id,
+        agent_nickname=meta.agent_nickname,
+        agent_role=meta.agent_role,
         git=meta.git,
         history_mode=meta.history_mode,
         archived=row.archived if row is not None else False,

@@ -141,6 +141,7 @@ def _as_row(file: FoundFile, result: Survey, home: str) -> FileRow:
             "tokens": result.tokens,
             "skipped": result.skipped,
             "base_id": meta.history_base.thread_id if meta.history_base else None,
+            "parent_id": meta.parent_thread_id if meta.parent_thread_id != meta.id else None,
         },
         result.blobs,
         None if result.external_at is None else _seconds(result.external_at),

@@ -11,7 +11,7 @@ from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.chain import open_ledger
 from commonplace.sessions import turn_list
 from commonplace.surfaces.app_server import items, thread_views
-from commonplace.surfaces.app_server.item_shapes import UserMessageItem
+from commonplace.surfaces.app_server.item_shapes import CollabAgentState, UserMessageItem
 
 SAMPLES = sorted((Path(__file__).parents[2] / "data" / "codex_samples").glob("*.jsonl"))
 
@@ -66,6 +66,29 @@ def test_what_a_person_said_is_shown_without_the_context_that_was_injected(sampl
         (
             {"type": "WebSearch", "id": "w", "query": "q", "action": {"type": "open_page", "url": "u"}},
             {"action": {"type": "openPage", "url": "u"}},
+        ),
+        (
+            {
+                "type": "CollabAgentToolCall",
+                "id": "a",
+                "tool": "wait",
+                "status": "failed",
+                "sender_thread_id": "p",
+                "receiver_thread_ids": ["x", "y"],
+                "agents_states": {"x": {"errored": "No."}, "y": "not_found"},
+            },
+            {
+                "tool": "wait",
+                "status": "failed",
+                "agents_states": {
+                    "x": CollabAgentState(status="errored", message="No."),
+                    "y": CollabAgentState(status="notFound"),
+                },
+            },
+        ),
+        (
+            {"type": "SubAgentActivity", "id": "s", "kind": "started", "agent_thread_id": "x", "agent_path": "/root/a"},
+            {"kind": "started", "agent_thread_id": "x", "agent_path": "/root/a"},
         ),
         (
             {"type": "UserMessage", "id": "u", "content": [{"type": "image", "image_url": "data:x"}]},

@@ -93,6 +93,10 @@ class ApprovalRequests:
                 self.allow(action.cwd, prefixes)
         return answers[0]
 
+    def is_open(self, request_id: str) -> bool:
+        """Return whether a question waits for an answer."""
+        return request_id in self._open
+
     def decide(self, request_id: str, decision: Decision) -> None:
         """Answer a question (raises BadInput: nobody asked it, or it is answered)."""
         question = self._open.get(request_id)

@@ -253,6 +253,11 @@ class Registry:
         self._tools |= {tool.definition.key: tool for tool in tools if tool.definition.key in self._tools}
         self._names = {alias: each for each in self._tools.values() for alias in each.aliases} | self._tools
 
+    def withdraw(self, *names: str) -> None:
+        """Offer the tools of these names no more."""
+        self._tools = {name: tool for name, tool in self._tools.items() if name not in names}
+        self._names = {alias: each for each in self._tools.values() for alias in each.aliases} | self._tools
+
     def add(self, tool: Tool) -> None:
         """Offer one more tool (raises ValueError: the name is taken)."""
         name = tool.definition.key

@@ -34,6 +34,7 @@ CREATE TABLE threads (
   tokens         BIGINT,                    -- the server's running total
   skipped        BIGINT NOT NULL,           -- lines that could not be used
   base_id        TEXT,                      -- of a fork by reference: the rollout it continues
+  parent_id      TEXT,                      -- of a sub-agent: the thread that started it
   PRIMARY KEY (home, path)
 );
 CREATE INDEX threads_by_time ON threads (home, is_archived, updated_at DESC, thread_id DESC);
@@ -41,6 +42,7 @@ CREATE INDEX threads_by_id ON threads (thread_id);
 CREATE INDEX threads_in_home ON threads (home, thread_id, is_archived, updated_at DESC, path);
 CREATE INDEX threads_by_name ON threads (name) WHERE name IS NOT NULL;
 CREATE INDEX threads_by_base ON threads (base_id) WHERE base_id IS NOT NULL;
+CREATE INDEX threads_by_parent ON threads (home, parent_id) WHERE parent_id IS NOT NULL;
 CREATE INDEX threads_to_learn ON threads (home, updated_s DESC, thread_id DESC)
   WHERE updated_s > learned_s AND is_current = 1 AND is_archived = 0 AND is_root = 1 AND memory_mode = 'enabled';
 
@@ -237,3 +239,14 @@ CREATE TABLE shelves (
   generation BIGINT NOT NULL,        -- counts up
   PRIMARY KEY (root, shelf)
 );
+
+-- Which thread started which sub-agent, and whether that was closed: what a session's tree is found by when it is resumed.
+CREATE TABLE spawn_edges (
+  home      TEXT NOT NULL,   -- whose
+  child_id  TEXT NOT NULL,   -- the sub-agent's thread
+  parent_id TEXT NOT NULL,   -- the thread that started it
+  is_open   BIGINT NOT NULL, -- 0 once the sub-agent was closed for good
+  started_s BIGINT NOT NULL, -- epoch seconds; a sub-agent that is opened again keeps the first
+  PRIMARY KEY (home, child_id)
+);
+CREATE INDEX spawn_edges_of ON spawn_edges (home, parent_id);

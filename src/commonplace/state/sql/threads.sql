@@ -51,10 +51,10 @@ SELECT path, thread_id, size, mtime_ns, is_complete FROM threads WHERE home = :h
 -- Insert or renew the row of one file.
 INSERT INTO threads (path, home, thread_id, rollout_id, size, mtime_ns, scanned, is_complete, turn_state, source, cwd, project,
   git_branch, git_commit, git_url, model, name, title, preview, created_at, updated_at, updated_s, is_archived, is_root, memory_mode, turns,
-  tokens, skipped, base_id)
+  tokens, skipped, base_id, parent_id)
 VALUES (:path, :home, :thread_id, :rollout_id, :size, :mtime_ns, :scanned, :is_complete, :turn_state, :source, :cwd, :project,
   :git_branch, :git_commit, :git_url, :model, :name, :title, :preview, :created_at, :updated_at, :updated_s, :is_archived, :is_root, :memory_mode,
-  :turns, :tokens, :skipped, :base_id)
+  :turns, :tokens, :skipped, :base_id, :parent_id)
 ON CONFLICT (home, path) DO UPDATE SET thread_id = excluded.thread_id, rollout_id = excluded.rollout_id, size = excluded.size,
   mtime_ns = excluded.mtime_ns, scanned = excluded.scanned, is_complete = excluded.is_complete, turn_state = excluded.turn_state,
   source = excluded.source, cwd = excluded.cwd, project =
@@ -64,7 +64,7 @@ ON CONFLICT (home, path) DO UPDATE SET thread_id = excluded.thread_id, rollout_i
   preview = excluded.preview, created_at = excluded.created_at, updated_at = excluded.updated_at, updated_s = excluded.updated_s,
   is_archived = excluded.is_archived, is_root = excluded.is_root, memory_mode =
     CASE WHEN threads.memory_mode = 'polluted' THEN 'polluted' ELSE excluded.memory_mode END, turns = excluded.turns,
-  tokens = excluded.tokens, skipped = excluded.skipped, base_id = excluded.base_id
+  tokens = excluded.tokens, skipped = excluded.skipped, base_id = excluded.base_id, parent_id = excluded.parent_id
 
 -- name: threads.mark_replaced
 -- Of a thread with several files (it was reverted, or a file was copied), one stands for it: the newest.
@@ -209,3 +209,8 @@ WHERE home = :home AND is_current = 1 AND is_root = 1 AND cwd <> '' GROUP BY cwd
 -- The projects that the threads in a folder, by either of two names, were noted for, the newest first.
 SELECT project FROM threads WHERE home = :home AND is_current = 1 AND cwd IN (:place, :resolved)
 ORDER BY updated_s DESC LIMIT 1
+
+-- name: threads.children
+-- The sub-agents that a thread started, oldest first.
+SELECT thread_id FROM threads
+WHERE home = :home AND parent_id = :parent_id AND is_current = 1 ORDER BY thread_id

@@ -7,5 +7,6 @@ connection      one client: handshake, dispatch, order, queues, requests to the 
 methods         the table of methods, with their types and whether they are experimental
 server          what all clients share: the book, the threads that are open
 open_thread     one open thread: its turns, its notifications, its questions
+spawned_threads sub-agents: threads that open and close by themselves
 stdio, socket   the transports
 """

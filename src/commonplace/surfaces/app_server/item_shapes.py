@@ -97,6 +97,34 @@ class DynamicToolCallItem(ItemShape, frozen=True, kw_only=True, tag="dynamicTool
     duration_ms: int | None = None
 
 
+class CollabAgentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a sub-agent does."""
+
+    status: Literal["pendingInit", "running", "interrupted", "completed", "errored", "shutdown", "notFound"]
+    message: str | None = None
+
+
+class CollabAgentToolCallItem(ItemShape, frozen=True, kw_only=True, tag="collabAgentToolCall"):
+    """A call that starts, tells, waits for or closes sub-agents."""
+
+    tool: Literal["spawnAgent", "sendInput", "resumeAgent", "wait", "closeAgent"]
+    status: Literal["inProgress", "completed", "failed"]
+    sender_thread_id: str
+    receiver_thread_ids: list[str]
+    prompt: str | None = None
+    model: str | None = None
+    reasoning_effort: str | None = None
+    agents_states: dict[str, CollabAgentState] = {}
+
+
+class SubAgentActivityItem(ItemShape, frozen=True, kw_only=True, tag="subAgentActivity"):
+    """What a sub-agent of the other family of tools was told, in a session that Codex wrote."""
+
+    kind: Literal["started", "interacted", "interrupted", "completed"]
+    agent_thread_id: str
+    agent_path: str
+
+
 class WebSearchItem(ItemShape, frozen=True, kw_only=True, tag="webSearch"):
     """A search that the model's server ran."""
 
@@ -117,6 +145,8 @@ ThreadItem = (
     | FileChangeItem
     | McpToolCallItem
     | DynamicToolCallItem
+    | CollabAgentToolCallItem
+    | SubAgentActivityItem
     | WebSearchItem
     | ContextCompactionItem
 )

@@ -164,6 +164,54 @@ def _tool(name: str, item: Json) -> ThreadItem:
     return shapes.DynamicToolCallItem(id=name, tool=item["tool"], arguments=arguments, status=status, success=success)
 
 
+_AGENT_TOOLS: Final[dict[str, Any]] = {
+    "spawn_agent": "spawnAgent",
+    "send_input": "sendInput",
+    "resume_agent": "resumeAgent",
+    "wait": "wait",
+    "close_agent": "closeAgent",
+}
+_AGENT_STATES: Final[dict[str, Any]] = {
+    "pending_init": "pendingInit",
+    "running": "running",
+    "interrupted": "interrupted",
+    "completed": "completed",
+    "errored": "errored",
+    "shutdown": "shutdown",
+    "not_found": "notFound",
+}
+
+
+def _agent_call(name: str, item: Json) -> ThreadItem:
+    states: Json = item.get("agents_states") or {}
+    return shapes.CollabAgentToolCallItem(
+        id=name,
+        tool=_AGENT_TOOLS[item["tool"]],
+        status=_settled(item["status"]),
+        sender_thread_id=item["sender_thread_id"],
+        receiver_thread_ids=item.get("receiver_thread_ids") or [],
+        prompt=item.get("prompt"),
+        model=item.get("model"),
+        reasoning_effort=item.get("reasoning_effort"),
+        agents_states={key: _agent_state(state) for key, state in states.items()},
+    )
+
+
+def _agent_state(state: str | Json) -> shapes.CollabAgentState:
+    """Return a status, which has a message if it is a table."""
+    if isinstance(state, str):
+        return shapes.CollabAgentState(status=_AGENT_STATES[state])
+    ((kind, message),) = state.items()
+    return shapes.CollabAgentState(status=_AGENT_STATES[kind], message=message)
+
+
+def _activity(name: str, item: Json) -> ThreadItem:
+    kind: Any = item["kind"]
+    return shapes.SubAgentActivityItem(
+        id=name, kind=kind, agent_thread_id=item["agent_thread_id"], agent_path=str(item.get("agent_path") or "")
+    )
+
+
 def _search(name: str, item: Json) -> ThreadItem:
     action: Json | None = item.get("action")
     if action is not None:
@@ -180,6 +228,8 @@ _KINDS: Final[dict[str, Callable[[str, Json], ThreadItem]]] = {
     "FileChange": _changes,
     "McpToolCall": _server_tool,
     "DynamicToolCall": _tool,
+    "CollabAgentToolCall": _agent_call,
+    "SubAgentActivity": _activity,
     "WebSearch": _search,
     "ContextCompaction": lambda name, item: shapes.ContextCompactionItem(id=name),
 }

@@ -44,7 +44,12 @@ METHODS: Final[dict[str, Method]] = {
         run=thread_methods.fork,
         experimental_fields=("path", "excludeTurns", "beforeTurnId", *_NEW),
     ),
-    "thread/list": Method(params=params.ThreadListParams, result=shapes.ThreadListResult, run=queries.thread_list),
+    "thread/list": Method(
+        params=params.ThreadListParams,
+        result=shapes.ThreadListResult,
+        run=queries.thread_list,
+        experimental_fields=("parentThreadId", "ancestorThreadId"),
+    ),
     "thread/loaded/list": Method(params=params.PageParams, result=shapes.LoadedListResult, run=queries.loaded_list),
     "thread/read": Method(params=params.ThreadReadParams, result=shapes.ThreadResult, run=queries.thread_read),
     "thread/turns/list": Method(

@@ -193,12 +193,32 @@ class OpenThread:
             self._start.turn_id = event.turn_id
             self._tell(event)
             self._start.known.set()
+        elif isinstance(event, events.TurnStarted):
+            self._begun_elsewhere(event)
         elif isinstance(event, events.TurnCompleted | events.TurnFailed | events.TurnAborted):
             self._end = event
         elif isinstance(event, events.Asked):
-            self._book.tasks.start_soon(self._ask, event)
+            if event.thread_id == self.id:  # else it is a sub-agent's, whose own thread asks it
+                self._book.tasks.start_soon(self._ask, event)
         else:
             self._tell(event)
+
+    def _begun_elsewhere(self, event: events.TurnStarted) -> None:
+        """Tell of a turn that no client began: a sub-agent was given a task."""
+        if self._end is not None and not self._idle.is_set():
+            self._tell(self._end)
+        self._end, self._idle = None, anyio.Event()
+        self._tell(event)
+        self._book.tasks.start_soon(self._settle, event.turn_id, self._idle)
+
+    async def _settle(self, turn_id: str, idle: anyio.Event) -> None:
+        """Tell how such a turn ended, once the next can begin."""
+        await self.thread.session.turns.until_idle()
+        for scope in [*self._questions.values()]:
+            scope.cancel()
+        if self._idle is idle and self._end is not None and self._end.turn_id == turn_id:
+            self._tell(self._end)
+        idle.set()
 
     def _tell(self, event: events.Event) -> None:
         for notice in self._events.of(event):

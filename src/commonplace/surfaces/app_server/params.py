@@ -140,6 +140,10 @@ class ThreadListParams(Params, frozen=True, kw_only=True):
     archived: bool | None = None
     cwd: str | list[str] | None = None
     search_term: str | None = None
+    parent_thread_id: str | None = None
+    """Only the sub-agents that this thread started."""
+    ancestor_thread_id: str | None = None
+    """Only the sub-agents that this thread started, and those that they started."""
 
 
 class ThreadParams(Params, frozen=True, kw_only=True):

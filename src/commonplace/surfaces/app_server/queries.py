@@ -15,7 +15,7 @@ from commonplace.models import catalog
 from commonplace.models.providers import choose
 from commonplace.rollout import layout
 from commonplace.state.threads import ThreadRow
-from commonplace.surfaces.app_server import thread_methods, thread_views
+from commonplace.surfaces.app_server import spawned_threads, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import (
@@ -62,7 +62,11 @@ _CODEX_KEYS: Final = {"effort": "model_reasoning_effort", "approval": "approval_
 async def thread_list(server: AppServer, client: Connection, params: ThreadListParams) -> Reply:
     """Return a page of the threads that can be resumed."""
     del client
-    rows = [row for row in await _rows(server, archived=bool(params.archived)) if _is_wanted(row, params)]
+    among = await spawned_threads.below(server, params.parent_thread_id, params.ancestor_thread_id)
+    usual = _INTERACTIVE if among is None else (spawned_threads.ALL,)
+    sources = spawned_threads.sources(params.source_kinds or usual)
+    rows = [row for row in await _rows(server, sources, archived=bool(params.archived)) if _is_wanted(row, params)]
+    rows = [row for row in rows if row.source in sources and (among is None or row.thread_id in among)]
     key: Callable[[ThreadRow], tuple[str, str]] = (
         (lambda row: (row.updated_at, row.thread_id))
         if params.sort_key in ("updated_at", "recency_at")
@@ -76,26 +80,29 @@ async def thread_list(server: AppServer, client: Connection, params: ThreadListP
     return Reply(ThreadListResult(data=data, next_cursor=cursor, backwards_cursor=data[0].id if data else None))
 
 
-async def _rows(server: AppServer, *, archived: bool) -> list[ThreadRow]:
+async def _rows(server: AppServer, sources: frozenset[str], *, archived: bool) -> list[ThreadRow]:
+    """Return the threads of our home, and the sub-agents of some sources."""
     home = server.book.state
     rows: list[ThreadRow] = []
-    cursor: str | None = None
-    while True:
-        page = await server.book.sessions.list(limit=_READ, cursor=cursor, archived=archived, refresh=cursor is None)
-        rows += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.key)]
-        cursor = page.next_cursor
-        if cursor is None:
-            return rows
+    for source in (None, *sorted(each for each in sources if each.startswith("subagent:"))):
+        cursor: str | None = None
+        while True:
+            fresh = source is None and cursor is None
+            page = await server.book.sessions.list(
+                limit=_READ, cursor=cursor, source=source, archived=archived, refresh=fresh
+            )
+            rows += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.key)]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+    return rows
 
 
 def _is_wanted(row: ThreadRow, params: ThreadListParams) -> bool:
-    kinds = params.source_kinds or _INTERACTIVE
     folders = [params.cwd] if isinstance(params.cwd, str) else params.cwd
     term = (params.search_term or "").lower()
-    return (
-        row.source in kinds
-        and (folders is None or row.cwd in folders)
-        and (not term or term in row.preview.lower() or term in row.title.lower())
+    return (folders is None or row.cwd in folders) and (
+        not term or term in row.preview.lower() or term in row.title.lower()
     )
 
 

@@ -41,6 +41,13 @@ class AppServer:
         kept.subscribe(client)
         return kept
 
+    def attached(self, thread: Thread) -> OpenThread:
+        """Keep a thread that nobody asked for, and tell every client of what happens in it."""
+        kept = self.threads[thread.id] = OpenThread(self.book, thread, self.log)
+        for client in self._clients:
+            kept.subscribe(client)
+        return kept
+
     def open_thread(self, thread_id: str) -> OpenThread:
         """Return a thread that is open (raises RpcError: it is not)."""
         found = self.threads.get(checked(thread_id))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any, Final
 
 from commonplace.app import config_overrides
 from commonplace.app.threads import OptionChanges
 from commonplace.config import Approval
-from commonplace.errors import BadInput, UnknownThread
+from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.models.providers import choose, is_provider
-from commonplace.surfaces.app_server import thread_views
+from commonplace.surfaces.app_server import spawned_threads, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import OpenThread
@@ -40,19 +41,31 @@ async def start(server: AppServer, client: Connection, params: ThreadStartParams
     wanted["thread_source"] = params.thread_source or "user"
     opened = server.opened(await server.book.start(**wanted), client)
     thread = await thread_views.view(server, opened)
-    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_started(server, thread))
+
+    def then() -> None:
+        _tell_started(server, thread)
+        spawned_threads.follow(server, opened)
+
+    return Reply(thread_views.opened_result(opened, thread), then)
 
 
 async def resume(server: AppServer, client: Connection, params: ThreadResumeParams) -> Reply:
     """Go on with a thread; one that is open is attached to."""
     thread_id = checked(params.thread_id)
     opened = server.threads.get(thread_id)
+    is_new = opened is None
     if opened is None:
         await _must_be_there(server, thread_id)
         opened = server.opened(await server.book.resume(thread_id, **_options(server, client, params)), client)
     opened.subscribe(client)
     thread = await thread_views.view(server, opened, with_turns=not params.exclude_turns)
-    return Reply(thread_views.opened_result(opened, thread), lambda: _tell_usage(opened, client, thread))
+
+    def then() -> None:
+        _tell_usage(opened, client, thread)
+        if is_new:
+            spawned_threads.follow(server, opened)
+
+    return Reply(thread_views.opened_result(opened, thread), then)
 
 
 async def fork(server: AppServer, client: Connection, params: ThreadForkParams) -> Reply:
@@ -81,6 +94,7 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
     def then() -> None:
         _tell_usage(fresh, client, thread)
         _tell_started(server, thread)
+        spawned_threads.follow(server, fresh)
 
     return Reply(thread_views.opened_result(fresh, thread), then)
 
@@ -177,18 +191,24 @@ async def _with_file(server: AppServer, thread_id: str) -> str:
 
 
 async def archive(server: AppServer, client: Connection, params: ThreadParams) -> Reply:
-    """Move a thread to the archive; an open one is closed first."""
+    """Move a thread to the archive, with its sub-agents; an open one is closed first."""
     del client
     name = await _with_file(server, params.thread_id)
     await _must_be_there(server, name)
     was_open = name in server.threads
     await server.close_thread(name)
     await server.book.sessions.archive(name)
+    archived = [name]
+    for child in sorted(await spawned_threads.below(server, None, name) or ()):
+        with contextlib.suppress(CommonplaceError):  # it is in the archive already, or another process works in it
+            await server.book.sessions.archive(child)
+            archived.append(child)
 
     def then() -> None:
         if was_open:
             server.broadcast("thread/status/changed", {"threadId": name, "status": NotLoadedStatus()})
-        server.broadcast("thread/archived", {"threadId": name})
+        for each in archived:
+            server.broadcast("thread/archived", {"threadId": each})
 
     return Reply(Empty(), then)
 

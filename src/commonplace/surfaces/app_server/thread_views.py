@@ -32,6 +32,8 @@ _STATUS: Final[dict[str, TurnStatus]] = {
     "in_progress": "inProgress",
 }
 _SOURCES: Final = frozenset({"cli", "vscode", "exec", "appServer", "unknown"})
+_SUB_AGENTS: Final = ("review", "compact", "memory_consolidation")
+_SUB_AGENT_TABLES: Final = frozenset({"thread_spawn", "other"})
 _MODES: Final = {"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess"}
 
 
@@ -57,11 +59,18 @@ async def view(server: AppServer, opened: OpenThread, *, with_turns: bool = Fals
     """Return an open thread; one in which nothing happened yet has no file."""
     if opened.thread.path is not None and opened.thread.path.exists():
         return await stored(server, opened.id, with_turns=with_turns)
+    return without_file(server, opened)
+
+
+def without_file(server: AppServer, opened: OpenThread) -> WireThread:
+    """Return an open thread as it is known without its file."""
     session = opened.thread.session
     profile, now = opened.thread.profile, int(server.book.settings.now().timestamp())
+    agent = profile.agent
     return WireThread(
         id=opened.id,
-        session_id=opened.id,
+        session_id=opened.id if agent is None else agent.session_id,
+        parent_thread_id=None if agent is None else agent.parent_id,
         preview=opened.thread.first_words(),
         ephemeral=opened.thread.path is None,
         model_provider=profile.choice.name,
@@ -75,6 +84,8 @@ async def view(server: AppServer, opened: OpenThread, *, with_turns: bool = Fals
         originator=profile.originator,
         source=source(profile.source),
         thread_source=profile.thread_source,
+        agent_nickname=None if agent is None else agent.nickname,
+        agent_role=None if agent is None else agent.role,
         can_accept_direct_input=True,
     )
 
@@ -100,6 +111,8 @@ def describe(found: ThreadDescription, status: ThreadStatus, turns: list[WireTur
         originator=found.originator or None,
         source=source(found.source),
         thread_source=found.thread_source,
+        agent_nickname=found.agent_nickname,
+        agent_role=found.agent_role,
         git_info=None
         if git is None
         else WireGitInfo(sha=git.commit_hash, branch=git.branch, origin_url=git.repository_url),
@@ -113,11 +126,13 @@ def source(noted: Any) -> Any:
     """Return where a thread comes from, in the words that clients know."""
     if isinstance(noted, str):
         return noted if noted in _SOURCES else {"custom": noted}
-    return (
-        {"subAgent": {"other": "unknown"}}
-        if isinstance(noted, dict) and "subagent" in cast("Json", noted)
-        else "unknown"
-    )
+    inner: Any = cast("Json", noted).get("subagent") if isinstance(noted, dict) else None
+    if isinstance(inner, dict):
+        table = cast("Json", inner)
+        return {"subAgent": table if not table.keys().isdisjoint(_SUB_AGENT_TABLES) else {"other": "unknown"}}
+    if inner is None:
+        return "unknown"
+    return {"subAgent": inner if inner in _SUB_AGENTS else {"other": "unknown"}}
 
 
 def turn(found: StoredTurn, running: str | None) -> WireTurn:

@@ -123,6 +123,8 @@ def _fields(item: events.Item) -> Line | None:
             return _mcp(item)
         case events.ToolCall():
             return None if item.tool in _SILENT else _own(item)
+        case events.AgentCall():
+            return _agent_call(item)
         case events.WebSearch():
             return {"type": "web_search", "query": item.query, "action": item.action or {"type": "other"}}
         case events.Plan():
@@ -130,6 +132,26 @@ def _fields(item: events.Item) -> Line | None:
             return {"type": "todo_list", "items": steps}
         case events.UserMessage() | events.ContextCompaction():
             return None
+
+
+def _agent_call(item: events.AgentCall) -> Line:
+    states = {name: _agent_state(state) for name, state in item.states.items()}
+    return {
+        "type": "collab_tool_call",
+        "tool": "wait" if item.tool == "resume_agent" else item.tool,  # as the consumers of these lines know it
+        "sender_thread_id": item.sender,
+        "receiver_thread_ids": [name for name, _ in item.receivers],
+        "prompt": item.prompt,
+        "agents_states": states,
+        "status": item.status,
+    }
+
+
+def _agent_state(state: Any) -> Line:
+    if isinstance(state, str):
+        return {"status": state, "message": None}
+    ((kind, message),) = state.items()
+    return {"status": kind, "message": message}
 
 
 def _own(item: events.ToolCall) -> Line:

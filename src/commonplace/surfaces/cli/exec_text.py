@@ -42,6 +42,8 @@ def _completed(item: events.Item) -> Iterator[str]:
                 yield f"{change.kind:7} {change.path}{to}" + ("" if item.status == "completed" else f" ({item.status})")
         case events.ToolCall() | events.McpToolCall():
             yield f"{item.tool} {'' if item.status == 'completed' else item.status}".rstrip()
+        case events.AgentCall():
+            yield from _agent_call(item)
         case events.WebSearch():
             yield f"searched the web: {output.one_line(item.query, _WIDTH)}"
         case events.Plan():
@@ -53,6 +55,19 @@ def _completed(item: events.Item) -> Iterator[str]:
             yield f"the history {told}"
         case _:
             pass
+
+
+def _agent_call(item: events.AgentCall) -> Iterator[str]:
+    names = ", ".join(nickname or name[-6:] for name, nickname in item.receivers) or "an agent"
+    done = {
+        "spawn_agent": f"started {names}",
+        "send_input": f"told {names}",
+        "resume_agent": f"opened {names} again",
+        "wait": f"waited for {names}",
+        "close_agent": f"closed {names}",
+    }[item.tool]
+    task = f": {output.one_line(item.prompt, _WIDTH)}" if item.prompt else ""
+    yield f"⑂ {done}{task}" + (" (failed)" if item.status == "failed" else "")
 
 
 def _ended(item: events.CommandExecution) -> Iterator[str]:

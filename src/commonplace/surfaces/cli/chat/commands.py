@@ -16,6 +16,8 @@ from commonplace.surfaces.cli.chat import questions
 from commonplace.version import __version__
 
 if TYPE_CHECKING:
+    from commonplace.agent.subagents.agent import Agent, AgentInfo
+    from commonplace.agent.subagents.status import AgentStatus
     from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
     from commonplace.surfaces.cli.chat.event_view import EventView
@@ -234,6 +236,55 @@ async def _memory(chat: ChatConversation, argument: str) -> None:
     )
 
 
+async def _agents(chat: ChatConversation, argument: str) -> None:
+    found = chat.thread.agents
+    if argument:
+        await _look_into(chat, argument)
+        return
+    if not found:
+        chat.screen.say("This session has no sub-agents.")
+        return
+    top = min(agent.depth for agent in found)
+    names = [f"{'  ' * (agent.depth - top)}{_agent_name(agent)}" for agent in found]
+    wide = max(map(len, names))
+    lines: list[str] = []
+    for name, agent in zip(names, found, strict=True):
+        told = " · ".join(text for text in (_agent_status(agent.status), agent.task) if text)
+        lines.append(f"{name.ljust(wide)}  {output.one_line(told, 100)}")
+    chat.screen.say("\n".join([*lines, "/agents NAME shows what one said and did."]))
+
+
+async def _look_into(chat: ChatConversation, name: str) -> None:
+    """Show the thread of a sub-agent, named by its nickname or by the beginning of its id."""
+    found = [each for each in chat.thread.agents if name.lower() in (each.thread_id, (each.nickname or "").lower())]
+    found = found or [each for each in chat.thread.agents if each.thread_id.startswith(name.lower())]
+    if len(found) != 1:
+        raise BadInput(f"{name!r} names no single sub-agent.", hint="/agents lists them.")
+    from commonplace.surfaces.cli.conversation import ConversationView
+
+    (agent,) = found
+    if agent.path is None or not agent.path.exists():
+        raise BadInput(f"{_agent_name(agent)} has written nothing yet.", hint="/agents says what it does.")
+    shown = await chat.book.sessions.show(str(agent.path), with_items=True)
+    lines = ConversationView(shown, turn=None, full=False).lines()
+    chat.screen.say("\n".join([f"{_agent_name(agent)}: {_agent_status(agent.status)}", *lines]), wraps=False)
+
+
+def _agent_name(agent: AgentInfo) -> str:
+    role = f" ({agent.role})" if agent.role else ""
+    return f"{agent.nickname or agent.thread_id[-6:]}{role}"
+
+
+def _agent_status(status: AgentStatus) -> str:
+    words = status.kind.replace("_", " ")
+    return f"{words}: {output.one_line(status.message, 80)}" if status.message else words
+
+
+def agent_line(agent: Agent) -> str:
+    """Return the line that says that a sub-agent is done."""
+    return f"⑂ {agent.identity.nickname or agent.thread_id[-6:]} {_agent_status(agent.status)}"
+
+
 def _setting(name: str) -> ChatCommand:
     """Return the command that shows a setting of the next turn, or takes another value for it."""
     command, takes, does = _SETTINGS[name]
@@ -300,6 +351,7 @@ COMMANDS: Final = {
         _resume, "[ID]", "go on with another session; without an id, choose one of this folder", waits=True
     ),
     "memory": ChatCommand(_memory, "[on|off]", "what is remembered here; learn from this session or not"),
+    "agents": ChatCommand(_agents, "[NAME]", "the sub-agents of this session; with a name, what one said and did"),
     "status": ChatCommand(_status, "", "model, folder, sandbox, tokens, thread and file"),
     **{_SETTINGS[name][0]: _setting(name) for name in _SETTINGS},
     "plan": ChatCommand(_plan, "", "plan mode on or off"),

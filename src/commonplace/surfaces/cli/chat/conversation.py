@@ -7,6 +7,7 @@ happens, ends the running turn first, so that it is recorded.
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections import deque
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from commonplace.surfaces.cli.chat.questions import ChatQuestion
 from commonplace.surfaces.cli.chat.screen import Screen
 
 if TYPE_CHECKING:
+    from commonplace.agent.subagents.agent import Agent
     from commonplace.agent.thread import Thread
     from commonplace.app.book import Book
 
@@ -46,9 +48,24 @@ class Conversation:
         self._questions: deque[ChatQuestion] = deque()
         self._later: deque[str] = deque()
         """What is said when the present turn has ended."""
+        self._reported: set[str] = set()
+        """Sub-agents of which the person was told that they have stopped."""
         self._tasks: TaskGroup | None = None
         self._send, self._typed = anyio.create_memory_object_stream[str](max_buffer_size=float("inf"))
-        self._deaf = thread.listen(self._hear)
+        self._deaf = self._attend(thread)
+
+    def _attend(self, thread: Thread) -> Callable[[], None]:
+        """Listen to a thread and its sub-agents; return what ends that."""
+        stops = [thread.listen(self._hear)]
+        if thread.tree is not None:
+            self._reported = {agent.thread_id for agent in thread.agents if agent.status.kind != "running"}
+            stops.append(thread.tree.listen(self._agent_changed))
+
+        def stop() -> None:
+            for each in stops:
+                each()
+
+        return stop
 
     async def run(self) -> None:
         """Run the conversation until the person leaves."""
@@ -123,7 +140,8 @@ class Conversation:
 
     def stop(self) -> None:
         """End the running turn; without one, say how to leave."""
-        if self.is_busy and self._tasks is not None:
+        works = self.is_busy or any(agent.status.kind == "running" for agent in self.thread.agents)
+        if works and self._tasks is not None:
             self._tasks.start_soon(self.thread.interrupt)
         elif self._questions:
             self.escape()
@@ -209,7 +227,7 @@ class Conversation:
         """Continue the conversation in another thread."""
         old, self.thread = self.thread, thread
         self._deaf()
-        self._deaf = thread.listen(self._hear)
+        self._deaf = self._attend(thread)
         await old.close()
 
     # --- Questions.
@@ -243,15 +261,45 @@ class Conversation:
         """Show what happens; runs inside the turn, so it neither waits nor fails."""
         self.shown.take(event)
         if isinstance(event, events.Asked):
-            self.ask(questions.consent(event, self.thread.session.profile.cwd, self._decider(event.request_id)))
-        elif isinstance(event, events.TurnCompleted | events.TurnFailed | events.TurnAborted) and self._questions:
-            self._questions.clear()  # nobody waits for the answers any more
+            agent = None if event.thread_id == self.thread.id else self._agent_name(event.thread_id)
+            folder, decide = self.thread.session.profile.cwd, self._decider(event.request_id)
+            self.ask(questions.consent(event, folder, decide, agent))
+        elif isinstance(event, events.TurnCompleted | events.TurnFailed | events.TurnAborted):
+            self._drop_questions("", self.thread.id)
+
+    def _agent_name(self, thread_id: str) -> str:
+        """Return what a sub-agent is called."""
+        names = {agent.thread_id: agent.nickname for agent in self.thread.agents}
+        return names.get(thread_id) or f"agent {thread_id[-6:]}"
+
+    def _agent_changed(self, agent: Agent) -> None:
+        """Tell the person once that a sub-agent has stopped; nobody waits for answers to it any more."""
+        if agent.status.kind == "running":
+            self._reported.discard(agent.thread_id)
+            return
+        self._drop_questions(agent.thread_id)
+        is_over = agent.status.is_final or agent.status.kind == "interrupted"
+        if is_over and agent.thread is not None and agent.thread_id not in self._reported:
+            self._reported.add(agent.thread_id)
+            self.screen.say(commands.agent_line(agent), "dim", "tool")
+
+    def _drop_questions(self, *thread_ids: str) -> None:
+        """Ask no more what the turns of some threads asked, which have ended."""
+        left = [each for each in self._questions if each.thread_id not in thread_ids]
+        if len(left) == len(self._questions):
+            return
+        shown, self._questions = self._questions[0], deque(left)
+        if not left:
             self.screen.put_back()
+            self._set_status()
+        elif left[0] is not shown:
+            self._put(left[0])
 
     def _decider(self, request_id: str) -> Callable[[Decision], None]:
         thread = self.thread
 
         def decide(decision: Decision) -> None:
-            thread.decide(request_id, decision)
+            with contextlib.suppress(BadInput):  # the turn that asked has just ended
+                thread.decide(request_id, decision)
 
         return decide

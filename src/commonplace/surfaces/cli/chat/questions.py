@@ -39,10 +39,17 @@ class ChatQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """Acts on an answer and returns what is said about it; None: it is not understood."""
     give_up: Callable[[], str]
     """Acts on Esc."""
+    thread_id: str = ""
+    """The thread whose turn waits for the answer; empty where none does."""
 
 
-def consent(request: events.Asked, folder: Path, decide: Callable[[Decision], None]) -> ChatQuestion:
-    """Return the question whether something may be done, in a conversation that is about a folder."""
+def consent(
+    request: events.Asked, folder: Path, decide: Callable[[Decision], None], agent: str | None = None
+) -> ChatQuestion:
+    """Return the question whether something may be done, in a conversation that is about a folder.
+
+    `agent` names the sub-agent that asks; None: the agent of the conversation does.
+    """
     answers = _answers(request)
     prefixes = ", ".join(f"`{_flat(shlex.join(words))} …`" for words in request.prefixes)
     meanings = {
@@ -65,7 +72,8 @@ def consent(request: events.Asked, folder: Path, decide: Callable[[Decision], No
         decide("abort")
         return _SAID["abort"]
 
-    return ChatQuestion(text=_question_text(request, folder), hint=hint, take=take, give_up=give_up)
+    text = _question_text(request, folder, agent)
+    return ChatQuestion(text=text, hint=hint, take=take, give_up=give_up, thread_id=request.thread_id)
 
 
 def _answers(request: events.Asked) -> dict[str, Decision]:
@@ -82,8 +90,8 @@ def _words(answers: dict[str, Decision]) -> set[str]:
     return {*answers, "yes", "no"}
 
 
-def _question_text(request: events.Asked, folder: Path) -> str:
-    lines = [f"? {_WHAT[request.kind]}"]
+def _question_text(request: events.Asked, folder: Path, agent: str | None) -> str:
+    lines = [f"? {_WHAT[request.kind]}" + (f" ({_flat(agent)} asks)" if agent is not None else "")]
     if request.command:
         sign = "$ " if request.kind == "run" else ""
         lines += [f"    {sign if not place else '  '}{line}" for place, line in enumerate(_shown(request).split("\n"))]
