@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.surfaces.app_server import params, queries, shapes, thread_methods, turn_methods
+from commonplace.surfaces.app_server import account_methods, params, queries, shapes, thread_methods, turn_methods
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.server import AppServer
 
@@ -82,7 +82,12 @@ METHODS: Final[dict[str, Method]] = {
     "turn/interrupt": Method(params=params.TurnInterruptParams, result=shapes.Empty, run=turn_methods.interrupt),
     "model/list": Method(params=params.ModelListParams, result=shapes.ModelListResult, run=queries.model_list),
     "config/read": Method(params=params.ConfigReadParams, result=shapes.ConfigReadResult, run=queries.config_read),
-    "account/read": Method(params=params.AccountReadParams, result=shapes.AccountReadResult, run=queries.account_read),
+    "account/read": Method(params=params.AccountReadParams, result=shapes.AccountReadResult, run=account_methods.read),
+    "account/login/start": Method(params=params.LoginParams, result=shapes.LoginResult, run=account_methods.login),
+    "account/login/cancel": Method(
+        params=params.LoginCancelParams, result=shapes.LoginCancelResult, run=account_methods.cancel_login
+    ),
+    "account/logout": Method(params=params.NoParams, result=shapes.Empty, run=account_methods.logout),
     "memory/status": Method(
         params=params.NoParams, result=shapes.MemoryStatusResult, run=queries.memory_status, experimental=True
     ),

@@ -25,7 +25,6 @@ from commonplace.surfaces.app_server.messages import Id, RpcError, invalid
 from commonplace.surfaces.app_server.shapes import (
     ActiveStatus,
     Empty,
-    IdleStatus,
     ThreadStatus,
     TurnResult,
     TurnSteerResult,
@@ -78,7 +77,7 @@ class OpenThread:
     def status(self) -> ThreadStatus:
         """Whether a turn runs, and what it waits for."""
         if self._idle.is_set():
-            return IdleStatus()
+            return self._events.rest
         return ActiveStatus(active_flags=["waitingOnApproval"] if self._questions else [])
 
     @property
@@ -203,6 +202,10 @@ class OpenThread:
     def _tell(self, event: events.Event) -> None:
         for notice in self._events.of(event):
             self._notify(notice)
+
+    def tell(self, method: str, params: Json) -> None:
+        """Tell whoever listens something about this thread."""
+        self._notify((method, {"threadId": self.id, **params}))
 
     def _notify(self, notice: Notice) -> None:
         if self._held is not None:

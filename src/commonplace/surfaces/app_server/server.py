@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from commonplace.agent.thread import Thread
@@ -21,6 +21,8 @@ class AppServer:
         self.log = log
         self.model = model
         """The model of threads that name none, instead of the person's setting."""
+        self.first_environment: Mapping[str, str] | None = None
+        """The variables as they were before a client handed a key over."""
         self.threads: dict[str, OpenThread] = {}
         self._clients: list[Connection] = []
 

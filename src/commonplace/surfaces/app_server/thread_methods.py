@@ -30,7 +30,6 @@ from commonplace.surfaces.app_server.turn_events import usage
 
 SOURCE: Final = "vscode"
 """Where threads of editors and SDKs come from, in Codex's words."""
-_TONES: Final = ("none", "friendly", "pragmatic")
 
 
 async def start(server: AppServer, client: Connection, params: ThreadStartParams) -> Reply:
@@ -98,7 +97,7 @@ def _options(
         "sandbox": params.sandbox or flags.get("sandbox"),
         "approval": approval_policy(approval) if approval is not None else None,
         "effort": flags.get("effort"),
-        "personality": params.personality if params.personality in _TONES else None,
+        "personality": params.personality,
         "base": params.base_instructions,
         "developer": params.developer_instructions,
         "source": SOURCE,
@@ -249,7 +248,8 @@ async def revert(server: AppServer, client: Connection, params: ThreadRevertPara
     at = next((number for number, turn in enumerate(turns) if turn.id == params.before_turn_id), None)
     if at is None:
         raise invalid(f"turn not found: {params.before_turn_id}")
-    return await _roll_back(server, name, sum(turn.user_turns for turn in turns[at:]) or 1)
+    reply = await _roll_back(server, name, sum(turn.user_turns for turn in turns[at:]) or 1)
+    return Reply(reply.result, lambda: server.broadcast("thread/reverted", {"threadId": name}))
 
 
 async def _roll_back(server: AppServer, name: str, turns: int) -> Reply:
