@@ -78,7 +78,7 @@ def missing(wanted: list[str], told: list[str]) -> list[str]:
 
 
 class Replay:
-    """Says the client's lines of a recording; ids that the server chose then are replaced by those that it chose now."""
+    """Says the client's lines of a recording, with the ids that the server chose now."""
 
     def __init__(self, client: AppClient, place: Place, talk: list[Json], held: threading.Event) -> None:
         self._client = client

@@ -1,7 +1,7 @@
 """Signing in: a key that a client hands over, for as long as this server runs. There are no accounts here.
 
-The key serves threads that are opened afterwards with a provider that takes `OPENAI_API_KEY`. It is written nowhere, and
-commands of agents do not see it.
+The key serves threads that are opened afterwards with a provider that takes `OPENAI_API_KEY`. It is written nowhere,
+and commands of agents do not see it.
 """
 
 from __future__ import annotations

@@ -56,6 +56,8 @@ class OpenThread:
     def __init__(self, book: Book, thread: Thread, log: Callable[[str], None]) -> None:
         self.thread = thread
         self.subscribers: list[Connection] = []
+        self.subscriptions = 0
+        """How often a client asked to be told."""
         self._book = book
         self._log = log
         self._events = TurnEvents(thread.id, book.settings.now, lambda: thread.profile.cwd)
@@ -87,6 +89,7 @@ class OpenThread:
 
     def subscribe(self, client: Connection) -> None:
         """Tell a client of everything that happens from now on."""
+        self.subscriptions += 1
         if client not in self.subscribers:
             self.subscribers.append(client)
 
@@ -96,6 +99,10 @@ class OpenThread:
             return False
         self.subscribers.remove(client)
         return True
+
+    async def wait_idle(self) -> None:
+        """Return when no turn runs."""
+        await self._idle.wait()
 
     # --- What clients ask for.
 

@@ -216,7 +216,7 @@ async def unsubscribe(server: AppServer, client: Connection, params: ThreadParam
     opened = server.threads.get(checked(params.thread_id))
     if opened is None:
         return Reply(UnsubscribeResult(status="notLoaded"))
-    return Reply(UnsubscribeResult(status="unsubscribed" if opened.unsubscribe(client) else "notSubscribed"))
+    return Reply(UnsubscribeResult(status="unsubscribed" if server.leave(opened, client) else "notSubscribed"))
 
 
 async def set_name(server: AppServer, client: Connection, params: ThreadNameParams) -> Reply:

@@ -1,8 +1,8 @@
 """The events of a session as notifications. Events in, notifications out; the time is a parameter.
 
 Order of a turn, as Codex has it: status active, turn/started, items each started before completed, token usage and rate
-limits after each answer, the status, the error if there was one, turn/completed. An item that the session only completes
-is started here, too.
+limits after each answer, the status, the error if there was one, turn/completed. An item that the session only
+completes is started here, too.
 """
 
 from __future__ import annotations
