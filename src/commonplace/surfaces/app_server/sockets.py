@@ -45,10 +45,10 @@ class SocketOutgoing:
 
     def send(self, message: bytes) -> None:
         """Put a message on its way; never waits."""
-        if self._backlog.add(len(message)):
-            self._send.send_nowait(message)
-        else:
+        if not self._backlog.add(len(message)):
             self._gone()
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody writes any more
+            self._send.send_nowait(message)
 
     async def drained(self) -> None:
         """Return when there is room for more."""
