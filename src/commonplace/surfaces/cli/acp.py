@@ -15,9 +15,9 @@ from commonplace.surfaces.cli import output
 @click.option("-p", "--profile", metavar="NAME", help="Use the settings of [profiles.NAME] in config.toml.")
 @click.pass_context
 def command(context: click.Context, pairs: tuple[str, ...], profile: str | None) -> None:
-    """Be the agent of an editor that speaks the Agent Client Protocol: Zed, JetBrains, Neovim.
+    """Be the agent of an editor: Zed, JetBrains, Neovim.
 
-    The editor starts it by itself. It speaks on stdin and stdout, one JSON object a line.
+    Any editor that speaks the Agent Client Protocol starts it by itself. It speaks on stdin and stdout, one JSON object a line.
     """
     from commonplace.app import config_overrides
     from commonplace.surfaces.acp import serving
