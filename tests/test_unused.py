@@ -17,8 +17,12 @@ from sources import MODULES, PACKAGE, nodes
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-OVERRIDES = {"readable", "on_broken_pipe", "get_command", "format_commands", "capture_signals"}
-"""Methods that a base class of another library calls."""
+OVERRIDES = {
+    "readable", "on_broken_pipe", "get_command", "format_commands", "capture_signals",
+    "on_connect", "authenticate", "new_session", "load_session", "resume_session", "list_sessions", "close_session",
+    "set_session_mode", "ext_method", "ext_notification",
+}  # fmt: skip
+"""Methods that another library calls."""
 FOR_OTHERS = {
     "sub_agents": "looked up by its name in the module of a source, which may have none",
     "think": "a builder of `commonplace.scripted`, for whoever tests an agent",
@@ -36,7 +40,6 @@ WRITTEN = {
     "RolloutName.compressed": "part of a name's value",
     "TranscriptItem.from_memory": "JSON of `sessions show --items`",
     "Fields.part_id": "known, so that it is not reported as unknown",
-    "Limit.window_minutes": "written into the ledger, and read back on resume",
     "Completed.response_id": "part of a public event",
     "_Row.family": "checked when the catalogue is read",
     "FailedJob.retry_at": "JSON of `memory status`",

@@ -10,6 +10,7 @@
     Projects        which folders are one project: list, merge, split
     Finder          ranked and exact search over both
     Thread          a thread with an agent: turns, and their events as a stream
+    client          a client of an app server, with its typed calls
     events          what a turn tells; `models` and `scripted`: models, and one that follows a script
 
 Every type that these take, return or raise is exported here. What is exported is public, documented (`docs/library.md`)
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING
 from commonplace.version import __version__
 
 if TYPE_CHECKING:
-    from commonplace import models
+    from commonplace import client, models
     from commonplace.agent import events
     from commonplace.agent.approvals.requests import Decision
     from commonplace.agent.subagents.agent import AgentInfo
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from commonplace.context.usage import TokenInfo, TokenUsage
     from commonplace.errors import (
         AmbiguousThread,
+        AppServerError,
         BadAnswer,
         BadInput,
         BadSetting,
@@ -135,6 +137,7 @@ __all__ = [
     "AgentSettings",
     "AgentStatus",
     "AmbiguousThread",
+    "AppServerError",
     "Approval",
     "Audit",
     "BadAnswer",
@@ -258,6 +261,7 @@ __all__ = [
     "WorkspaceError",
     "WriteFailed",
     "__version__",
+    "client",
     "events",
     "models",
     "open",
@@ -320,7 +324,7 @@ _PLACES = {
     "state.usage": "Limits",
 }
 """The modules that the public names stand in; the others are errors."""
-_MODULES = {"events": "agent.events", "models": "models", "scripted": "models.scripted"}
+_MODULES = {"client": "client", "events": "agent.events", "models": "models", "scripted": "models.scripted"}
 
 if not TYPE_CHECKING:  # a checker would take any name for granted
 

@@ -25,6 +25,7 @@
     │   ├── UnknownSnapshot     no snapshot has this id
     │   ├── IncompleteSnapshot  it stopped at a bound, so there is no whole tree to go back to
     │   └── DamagedSnapshot     the contents of some files are gone
+    ├── AppServerError          an app server refused a request (`rpc_code`), or is gone
     ├── WindowTooSmall          a window that cannot hold a request and anything about the work
     ├── NoProgress              a turn compacts again and again and does nothing new
     ├── ExtractionFailed        a model gave no answer about a session that can be used
@@ -275,6 +276,18 @@ class BadAnswer(ModelError):
 
     code = "bad_answer"
     retryable = True
+
+
+class AppServerError(CommonplaceError):
+    """An app server refused a request, or is gone."""
+
+    code = "app_server_error"
+
+    def __init__(self, message: str, *, hint: str = "", rpc_code: int | None = None, rpc_data: object = None) -> None:
+        super().__init__(message, hint=hint, rpc_code=rpc_code, rpc_data=rpc_data)
+        self.rpc_code = rpc_code
+        """The code of the answer; None if there was none."""
+        self.rpc_data = rpc_data
 
 
 class WindowTooSmall(CommonplaceError):

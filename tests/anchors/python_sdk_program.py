@@ -218,9 +218,12 @@ def settings() -> Any:
         first = result(thread.run("structured", output_schema=schema, effort="high"))
         picture = result(thread.run([TextInput("what is it?"), LocalImageInput(GIVEN["picture"])]))
         shown = thread.read(include_turns=True).thread.turns[-1].items[0].root.content
+        codex.login_api_key("sk-test")
+        account = dumped(codex.account())
+        codex.logout()
         return {
             "models": [[model.id, model.is_default] for model in models.data],
-            "account": dumped(codex.account()),
+            "account": account,
             "turns": [first, picture],
             "input": [part.root.type for part in shown],
         }

@@ -55,7 +55,7 @@ async def sample(session: Session, turn: TurnState, sampled: Sampled) -> None:
         if sampled.answered:
             usage = session.usage
             session.ledger.note("event_msg", usage.line())
-            session.ledger.publish(events.TokenCount(turn_id=turn.id, info=usage.info, limits=usage.limits))
+            session.ledger.publish(usage.event(turn.id))
     await session.ledger.flush()
 
 

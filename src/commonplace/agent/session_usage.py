@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from commonplace.agent import ledger_lines
+from commonplace.agent import events, ledger_lines
 from commonplace.agent.profile import Profile
 from commonplace.context.history import History
 from commonplace.context.usage import TokenInfo, TokenUsage
@@ -66,6 +66,10 @@ class SessionUsage:
         if self.refused_at is not None and self._history.estimate(profile.base) >= self.refused_at * _NEAR_REFUSAL:
             used = max(used, profile.window.effective or used)
         return used
+
+    def event(self, turn_id: str) -> events.TokenCount:
+        """Return what a turn tells of it."""
+        return events.TokenCount(turn_id=turn_id, info=self.info, limits=self.limits)
 
     def line(self) -> dict[str, Any]:
         """Return the payload of a `token_count` line."""

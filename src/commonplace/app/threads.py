@@ -56,6 +56,8 @@ class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Base instructions of your own."""
     developer: str | None = None
     """Instructions of your own besides the base instructions."""
+    servers: Mapping[str, Mapping[str, Any]] = {}
+    """MCP servers besides those of the settings, as `[mcp_servers.NAME]` describes them."""
 
 
 class OptionChanges(TypedDict, total=False):
@@ -77,6 +79,7 @@ class OptionChanges(TypedDict, total=False):
     originator: str
     base: str | None
     developer: str | None
+    servers: Mapping[str, Mapping[str, Any]]
 
 
 _SCRIPTED: Final = "scripted:scripted"
@@ -171,7 +174,7 @@ def _prepared(home: Home, options: ThreadOptions, stored: StoredThread | None) -
         network=settings.sandbox_network,
         allowed=tuple(decisions.allowed_commands(home.path, str(cwd))),
         hooks=hooks.configured(settings.hooks),
-        servers=_servers(home),
+        servers=_servers(home, options.servers),
         undo=settings.undo,
         web_search=settings.web_search,
     )
@@ -188,11 +191,11 @@ def _mode(settings: Settings, options: ThreadOptions, stored: StoredThread | Non
     return kept or (settings.mode, None)
 
 
-def _servers(home: Home) -> tuple[ServerConfig, ...]:
+def _servers(home: Home, more: Mapping[str, Mapping[str, Any]]) -> tuple[ServerConfig, ...]:
     """Return the servers whose tools may be called (raises BadSetting)."""
-    if not home.settings.mcp_servers:
+    if not home.settings.mcp_servers and not more:
         return ()
-    found = configured(home.settings.mcp_servers)
+    found = configured({**home.settings.mcp_servers, **more})
     for note in found.notes:
         home.warn(note)
     return found.servers

@@ -22,6 +22,9 @@ from commonplace.models.base import Model
 from commonplace.models.catalog import ModelInfo
 from commonplace.models.retries import RetryPolicy
 
+OPENAI_KEY: Final = "OPENAI_API_KEY"
+HANDED_KEY: Final = "CODEX_API_KEY"
+"""Where Codex's SDKs hand a key over; commands of agents never see it."""
 EXAMPLE: Final = "openai:gpt-5.4"
 HOW: Final = (
     f'Set one, for example `model = "{EXAMPLE}"` in config.toml, COMMONPLACE_MODEL={EXAMPLE} or -m {EXAMPLE}; '
@@ -49,7 +52,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 BUILT_IN: Final[Mapping[str, Mapping[str, Any]]] = {
-    "openai": {"api": "responses", "base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
+    "openai": {"api": "responses", "base_url": "https://api.openai.com/v1", "api_key_env": OPENAI_KEY},
     "anthropic": {"api": "anthropic", "base_url": "https://api.anthropic.com/v1", "api_key_env": "ANTHROPIC_API_KEY"},
     "ollama": {"api": "chat", "base_url": "http://127.0.0.1:11434/v1", "parallel": 1},
     "claude-code": {"api": "agent", "parallel": 3},
@@ -193,13 +196,13 @@ def _api(row: Provider) -> Any:
 
 def key_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return the variables with the key that Codex's SDKs hand over, where ours is not set."""
-    key = environment.get("CODEX_API_KEY")
-    return {**environment, "OPENAI_API_KEY": key} if key and not environment.get("OPENAI_API_KEY") else environment
+    key = environment.get(HANDED_KEY)
+    return {**environment, OPENAI_KEY: key} if key and not environment.get(OPENAI_KEY) else environment
 
 
 def key_variables(settings: Settings, choice: Choice) -> tuple[str, ...]:
     """Return the variables that hold keys, of all providers."""
     rows = [cast("dict[str, Any]", row) for row in settings.providers.values() if isinstance(row, dict)]
     named = [row.get("api_key_env") for row in rows]
-    found = [name for name in (*named, choice.provider.api_key_env, "CODEX_API_KEY") if isinstance(name, str)]
+    found = [name for name in (*named, choice.provider.api_key_env, HANDED_KEY) if isinstance(name, str)]
     return tuple(dict.fromkeys(found))

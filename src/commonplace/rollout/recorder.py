@@ -1,9 +1,10 @@
 """The recorder: the only way a line gets into a session file.
 
-`record` never waits: it stamps the line and queues it. A background thread owns the file and writes in order. A barrier
-(`flush`, `end_turn`, `close`) returns when everything recorded before it is in the file, and raises `WriteFailed` if it
-is not; then the lines stay queued, and a later barrier writes them without a gap or a duplicate. Acknowledged means: a
-barrier returned.
+`record` never waits: it stamps the line and queues it. A background thread owns the file and writes in order; it ends
+when nothing came for a moment, and another one begins with the next line, so that a session that rests costs no thread.
+A barrier (`flush`, `end_turn`, `close`) returns when everything recorded before it is in the file, and raises
+`WriteFailed` if it is not; then the lines stay queued, and a later barrier writes them without a gap or a duplicate.
+Acknowledged means: a barrier returned.
 
 The file is made by the first barrier that has something to write (`persist` forces it), so that a session in which
 nothing happened leaves nothing behind. One writer per thread, across processes, is kept by a lock.
@@ -38,6 +39,10 @@ _BATCH_LINES: Final = 4096
 """Queued lines are written together up to this size and number."""
 _LAST_ORDINAL: Final = 2**64 - 1
 """The largest ordinal that 64 bits hold."""
+
+
+_REST_SECONDS: Final = 1.0
+"""How long a writer waits for more before it ends; beginning one takes a tenth of a millisecond."""
 
 
 class RecorderOptions(msgspec.Struct, frozen=True):
@@ -91,7 +96,8 @@ class Recorder:
         self._failed = False
         self._abandoned = False
         self._ended = False
-        self._thread = threading.Thread(target=self._run, name=f"recorder-{thread_id[:8]}", daemon=True)
+        self._writer: threading.Thread | None = None
+        """The thread that writes; None while there is nothing to write."""
 
     @classmethod
     async def create(cls, path: Path, meta: dict[str, Any], options: RecorderOptions) -> Recorder:
@@ -105,7 +111,7 @@ class Recorder:
             base: dict[str, Any] = meta.get("history_base") or {}
             ordinal = base.get("end_ordinal_exclusive") or 0
         recorder = cls(meta["id"], path, options, ordinal=ordinal, exists=False)
-        await anyio.to_thread.run_sync(recorder._start)
+        await anyio.to_thread.run_sync(recorder._lock.acquire)
         recorder.record("session_meta", meta)
         return recorder
 
@@ -131,7 +137,6 @@ class Recorder:
             if meta.history_mode == "paginated":
                 recorder._ordinal = _next_ordinal(path)
             recorder._appender.open(create=False)
-            recorder._thread.start()
         except OSError as error:
             recorder._give_up()
             raise LedgerError(f"{path} cannot be written: {error.strerror}.", hint="Check its permissions.") from error
@@ -139,14 +144,6 @@ class Recorder:
             recorder._give_up()
             raise
         return recorder
-
-    def _start(self) -> None:
-        self._lock.acquire()
-        try:
-            self._thread.start()
-        except BaseException:
-            self._give_up()
-            raise
 
     def record(self, line_type: str, payload: Any, metadata: Any = None) -> None:
         """Queue one line, stamped with the present time; it is written in the background, in order.
@@ -163,7 +160,7 @@ class Recorder:
             self._queue.append(_Pending(line_type, encoded, timestamp, self._ordinal, note))
             if self._ordinal is not None:
                 self._ordinal += 1
-            self._changed.notify()
+            self._wake()
 
     async def flush(self) -> None:
         """Return when everything recorded so far is in the file.
@@ -192,7 +189,7 @@ class Recorder:
             WriteFailed: as for `flush`.
         """
         await self._pass(_Barrier(sync=self._options.fsync != "never", last=True))
-        await anyio.to_thread.run_sync(self._thread.join)
+        await anyio.to_thread.run_sync(self._join)
 
     def abandon(self) -> None:
         """Give the thread up without writing what is queued: for a caller that cannot wait any longer."""
@@ -201,8 +198,8 @@ class Recorder:
                 self._abandoned = True
                 self._queue.clear()
                 self._barriers.append(_Barrier(sync=False, last=True))
-                self._changed.notify()
-        self._thread.join()
+                self._wake()
+        self._join()
 
     async def __aenter__(self) -> Recorder:
         return self
@@ -217,7 +214,7 @@ class Recorder:
                 self._settle(barrier)
             else:
                 self._barriers.append(barrier)
-                self._changed.notify()
+                self._wake()
         await anyio.to_thread.run_sync(barrier.done.wait)
         if barrier.error is not None:
             raise barrier.error
@@ -228,12 +225,28 @@ class Recorder:
             barrier.error = WriteFailed(f"{self.path} was abandoned.", hint="Resume the thread.", queued=0)
         barrier.done.set()
 
+    def _wake(self) -> None:
+        """Have a writer look for work; `_changed` is held."""
+        if self._writer is not None:
+            self._changed.notify()
+        elif self._has_work():
+            self._writer = threading.Thread(target=self._run, name=f"recorder-{self.thread_id[:8]}", daemon=True)
+            self._writer.start()
+
+    def _join(self) -> None:
+        """Wait for the end of the writer."""
+        writer = self._writer
+        if writer is not None:
+            writer.join()
+
     # The rest runs on the writer's thread.
 
     def _run(self) -> None:
         while not self._ended:
             with self._changed:
-                self._changed.wait_for(self._has_work)
+                if not self._changed.wait_for(self._has_work, _REST_SECONDS):
+                    self._writer = None
+                    return
                 barrier = self._barriers.popleft() if self._barriers else None
             if barrier is None:
                 self._attempt(self._drain)

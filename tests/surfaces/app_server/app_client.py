@@ -98,6 +98,11 @@ class AppClient:
             assert message is not None, "the server ended"
             return message
 
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so of what was told."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._over or is_so(), _SECONDS), self.told[-3:]
+
     def notice(self, method: str, **fields: Any) -> Json:
         """Return the params of the first notification of a kind with these fields."""
 

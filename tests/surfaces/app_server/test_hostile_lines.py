@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from app_server.app_client import AppClient
+from app_server.serving import listening
 
 from commonplace.surfaces.app_server.methods import METHODS
 from exec_driver import make_place
@@ -64,9 +67,12 @@ def _line(message: Json) -> bytes:
     return json.dumps(message).encode()
 
 
-def survive(root: Path, count: int, seed: int) -> None:
+def survive(root: Path, count: int, seed: int, transport: str) -> None:
     place = make_place(root, "http://127.0.0.1:9/v1")
-    with AppClient(place) as client:
+    with ExitStack() as stack:
+        if transport == "unix":
+            stack.enter_context(listening(place, "unix"))
+        client = stack.enter_context(AppClient(place, *(["proxy"] if transport == "unix" else [])))
         wanted: list[Any] = []
         for number, (line, known) in enumerate(hostile(count, seed)):
             client.line(line.replace(b"\n", b" "))
@@ -76,22 +82,57 @@ def survive(root: Path, count: int, seed: int) -> None:
                 client.answer(wanted[-1])
         assert client.ask("thread/loaded/list", {})["data"] == []
         thread = client.start()
+        known = {*wanted}
         assert client.ask("thread/read", {"threadId": thread})["thread"]["id"] == thread
-        for known in wanted[-200:]:
-            client.answer(known)
+        client.until(lambda: sum(message.get("id") in known for message in client.told) >= len(known))
         assert client.end() == 0
     answers = Counter(message["id"] for message in client.told if "method" not in message)
     assert {known: answers[known] for known in wanted if answers[known] != 1} == {}
 
 
-def test_hostile_lines_are_survived(tmp_path: Path) -> None:
-    survive(tmp_path, 600, 1)
+@pytest.mark.parametrize("transport", ["stdio", "unix"])
+def test_hostile_lines_are_survived(tmp_path: Path, transport: str) -> None:
+    survive(tmp_path, 400, 1, transport)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-def test_fifty_thousand_hostile_lines_are_survived(tmp_path: Path) -> None:
-    survive(tmp_path, 50_000, 2)
+@pytest.mark.parametrize("transport", ["stdio", "unix"])
+def test_fifty_thousand_hostile_lines_are_survived(tmp_path: Path, transport: str) -> None:
+    survive(tmp_path, 50_000, 2, transport)
+
+
+UPGRADE = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+OPENED = UPGRADE + b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+RAW = (
+    b"", b"\0" * 1000, b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST / HTTP/1.1\r\n\r\n", UPGRADE,
+    b"GET /" + b"x" * 100_000, UPGRADE + b"Sec-WebSocket-Key: x\r\n\r\n", UPGRADE + b"\xff: \xfe\r\n\r\n",
+    OPENED + b"\xff" * 100,  # reserved bits
+    OPENED + b"\x81\x05hello",  # a frame without a mask
+    OPENED + b"\x81\xff\x7f" + b"\xff" * 7 + b"\0\0\0\0",  # a frame of 2**63 bytes
+    OPENED + b"\x81\x82\0\0\0\0\xff\xfe",  # a text that is no UTF-8
+    OPENED + b"\x82\x83\0\0\0\0\xff\xfe{",  # bytes
+    OPENED + b"\x80\x80\0\0\0\0",  # the rest of nothing
+    OPENED + b"\x88\x81\0\0\0\0x",  # half a reason to close
+    OPENED + b"\x89\xfe\x01\x00\0\0\0\0" + b"x" * 256,  # a ping that is too long
+    OPENED + b"\x01\x80\0\0\0\0" * 200,  # texts that begin and never end
+)  # fmt: skip
+
+
+def test_bytes_that_are_no_websocket_are_survived(tmp_path: Path) -> None:
+    place = make_place(tmp_path, "http://127.0.0.1:9/v1")
+    with listening(place, "unix") as server:
+        for sent in RAW:
+            with socket.socket(socket.AF_UNIX) as hostile:
+                hostile.connect(server.address.removeprefix("unix://"))
+                hostile.sendall(sent)
+                hostile.shutdown(socket.SHUT_WR)
+                with suppress(ConnectionError):
+                    while hostile.recv(65536):
+                        pass
+        with AppClient(place, "proxy") as client:
+            assert client.ask("thread/loaded/list", {})["data"] == []
+        assert server.end() == 0
 
 
 def test_a_line_that_is_far_too_long_is_skipped(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_a_turn_is_told_in_the_order_of_codex(place: Place, model: ScriptedRespo
         "item/agentMessage/delta",
         "item/completed agentMessage",
         "thread/tokenUsage/updated",
+        "account/rateLimits/updated",
         "thread/status/changed",
         "turn/completed",
     ]
@@ -66,7 +67,7 @@ def test_compaction_is_a_turn_of_its_own(place: Place, model: ScriptedResponses)
         client.told.clear()
         assert client.ask("thread/compact/start", {"threadId": thread}) == {}
         client.notice("turn/completed")
-        told = [each for each in client.methods() if each != "thread/tokenUsage/updated"]
+        told = [each for each in client.methods() if each != "account/rateLimits/updated"]
         assert client.run(thread, "two")["status"] == "completed"
 
     assert told == [
@@ -74,6 +75,7 @@ def test_compaction_is_a_turn_of_its_own(place: Place, model: ScriptedResponses)
         "thread/status/changed",
         "turn/started",
         "item/started contextCompaction",
+        *["thread/tokenUsage/updated"] * 3,
         "item/completed contextCompaction",
         "thread/status/changed",
         "turn/completed",
@@ -89,6 +91,8 @@ def test_a_turn_that_fails_says_why_and_the_thread_goes_on(place: Place, model: 
         assert client.run(thread, "again")["status"] == "completed"
         read = client.ask("thread/read", {"threadId": thread, "includeTurns": True})["thread"]
 
+    statuses = [each["params"]["status"]["type"] for each in client.told if "status" in each.get("params", {})]
+    assert statuses == ["active", "systemError", "active", "idle"]
     assert (failed["status"], failed["error"]["codexErrorInfo"]) == ("failed", "badRequest")
     assert (error["willRetry"], error["error"]) == (False, failed["error"])
     assert [turn["status"] for turn in read["turns"]] == ["failed", "completed"]
@@ -133,6 +137,10 @@ def test_before_the_handshake_nothing_is_answered_and_there_is_only_one(place: P
         ("thread/list", {"cursor": "bad"}, -32600, "invalid cursor"),
         ("thread/start", {"cwd": "/no/such/folder"}, -32600, "no folder"),
         ("thread/start", {"approvalPolicy": "sometimes"}, -32602, "approvalPolicy"),
+        ("thread/start", {"personality": "grim"}, -32602, "personality"),
+        ("account/login/start", {"type": "chatgpt"}, -32600, "no accounts"),
+        ("account/login/start", {"type": "apiKey", "apiKey": " "}, -32600, "no key"),
+        ("account/login/cancel", {"loginId": "x"}, -32600, "invalid login id"),
         ("thread/start", {"model": "nobody:nothing", "modelProvider": "nobody"}, -32600, "provider"),
     ],
 )

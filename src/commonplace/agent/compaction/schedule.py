@@ -47,8 +47,10 @@ async def compact(session: Session, turn: TurnState, trigger: Trigger) -> bool:
     began = session.environment.now()
     item = events.ContextCompaction(id=new_id(began))
     session.ledger.publish(events.ItemStarted(turn_id=turn.id, item=item))
+    session.ledger.publish(session.usage.event(turn.id))  # before, with the summary, and afterwards, as in Codex
     try:
         result = await apply.shorten(session, turn, trigger)
+        session.ledger.publish(session.usage.event(turn.id))
         item = events.ContextCompaction(
             id=item.id, before=result.tokens_before, after=result.tokens_after, fallback=result.fallback
         )
@@ -56,6 +58,7 @@ async def compact(session: Session, turn: TurnState, trigger: Trigger) -> bool:
             await apply.put_in_place(session, turn, trigger, result)
         session.usage.estimate_anew(turn.profile)
         session.ledger.note("event_msg", session.usage.line())
+        session.ledger.publish(session.usage.event(turn.id))
     finally:
         session.ledger.complete(item, began)  # a compaction that failed or was interrupted is over, too
     await session.ledger.flush()

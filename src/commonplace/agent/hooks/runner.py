@@ -27,8 +27,8 @@ class HookRunner:
     def __init__(self, hooks: Hooks, cwd: Path, environment: Mapping[str, str]) -> None:
         self._hooks = hooks
         self._cwd = cwd
-        self._environment = {**environment}
-        if "PATH" in environment:  # a folder that a command makes later must not bring programs for hooks
+        self._environment = {**environment} if hooks else {}  # variables are many, and most people have no hooks
+        if hooks and "PATH" in environment:  # a folder that a command makes later must not bring programs for hooks
             folders = environment["PATH"].split(":")
             self._environment["PATH"] = ":".join(folder for folder in folders if folder and (cwd / folder).is_dir())
 

@@ -22,7 +22,12 @@ _GAP: Final = re.compile(r"\n{3,}")
 
 def instructions(info: ModelInfo | None = None, personality: str | None = None) -> str:
     """Return the base instructions for a model, with a personality where one is asked for and known."""
-    text = _read((info.instructions if info else None) or FALLBACK) or _read(FALLBACK) or ""
+    return _filled((info.instructions if info else None) or FALLBACK, personality)
+
+
+@cache
+def _filled(name: str, personality: str | None) -> str:
+    text = _read(name) or _read(FALLBACK) or ""
     manner = _read(f"personalities/{personality}") if personality else None
     return _GAP.sub("\n\n", text.replace(PLACEHOLDER, (manner or "").strip())).strip() + "\n"
 

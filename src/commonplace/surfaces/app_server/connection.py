@@ -38,6 +38,10 @@ QUEUE: Final = 128
 """Requests of one client that may be open at the same time."""
 
 
+EXPERIMENTAL: Final = frozenset({"thread/settings/updated"})
+"""Notifications for clients with the capability `experimentalApi`."""
+
+
 class Reply(msgspec.Struct, frozen=True):
     """The result of a request, and what is done once it was sent."""
 
@@ -187,9 +191,11 @@ class Connection:
     # --- To the client.
 
     def notify(self, method: str, params: Any) -> None:
-        """Tell the client something, unless it is not ready or does not want to know."""
-        if self.client is not None and method not in self.client.muted:
-            self._send({"method": method, "params": params})
+        """Tell the client something, unless it is not ready, does not want to know, or would not understand."""
+        client = self.client
+        if client is None or method in client.muted or (method in EXPERIMENTAL and not client.experimental):
+            return
+        self._send({"method": method, "params": params})
 
     async def ask(self, method: str, params: Any, sent: Callable[[Id], None] | None = None) -> Any:
         """Ask the client something; return its answer, None if it went away or answered with an error.

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from commonplace.surfaces.app_server.connection import Client, Connection, Reply
+from commonplace.surfaces.app_server.calls import Call
+from commonplace.surfaces.app_server.connection import Client, Connection, Reply, thread_of
 from commonplace.surfaces.app_server.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -18,7 +19,7 @@ from commonplace.surfaces.app_server.messages import (
     RpcError,
     invalid,
 )
-from commonplace.surfaces.app_server.methods import METHODS, Method
+from commonplace.surfaces.app_server.methods import METHODS
 from commonplace.surfaces.app_server.params import InitializeParams
 from commonplace.surfaces.app_server.server import AppServer
 from commonplace.surfaces.app_server.shapes import InitializeResult
@@ -50,9 +51,14 @@ class Dispatcher:
         if method is None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
         if not client.client.experimental:
-            _refuse_experimental(request, method)
-        params = _decode(request, method.params)
-        return lambda: method.run(self._server, client, params)
+            _refuse_experimental(request, method.call)
+        params = _decode(request, method.call.params)
+
+        async def work() -> Reply:
+            async with self._server.turnstile(thread_of(request)):
+                return await method.run(self._server, client, params)
+
+        return work
 
     def gone(self, client: Connection) -> None:
         """Note that a client went away."""
@@ -88,16 +94,16 @@ def _decode(request: ClientRequest, kind: type[Any]) -> Any:
         raise RpcError(INVALID_PARAMS, f"Invalid params for {request.method}: {error}") from None
 
 
-def _refuse_experimental(request: ClientRequest, method: Method) -> None:
+def _refuse_experimental(request: ClientRequest, call: Call[Any, Any]) -> None:
     """Refuse what a client did not say that it understands (raises RpcError)."""
-    if method.experimental:
+    if call.experimental:
         raise invalid(f"{request.method} requires experimentalApi capability")
-    if not method.experimental_fields or request.params is None:
+    if not call.experimental_fields or request.params is None:
         return
     try:
         fields = msgspec.json.decode(request.params, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return  # told when the params are decoded
-    for name in method.experimental_fields:
+    for name in call.experimental_fields:
         if name in fields and bytes(fields[name]).strip() != b"null":
             raise invalid(f"{request.method}.{name} requires experimentalApi capability")

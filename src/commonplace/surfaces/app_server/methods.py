@@ -1,104 +1,62 @@
-"""The table of methods: params, result, what works on them, and what needs the experimental capability."""
+"""The table of methods: what works on each call."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from commonplace.surfaces.app_server import params, queries, shapes, thread_methods, turn_methods
+from commonplace.surfaces.app_server import account_methods, calls, queries, thread_methods, turn_methods
+from commonplace.surfaces.app_server.calls import Call
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.server import AppServer
 
+P = TypeVar("P")
 
-class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """One method."""
 
-    params: type[Any]
-    result: type[Any]
+class Method(msgspec.Struct, frozen=True):
+    """One method and what works on it."""
+
+    call: Call[Any, Any]
     run: Callable[[AppServer, Connection, Any], Awaitable[Reply]]
-    experimental: bool = False
-    experimental_fields: tuple[str, ...] = ()
 
 
-_CONTEXT: Final = ("additionalContext", "responsesapiClientMetadata")
-_NEW: Final = ("runtimeWorkspaceRoots", "permissions", "environments", "dynamicTools", "historyMode", "multiAgentMode")
+def _method(call: Call[P, Any], run: Callable[[AppServer, Connection, P], Awaitable[Reply]]) -> Method:
+    """Return a method whose function takes the params of its call."""
+    return Method(call, run)
 
-METHODS: Final[dict[str, Method]] = {
-    "thread/start": Method(
-        params=params.ThreadStartParams,
-        result=shapes.ThreadOpened,
-        run=thread_methods.start,
-        experimental_fields=_NEW,
-    ),
-    "thread/resume": Method(
-        params=params.ThreadResumeParams,
-        result=shapes.ThreadOpened,
-        run=thread_methods.resume,
-        experimental_fields=("history", "path", "excludeTurns", *_NEW),
-    ),
-    "thread/fork": Method(
-        params=params.ThreadForkParams,
-        result=shapes.ThreadOpened,
-        run=thread_methods.fork,
-        experimental_fields=("path", "excludeTurns", "beforeTurnId", *_NEW),
-    ),
-    "thread/list": Method(
-        params=params.ThreadListParams,
-        result=shapes.ThreadListResult,
-        run=queries.thread_list,
-        experimental_fields=("parentThreadId", "ancestorThreadId"),
-    ),
-    "thread/loaded/list": Method(params=params.PageParams, result=shapes.LoadedListResult, run=queries.loaded_list),
-    "thread/read": Method(params=params.ThreadReadParams, result=shapes.ThreadResult, run=queries.thread_read),
-    "thread/turns/list": Method(
-        params=params.TurnListParams, result=shapes.TurnListResult, run=queries.turns_list, experimental=True
-    ),
-    "thread/archive": Method(params=params.ThreadParams, result=shapes.Empty, run=thread_methods.archive),
-    "thread/unarchive": Method(params=params.ThreadParams, result=shapes.ThreadResult, run=thread_methods.unarchive),
-    "thread/delete": Method(params=params.ThreadParams, result=shapes.Empty, run=thread_methods.delete),
-    "thread/unsubscribe": Method(
-        params=params.ThreadParams, result=shapes.UnsubscribeResult, run=thread_methods.unsubscribe
-    ),
-    "thread/name/set": Method(params=params.ThreadNameParams, result=shapes.Empty, run=thread_methods.set_name),
-    "thread/rollback": Method(
-        params=params.ThreadRollbackParams, result=shapes.ThreadResult, run=thread_methods.rollback
-    ),
-    "thread/revert": Method(
-        params=params.ThreadRevertParams, result=shapes.ThreadResult, run=thread_methods.revert, experimental=True
-    ),
-    "thread/compact/start": Method(params=params.ThreadParams, result=shapes.Empty, run=turn_methods.compact),
-    "thread/memoryMode/set": Method(
-        params=params.MemoryModeParams, result=shapes.Empty, run=thread_methods.set_memory_mode, experimental=True
-    ),
-    "turn/start": Method(
-        params=params.TurnStartParams,
-        result=shapes.TurnResult,
-        run=turn_methods.start,
-        experimental_fields=(*_CONTEXT, *_NEW, "collaborationMode"),
-    ),
-    "turn/steer": Method(
-        params=params.TurnSteerParams,
-        result=shapes.TurnSteerResult,
-        run=turn_methods.steer,
-        experimental_fields=_CONTEXT,
-    ),
-    "turn/interrupt": Method(params=params.TurnInterruptParams, result=shapes.Empty, run=turn_methods.interrupt),
-    "model/list": Method(params=params.ModelListParams, result=shapes.ModelListResult, run=queries.model_list),
-    "config/read": Method(params=params.ConfigReadParams, result=shapes.ConfigReadResult, run=queries.config_read),
-    "account/read": Method(params=params.AccountReadParams, result=shapes.AccountReadResult, run=queries.account_read),
-    "memory/status": Method(
-        params=params.NoParams, result=shapes.MemoryStatusResult, run=queries.memory_status, experimental=True
-    ),
-    "memory/search": Method(
-        params=params.MemorySearchParams, result=shapes.MemorySearchResult, run=queries.memory_search, experimental=True
-    ),
-    "memory/read": Method(
-        params=params.MemoryReadParams, result=shapes.MemoryReadResult, run=queries.memory_read, experimental=True
-    ),
-    "memory/note": Method(
-        params=params.MemoryNoteParams, result=shapes.MemoryNoteResult, run=queries.memory_note, experimental=True
-    ),
-    "memory/reset": Method(params=params.NoParams, result=shapes.Empty, run=queries.memory_reset, experimental=True),
-}
+
+_TABLE: Final = (
+    _method(calls.THREAD_START, thread_methods.start),
+    _method(calls.THREAD_RESUME, thread_methods.resume),
+    _method(calls.THREAD_FORK, thread_methods.fork),
+    _method(calls.THREAD_LIST, queries.thread_list),
+    _method(calls.THREAD_LOADED_LIST, queries.loaded_list),
+    _method(calls.THREAD_READ, queries.thread_read),
+    _method(calls.THREAD_TURNS_LIST, queries.turns_list),
+    _method(calls.THREAD_ARCHIVE, thread_methods.archive),
+    _method(calls.THREAD_UNARCHIVE, thread_methods.unarchive),
+    _method(calls.THREAD_DELETE, thread_methods.delete),
+    _method(calls.THREAD_UNSUBSCRIBE, thread_methods.unsubscribe),
+    _method(calls.THREAD_NAME_SET, thread_methods.set_name),
+    _method(calls.THREAD_ROLLBACK, thread_methods.rollback),
+    _method(calls.THREAD_REVERT, thread_methods.revert),
+    _method(calls.THREAD_COMPACT_START, turn_methods.compact),
+    _method(calls.THREAD_MEMORY_MODE_SET, thread_methods.set_memory_mode),
+    _method(calls.TURN_START, turn_methods.start),
+    _method(calls.TURN_STEER, turn_methods.steer),
+    _method(calls.TURN_INTERRUPT, turn_methods.interrupt),
+    _method(calls.MODEL_LIST, queries.model_list),
+    _method(calls.CONFIG_READ, queries.config_read),
+    _method(calls.ACCOUNT_READ, account_methods.read),
+    _method(calls.ACCOUNT_LOGIN_START, account_methods.login),
+    _method(calls.ACCOUNT_LOGIN_CANCEL, account_methods.cancel_login),
+    _method(calls.ACCOUNT_LOGOUT, account_methods.logout),
+    _method(calls.MEMORY_STATUS, queries.memory_status),
+    _method(calls.MEMORY_SEARCH, queries.memory_search),
+    _method(calls.MEMORY_READ, queries.memory_read),
+    _method(calls.MEMORY_NOTE, queries.memory_note),
+    _method(calls.MEMORY_RESET, queries.memory_reset),
+)
+METHODS: Final[dict[str, Method]] = {method.call.name: method for method in _TABLE}

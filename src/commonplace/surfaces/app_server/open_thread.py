@@ -25,7 +25,6 @@ from commonplace.surfaces.app_server.messages import Id, RpcError, invalid
 from commonplace.surfaces.app_server.shapes import (
     ActiveStatus,
     Empty,
-    IdleStatus,
     ThreadStatus,
     TurnResult,
     TurnSteerResult,
@@ -57,6 +56,8 @@ class OpenThread:
     def __init__(self, book: Book, thread: Thread, log: Callable[[str], None]) -> None:
         self.thread = thread
         self.subscribers: list[Connection] = []
+        self.subscriptions = 0
+        """How often a client asked to be told."""
         self._book = book
         self._log = log
         self._events = TurnEvents(thread.id, book.settings.now, lambda: thread.profile.cwd)
@@ -78,7 +79,7 @@ class OpenThread:
     def status(self) -> ThreadStatus:
         """Whether a turn runs, and what it waits for."""
         if self._idle.is_set():
-            return IdleStatus()
+            return self._events.rest
         return ActiveStatus(active_flags=["waitingOnApproval"] if self._questions else [])
 
     @property
@@ -88,6 +89,7 @@ class OpenThread:
 
     def subscribe(self, client: Connection) -> None:
         """Tell a client of everything that happens from now on."""
+        self.subscriptions += 1
         if client not in self.subscribers:
             self.subscribers.append(client)
 
@@ -97,6 +99,10 @@ class OpenThread:
             return False
         self.subscribers.remove(client)
         return True
+
+    async def wait_idle(self) -> None:
+        """Return when no turn runs."""
+        await self._idle.wait()
 
     # --- What clients ask for.
 
@@ -223,6 +229,10 @@ class OpenThread:
     def _tell(self, event: events.Event) -> None:
         for notice in self._events.of(event):
             self._notify(notice)
+
+    def tell(self, method: str, params: Json) -> None:
+        """Tell whoever listens something about this thread."""
+        self._notify((method, {"threadId": self.id, **params}))
 
     def _notify(self, notice: Notice) -> None:
         if self._held is not None:

@@ -101,7 +101,7 @@ class _Overrides(Params, frozen=True, kw_only=True):
     config: Json | None = None
     base_instructions: str | None = None
     developer_instructions: str | None = None
-    personality: str | None = None
+    personality: Literal["none", "friendly", "pragmatic"] | None = None
 
 
 class ThreadStartParams(_Overrides, frozen=True, kw_only=True):
@@ -216,7 +216,7 @@ class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     model: str | None = None
     effort: str | None = None
     summary: str | None = None
-    personality: str | None = None
+    personality: Literal["none", "friendly", "pragmatic"] | None = None
     output_schema: Json | None = None
     tool_output: Json | None = None
 
@@ -241,6 +241,19 @@ class ConfigReadParams(Params, frozen=True, kw_only=True):
 
     include_layers: bool = False
     cwd: str | None = None
+
+
+class LoginParams(Params, frozen=True, kw_only=True):
+    """How to sign in; only by a key."""
+
+    type: Literal["apiKey", "chatgpt", "chatgptDeviceCode", "chatgptAuthTokens"]
+    api_key: str | None = None
+
+
+class LoginCancelParams(Params, frozen=True, kw_only=True):
+    """A sign-in that is going on."""
+
+    login_id: str
 
 
 class AccountReadParams(Params, frozen=True, kw_only=True):

@@ -19,7 +19,6 @@ from commonplace.surfaces.app_server import spawned_threads, thread_methods, thr
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import (
-    AccountReadParams,
     ConfigReadParams,
     MemoryNoteParams,
     MemoryReadParams,
@@ -33,7 +32,6 @@ from commonplace.surfaces.app_server.params import (
 )
 from commonplace.surfaces.app_server.server import AppServer, checked
 from commonplace.surfaces.app_server.shapes import (
-    AccountReadResult,
     ConfigOrigin,
     ConfigReadResult,
     EffortOption,
@@ -215,16 +213,11 @@ async def config_read(server: AppServer, client: Connection, params: ConfigReadP
     return Reply(ConfigReadResult(config=values, origins=origins))
 
 
-async def account_read(server: AppServer, client: Connection, params: AccountReadParams) -> Reply:
-    """Say that there is no account."""
-    del server, client, params
-    return Reply(AccountReadResult())
-
-
 async def memory_status(server: AppServer, client: Connection, params: NoParams) -> Reply:
     """Return jobs, outputs and budgets of the memory."""
     del client, params
-    return Reply(MemoryStatusResult(status=msgspec.to_builtins(await server.book.memory.status())))
+    found = await server.book.memory.status()
+    return Reply(MemoryStatusResult(v2_consolidated_threads=found.selected, status=msgspec.to_builtins(found)))
 
 
 async def memory_search(server: AppServer, client: Connection, params: MemorySearchParams) -> Reply:

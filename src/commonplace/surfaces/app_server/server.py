@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import msgspec
 
 from commonplace.agent.thread import Thread
 from commonplace.app.book import Book
@@ -11,6 +15,16 @@ from commonplace.protocol.ids import is_uuid
 from commonplace.surfaces.app_server.connection import Connection
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import OpenThread
+
+IDLE_SECONDS: Final = 30 * 60.0
+"""How long a thread stays open that no client hears, as in Codex."""
+
+
+class _Gate(msgspec.Struct):
+    """A thread's lock, and how many requests hold it or wait for it."""
+
+    lock: anyio.Lock
+    users: int = 0
 
 
 class AppServer:
@@ -21,8 +35,28 @@ class AppServer:
         self.log = log
         self.model = model
         """The model of threads that name none, instead of the person's setting."""
+        self.first_environment: Mapping[str, str] | None = None
+        """The variables as they were before a client handed a key over."""
         self.threads: dict[str, OpenThread] = {}
+        self.idle_seconds = IDLE_SECONDS
+        self._gates: dict[str, _Gate] = {}
         self._clients: list[Connection] = []
+
+    @asynccontextmanager
+    async def turnstile(self, thread_id: str | None) -> AsyncGenerator[None]:
+        """Let requests about one thread in one after the other, from whichever client they come."""
+        if thread_id is None:
+            yield
+            return
+        gate = self._gates.setdefault(thread_id.lower(), _Gate(anyio.Lock()))
+        gate.users += 1
+        try:
+            async with gate.lock:
+                yield
+        finally:
+            gate.users -= 1
+            if not gate.users:
+                del self._gates[thread_id.lower()]
 
     def came(self, client: Connection) -> None:
         """Note that a client is ready."""
@@ -33,7 +67,24 @@ class AppServer:
         if client in self._clients:
             self._clients.remove(client)
         for thread in self.threads.values():
-            thread.unsubscribe(client)
+            self.leave(thread, client)
+
+    def leave(self, opened: OpenThread, client: Connection) -> bool:
+        """Tell a client no more of a thread; return whether it was told. One that nobody hears is closed later."""
+        was_told = opened.unsubscribe(client)
+        if was_told and not opened.subscribers:
+            self.book.tasks.start_soon(self._close_later, opened)
+        return was_told
+
+    async def _close_later(self, opened: OpenThread) -> None:
+        """Close a thread that nobody heard for a while and in which nothing runs."""
+        came = opened.subscriptions
+        await anyio.sleep(self.idle_seconds)
+        await opened.wait_idle()
+        async with self.turnstile(opened.id):
+            if self.threads.get(opened.id) is opened and opened.subscriptions == came and not opened.subscribers:
+                await self.close_thread(opened.id)
+                self.broadcast("thread/closed", {"threadId": opened.id})
 
     def opened(self, thread: Thread, client: Connection) -> OpenThread:
         """Keep a thread that was opened, and tell a client of what happens in it."""

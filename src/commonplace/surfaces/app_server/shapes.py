@@ -33,7 +33,11 @@ class NotLoadedStatus(Shape, frozen=True, kw_only=True, tag="notLoaded", tag_fie
     """The thread is not open here."""
 
 
-ThreadStatus = ActiveStatus | IdleStatus | NotLoadedStatus
+class SystemErrorStatus(Shape, frozen=True, kw_only=True, tag="systemError", tag_field="type"):
+    """The thread is open, and its last turn failed."""
+
+
+ThreadStatus = ActiveStatus | IdleStatus | SystemErrorStatus | NotLoadedStatus
 TurnStatus = Literal["completed", "interrupted", "failed", "inProgress"]
 
 
@@ -217,10 +221,28 @@ class ConfigReadResult(Shape, frozen=True, kw_only=True):
     layers: None = None
 
 
-class AccountReadResult(Shape, frozen=True, kw_only=True):
-    """No account: keys come from the environment."""
+class LoginResult(Shape, frozen=True, kw_only=True):
+    """The key was taken."""
 
-    account: None = None
+    type: Literal["apiKey"] = "apiKey"
+
+
+class LoginCancelResult(Shape, frozen=True, kw_only=True):
+    """There was nothing to cancel."""
+
+    status: Literal["notFound"] = "notFound"
+
+
+class ApiKeyAccount(Shape, frozen=True, kw_only=True):
+    """Requests are paid with a key."""
+
+    type: Literal["apiKey"] = "apiKey"
+
+
+class AccountReadResult(Shape, frozen=True, kw_only=True):
+    """Whether the person's model needs a key of OpenAI, and whether there is one."""
+
+    account: ApiKeyAccount | None = None
     requires_openai_auth: bool = False
 
 
@@ -246,6 +268,10 @@ class MemoryNoteResult(Shape, frozen=True, kw_only=True):
 
 
 class MemoryStatusResult(Shape, frozen=True, kw_only=True):
-    """Jobs, outputs and budgets of the memory."""
+    """Jobs, outputs and budgets of the memory, and the two facts that Codex's clients ask for."""
+
+    v2_ready: bool = True
+    v2_consolidated_threads: int
+    """Sessions that memory rests on."""
 
     status: Json

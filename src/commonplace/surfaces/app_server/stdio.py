@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
@@ -16,35 +15,14 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from commonplace.app import book as books
-from commonplace.app.config_overrides import Overrides
-from commonplace.surfaces.app_server.connection import QUEUE, Connection
+from commonplace.surfaces.app_server.backlog import Backlog
+from commonplace.surfaces.app_server.connection import Connection
 from commonplace.surfaces.app_server.dispatch import Dispatcher
 from commonplace.surfaces.app_server.server import AppServer
-from commonplace.surfaces.line_streams import LineReader, LineWriter, private_descriptors
+from commonplace.surfaces.line_streams import LineReader, LineWriter
 
 _LAST_SECONDS: Final = 5.0
 """How long answers may take after the client closed its end."""
-_MOST_WAITING: Final = 256 * 1024 * 1024
-"""Bytes that may wait to be written; then the client is given up."""
-_MOST_LOGGED: Final = 200
-"""Lines of the log, each of at most 200 characters: a client may not read it, and a full pipe would stop us."""
-
-
-class Log:
-    """Tells whoever looks at stderr what was ignored, and falls silent when that becomes too much."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_LOGGED
-
-    def __call__(self, text: str) -> None:
-        if self._left <= 0:
-            return
-        self._left -= 1
-        line = text.encode("utf-8", "replace").decode()[:200].replace("\n", " ")
-        with suppress(OSError):
-            sys.stderr.write(f"commonplace: {line}\n" if self._left else "commonplace: Nothing more is logged.\n")
-            sys.stderr.flush()
 
 
 class StdioOutgoing:
@@ -53,24 +31,19 @@ class StdioOutgoing:
     def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._gone = gone
-        self._count = self._bytes = 0
-        self._room = anyio.Event()
+        self._backlog = Backlog()
         self.writer = LineWriter(descriptor, self._lost, self._written)
 
     def send(self, message: bytes) -> None:
         """Put a message on its way; never waits."""
-        self._count += 1
-        self._bytes += len(message) + 1
-        if self._bytes > _MOST_WAITING:
-            self._gone()
-        else:
+        if self._backlog.add(len(message) + 1):
             self.writer.write(message)
+        else:
+            self._gone()
 
     async def drained(self) -> None:
         """Return when there is room for more."""
-        while self._count >= QUEUE:
-            self._room = anyio.Event()
-            await self._room.wait()
+        await self._backlog.drained()
 
     def _lost(self) -> None:
         with suppress(RuntimeError):  # the loop has ended
@@ -78,12 +51,7 @@ class StdioOutgoing:
 
     def _written(self, size: int) -> None:
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._made_room, size)
-
-    def _made_room(self, size: int) -> None:
-        self._count -= 1
-        self._bytes -= size
-        self._room.set()
+            self._loop.call_soon_threadsafe(self._backlog.written, size)
 
 
 async def serve(server: AppServer, incoming: int, outgoing: int) -> None:
@@ -115,17 +83,3 @@ async def _end(everything: anyio.CancelScope, reason: Callable[[], Awaitable[obj
     """End everything for a reason: the client is gone, or a signal says so."""
     await reason()
     everything.cancel()
-
-
-def run(given: Overrides, profile: str | None) -> None:
-    """Serve the client that started this process."""
-
-    async def inside() -> None:
-        incoming, outgoing = private_descriptors()
-        log = Log()
-        async with books.open(
-            flags=given.flags, providers=given.providers, profile=profile or given.profile, warn=log
-        ) as book:
-            await serve(AppServer(book, log, given.model(None)), incoming, outgoing)
-
-    anyio.run(inside)

@@ -31,7 +31,6 @@ from commonplace.surfaces.app_server.turn_events import usage
 
 SOURCE: Final = "vscode"
 """Where threads of editors and SDKs come from, in Codex's words."""
-_TONES: Final = ("none", "friendly", "pragmatic")
 
 
 async def start(server: AppServer, client: Connection, params: ThreadStartParams) -> Reply:
@@ -112,7 +111,7 @@ def _options(
         "sandbox": params.sandbox or flags.get("sandbox"),
         "approval": approval_policy(approval) if approval is not None else None,
         "effort": flags.get("effort"),
-        "personality": params.personality if params.personality in _TONES else None,
+        "personality": params.personality,
         "base": params.base_instructions,
         "developer": params.developer_instructions,
         "source": SOURCE,
@@ -237,7 +236,7 @@ async def unsubscribe(server: AppServer, client: Connection, params: ThreadParam
     opened = server.threads.get(checked(params.thread_id))
     if opened is None:
         return Reply(UnsubscribeResult(status="notLoaded"))
-    return Reply(UnsubscribeResult(status="unsubscribed" if opened.unsubscribe(client) else "notSubscribed"))
+    return Reply(UnsubscribeResult(status="unsubscribed" if server.leave(opened, client) else "notSubscribed"))
 
 
 async def set_name(server: AppServer, client: Connection, params: ThreadNameParams) -> Reply:
@@ -269,7 +268,8 @@ async def revert(server: AppServer, client: Connection, params: ThreadRevertPara
     at = next((number for number, turn in enumerate(turns) if turn.id == params.before_turn_id), None)
     if at is None:
         raise invalid(f"turn not found: {params.before_turn_id}")
-    return await _roll_back(server, name, sum(turn.user_turns for turn in turns[at:]) or 1)
+    reply = await _roll_back(server, name, sum(turn.user_turns for turn in turns[at:]) or 1)
+    return Reply(reply.result, lambda: server.broadcast("thread/reverted", {"threadId": name}))
 
 
 async def _roll_back(server: AppServer, name: str, turns: int) -> Reply:

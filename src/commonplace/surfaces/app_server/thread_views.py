@@ -154,8 +154,6 @@ def turn(found: StoredTurn, running: str | None) -> WireTurn:
 def opened_result(opened: OpenThread, thread: WireThread) -> ThreadOpened:
     """Return the result of starting, resuming or forking a thread."""
     profile = opened.thread.profile
-    allowed = policy.wire(opened.thread.session.sandbox.policy(profile))
-    sandbox = {camel(key): value for key, value in allowed.items()} | {"type": _MODES[profile.sandbox]}
     return ThreadOpened(
         thread=thread,
         model=profile.choice.slug,
@@ -163,9 +161,34 @@ def opened_result(opened: OpenThread, thread: WireThread) -> ThreadOpened:
         cwd=str(profile.cwd),
         runtime_workspace_roots=[str(profile.cwd), *map(str, profile.roots)],
         approval_policy=profile.approval,
-        sandbox=sandbox,
+        sandbox=_sandbox(opened),
         reasoning_effort=profile.effective_effort,
     )
+
+
+def settings(opened: OpenThread) -> Json:
+    """Return how the next turn of a thread runs."""
+    profile = opened.thread.profile
+    model = {"model": profile.choice.slug, "reasoning_effort": profile.effort, "developer_instructions": None}
+    return {
+        "model": profile.choice.slug,
+        "modelProvider": profile.choice.name,
+        "serviceTier": None,
+        "cwd": str(profile.cwd),
+        "approvalPolicy": profile.approval,
+        "approvalsReviewer": "user",
+        "sandboxPolicy": _sandbox(opened),
+        "effort": profile.effective_effort,
+        "summary": profile.summary,
+        "personality": profile.personality,
+        "collaborationMode": {"mode": "plan" if profile.mode == "plan" else "default", "settings": model},
+    }
+
+
+def _sandbox(opened: OpenThread) -> Json:
+    profile = opened.thread.profile
+    allowed = policy.wire(opened.thread.session.sandbox.policy(profile))
+    return {camel(key): value for key, value in allowed.items()} | {"type": _MODES[profile.sandbox]}
 
 
 def without_turns(thread: WireThread) -> WireThread:

@@ -1,21 +1,31 @@
 """The events of a session as notifications. Events in, notifications out; the time is a parameter.
 
-Order of a turn, as Codex has it: status active, turn/started, items each started before completed, token usage after
-each answer, status idle, turn/completed. An item that the session only completes is started here, too.
+Order of a turn, as Codex has it: status active, turn/started, items each started before completed, token usage and rate
+limits after each answer, the status, the error if there was one, turn/completed. An item that the session only
+completes is started here, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from commonplace.agent import events
 from commonplace.context.usage import TokenInfo, TokenUsage
+from commonplace.models.base import Limit
 from commonplace.surfaces.app_server import items
 from commonplace.surfaces.app_server.item_shapes import AgentMessageItem, ThreadItem
-from commonplace.surfaces.app_server.shapes import ActiveStatus, IdleStatus, TurnFailure, TurnStatus, WireTurn
+from commonplace.surfaces.app_server.shapes import (
+    ActiveStatus,
+    IdleStatus,
+    SystemErrorStatus,
+    ThreadStatus,
+    TurnFailure,
+    TurnStatus,
+    WireTurn,
+)
 
 Json = dict[str, Any]
 Notice = tuple[str, Json]
@@ -42,11 +52,15 @@ class TurnEvents:
         self._now = now
         self._started: set[str] = set()
         """Items of the running turn that were started and are not completed."""
+        self._thinking: str | None = None
+        """The item whose summary was told last."""
         self._last: AgentMessageItem | None = None
         self._diffs: dict[str, str] = {}
         self._began: datetime | None = None
         self.turn: WireTurn | None = None
         """The turn that runs."""
+        self.rest: IdleStatus | SystemErrorStatus = IdleStatus()
+        """The status while no turn runs: whether the last one failed."""
 
     def of(self, event: events.Event) -> Iterator[Notice]:
         """Yield the notifications of an event."""
@@ -57,10 +71,11 @@ class TurnEvents:
             case events.ItemStarted() | events.ItemUpdated() | events.ItemCompleted():
                 yield from self._item(event, where)
             case events.TextDelta() | events.ReasoningDelta() | events.OutputDelta():
-                yield _delta(event, where)
+                yield from self._delta(event, where)
             case events.TokenCount():
                 if event.info is not None:
                     yield "thread/tokenUsage/updated", {**where, "tokenUsage": usage(event.info)}
+                    yield "account/rateLimits/updated", {"rateLimits": rate_limits(event.limits)}
             case events.Retrying():
                 message = f"Reconnecting... {event.attempt}/{event.limit}"
                 error = TurnFailure(message=message, additional_details=event.reason)
@@ -81,7 +96,7 @@ class TurnEvents:
         yield self.status(ActiveStatus())
         yield "turn/started", {"threadId": self._thread, "turn": started}
 
-    def status(self, status: ActiveStatus | IdleStatus) -> Notice:
+    def status(self, status: ThreadStatus) -> Notice:
         """Return the notification of a thread's status."""
         return "thread/status/changed", {"threadId": self._thread, "status": status}
 
@@ -114,12 +129,29 @@ class TurnEvents:
                 self._diffs[change.path] = self._diffs.get(change.path, "") + git_diff(change, self._folder())
             yield "turn/diff/updated", {**where, "diff": "".join(self._diffs.values())}
 
+    def _delta(
+        self, event: events.TextDelta | events.ReasoningDelta | events.OutputDelta, where: Json
+    ) -> Iterator[Notice]:
+        told = {**where, "itemId": event.item_id, "delta": event.text}
+        match event:
+            case events.TextDelta():
+                yield "item/agentMessage/delta", told
+            case events.OutputDelta():
+                yield "item/commandExecution/outputDelta", told
+            case events.ReasoningDelta(summary=True):
+                if self._thinking != event.item_id:
+                    self._thinking = event.item_id
+                    part = {**where, "itemId": event.item_id, "summaryIndex": 0}
+                    yield "item/reasoning/summaryPartAdded", part
+                yield "item/reasoning/summaryTextDelta", {**told, "summaryIndex": 0}
+            case events.ReasoningDelta():
+                yield "item/reasoning/textDelta", {**told, "contentIndex": 0}
+
     def _turn_ended(self, end: events.End, where: Json) -> Iterator[Notice]:
         status: TurnStatus = "completed"
         error: TurnFailure | None = None
         if isinstance(end, events.TurnFailed):
             status, error = "failed", failure(end.error)
-            yield "error", {**where, "error": error, "willRetry": False}
         elif isinstance(end, events.TurnAborted):
             status = "interrupted"
         now = self._now()
@@ -136,7 +168,10 @@ class TurnEvents:
             duration_ms=max(0, round((now - began).total_seconds() * 1000)),
         )
         self.turn = None
-        yield self.status(IdleStatus())
+        self.rest = IdleStatus() if error is None else SystemErrorStatus()
+        yield self.status(self.rest)
+        if error is not None:
+            yield "error", {**where, "error": error, "willRetry": False}
         yield "turn/completed", {"threadId": self._thread, "turn": turn}
 
     def now_ms(self) -> int:
@@ -147,19 +182,6 @@ class TurnEvents:
 def _plan(item: events.Plan, where: Json) -> Notice:
     steps = [{"step": step.text, "status": _STEPS[step.status]} for step in item.steps]
     return "turn/plan/updated", {**where, "explanation": None, "plan": steps}
-
-
-def _delta(event: events.TextDelta | events.ReasoningDelta | events.OutputDelta, where: Json) -> Notice:
-    told = {**where, "itemId": event.item_id, "delta": event.text}
-    match event:
-        case events.TextDelta():
-            return "item/agentMessage/delta", told
-        case events.OutputDelta():
-            return "item/commandExecution/outputDelta", told
-        case events.ReasoningDelta(summary=True):
-            return "item/reasoning/summaryTextDelta", {**told, "summaryIndex": 0}
-        case events.ReasoningDelta():
-            return "item/reasoning/textDelta", {**told, "contentIndex": 0}
 
 
 def failure(problem: events.Problem) -> TurnFailure:
@@ -177,6 +199,27 @@ def usage(info: TokenInfo) -> Json:
         "total": _breakdown(info.total_token_usage),
         "last": _breakdown(info.last_token_usage),
         "modelContextWindow": info.model_context_window,
+    }
+
+
+def rate_limits(limits: Sequence[Limit]) -> Json:
+    """Return the provider's limits: the primary one and, of the others, those that are used most."""
+    windows = [
+        {
+            "usedPercent": round(limit.used_percent),
+            "windowDurationMins": limit.window_minutes,
+            "resetsAt": None if limit.resets_at is None else int(limit.resets_at),
+        }
+        for limit in sorted(limits, key=lambda limit: (limit.name != "primary", -limit.used_percent))
+    ]
+    first, second = [*windows, None, None][:2]
+    return {
+        "limitId": None,
+        "limitName": None,
+        "primary": first,
+        "secondary": second,
+        "credits": None,
+        "planType": None,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from commonplace.agent.turn_changes import TurnChanges
 from commonplace.config import Sandbox
-from commonplace.surfaces.app_server import inputs, thread_methods
+from commonplace.surfaces.app_server import inputs, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import ThreadParams, TurnInterruptParams, TurnStartParams, TurnSteerParams
@@ -29,7 +29,14 @@ async def start(server: AppServer, client: Connection, params: TurnStartParams) 
         raise invalid("toolOutput is not supported; send it as additionalContext")
     given = inputs.read(params.input, params.additional_context, params.output_schema, params.client_user_message_id)
     changes = _changes(server, params)
-    return await opened.start_turn(given, lambda: opened.thread.change(**changes))
+
+    def change() -> None:
+        before = opened.thread.profile
+        opened.thread.change(**changes)
+        if opened.thread.profile != before:
+            opened.tell("thread/settings/updated", {"threadSettings": thread_views.settings(opened)})
+
+    return await opened.start_turn(given, change)
 
 
 def _changes(server: AppServer, params: TurnStartParams) -> TurnChanges:
@@ -39,11 +46,8 @@ def _changes(server: AppServer, params: TurnStartParams) -> TurnChanges:
         changes["model"] = thread_methods.model_name(server, params.model)
     if params.approval_policy is not None:
         changes["approval"] = thread_methods.approval_policy(params.approval_policy)
-    match params.personality:
-        case "none" | "friendly" | "pragmatic" as tone:
-            changes["personality"] = tone
-        case _:
-            pass
+    if params.personality is not None:
+        changes["personality"] = params.personality
     if (allowed := params.sandbox_policy) is not None:
         changes["sandbox"] = _MODES[allowed.type]
         changes["network"] = allowed.network_access in (True, "enabled")

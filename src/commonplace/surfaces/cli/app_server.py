@@ -12,7 +12,14 @@ from commonplace.surfaces.cli.command_group import CommandGroup
 
 
 @click.group("app-server", cls=CommandGroup, invoke_without_command=True)
-@click.option("--listen", "address", default="stdio://", show_default=True, metavar="ADDRESS", help="Where to listen.")
+@click.option(
+    "--listen",
+    "address",
+    default="stdio://",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where to listen: stdio://, unix://[PATH] or ws://127.0.0.1:PORT.",
+)
 @click.option("--stdio", "on_stdio", is_flag=True, help="Short for --listen stdio://.")
 @click.option("-c", "--config", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting, for this run.")
 @click.option("-p", "--profile", metavar="NAME", help="Use the settings of [profiles.NAME] in config.toml.")
@@ -22,21 +29,26 @@ def command(context: click.Context, address: str, on_stdio: bool, pairs: tuple[s
 
     Editors and SDKs start it by themselves, instead of `codex app-server`. It speaks on stdin and stdout, one JSON
     object a line.
+
+    \b
+    With --listen, one server serves many clients, over WebSocket:
+      unix://             a socket that only you can open, in the home folder (unix://PATH: elsewhere)
+      ws://127.0.0.1:PORT a port of this machine; a client shows the token of COMMONPLACE_APP_SERVER_TOKEN,
+                          or else of app-server/token in the home folder
     """
     if context.invoked_subcommand is not None:
         return
-    if not on_stdio and address != "stdio://":
-        raise click.UsageError(f"The server cannot listen on {address!r}; use stdio://.")
     from commonplace.app import config_overrides
-    from commonplace.surfaces.app_server import stdio
+    from commonplace.surfaces.app_server import serving
 
-    if sys.stdin.isatty():
+    listen = "stdio://" if on_stdio else address
+    if listen == "stdio://" and sys.stdin.isatty():
         output.warn("Waiting for a client to speak on stdin. Ctrl-D ends it.")
     before = cast("tuple[str, ...]", context.find_root().obj or ())
     given = config_overrides.parse([*before, *pairs])
     for note in given.notes():
         output.warn(note)
-    stdio.run(given, profile)
+    serving.run(given, profile, listen)
 
 
 @command.command()
@@ -45,3 +57,14 @@ def schema() -> None:
     from commonplace.surfaces.app_server.schema import schema as made
 
     output.print_json(made())
+
+
+@command.command()
+@click.option("--sock", "path", default="", metavar="PATH", help="The server's socket, if it is not the home's own.")
+def proxy(path: str) -> None:
+    """Connect stdin and stdout with a server that listens on unix://."""
+    from commonplace import config
+    from commonplace.surfaces.app_server import addresses
+    from commonplace.surfaces.app_server import proxy as bridge
+
+    bridge.run(addresses.socket_file(path, config.home_folder()).path)

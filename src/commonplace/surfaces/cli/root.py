@@ -38,6 +38,7 @@ COMMANDS = {
         "commonplace.surfaces.cli.app_server",
         "Serve editors and SDKs that speak the protocol of Codex's app server.",
     ),
+    "acp": ("commonplace.surfaces.cli.acp", "Be the agent of an editor: Zed, JetBrains, Neovim."),
     "plugin": ("commonplace.surfaces.cli.plugin", "Write a plugin for Codex and Claude Code into a folder."),
     "redact": ("commonplace.surfaces.cli.redact", "Take secrets out of text: stdin to stdout."),
     "worker": ("commonplace.surfaces.cli.worker", "Import and learn repeatedly, alone or beside other workers."),

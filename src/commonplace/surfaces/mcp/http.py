@@ -21,8 +21,8 @@ from typing import Any, Final, TypeAlias, cast
 import anyio
 import uvicorn
 
-from commonplace.errors import BadInput
-from commonplace.surfaces.mcp import http_auth, protocol
+from commonplace.surfaces import loopback
+from commonplace.surfaces.mcp import protocol
 from commonplace.surfaces.mcp.protocol import Batch, Fault, Json, Refusal, RpcRequest
 from commonplace.surfaces.mcp.server import ServerOptions, SharedState, shared_state, warn
 from commonplace.surfaces.mcp.session import McpSession
@@ -32,6 +32,7 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 PATH: Final = "/mcp"
+TOKEN_VARIABLE: Final = "COMMONPLACE_MCP_TOKEN"  # noqa: S105  # the variable's name, not a token
 MAX_BODY: Final = 16 * 1024 * 1024
 _MAX_SESSIONS: Final = 256
 _AT_ONCE: Final = 8
@@ -84,8 +85,8 @@ class McpEndpoint:
             await _respond(send, refused.status, refused.body, **refused.headers)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = http_auth.Headers(scope["headers"])
-        refused = http_auth.refusal(headers, self._port, self._token)
+        headers = loopback.Headers(scope["headers"])
+        refused = loopback.refusal(headers, self._port, self._token)
         if refused is not None:
             raise RejectedRequest(*refused, headers={"www-authenticate": "Bearer"} if refused[0] == 401 else {})
         if scope["path"] != PATH:
@@ -98,7 +99,7 @@ class McpEndpoint:
         else:
             raise RejectedRequest(405, "Messages are sent with POST.", headers={"allow": "POST, DELETE"})
 
-    async def _post(self, headers: http_auth.Headers, receive: Receive, send: Send) -> None:
+    async def _post(self, headers: loopback.Headers, receive: Receive, send: Send) -> None:
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RejectedRequest(415, "A message is application/json.")
         accepted = headers.get("accept", "*/*").lower()
@@ -121,12 +122,12 @@ class McpEndpoint:
             return
         await self._exchange(self._session(headers), batch, receive, send, _always_fine)
 
-    def _check_version(self, headers: http_auth.Headers) -> None:
+    def _check_version(self, headers: loopback.Headers) -> None:
         said = headers.get(_VERSION)
         if said is not None and said not in (*protocol.HANDSHAKE_VERSIONS, *protocol.MODERN_VERSIONS):
             raise RejectedRequest(400, "This version of the protocol is not spoken here.", protocol.UNSUPPORTED_VERSION)
 
-    def _session(self, headers: http_auth.Headers, *, end: bool = False) -> McpSession:
+    def _session(self, headers: loopback.Headers, *, end: bool = False) -> McpSession:
         name = headers.get(_SESSION)
         if name is None:
             raise RejectedRequest(400, f"The session is named in the header {_SESSION}.")
@@ -188,7 +189,7 @@ def _is_modern(request: RpcRequest) -> bool:
     return request.method != "initialize" and isinstance(meta, dict) and protocol.META_VERSION in meta
 
 
-def _check_headers(request: RpcRequest, headers: http_auth.Headers) -> None:
+def _check_headers(request: RpcRequest, headers: loopback.Headers) -> None:
     """Compare what a request says with what its headers say, by which others may have let it pass.
 
     Raises:
@@ -233,7 +234,7 @@ def _always_fine(_: Any) -> int:
     return 200
 
 
-async def _body(headers: http_auth.Headers, receive: Receive) -> bytes:
+async def _body(headers: loopback.Headers, receive: Receive) -> bytes:
     """Return the body of a request.
 
     Raises:
@@ -297,13 +298,13 @@ def run(options: ServerOptions, port: int) -> None:
     Raises:
         BadInput: the port is taken, or the token is no good.
     """
-    token, is_new = http_auth.token(os.environ)
-    listening = _listen(port)
+    token, is_new = loopback.token(os.environ, TOKEN_VARIABLE)
+    listening = loopback.listen(port)
     port = listening.getsockname()[1]
 
     def ready() -> None:
         warn(f"The memory server is at http://127.0.0.1:{port}{PATH} (only from this machine).")
-        shown = f"this token: Authorization: Bearer {token}" if is_new else f"the token of {http_auth.TOKEN_VARIABLE}"
+        shown = f"this token: Authorization: Bearer {token}" if is_new else f"the token of {TOKEN_VARIABLE}"
         warn(f"Clients must show {shown}")
 
     async def inside() -> None:
@@ -312,19 +313,6 @@ def run(options: ServerOptions, port: int) -> None:
 
     with listening:
         anyio.run(inside)
-
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(("127.0.0.1", port))
-        listening.listen(128)
-    except OSError as error:
-        listening.close()
-        reason = error.strerror or str(error)
-        raise BadInput(f"Port {port} cannot be used: {reason}.", hint="Choose another, or 0 for a free one.") from None
-    return listening
 
 
 async def _serve(endpoint: McpEndpoint, listening: socket.socket, ready: Callable[[], None]) -> None:

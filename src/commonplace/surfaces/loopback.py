@@ -1,4 +1,4 @@
-"""Authentication over HTTP: a client needs the token and must run on this machine; web pages are refused.
+"""Serving on loopback: a client needs the token and must run on this machine; web pages are refused.
 
 A page in a browser can make the browser ask a server on this machine, also under a name of the page's own choice. So
 the name that was asked for must be ours, and a request that says which page it comes from must come from us.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import socket
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from commonplace.errors import BadInput
 
-TOKEN_VARIABLE: Final = "COMMONPLACE_MCP_TOKEN"  # noqa: S105  # the variable's name, not a token
 _SHORTEST: Final = 16
 
 
@@ -30,18 +30,32 @@ class Headers(dict[str, str]):
             self[name] = raw_value.decode("latin-1").strip()
 
 
-def token(environment: Mapping[str, str]) -> tuple[str, bool]:
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on a port of this machine (raises BadInput: it cannot be used)."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+        listening.listen(128)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise BadInput(f"Port {port} cannot be used: {reason}.", hint="Choose another, or 0 for a free one.") from None
+    return listening
+
+
+def token(environment: Mapping[str, str], variable: str) -> tuple[str, bool]:
     """Return the token that clients must show, and whether it was made up now.
 
     Raises:
         BadInput: the one in the environment is too short to be a secret, or cannot stand in a header.
     """
-    chosen = environment.get(TOKEN_VARIABLE)
+    chosen = environment.get(variable)
     if chosen is None:
         return secrets.token_urlsafe(32), True
     if len(chosen) < _SHORTEST or not chosen.isascii() or not chosen.isprintable() or " " in chosen:
         hint = f"Use {_SHORTEST} or more letters and digits, or leave it unset."
-        raise BadInput(f"{TOKEN_VARIABLE} is no good token.", hint=hint)
+        raise BadInput(f"{variable} is no good token.", hint=hint)
     return chosen, False
 
 
