@@ -1,33 +1,18 @@
-"""Authentication over HTTP: a client needs the token and must run on this machine; web pages are refused.
-
-A page in a browser can make the browser ask a server on this machine, also under a name of the page's own choice. So
-the name that was asked for must be ours, and a request that says which page it comes from must come from us.
-"""
+"""Authentication over HTTP: a client needs the token and must run on this machine; web pages are refused."""
 
 from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from commonplace.errors import BadInput
+from commonplace.surfaces import loopback
+from commonplace.surfaces.loopback import Headers
 
 TOKEN_VARIABLE: Final = "COMMONPLACE_MCP_TOKEN"  # noqa: S105  # the variable's name, not a token
 _SHORTEST: Final = 16
-
-
-class Headers(dict[str, str]):
-    """The headers of a request by their names in lower case; `twice` are those that came more than once."""
-
-    def __init__(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        super().__init__()
-        self.twice: set[str] = set()
-        for raw_name, raw_value in pairs:
-            name = raw_name.decode("latin-1").lower()
-            if name in self:
-                self.twice.add(name)
-            self[name] = raw_value.decode("latin-1").strip()
 
 
 def token(environment: Mapping[str, str]) -> tuple[str, bool]:
@@ -47,14 +32,9 @@ def token(environment: Mapping[str, str]) -> tuple[str, bool]:
 
 def refusal(headers: Headers, port: int, wanted: str) -> tuple[int, str] | None:
     """Return the status and the reason for which a request is turned away; None if it may come in."""
-    names = {f"127.0.0.1:{port}", f"localhost:{port}"}
-    if port == 80:
-        names |= {"127.0.0.1", "localhost"}
-    if headers.get("host", "").lower() not in names or "host" in headers.twice:
-        return 403, "This server answers under its own name only."
-    origin = headers.get("origin")
-    if origin is not None and origin.lower() not in {f"http://{name}" for name in names}:
-        return 403, "Web pages may not ask this server."
+    refused = loopback.refusal(headers, port)
+    if refused is not None:
+        return refused
     kind, _, shown = headers.get("authorization", "").partition(" ")
     good = hmac.compare_digest(shown.strip().encode("latin-1"), wanted.encode("latin-1"))
     if kind.lower() != "bearer" or not good or "authorization" in headers.twice:
