@@ -61,7 +61,7 @@ def shown(entry: Entry | None) -> tuple[str, str, bool] | None:
 REQUESTS = {
     "reword": lambda a, b: RewordEntry(a, "Always use bun here, pnpm is history"),
     "rescope": lambda a, b: RescopeEntry(a, GLOBAL),
-    "join": lambda a, b: JoinEntries(a, b),
+    "join": JoinEntries,
     "pin": lambda a, b: PinEntry(a, pinned=True),
     "forget": lambda a, b: ForgetEntry(a),
 }
@@ -83,8 +83,7 @@ async def test_a_preview_changes_nothing_and_tells_what_the_change_then_does(hom
             if each.before is not None:
                 assert expected.pop(each.before.id) == shown(each.before)
             if each.after is not None:
-                assert (now := shown(each.after)) is not None
-                expected[each.after.id] = now
+                expected[each.after.id] = (each.after.text, each.after.scope, each.after.pinned)
         assert {name: told[:3] for name, told in after.items()} == expected
         assert after != before
 

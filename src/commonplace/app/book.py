@@ -43,8 +43,8 @@ def _ignore(_: str) -> None:
 class Book:
     """The sessions, the memory and the agents of one home.
 
-    `state`, `memory_store`, `importer`, `changes`, `background` and `tasks` are for this program's own surfaces; they are not
-    public and may change.
+    `state`, `memory_store`, `importer`, `changes`, `background` and `tasks` are for this program's own surfaces; they
+    are not public and may change.
     """
 
     def __init__(

@@ -1,0 +1,129 @@
+"""Rendering: templates with autoescape, the words for times and numbers, and differences of texts as marked pieces.
+
+What comes from sessions or from the memory is cleaned by the page that reads it (`Site.clean`) and escaped here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from commonplace.protocol.ids import parse_time
+from commonplace.surfaces.web.access import visitor
+
+NAV: Final = (
+    ("today", "/", "Today"),
+    ("memory", "/memory", "Memory"),
+    ("review", "/review", "Review"),
+    ("sessions", "/sessions", "Sessions"),
+    ("prompt", "/prompt", "Prompt"),
+    ("pipeline", "/pipeline", "Pipeline"),
+)
+_WORD: Final = re.compile(r"\s+|[\w'-]+|[^\w\s]")
+_LONGEST_DIFF: Final = 4_000
+"""Texts with more words than this are shown one after the other: comparing them takes too long."""
+_UNITS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+
+class DiffPiece(msgspec.Struct, frozen=True):
+    """A stretch of a text: the same, put in or taken out."""
+
+    kind: str
+    """`same`, `ins`, `del`."""
+    text: str
+
+
+def word_diff(before: str, after: str) -> list[DiffPiece]:
+    """Return how a text changed, word by word."""
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    if not before or not after or len(old) + len(new) > _LONGEST_DIFF:
+        return [piece for piece in (DiffPiece("del", before), DiffPiece("ins", after)) if piece.text]
+    return list(_pieces(old, new))
+
+
+def _pieces(old: list[str], new: list[str]) -> Iterator[DiffPiece]:
+    for kind, low, high, first, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield DiffPiece("same", "".join(old[low:high]))
+            continue
+        if high > low:
+            yield DiffPiece("del", "".join(old[low:high]))
+        if last > first:
+            yield DiffPiece("ins", "".join(new[first:last]))
+
+
+def marked(text: str, words: str) -> list[DiffPiece]:
+    """Return a text with the first place that says some words marked, however they are broken into lines."""
+    wanted = [re.escape(part) for part in words.removesuffix("…").split()]
+    found = re.search(r"\s+".join(wanted), text) if wanted else None
+    if found is None:
+        return [DiffPiece("same", text)]
+    pieces = ("same", text[: found.start()]), ("mark", found[0]), ("same", text[found.end() :])
+    return [DiffPiece(kind, part) for kind, part in pieces if part]
+
+
+def day(text: str | None) -> str:
+    """Return a time as a day."""
+    return (text or "")[:10]
+
+
+def minute(text: str | None) -> str:
+    """Return a time as a day and a minute (UTC)."""
+    return (text or "")[:16].replace("T", " ")
+
+
+def ago(text: str | None, now: datetime) -> str:
+    """Return how long ago a time was."""
+    moment = parse_time(text) if text else None
+    if moment is None:
+        return ""
+    seconds = int((now - moment.astimezone(UTC)).total_seconds())
+    for size, name in _UNITS:
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {name}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+def number(value: float | None) -> str:
+    """Return a number with its thousands apart; a dash where none is known."""
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def environment() -> Environment:
+    """Return the templates of this package."""
+    made = Environment(
+        loader=PackageLoader("commonplace.surfaces.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(day=day, minute=minute, number=number)
+    made.globals.update(word_diff=word_diff, marked=marked, nav=NAV)
+    return made
+
+
+def page(request: Request, name: str, active: str, values: dict[str, Any], status: int = 200) -> HTMLResponse:
+    """Return a page made of a template."""
+    site = request.app.state.site
+    seen = visitor(request.scope)
+    whole = {
+        "active": active,
+        "csrf": seen.csrf,
+        "theme": seen.theme,
+        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "done": site.undos.get(request.query_params.get("done", "")),
+        "done_id": request.query_params.get("done", ""),
+        "ago": lambda text: ago(text, site.book.state.now()),
+        **values,
+    }
+    return HTMLResponse(site.templates.get_template(name).render(whole), status)
