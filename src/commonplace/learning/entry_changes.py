@@ -3,6 +3,7 @@
     reword   a note puts other words in its place            `memory note --change`
     rescope  a note forgets it where it holds, another remembers it elsewhere
     join     two entries become one, with the sources of both: a direct edit, which every later merge applies
+    order    entries change places among themselves: a direct edit, too
     pin      it does not age and comes first
     decide   a person keeps or drops it                      `memory keep`, `memory drop`
     forget   its words leave the memory everywhere           `memory forget`
@@ -25,7 +26,7 @@ import msgspec
 
 from commonplace.errors import BadInput, EntryOutdated, WorkspaceError
 from commonplace.learning.consolidate import entry_edits
-from commonplace.learning.consolidate.entry_edits import EntryEdits, Join, KeptEdit
+from commonplace.learning.consolidate.entry_edits import EntryEdits, Join, KeptEdit, Order
 from commonplace.learning.relearn import Relearner
 from commonplace.memory.edits import edits, forget, history, notes, rehearsal
 from commonplace.memory.edits.forgotten import Forgotten
@@ -64,6 +65,14 @@ class JoinEntries(msgspec.Struct, frozen=True, tag="join"):
     into: str
 
 
+class OrderEntries(msgspec.Struct, frozen=True, tag="order"):
+    """Let entries change places among themselves, so that they stand in this order."""
+
+    entry: str
+    """The one that a person moved."""
+    entries: tuple[str, ...]
+
+
 class PinEntry(msgspec.Struct, frozen=True, tag="pin"):
     """Keep an entry from ageing, or no longer."""
 
@@ -84,7 +93,7 @@ class ForgetEntry(msgspec.Struct, frozen=True, tag="forget"):
     entry: str
 
 
-EntryRequest = RewordEntry | RescopeEntry | JoinEntries | PinEntry | DecideEntry | ForgetEntry
+EntryRequest = RewordEntry | RescopeEntry | JoinEntries | OrderEntries | PinEntry | DecideEntry | ForgetEntry
 
 
 class EntryDifference(msgspec.Struct, frozen=True):
@@ -102,7 +111,7 @@ class Undo(msgspec.Struct, frozen=True):
     reviews: tuple[tuple[str, Review | None], ...] = ()
     """Decisions about entries as they were."""
     pins: tuple[tuple[str, bool], ...] = ()
-    join: Join | None = None
+    edit: Join | Order | None = None
     """An edit that goes."""
     remember: tuple[tuple[str, str], ...] = ()
     """Texts and scopes that are noted again: what was forgotten comes back as a note."""
@@ -121,7 +130,7 @@ class _Plan(msgspec.Struct):
 
     notes: list[tuple[str, str]] = []
     decisions: list[dict[str, Any]] = []
-    join: Join | None = None
+    edit: Join | Order | None = None
     base: dict[str, Entry] = {}
     """The entries that the edit names."""
 
@@ -202,7 +211,7 @@ async def change(store: MemoryStore, request: EntryRequest, seen: str) -> Change
     decided = [line["entry_id"] for line in plan.decisions]
     written = await anyio.to_thread.run_sync(_carry_out, store.home.path, store, plan)
     await rebuild(store)
-    undo = Undo(tuple(written), tuple((name, reviewed.get(name)) for name in decided), join=plan.join)
+    undo = Undo(tuple(written), tuple((name, reviewed.get(name)) for name in decided), edit=plan.edit)
     return ChangedEntry(await _result(store, request, written), undo)
 
 
@@ -218,8 +227,8 @@ async def undo(store: MemoryStore, taken: Undo) -> None:
             verdict = "open" if review is None else "keep" if review.is_kept else "drop"
             kind = review.entry_kind if review is not None else ""
             decisions.append(home, "review", _moment(store), entry_id=name, entry_kind=kind, verdict=verdict)
-        if taken.join is not None:
-            _change_edits(home, lambda found: tuple(each for each in found if each.edit != taken.join))
+        if taken.edit is not None:
+            _change_edits(home, lambda found: tuple(each for each in found if each.edit != taken.edit))
         for text, scope in taken.remember:
             edits.write_note(home, store.home.now(), notes.text_of("remember", text, scope=scope), text)
 
@@ -262,7 +271,11 @@ async def _plan(store: MemoryStore, request: EntryRequest, known: dict[str, Know
             there = notes.text_of("remember", entry.text, scope=scope)
             return _Plan([(gone, entry.text), (there, entry.text)], _drop(entry) if chosen.is_candidate else [])
         case JoinEntries(into=into):
-            return _Plan(join=_join(chosen, known.get(into)), base={request.entry: entry, into: known[into].entry})
+            return _Plan(edit=_join(chosen, known.get(into)), base={request.entry: entry, into: known[into].entry})
+        case OrderEntries(entries=names):
+            if len(set(names)) != len(names) or len(names) < 2 or any(name not in known for name in names):
+                raise BadInput("Only entries that are there can be put in order.", hint="Load the page again.")
+            return _Plan(edit=Order(names), base={name: known[name].entry for name in names})
         case DecideEntry(verdict=verdict):
             if verdict == "drop" and entry.is_by_hand:
                 raise BadInput(f"{entry.id} is pinned or was written by hand.", hint="Forget it instead.")
@@ -291,9 +304,9 @@ def _carry_out(home: Path, store: MemoryStore, plan: _Plan) -> list[str]:
     written = [edits.write_note(home, store.home.now(), note, words) for note, words in plan.notes]
     for fields in plan.decisions:
         decisions.append(home, "review", _moment(store), **fields)
-    if plan.join is not None:
-        join, base = plan.join, plan.base
-        _change_edits(home, lambda found: entry_edits.add(found, join, base, PERSON))
+    if plan.edit is not None:
+        edit, base = plan.edit, plan.base
+        _change_edits(home, lambda found: entry_edits.add(found, edit, base, PERSON))
     return [path.relative_to(home / layout.FOLDER).as_posix() for path in written]
 
 
@@ -314,6 +327,9 @@ async def _result(store: MemoryStore, request: EntryRequest, written: list[str])
     """Return the entry that holds what the person wanted."""
     if isinstance(request, JoinEntries):  # an edit that does not fit what the merge says is passed over
         return request.into if await find_entry(store, request.entry) is None else None
+    if isinstance(request, OrderEntries):
+        order = [each.entry.id for each in await store.known_entries() if each.entry.id in request.entries]
+        return request.entry if order == list(request.entries) else None
     if isinstance(request, DecideEntry):
         return request.entry if request.verdict == "keep" else None
     for each in await store.known_entries():

@@ -17,7 +17,7 @@ from commonplace.app.book import Book
 from commonplace.errors import BadInput, CommonplaceError, UnknownThread
 from commonplace.surfaces.web import rendering
 from commonplace.surfaces.web.access import THEMES, visitor
-from commonplace.surfaces.web.pages import changes, entry, memory
+from commonplace.surfaces.web.pages import changes, entry, memory, pipeline, prompt, review, sessions, today
 from commonplace.surfaces.web.site import Site
 
 _TYPES: Final = {"svg": "image/svg+xml", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
@@ -76,10 +76,24 @@ async def build(book: Book) -> AsyncGenerator[Starlette]:
 
     application = Starlette(
         routes=[
+            Route("/", today.show),
+            Route("/review", review.show),
+            Route("/review/decide", review.decide, methods=["POST"]),
+            Route("/review/finish", review.finish, methods=["POST"]),
+            Route("/prompt", prompt.show),
+            Route("/prompt/rank", prompt.rank, methods=["POST"]),
+            Route("/pipeline", pipeline.show),
+            Route("/pipeline/act", pipeline.act, methods=["POST"]),
             Route("/memory", memory.listing),
             Route("/entry/{entry_id}", entry.show),
             Route("/entry/{entry_id}/preview", changes.preview, methods=["POST"]),
             Route("/entry/{entry_id}/change", changes.make, methods=["POST"]),
+            Route("/sessions", sessions.listing),
+            Route("/sessions/{thread_id}", sessions.read),
+            Route("/sessions/{thread_id}/export", sessions.export),
+            Route("/sessions/{thread_id}/family", sessions.tree),
+            Route("/sessions/{thread_id}/line/{offset:int}", sessions.whole),
+            Route("/sessions/{thread_id}/image/{offset:int}/{number:int}", sessions.image),
             Route("/undo", changes.take_back, methods=["POST"]),
             Route("/theme", _theme, methods=["POST"]),
             Route("/static/{name}", static),

@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -28,6 +30,7 @@ NAV: Final = (
     ("pipeline", "/pipeline", "Pipeline"),
 )
 _WORD: Final = re.compile(r"\s+|[\w'-]+|[^\w\s]")
+_CODE: Final = re.compile(r"`([^`\n]{1,300})`")
 _LONGEST_DIFF: Final = 4_000
 """Texts with more words than this are shown one after the other: comparing them takes too long."""
 _UNITS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
@@ -70,6 +73,29 @@ def marked(text: str, words: str) -> list[DiffPiece]:
     return [DiffPiece(kind, part) for kind, part in pieces if part]
 
 
+def line_diff(before: str, after: str) -> list[DiffPiece]:
+    """Return how a text changed, line by line; what is far from a change is left out."""
+    found: list[DiffPiece] = []
+    for line in difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=1):
+        if not line.startswith(("---", "+++")):
+            kind = {"+": "ins", "-": "del", "@": "hunk"}.get(line[:1], "same")
+            found.append(DiffPiece(kind, "…" if kind == "hunk" else line))
+    return found
+
+
+def address(path: str, **fields: str) -> str:
+    """Return an address with those fields that are set."""
+    query = urlencode({name: value for name, value in fields.items() if value})
+    return f"{path}?{query}" if query else path
+
+
+def inline(text: str) -> Markup:
+    """Return a text with what stands between backticks as code."""
+    parts = _CODE.split(text)
+    shown = (Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
+    return Markup("").join(shown)
+
+
 def day(text: str | None) -> str:
     """Return a time as a day."""
     return (text or "")[:10]
@@ -107,7 +133,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(day=day, minute=minute, number=number)
+    made.filters.update(day=day, minute=minute, number=number, inline=inline)
     made.globals.update(word_diff=word_diff, marked=marked, nav=NAV)
     return made
 

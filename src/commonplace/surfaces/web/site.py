@@ -11,12 +11,16 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from commonplace.app.book import Book
+from commonplace.errors import CommonplaceError
 from commonplace.learning.entry_changes import Undo
 from commonplace.memory.recall import scoped_prompt
+from commonplace.projects import assignment
 from commonplace.surfaces.web import rendering
 
 _MOST_UNDOS: Final = 100
 """How many changes can be taken back; older ones stay."""
+_REFRESH_SECONDS: Final = 20
+"""How often the folder of sessions is looked at while somebody reads pages; walking 50,000 files takes a while."""
 
 
 class Undoable(msgspec.Struct, frozen=True):
@@ -37,6 +41,9 @@ class Site:
         self.changing = anyio.Lock()
         """Changes are made one at a time, so that each compares itself with what the one before left."""
         self.undos: dict[str, Undoable] = {}
+        self.is_rebuild_due = False
+        """Decisions were made that the memory's files do not show yet."""
+        self._refreshed_s: int | None = None
 
     def cleaner(self) -> Callable[[str], str]:
         """Return what takes secrets and forgotten words out of a text."""
@@ -49,3 +56,18 @@ class Site:
         name = secrets.token_urlsafe(9)
         self.undos[name] = done
         return name
+
+    def refresh_soon(self) -> None:
+        """Look beside the pages for session files that changed, once in a while: the next page shows them."""
+        now = self.book.state.now_s()
+        if self._refreshed_s is None or abs(now - self._refreshed_s) >= _REFRESH_SECONDS:
+            self._refreshed_s = now
+            self.tasks.start_soon(self._refresh)
+
+    async def _refresh(self) -> None:
+        home = self.book.state
+        try:
+            if (await (await home.index()).refresh(home.path)).read:
+                await assignment.settle(home)
+        except (CommonplaceError, OSError) as error:
+            home.warn(f"The list of sessions was not brought up to date: {error}")

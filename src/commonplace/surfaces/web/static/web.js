@@ -72,3 +72,60 @@ document.addEventListener("keydown", (event) => {
     if (field && target.closest("details").open) field.focus();
   }
 });
+
+// Review: one card at a time is the one that keys mean.
+const cards = [...document.querySelectorAll("[data-card]")];
+if (cards.length) {
+  let place = 0;
+  const show = (next, move) => {
+    cards[place].classList.remove("on");
+    place = Math.max(0, Math.min(next, cards.length - 1));
+    cards[place].classList.add("on");
+    if (move) {
+      cards[place].focus({ preventScroll: true });
+      cards[place].scrollIntoView({ block: "nearest" });
+    }
+  };
+  show(0, false);
+  for (const [number, card] of cards.entries()) card.addEventListener("focusin", () => show(number, false));
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+    if (event.key === "n" || event.key === "p") {
+      show(place + (event.key === "n" ? 1 : -1), true);
+      return;
+    }
+    const target = cards[place].querySelector(`[data-card-key="${event.key}"]`);
+    if (target) {
+      event.preventDefault();
+      target.click();
+    }
+  });
+}
+
+// Prompt: a line that is dropped on another asks what would change if it stood there.
+const dragged = [...document.querySelectorAll("[data-drag]")];
+let held = null;
+for (const row of dragged) {
+  row.draggable = true;
+  row.addEventListener("dragstart", (event) => {
+    held = row;
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setData("text/plain", row.dataset.drag);
+  });
+  row.addEventListener("dragover", (event) => {
+    if (held && held !== row) {
+      event.preventDefault();
+      row.classList.add("over");
+    }
+  });
+  row.addEventListener("dragleave", () => row.classList.remove("over"));
+  row.addEventListener("drop", (event) => {
+    event.preventDefault();
+    const url = new URL(location);
+    const side = dragged.indexOf(held) > dragged.indexOf(row) ? "before" : "after";
+    url.searchParams.set("try", held.dataset.drag);
+    url.searchParams.set("to", `${side}:${row.dataset.drag}`);
+    url.hash = "trial";
+    location.assign(url);
+  });
+}
