@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from commonplace.surfaces.cli import output
@@ -22,4 +24,10 @@ def command(port: int, opens: bool) -> None:
     """
     from commonplace.surfaces.web import server
 
-    server.run(port, output.say, output.warn, opens=opens)
+    server.run(port, _tell, output.warn, opens=opens)
+
+
+def _tell(text: str) -> None:
+    """Print a line at once: who starts this program for a person reads the address from a pipe."""
+    output.say(text)
+    sys.stdout.flush()

@@ -74,6 +74,9 @@ async def build(book: Book) -> AsyncGenerator[Starlette]:
         found = files.get(request.path_params["name"])
         return Response(found[0], media_type=found[1]) if found is not None else Response(status_code=404)
 
+    async def icon(_: Request) -> Response:
+        return Response(files["icon.svg"][0], media_type=files["icon.svg"][1])
+
     application = Starlette(
         routes=[
             Route("/", today.show),
@@ -97,6 +100,7 @@ async def build(book: Book) -> AsyncGenerator[Starlette]:
             Route("/undo", changes.take_back, methods=["POST"]),
             Route("/theme", _theme, methods=["POST"]),
             Route("/static/{name}", static),
+            Route("/favicon.ico", icon),
         ],
         exception_handlers={CommonplaceError: _failed, 404: _missing, 500: _broken},
     )

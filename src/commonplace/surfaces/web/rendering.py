@@ -9,6 +9,7 @@ import difflib
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -30,7 +31,7 @@ NAV: Final = (
     ("pipeline", "/pipeline", "Pipeline"),
 )
 _WORD: Final = re.compile(r"\s+|[\w'-]+|[^\w\s]")
-_CODE: Final = re.compile(r"`([^`\n]{1,300})`")
+_CODE: Final = re.compile(r"`([^`\n]{1,300})`|\*\*([^*\n]{1,300})\*\*")
 _LONGEST_DIFF: Final = 4_000
 """Texts with more words than this are shown one after the other: comparing them takes too long."""
 _UNITS: Final = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
@@ -90,10 +91,14 @@ def address(path: str, **fields: str) -> str:
 
 
 def inline(text: str) -> Markup:
-    """Return a text with what stands between backticks as code."""
-    parts = _CODE.split(text)
-    shown = (Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
-    return Markup("").join(shown)
+    """Return a text with what stands between backticks as code, and what stands between double stars as strong."""
+    parts: list[Markup] = []
+    end = 0
+    for found in _CODE.finditer(text):
+        form = "<code>{}</code>" if found[1] is not None else "<strong>{}</strong>"
+        parts += [escape(text[end : found.start()]), Markup(form).format(found[1] or found[2])]  # noqa: S704 (constants)
+        end = found.end()
+    return Markup("").join([*parts, escape(text[end:])])
 
 
 def day(text: str | None) -> str:
@@ -134,22 +139,24 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(day=day, minute=minute, number=number, inline=inline)
-    made.globals.update(word_diff=word_diff, marked=marked, nav=NAV)
+    shared: dict[str, Any] = {"word_diff": word_diff, "marked": marked, "nav": NAV}
+    for name, value in shared.items():
+        made.globals[name] = value
     return made
 
 
 def page(request: Request, name: str, active: str, values: dict[str, Any], status: int = 200) -> HTMLResponse:
     """Return a page made of a template."""
-    site = request.app.state.site
+    site: Any = request.app.state.site
     seen = visitor(request.scope)
-    whole = {
+    whole: dict[str, Any] = {
         "active": active,
         "csrf": seen.csrf,
         "theme": seen.theme,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "done": site.undos.get(request.query_params.get("done", "")),
         "done_id": request.query_params.get("done", ""),
-        "ago": lambda text: ago(text, site.book.state.now()),
+        "ago": partial(ago, now=site.book.state.now()),
         **values,
     }
     return HTMLResponse(site.templates.get_template(name).render(whole), status)

@@ -42,7 +42,7 @@ async def show(request: Request) -> Response:
             "candidate": each.candidate,
             "reason": each.reason if isinstance(each.reason, str) else "",
             "support": each.support,
-            "version": versions.get(each.id, ""),
+            "version": versions.get(each.id, "-"),
             "chain": [
                 {"link": link, "quote": clean(link.quote)}
                 for link in (each.chain if not isinstance(each.chain, msgspec.UnsetType) else [])[:3]
@@ -56,6 +56,7 @@ async def show(request: Request) -> Response:
         "project": project,
         "projects": sorted(counts.items(), key=lambda pair: -pair[1]),
         "names": names,
+        "is_due": site.is_rebuild_due,
         "asks_first": site.book.settings.memory.review,
     }
     return rendering.page(request, "review.html", "review", values)
@@ -68,24 +69,23 @@ async def _versions(site: Site) -> dict[str, str]:
 
 
 async def decide(request: Request) -> Response:
-    """Keep or drop one, at once; the memory's files follow with the next run, or when the review is finished."""
+    """Keep or drop one or more; the memory's files follow with the next run, or when the review is finished."""
     site: Site = request.app.state.site
     form = visitor(request.scope).form
-    entry_id, verdict = form.get("entry", ""), form.get("verdict", "")
-    if verdict not in ("keep", "drop"):
+    ids, seen = form.get("entry", "").split(), form.get("version", "").replace("-", " - ").split()
+    verdict = form.get("verdict", "")
+    if verdict not in ("keep", "drop") or not ids or len(ids) != len(seen):
         raise BadInput("A review keeps or drops.", hint="Go back to Review.")
     async with site.changing:
-        now = (await _versions(site)).get(entry_id, "")
-        if now != form.get("version", ""):
-            raise BadInput("This one changed meanwhile.", hint="Load Review again, and decide about what it says now.")
-        await site.book.memory.decide([entry_id], "keep" if verdict == "keep" else "drop", rebuild=False)
+        now = await _versions(site)
+        if any(now.get(name, "-") != version for name, version in zip(ids, seen, strict=True)):
+            hint = "Nothing was decided. Load Review again, and decide about what it says now."
+            raise BadInput("Something on this page changed meanwhile.", hint=hint)
+        await site.book.memory.decide(ids, "keep" if verdict == "keep" else "drop", rebuild=False)
         site.is_rebuild_due = True
-    word = "kept" if verdict == "keep" else "dropped"
-    name = site.note_undo(
-        Undoable(f"{word.capitalize()}: {site.cleaner()(form.get('text', ''))[:80]}", Undo(reviews=((entry_id, None),)))
-    )
-    project = form.get("project", "")
-    return RedirectResponse(rendering.address("/review", project=project, done=name), 303)
+    text = f"{'Kept' if verdict == 'keep' else 'Dropped'}: {site.cleaner()(form.get('text', ''))[:80] or len(ids)}"
+    name = site.note_undo(Undoable(text, Undo(reviews=tuple((each, None) for each in ids))))
+    return RedirectResponse(rendering.address("/review", project=form.get("project", ""), done=name), 303)
 
 
 async def finish(request: Request) -> Response:
