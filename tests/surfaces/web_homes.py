@@ -10,10 +10,10 @@ from pathlib import Path
 
 import anyio
 import taught_homes as taught
-from ledgers import Script, assistant, function_call, function_output, user
 
 from commonplace.app import book as books
 from commonplace.memory.edits.edits import NoteRequest
+from ledgers import Script, assistant, function_call, function_output, user
 
 HOSTILE = "0198c0de-0000-7000-8000-0000000000e1"
 SECRET = "ghp_" + "a8Gk2Lm9Qr5TzXw3Bn7Vc1Ys6Df4Hj0Pe2Ru"  # made up
@@ -47,7 +47,8 @@ def hostile() -> Script:
     usage = {"total_token_usage": {"total_tokens": 90}, "last_token_usage": {"total_tokens": 40}}
     for size in (40, 80, 20):
         script.event("token_count", info={**usage, "last_token_usage": {"total_tokens": size}})
-    script.turn(user("and the second turn"), assistant("ok"))
+    script.turn(user("use the blue tiles for the header of the catalogue page, never the grey ones"), assistant("ok"))
+    script.turn(user("and the third turn"), assistant("ok"))
     return script.event("thread_rolled_back", num_turns=1)
 
 

@@ -303,9 +303,13 @@ def _answer(
 
 
 def _images(line: Line, parts: list[items.Content]) -> int:
-    """Return how many images a line holds, those that were spilled included."""
-    spilled = sum(ref.restore is not None and ref.media_type.startswith("image/") for ref in line.blobs())
-    return sum(part.image_url is not None for part in parts) + spilled
+    """Return how many images a line holds that a browser may be given, those that were spilled included."""
+    spilled = sum(ref.restore is not None and ref.media_type in _PICTURES.values() for ref in line.blobs())
+    return sum(_is_picture(part) for part in parts) + spilled
+
+
+def _is_picture(part: items.Content) -> bool:
+    return (part.image_url or "").startswith(tuple(f"data:{kind};base64," for kind in _PICTURES.values()))
 
 
 class _Parts(msgspec.Struct):
@@ -313,7 +317,12 @@ class _Parts(msgspec.Struct):
     output: str | list[items.Content] = ""
 
 
-_PICTURES: Final = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+_PICTURES: Final = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"RIFF": "image/webp",
+}
 """How images begin that a browser may be given; others could hold programs."""
 
 
@@ -326,12 +335,10 @@ def image(ledger: Ledger, store: BlobStore, offset: int, number: int) -> tuple[b
     try:
         found = msgspec.json.decode(line.payload, type=_Parts)
         parts = [*found.content, *([] if isinstance(found.output, str) else found.output)]
-        addresses = [part.image_url for part in parts if part.image_url is not None]
-        head, _, body = addresses[number].partition(",")
-        data = base64.b64decode(body, validate=True) if head.endswith(";base64") else b""
+        addresses = [part.image_url or "" for part in parts if _is_picture(part)]
+        _, _, body = addresses[number].partition(",")
+        data = base64.b64decode(body, validate=True)
     except (msgspec.DecodeError, RecursionError, ValueError, IndexError):
         return None
     kind = next((kind for start, kind in _PICTURES.items() if data.startswith(start)), None)
-    if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind = "image/webp"
     return None if kind is None else (data, kind)

@@ -20,7 +20,8 @@ class Family(msgspec.Struct):
     forked_from: str | None
     forks: list[str]
     """Threads that continue this one's file by reference."""
-    sub_agents: list[str]
+    children: list[str]
+    """Its sub-agents."""
 
 
 async def family(home: Home, path: Path) -> Family:

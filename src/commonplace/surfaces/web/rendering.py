@@ -66,11 +66,21 @@ def _pieces(old: list[str], new: list[str]) -> Iterator[DiffPiece]:
 
 def marked(text: str, words: str) -> list[DiffPiece]:
     """Return a text with the first place that says some words marked, however they are broken into lines."""
-    wanted = [re.escape(part) for part in words.removesuffix("…").split()]
-    found = re.search(r"\s+".join(wanted), text) if wanted else None
-    if found is None:
+    wanted = " ".join(words.removesuffix("…").split())
+    flat: list[str] = []
+    places: list[int] = []
+    for place, letter in enumerate(text):
+        if not letter.isspace():
+            flat.append(letter)
+            places.append(place)
+        elif flat and flat[-1] != " ":
+            flat.append(" ")
+            places.append(place)
+    at = "".join(flat).find(wanted) if wanted else -1
+    if at < 0:
         return [DiffPiece("same", text)]
-    pieces = ("same", text[: found.start()]), ("mark", found[0]), ("same", text[found.end() :])
+    start, end = places[at], places[at + len(wanted) - 1] + 1
+    pieces = ("same", text[:start]), ("mark", text[start:end]), ("same", text[end:])
     return [DiffPiece(kind, part) for kind, part in pieces if part]
 
 

@@ -253,6 +253,6 @@ async def tree(request: Request) -> Response:
         "above": [await named(each) for each in (found.parent, found.forked_from) if each],
         "own": await named(request.path_params["thread_id"]),
         "forks": [await named(each) for each in found.forks],
-        "sub_agents": [await named(each) for each in found.sub_agents],
+        "children": [await named(each) for each in found.children],
     }
     return rendering.page(request, "family.html", "sessions", values)
