@@ -47,7 +47,7 @@ def hostile() -> Script:
     usage = {"total_token_usage": {"total_tokens": 90}, "last_token_usage": {"total_tokens": 40}}
     for size in (40, 80, 20):
         script.event("token_count", info={**usage, "last_token_usage": {"total_tokens": size}})
-    script.turn(user("use the blue tiles for the header of the catalogue page, never the grey ones"), assistant("ok"))
+    script.turn(user("right, the staging host only has 2 GB of memory, anything that compiles gets killed there. have a look?"), assistant("ok"))
     script.turn(user("and the third turn"), assistant("ok"))
     return script.event("thread_rolled_back", num_turns=1)
 
