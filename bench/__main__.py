@@ -23,6 +23,7 @@ from bench import (
     retrieval,
     session_start,
     state,
+    web,
 )
 
 RESULTS = Path(__file__).parent / "results"
@@ -40,6 +41,7 @@ RUNS = {
     "exact": ("Exact search", exact.run_all),
     "mcp": ("The memory server", handshake.run_all),
     "session_start": ("The start of a session in Codex or Claude Code", session_start.run_all),
+    "web": ("The web page", web.run_all),
     "context": ("The context", context.run_all),
     "agent": ("The agent", agent.run_all),
 }

@@ -129,8 +129,8 @@ async def _fill(environment: dict[str, str]) -> None:
     home = open_home(config.load(environment), print, environment)
     (home.path / "memories").mkdir(parents=True, mode=0o700)
     key, database = home.key, await home.database()
-    rows = [_entry(number) for number in range(ENTRIES)]
-    (home.path / "memories" / "MEMORY.md").write_text(_memory(rows), "utf-8")
+    rows = [entry_row(number) for number in range(ENTRIES)]
+    (home.path / "memories" / "MEMORY.md").write_text(memory_text(rows), "utf-8")
     await database.write(lambda tx: entries.replace(tx, key, rows, "bench"))
     # The process that a hook starts finds that learning started just now, and leaves the entries alone.
     await database.write(lambda tx: learning_starts.begin(tx, key, now=home.now_s()))
@@ -143,7 +143,7 @@ async def _fill(environment: dict[str, str]) -> None:
     await home.close()
 
 
-def _memory(rows: list[dict[str, Any]]) -> str:
+def memory_text(rows: list[dict[str, Any]]) -> str:
     """Return the file of all entries, as consolidation writes it."""
     blocks: list[str] = []
     for number in range(PROJECTS):
@@ -153,7 +153,8 @@ def _memory(rows: list[dict[str, Any]]) -> str:
     return "\n".join(blocks)
 
 
-def _entry(number: int) -> dict[str, Any]:
+def entry_row(number: int) -> dict[str, Any]:
+    """Return the row of the n-th made-up entry."""
     turned = WORDS[number % len(WORDS) :] + WORDS[: number % len(WORDS)]
     source = {
         "thread_id": f"t{number}",

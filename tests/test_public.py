@@ -33,7 +33,7 @@ FRONT = (
 )
 """The objects that the library consists of."""
 INTERNAL = {
-    commonplace.Book: {"state", "memory_store", "importer", "background", "tasks"},
+    commonplace.Book: {"state", "memory_store", "importer", "changes", "background", "tasks"},
     commonplace.Thread: {"session", "profile", "tree", "join", "close_alone"},
 }
 """Attributes for the program's own surfaces, as the docstrings say."""

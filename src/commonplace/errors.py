@@ -6,6 +6,7 @@
     │   ├── UnknownThread       a name, id or path that names nothing
     │   ├── AmbiguousThread     a prefix or name that names several
     │   ├── ForeignFile         a change to a file that another program owns
+    │   ├── EntryOutdated       an entry of the memory that somebody else changed meanwhile
     │   ├── BadSetting          a setting outside its range, or a config file that cannot be read
     │   └── ToolError           a memory tool was called wrongly, or what it was to read cannot be read
     ├── LedgerError             the session files
@@ -94,6 +95,12 @@ class ForeignFile(BadInput):
     """The file belongs to another program and is never changed."""
 
     code = "foreign_file"
+
+
+class EntryOutdated(BadInput):
+    """The entry is not what it was when the change was thought of; nothing was changed."""
+
+    code = "entry_outdated"
 
 
 class BadSetting(BadInput):

@@ -17,6 +17,7 @@ PACKAGES = {
     "codex": "@openai/codex@0.166.0",
     "claude-code/2.1.197": "@anthropic-ai/claude-code@2.1.197",
     "codex-sdk": "@openai/codex-sdk@0.163.0",
+    "axe-core": "axe-core@4.14.0",
 }
 """Folder in the cache → npm package and version."""
 PYTHON_SDK = "openai-codex==0.163.0"

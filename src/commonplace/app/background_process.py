@@ -46,11 +46,20 @@ def start(home: Home, current: str) -> int:
 
     `current` is the thread that goes on meanwhile.
     """
+    return _start(home, command(current))
+
+
+def start_run(home: Home) -> int:
+    """Start `memory run` in a process of its own, as if a person had typed it (raises OSError)."""
+    return _start(home, [sys.executable, "-P", "-m", "commonplace", "memory", "run"])
+
+
+def _start(home: Home, words: list[str]) -> int:
     make_private((home.path / LOG).parent)
     log = os.open(home.path / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         process = subprocess.Popen(  # noqa: S603 (our own program)
-            command(current),
+            words,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

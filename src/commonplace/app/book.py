@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from commonplace.agent.session import Session
     from commonplace.agent.thread import Thread
     from commonplace.app.background import Background
+    from commonplace.app.entry_changes import EntryChanges
     from commonplace.app.memory import Memory
     from commonplace.app.projects import Projects
     from commonplace.app.threads import OptionChanges, ThreadOptions
@@ -43,8 +44,8 @@ def _ignore(_: str) -> None:
 class Book:
     """The sessions, the memory and the agents of one home.
 
-    `state`, `memory_store`, `importer`, `background` and `tasks` are for this program's own surfaces; they are not
-    public and may change.
+    `state`, `memory_store`, `importer`, `changes`, `background` and `tasks` are for this program's own surfaces; they
+    are not public and may change.
     """
 
     def __init__(
@@ -93,6 +94,13 @@ class Book:
         from commonplace.app.memory import Memory
 
         return Memory(self.memory_store, lambda: self.importer)
+
+    @property
+    def changes(self) -> EntryChanges:
+        """Changes of single entries, with a preview and an undo."""
+        from commonplace.app.entry_changes import EntryChanges
+
+        return EntryChanges(self.memory_store)
 
     @property
     def projects(self) -> Projects:

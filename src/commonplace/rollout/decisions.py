@@ -5,10 +5,10 @@ there are listed and learned from where they are), `tombstone {thread_id}` (a se
 here and must not come back), `forget {salt, hashes, words, sizes}` (what may not be learned again, without its text),
 `pin {entry_id, is_pinned}`, `own {path}` (a file of the memory that a person made theirs), `allow {path, words}` (which
 commands may run in a project, by their first words), `review {entry_id, entry_kind, verdict}` (a person kept or dropped
-an entry), `agree {provider}` (a person's own agent may read their sessions), `merge {projects}` (two projects are one,
-and the first gives the name), `split {path}` (a folder is a project of its own, with everything below it),
-`migrated {path}` (an older memory of this home was taken over). The newest decision about a thing counts; lines that
-nobody understands are kept and passed over.
+an entry, or left it open again), `agree {provider}` (a person's own agent may read their sessions), `merge {projects}`
+(two projects are one, and the first gives the name), `split {path}` (a folder is a project of its own, with everything
+below it), `migrated {path}` (an older memory of this home was taken over). The newest decision about a thing counts;
+lines that nobody understands are kept and passed over.
 """
 
 from __future__ import annotations
@@ -112,11 +112,13 @@ def pins(home: Path) -> set[str]:
 
 def reviews(home: Path) -> dict[str, Review]:
     """Return what a person decided about single entries, by their ids."""
-    return {
-        line.entry_id: Review(line.verdict == "keep", line.entry_kind or "")
-        for line in read(home)
-        if line.kind == "review" and line.entry_id and line.verdict in ("keep", "drop")
-    }
+    found: dict[str, Review] = {}
+    for line in read(home):
+        if line.kind == "review" and line.entry_id and line.verdict in ("keep", "drop"):
+            found[line.entry_id] = Review(line.verdict == "keep", line.entry_kind or "")
+        elif line.kind == "review" and line.entry_id and line.verdict == "open":
+            found.pop(line.entry_id, None)
+    return found
 
 
 def agreed_providers(home: Path) -> set[str]:

@@ -69,6 +69,31 @@ def spent(tx: Transaction, kind: str, *, now: int) -> SpentTotals:
     return SpentTotals(rows[0]["requests"], rows[0]["tokens"], rows[0]["millis"] / 1000) if rows else SpentTotals()
 
 
+class SpentDay(msgspec.Struct, frozen=True):
+    """What one kind of work cost on one day."""
+
+    day: str
+    kind: str
+    requests: int
+    tokens: int
+
+
+def spent_days(tx: Transaction, *, now: int, days: int) -> list[SpentDay]:
+    """Return what was spent in the last days, the oldest first; days without cost are left out."""
+    rows = tx.query("budget.since", day=day_of(now - (days - 1) * 86_400))
+    return [SpentDay(row["day"], row["kind"], row["requests"], row["tokens"]) for row in rows]
+
+
+def last_told(tx: Transaction, limit: int) -> list[Row]:
+    """Return the counters of the entries that prompts carried last."""
+    return tx.query("usage.told_last", limit=limit)
+
+
+def last_asked(tx: Transaction, limit: int) -> list[Row]:
+    """Return the counters of the entries that searches gave out or answers named last."""
+    return tx.query("usage.asked_last", limit=limit)
+
+
 def day_of(now: int) -> str:
     """Return the UTC day of a time in seconds."""
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")

@@ -1,7 +1,8 @@
-"""Serving on loopback: a client needs the token and must run on this machine; web pages are refused.
+"""Servers for this machine alone: the socket, the token, and who may ask.
 
 A page in a browser can make the browser ask a server on this machine, also under a name of the page's own choice. So
-the name that was asked for must be ours, and a request that says which page it comes from must come from us.
+the name that was asked for must be ours, and a request that says which page it comes from must come from us. What else
+a client must show (a token in a header, a cookie) is each server's own affair.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from commonplace.errors import BadInput
 
 _SHORTEST: Final = 16
+"""How many characters a token has at least."""
 
 
 class Headers(dict[str, str]):
@@ -30,18 +32,29 @@ class Headers(dict[str, str]):
             self[name] = raw_value.decode("latin-1").strip()
 
 
-def listen(port: int) -> socket.socket:
-    """Return a socket that listens on a port of this machine (raises BadInput: it cannot be used)."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(("127.0.0.1", port))
-        listening.listen(128)
-    except (OSError, OverflowError) as error:
-        listening.close()
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise BadInput(f"Port {port} cannot be used: {reason}.", hint="Choose another, or 0 for a free one.") from None
-    return listening
+def refusal(headers: Headers, port: int) -> tuple[int, str] | None:
+    """Return the status and the reason for which a request of a web page is refused; None if it may go on."""
+    names = {f"127.0.0.1:{port}", f"localhost:{port}"}
+    if port == 80:
+        names |= {"127.0.0.1", "localhost"}
+    if headers.get("host", "").lower() not in names or "host" in headers.twice:
+        return 403, "This server answers under its own name only."
+    origin = headers.get("origin")
+    if origin is not None and (origin.lower() not in {f"http://{name}" for name in names} or "origin" in headers.twice):
+        return 403, "Web pages may not ask this server."
+    return None
+
+
+def bearer_refusal(headers: Headers, port: int, wanted: str) -> tuple[int, str] | None:
+    """Return the status and the reason for which a request that must show a token is refused; None if it may go on."""
+    refused = refusal(headers, port)
+    if refused is not None:
+        return refused
+    kind, _, shown = headers.get("authorization", "").partition(" ")
+    good = hmac.compare_digest(shown.strip().encode("latin-1"), wanted.encode("latin-1"))
+    if kind.lower() != "bearer" or not good or "authorization" in headers.twice:
+        return 401, "This server wants its token: `Authorization: Bearer …`."
+    return None
 
 
 def token(environment: Mapping[str, str], variable: str) -> tuple[str, bool]:
@@ -59,18 +72,15 @@ def token(environment: Mapping[str, str], variable: str) -> tuple[str, bool]:
     return chosen, False
 
 
-def refusal(headers: Headers, port: int, wanted: str) -> tuple[int, str] | None:
-    """Return the status and the reason for which a request is turned away; None if it may come in."""
-    names = {f"127.0.0.1:{port}", f"localhost:{port}"}
-    if port == 80:
-        names |= {"127.0.0.1", "localhost"}
-    if headers.get("host", "").lower() not in names or "host" in headers.twice:
-        return 403, "This server answers under its own name only."
-    origin = headers.get("origin")
-    if origin is not None and origin.lower() not in {f"http://{name}" for name in names}:
-        return 403, "Web pages may not ask this server."
-    kind, _, shown = headers.get("authorization", "").partition(" ")
-    good = hmac.compare_digest(shown.strip().encode("latin-1"), wanted.encode("latin-1"))
-    if kind.lower() != "bearer" or not good or "authorization" in headers.twice:
-        return 401, "This server wants its token: `Authorization: Bearer …`."
-    return None
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on a port of this machine (raises BadInput: it cannot be used)."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+        listening.listen(128)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise BadInput(f"Port {port} cannot be used: {reason}.", hint="Choose another, or 0 for a free one.") from None
+    return listening

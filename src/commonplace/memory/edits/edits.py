@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,10 @@ async def note(store: MemoryStore, request: NoteRequest, folder: Path) -> Path:
     found = await store.known_entries()
     meant = _meant(request.change, found) if request.change is not None else None
     scope = await _scope(store, request, meant, found, folder)
-    target = redact(_words(meant) if meant is not None else " ".join((request.change or "").split()))
+    target = redact(note_words(meant) if meant is not None else " ".join((request.change or "").split()))
     action: notes.Action = "forget" if request.forget else "change" if target else "remember"
     written = notes.text_of(action, text, target=target, scope=scope)
-    return await anyio.to_thread.run_sync(_write, store, written, text)
+    return await anyio.to_thread.run_sync(write_note, store.home.path, store.home.now(), written, text)
 
 
 async def note_instead(store: MemoryStore, known: KnownEntry, text: str) -> Path:
@@ -73,14 +74,14 @@ async def note_instead(store: MemoryStore, known: KnownEntry, text: str) -> Path
     flat = " ".join(redact(text).split())
     if not flat:
         raise BadInput("The note is empty.", hint="Say what is to be remembered instead.")
-    written = notes.text_of("change", flat, target=redact(_words(known)), scope=known.entry.scope)
-    return await anyio.to_thread.run_sync(_write, store, written, flat)
+    written = notes.text_of("change", flat, target=redact(note_words(known)), scope=known.entry.scope)
+    return await anyio.to_thread.run_sync(write_note, store.home.path, store.home.now(), written, flat)
 
 
 async def note_of(store: MemoryStore, entry: Entry) -> Path:
     """Write a note with the words of an entry, for its project; return its file."""
     written = notes.text_of("remember", entry.text, scope=entry.scope)
-    return await anyio.to_thread.run_sync(_write, store, written, entry.text)
+    return await anyio.to_thread.run_sync(write_note, store.home.path, store.home.now(), written, entry.text)
 
 
 def _meant(text: str, entries: list[KnownEntry]) -> KnownEntry | None:
@@ -89,7 +90,7 @@ def _meant(text: str, entries: list[KnownEntry]) -> KnownEntry | None:
     return listing.single_entry(text, entries)[0] if matches else None
 
 
-def _words(entry: KnownEntry) -> str:
+def note_words(entry: KnownEntry) -> str:
     """Return how a note names an entry: by the words that taught it last."""
     sources = [source for source in entry.entry.sources if source.note or source.is_by_person]
     newest = max(sources, key=lambda source: source.updated_s, default=None)
@@ -108,12 +109,17 @@ async def _scope(
     return await anyio.to_thread.run_sync(identify, folder) or GLOBAL
 
 
-def _write(store: MemoryStore, written: str, text: str) -> Path:
-    root = store.root
+def write_note(home: Path, now: datetime, written: str, text: str) -> Path:
+    """Write the text of a note into the memory of a home, newer than every note and every forgetting of its words.
+
+    Raises:
+        WorkspaceError: the memory folder is a link.
+    """
+    root = home / layout.FOLDER
     _refuse_link(root)
     staging.recover(root)
-    after = Forgotten.load(store.home.path).forgotten_within(text) or 0
-    moment = notes.moment(root, store.home.now(), after=after)
+    after = Forgotten.load(home).forgotten_within(text) or 0
+    moment = notes.moment(root, now, after=after)
     return root / notes.write(root, notes.name_for(root, moment, text), written)
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +21,7 @@ import msgspec
 
 from commonplace.errors import CommonplaceError, WorkspaceError
 from commonplace.memory import listing
-from commonplace.memory.edits import edits, history, manual_edits, meant_entries, notes, removal
+from commonplace.memory.edits import edits, history, manual_edits, meant_entries, notes, rehearsal, removal
 from commonplace.memory.edits.forgotten import Forgotten, decision
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import lesson_parser
@@ -36,7 +34,6 @@ from commonplace.memory.workspace import baseline, layout, staging
 from commonplace.projects import assignment
 from commonplace.protocol.ids import parse_time, wire_time
 from commonplace.rollout import decisions
-from commonplace.state import entries as mirror
 from commonplace.state import outputs, postings, usage
 from commonplace.state.database import Row, Transaction
 from commonplace.state.outputs import Output
@@ -327,39 +324,20 @@ def _contents(root: Path) -> Iterable[tuple[str, bytes]]:
 
 async def _foretell(store: MemoryStore, relearning: Relearning, plan: _Plan) -> Forgot:
     """Return what would be forgotten: the same work on a copy of the home that is thrown away."""
-    root = store.home.key
-    database = await store.home.database()
-    rows = await database.read(
-        lambda tx: outputs.select(
-            tx,
-            root,
-            limit=store.home.settings.memory.max_raw_memories,
-            max_unused_days=store.home.settings.memory.max_unused_days,
-        )
-    )
-    mirrored = await database.read(lambda tx: mirror.mirrored_fingerprint(tx, root))
+    stored = await rehearsal.stored_rows(store)
     left: list[Row] = [
-        {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or outputs.of_row(row))} for row in rows
+        {**row, **msgspec.structs.asdict(plan.outputs.get(row["thread_id"]) or outputs.of_row(row))}
+        for row in stored.rows
     ]
     kept = [row for row in left if row["raw_memory"] or row["lessons"]]
-    return await anyio.to_thread.run_sync(_rehearse, store, relearning, plan, kept, mirrored)
+    return await anyio.to_thread.run_sync(_rehearse, store, relearning, plan, kept, stored.mirrored)
 
 
 def _rehearse(store: MemoryStore, relearning: Relearning, plan: _Plan, rows: list[Row], mirrored: str | None) -> Forgot:
     forgotten = plan.forgotten(store.home.path)
     old = _stamps(store.home.path)
-    with tempfile.TemporaryDirectory(prefix="commonplace-forget-") as folder:
-        copy = Path(folder)
-        root = copy / layout.FOLDER
-        if (store.root).is_dir():
-            shutil.copytree(store.root, root, symlinks=True)
-        for name in (history.FILE, decisions.FILE):
-            if (store.home.path / name).is_file():
-                shutil.copy(store.home.path / name, copy / name)
-        layout.ensure(root)
-        if (root / layout.GIT).is_dir():
-            manual_edits.adopt(copy, root, store.home.now())
-        removal.workspace(root, forgotten)
+    with rehearsal.copied_home(store) as copy:
+        removal.workspace(copy / layout.FOLDER, forgotten)
         held = relearning.rehearse(copy, rows, mirrored, forgotten)
         _rewrite_history(copy, forgotten)
         new = _stamps(copy)

@@ -17,3 +17,8 @@ ON CONFLICT (home, path) DO UPDATE SET source = excluded.source, size = excluded
 -- name: imports.forget_left_out
 -- Look again at what settings or decisions had left out.
 DELETE FROM imports WHERE home = :home AND reason IN ('excluded', 'deleted')
+
+-- name: imports.reasons
+-- How many files were left out, by source and reason.
+SELECT source, reason, count(*) AS n FROM imports WHERE home = :home AND reason IS NOT NULL
+GROUP BY source, reason ORDER BY n DESC, source, reason

@@ -92,6 +92,12 @@ SELECT job_key, last_error, retry_at, retry_remaining FROM jobs
 WHERE kind = 'memory_stage1' AND status = 'error'
 ORDER BY finished_at DESC, job_key LIMIT :limit
 
+-- name: jobs.listed
+-- Jobs that run, wait or failed, those that run first.
+SELECT kind, job_key, status, worker_id, host, pid, started_at, finished_at, lease_until, retry_at, retry_remaining,
+  last_error, failures FROM jobs WHERE status <> 'done'
+ORDER BY CASE status WHEN 'running' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, finished_at DESC, kind, job_key LIMIT :limit
+
 -- name: jobs.leases
 -- Claims with a live lease, and who holds them.
 SELECT kind, job_key, worker_id, host, pid, lease_until FROM jobs

@@ -48,3 +48,19 @@ SELECT requests, tokens, millis FROM budget WHERE day = :day AND kind = :kind
 -- name: budget.day
 -- What was spent on one day, by kind of work.
 SELECT kind, requests, tokens, millis FROM budget WHERE day = :day ORDER BY kind
+
+-- name: usage.told_last
+-- Entries that prompts carried last, the newest first.
+SELECT entry_id, retrieved, injected, cited, last_retrieved, last_injected, last_cited FROM entry_usage
+WHERE last_injected IS NOT NULL ORDER BY last_injected DESC, entry_id LIMIT :limit
+
+-- name: usage.asked_last
+-- Entries that searches gave out or answers named last, the newest first.
+SELECT entry_id, retrieved, injected, cited, last_retrieved, last_injected, last_cited FROM entry_usage
+WHERE last_retrieved IS NOT NULL OR last_cited IS NOT NULL
+ORDER BY CASE WHEN coalesce(last_cited, 0) > coalesce(last_retrieved, 0) THEN last_cited ELSE last_retrieved END DESC,
+  entry_id LIMIT :limit
+
+-- name: budget.since
+-- What was spent since a day, by day and kind of work.
+SELECT day, kind, requests, tokens, millis FROM budget WHERE day >= :day ORDER BY day, kind

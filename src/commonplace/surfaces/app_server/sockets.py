@@ -85,7 +85,7 @@ def admit(token: str | None, port: int, connection: ServerConnection, request: R
         return connection.respond(HTTPStatus.FORBIDDEN, "Web pages may not ask this server.\n")
     if request.path in _HEALTH:
         return connection.respond(HTTPStatus.OK, "ok\n")
-    if token is not None and (refused := loopback.refusal(headers, port, token)) is not None:
+    if token is not None and (refused := loopback.bearer_refusal(headers, port, token)) is not None:
         status, reason = refused
         return connection.respond(HTTPStatus(status), f"{reason}\n")
     return None

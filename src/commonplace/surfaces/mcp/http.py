@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import os
 import secrets
-import signal
-import socket
-from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 import anyio
-import uvicorn
 
-from commonplace.surfaces import loopback
+from commonplace.surfaces import asgi, loopback
+from commonplace.surfaces.asgi import Receive, Scope, Send
+from commonplace.surfaces.loopback import Headers
 from commonplace.surfaces.mcp import protocol
 from commonplace.surfaces.mcp.protocol import Batch, Fault, Json, Refusal, RpcRequest
 from commonplace.surfaces.mcp.server import ServerOptions, SharedState, shared_state, warn
 from commonplace.surfaces.mcp.session import McpSession
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 PATH: Final = "/mcp"
 TOKEN_VARIABLE: Final = "COMMONPLACE_MCP_TOKEN"  # noqa: S105  # the variable's name, not a token
@@ -85,8 +79,8 @@ class McpEndpoint:
             await _respond(send, refused.status, refused.body, **refused.headers)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = loopback.Headers(scope["headers"])
-        refused = loopback.refusal(headers, self._port, self._token)
+        headers = Headers(scope["headers"])
+        refused = loopback.bearer_refusal(headers, self._port, self._token)
         if refused is not None:
             raise RejectedRequest(*refused, headers={"www-authenticate": "Bearer"} if refused[0] == 401 else {})
         if scope["path"] != PATH:
@@ -99,7 +93,7 @@ class McpEndpoint:
         else:
             raise RejectedRequest(405, "Messages are sent with POST.", headers={"allow": "POST, DELETE"})
 
-    async def _post(self, headers: loopback.Headers, receive: Receive, send: Send) -> None:
+    async def _post(self, headers: Headers, receive: Receive, send: Send) -> None:
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RejectedRequest(415, "A message is application/json.")
         accepted = headers.get("accept", "*/*").lower()
@@ -122,12 +116,12 @@ class McpEndpoint:
             return
         await self._exchange(self._session(headers), batch, receive, send, _always_fine)
 
-    def _check_version(self, headers: loopback.Headers) -> None:
+    def _check_version(self, headers: Headers) -> None:
         said = headers.get(_VERSION)
         if said is not None and said not in (*protocol.HANDSHAKE_VERSIONS, *protocol.MODERN_VERSIONS):
             raise RejectedRequest(400, "This version of the protocol is not spoken here.", protocol.UNSUPPORTED_VERSION)
 
-    def _session(self, headers: loopback.Headers, *, end: bool = False) -> McpSession:
+    def _session(self, headers: Headers, *, end: bool = False) -> McpSession:
         name = headers.get(_SESSION)
         if name is None:
             raise RejectedRequest(400, f"The session is named in the header {_SESSION}.")
@@ -189,7 +183,7 @@ def _is_modern(request: RpcRequest) -> bool:
     return request.method != "initialize" and isinstance(meta, dict) and protocol.META_VERSION in meta
 
 
-def _check_headers(request: RpcRequest, headers: loopback.Headers) -> None:
+def _check_headers(request: RpcRequest, headers: Headers) -> None:
     """Compare what a request says with what its headers say, by which others may have let it pass.
 
     Raises:
@@ -234,27 +228,12 @@ def _always_fine(_: Any) -> int:
     return 200
 
 
-async def _body(headers: loopback.Headers, receive: Receive) -> bytes:
-    """Return the body of a request.
-
-    Raises:
-        RejectedRequest: it is too large.
-    """
-    length = headers.get("content-length", "")
-    too_large = RejectedRequest(413, f"A message has at most {MAX_BODY // (1024 * 1024)} MB.")
-    if length.isdecimal() and int(length[:20]) > MAX_BODY:
-        raise too_large
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        part: bytes = message.get("body", b"")
-        size += len(part)
-        if size > MAX_BODY:
-            raise too_large
-        parts.append(part)
-        if message.get("type") == "http.disconnect" or not message.get("more_body", False):
-            return b"".join(parts)
+async def _body(headers: Headers, receive: Receive) -> bytes:
+    """Return the body of a request (raises RejectedRequest: it is too large)."""
+    try:
+        return await asgi.read_body(headers, receive, MAX_BODY)
+    except asgi.BodyTooLarge:
+        raise RejectedRequest(413, f"A message has at most {MAX_BODY // (1024 * 1024)} MB.") from None
 
 
 async def _respond(send: Send, status: int, answer: Json | list[Json] | None, **extra: str) -> None:
@@ -284,14 +263,6 @@ async def _stream(send: Send, first: Any, receive: Callable[[], Awaitable[tuple[
     await send({"type": "http.response.body", "body": b""})
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn without its own way with signals: ours end the process in order, and with exit code 0."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
 def run(options: ServerOptions, port: int) -> None:
     """Serve clients on a port of this machine until a signal says to end.
 
@@ -309,33 +280,7 @@ def run(options: ServerOptions, port: int) -> None:
 
     async def inside() -> None:
         async with shared_state(options) as shared:
-            await _serve(McpEndpoint(shared, port, token), listening, ready)
+            await asgi.serve(McpEndpoint(shared, port, token), listening, ready)
 
     with listening:
         anyio.run(inside)
-
-
-async def _serve(endpoint: McpEndpoint, listening: socket.socket, ready: Callable[[], None]) -> None:
-    config = uvicorn.Config(
-        cast("Any", endpoint),
-        lifespan="off",
-        ws="none",
-        http="h11",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
-    server = _Server(config)
-
-    async def end() -> None:
-        async for _ in received:
-            server.should_exit = True
-
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
-        ready()  # from here on a signal ends the server in order, and whoever connects waits in line
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(end)
-            await server.serve(sockets=[listening])
-            tasks.cancel_scope.cancel()

@@ -1,0 +1,1 @@
+"""The pages: each reads a request, calls an operation of the core, and renders what it returned."""

@@ -1,0 +1,73 @@
+"""What the pages share while the server runs: the book, the templates, and the changes that can be taken back."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from commonplace.app.book import Book
+from commonplace.errors import CommonplaceError
+from commonplace.learning.entry_changes import Undo
+from commonplace.memory.recall import scoped_prompt
+from commonplace.projects import assignment
+from commonplace.surfaces.web import rendering
+
+_MOST_UNDOS: Final = 100
+"""How many changes can be taken back; older ones stay."""
+_REFRESH_SECONDS: Final = 20
+"""How often the folder of sessions is looked at while somebody reads pages; walking 50,000 files takes a while."""
+
+
+class Undoable(msgspec.Struct, frozen=True):
+    """A change that can be taken back, in words."""
+
+    text: str
+    undo: Undo | None = None
+    """None: it was taken back, or cannot be."""
+
+
+class Site:
+    """What the pages share: the book, the templates, and changes that can be taken back."""
+
+    def __init__(self, book: Book, tasks: TaskGroup) -> None:
+        self.book = book
+        self.tasks = tasks
+        self.templates = rendering.environment()
+        self.changing = anyio.Lock()
+        """Changes are made one at a time, so that each compares itself with what the one before left."""
+        self.undos: dict[str, Undoable] = {}
+        self.is_rebuild_due = False
+        """Decisions were made that the memory's files do not show yet."""
+        self._refreshed_s: int | None = None
+
+    def cleaner(self) -> Callable[[str], str]:
+        """Return what takes secrets and forgotten words out of a text."""
+        return scoped_prompt.cleaner(self.book.home)
+
+    def note_undo(self, done: Undoable) -> str:
+        """Keep what takes a change back; return its name."""
+        while len(self.undos) >= _MOST_UNDOS:
+            self.undos.pop(next(iter(self.undos)))
+        name = secrets.token_urlsafe(9)
+        self.undos[name] = done
+        return name
+
+    def refresh_soon(self) -> None:
+        """Look beside the pages for session files that changed, once in a while: the next page shows them."""
+        now = self.book.state.now_s()
+        if self._refreshed_s is None or abs(now - self._refreshed_s) >= _REFRESH_SECONDS:
+            self._refreshed_s = now
+            self.tasks.start_soon(self._refresh)
+
+    async def _refresh(self) -> None:
+        home = self.book.state
+        try:
+            if (await (await home.index()).refresh(home.path)).read:
+                await assignment.settle(home)
+        except (CommonplaceError, OSError) as error:
+            home.warn(f"The list of sessions was not brought up to date: {error}")
