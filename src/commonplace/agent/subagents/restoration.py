@@ -51,9 +51,7 @@ async def resume(tree: AgentTree, thread_id: str) -> AgentStatus:
     if known is not None and known.live() is not None:
         return known.status
     identity = await tree.maker.identify(thread_id) if known is None else known.identity
-    if identity is None or identity.session_id != tree.session_id:
-        raise not_found(thread_id)
-    if identity.parent_id != tree.root.id and tree.find(identity.parent_id) is None:
+    if identity is None or not tree.has(identity.parent_id):
         raise not_found(thread_id)
     limits.check_depth(tree.settings, identity.depth)
     agent = await tree.reopen(thread_id, identity)

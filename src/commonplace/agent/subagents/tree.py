@@ -61,7 +61,7 @@ class AgentTree:
         self.root = root
         identity = root.profile.agent
         self.root_depth = 0 if identity is None else identity.depth
-        self.session_id = root.id if identity is None else identity.session_id
+        self._session_id = root.id if identity is None else identity.session_id
         self.maker = maker
         self.store = SpawnStore(home, root)
         self._home = home
@@ -85,6 +85,10 @@ class AgentTree:
     def find(self, thread_id: str) -> Agent | None:
         """Return an agent, closed or not; None if there is none of this id."""
         return self._agents.get(thread_id)
+
+    def has(self, thread_id: str) -> bool:
+        """Return whether a thread is the root or one of the agents, closed or not."""
+        return thread_id == self.root.id or thread_id in self._agents
 
     def info(self, thread_id: str | None = None) -> list[AgentInfo]:
         """Return what is told of the open agents below a thread (None: the root), each before those it started."""
@@ -147,7 +151,7 @@ class AgentTree:
         with self._place():
             identity = AgentIdentity(
                 parent_id=parent_id,
-                session_id=self.session_id,
+                session_id=self._session_id,
                 depth=depth,
                 nickname=self._names.draw(role.nicknames),
                 role=(role_name or "").strip() or None,
@@ -168,7 +172,11 @@ class AgentTree:
             thread = await self.maker.start(new)
             await self.store.put(parent_id, thread.id, is_open=True)
             agent = self.seat(thread, identity, states.PENDING)
-        await self.send(thread.id, given)
+        try:
+            await self.send(thread.id, given)
+        except CommonplaceError:
+            await self.close(thread.id)  # without its task it would only take a place
+            raise
         return agent
 
     @contextlib.contextmanager
