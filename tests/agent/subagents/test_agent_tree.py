@@ -321,6 +321,31 @@ async def test_agents_are_listed_with_the_session_first(tmp_path: Path) -> None:
     assert second["agent_status"] == {"completed": "There are 7."}
 
 
+@pytest.mark.parametrize(
+    ("name", "more"), [("close_agent", {}), ("send_input", {"message": "Stop.", "interrupt": True})]
+)
+async def test_an_agent_can_stop_neither_itself_nor_its_parent(tmp_path: Path, name: str, more: dict[str, Any]) -> None:
+    def stop(call_id: str, place: int) -> Any:
+        def step(request: Request) -> Answer:
+            items = [msgspec.json.decode(raw) for raw in request.input]
+            (listed,) = [each["output"] for each in items if each.get("call_id") == "l1" and "output" in each]
+            target = msgspec.json.decode(listed)["agents"][place]["agent_name"]
+            return answer(tool(name, call_id, target=target, **more))
+
+        return step
+
+    troupe = Troupe(answer(spawn("ask another")), waits(), answer(say("Done.")))
+    troupe.add("ask another", answer(spawn("stop us")), waits(), answer(say("Done.")))
+    troupe.add("stop us", answer(tool("list_agents", "l1")), stop("c1", 1), stop("c2", 2), answer(say("I cannot.")))
+    async with commonplace.open(flags={"agents.max_depth": 3}) as book:
+        thread = await started(book, tmp_path, troupe)
+        finished(await thread.turn("Go."))
+        assert [each.status.kind for each in thread.agents] == ["completed", "completed"]
+
+    for call_id in ("c1", "c2"):
+        assert "neither itself nor one that it works for" in troupe.output(call_id, "stop us")
+
+
 async def test_a_fork_begins_with_what_was_said_and_is_told_nothing_twice(tmp_path: Path) -> None:
     troupe = Troupe(
         answer(say("A shop for tea.", phase="final_answer")), answer(spawn("price the tea", fork_context=True))
