@@ -27,6 +27,8 @@ FOR_OTHERS = {
     "sub_agents": "looked up by its name in the module of a source, which may have none",
     "think": "a builder of `commonplace.scripted`, for whoever tests an agent",
     "IsolatedEnvironment": "an environment for whoever opens a session without a home",
+    "delegate": "of the library's `Thread`; no surface has delegates yet",
+    "open_delegate": "the same",
     "is_supported_by": "a relation of sentences that learning does not ask for yet",
 }
 """What only users of the library and tests need, and why it is there."""

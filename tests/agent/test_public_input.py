@@ -116,6 +116,19 @@ async def test_an_input_that_waits_keeps_its_context_for_its_own_turn(tmp_path: 
     assert [text for _, text in said(model.requests[1])][2:] == ["<external_page>two</external_page>", "Second."]
 
 
+async def test_a_prompt_that_a_hook_refuses_keeps_its_context(tmp_path: Path, home: Path) -> None:
+    home.mkdir(exist_ok=True)
+    hook = "grep -q secret && { echo no >&2; exit 2; } || true"
+    (home / "config.toml").write_text(f'[[hooks.user_prompt_submit]]\ncommand = "{hook}"\n')
+    async with Model(answer(say("Yes."))) as model, commonplace.open() as book:
+        thread = await started(book, tmp_path, model)
+        await thread.turn(Input("A secret.", context={"page": "one"}))
+        assert model.requests == []
+        await thread.turn(Input("Well?", context={"page": "one"}))
+
+    assert [text for _, text in said(model.requests[0])] == ["<external_page>one</external_page>", "Well?"]
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [

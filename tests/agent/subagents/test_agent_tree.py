@@ -36,6 +36,7 @@ async def test_an_agent_is_started_waited_for_and_its_answer_read(tmp_path: Path
     assert troupe.output("s1") == {"agent_id": agent.thread_id, "nickname": agent.nickname}
     assert troupe.output("w1") == {"status": {agent.thread_id: {"completed": "There are 7."}}, "timed_out": False}
     assert troupe.notices() == [{"agent_path": agent.thread_id, "status": {"completed": "There are 7."}}]
+    assert [item["type"] for item in troupe.items()[-3:]] == ["function_call", "function_call_output", "message"]
     troupe.check()
 
 
@@ -98,6 +99,29 @@ async def test_a_notice_starts_no_turn_and_is_told_with_the_next_one(tmp_path: P
     texts = [part["text"] for item in troupe.items() for part in item.get("content") or ()]
     assert texts[-1] == "And?"
     assert described.preview == "Begin."
+    troupe.check()
+
+
+async def test_a_notice_that_comes_with_the_last_answer_is_kept_for_the_next_turn(tmp_path: Path) -> None:
+    go, done, asked = anyio.Event(), anyio.Event(), anyio.Event()
+
+    def last(_: Request) -> Answer:
+        asked.set()
+        return answer(say("It works on it."), hold=done)
+
+    troupe = one_child(answer(say("There are 7."), hold=go))
+    troupe.add(ROOT, last, answer(say("7 it is.")))
+    async with commonplace.open() as book, anyio.create_task_group() as group:
+        thread = await started(book, tmp_path, troupe)
+        group.start_soon(thread.turn, "Begin.")
+        await asked.wait()
+        assert thread.tree is not None
+        thread.tree.listen(lambda agent: done.set() if agent.status.is_final else None)
+        go.set()
+        await thread.session.turns.until_idle()
+        await thread.turn("And?")
+
+    assert [each["status"] for each in troupe.notices()] == [{"completed": "There are 7."}]
     troupe.check()
 
 
@@ -295,6 +319,31 @@ async def test_agents_are_listed_with_the_session_first(tmp_path: Path) -> None:
     assert first == {"agent_name": thread.id, "agent_status": "running"}
     assert second["agent_name"] == agent.thread_id
     assert second["agent_status"] == {"completed": "There are 7."}
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("close_agent", {}), ("send_input", {"message": "Stop.", "interrupt": True})]
+)
+async def test_an_agent_can_stop_neither_itself_nor_its_parent(tmp_path: Path, name: str, more: dict[str, Any]) -> None:
+    def stop(call_id: str, place: int) -> Any:
+        def step(request: Request) -> Answer:
+            items = [msgspec.json.decode(raw) for raw in request.input]
+            (listed,) = [each["output"] for each in items if each.get("call_id") == "l1" and "output" in each]
+            target = msgspec.json.decode(listed)["agents"][place]["agent_name"]
+            return answer(tool(name, call_id, target=target, **more))
+
+        return step
+
+    troupe = Troupe(answer(spawn("ask another")), waits(), answer(say("Done.")))
+    troupe.add("ask another", answer(spawn("stop us")), waits(), answer(say("Done.")))
+    troupe.add("stop us", answer(tool("list_agents", "l1")), stop("c1", 1), stop("c2", 2), answer(say("I cannot.")))
+    async with commonplace.open(flags={"agents.max_depth": 3}) as book:
+        thread = await started(book, tmp_path, troupe)
+        finished(await thread.turn("Go."))
+        assert [each.status.kind for each in thread.agents] == ["completed", "completed"]
+
+    for call_id in ("c1", "c2"):
+        assert "neither itself nor one that it works for" in troupe.output(call_id, "stop us")
 
 
 async def test_a_fork_begins_with_what_was_said_and_is_told_nothing_twice(tmp_path: Path) -> None:

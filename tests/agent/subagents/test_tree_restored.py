@@ -106,6 +106,33 @@ async def test_a_session_takes_no_more_agents_back_than_may_be_open(tmp_path: Pa
     assert troupe.output("c9") == {"previous_status": "not_found"}
 
 
+async def test_an_agent_that_could_not_be_opened_keeps_its_place_and_is_opened_later(tmp_path: Path) -> None:
+    root, (top, below) = await grown(tmp_path)
+    troupe = Troupe(answer(tool("resume_agent", "r9", id=below.thread_id)), answer(say("Open.")))
+    flags = {"agents.max_depth": 2, "agents.max_concurrent_threads_per_session": 2}
+    async with commonplace.open(flags={"agents.max_depth": 2}) as other:
+        await other.resume(below.thread_id, cwd=tmp_path / "project", speaker=Troupe())
+        async with commonplace.open(flags=flags) as book:
+            thread = await book.resume(root, cwd=tmp_path / "project", speaker=troupe)
+            assert [each.status.kind for each in thread.agents] == ["completed", "not_found"]
+            await other.close()
+            finished(await thread.turn("Open it."))
+            assert [each.thread_id for each in thread.agents] == [top.thread_id, below.thread_id]
+
+    assert troupe.output("r9") == {"status": {"completed": "Seven."}}
+
+
+async def test_an_agent_of_another_session_is_not_opened(tmp_path: Path) -> None:
+    _, (top, _) = await grown(tmp_path)
+    troupe = Troupe(answer(tool("resume_agent", "r9", id=top.thread_id)), answer(say("No.")))
+    async with commonplace.open(flags={"agents.max_depth": 2}) as book:
+        thread = await started(book, tmp_path, troupe)
+        finished(await thread.turn("Open it."))
+        assert thread.agents == []
+
+    assert f"agent with id {top.thread_id} not found" in troupe.output("r9")
+
+
 async def test_agents_are_closed_with_their_session_and_others_may_write_to_their_threads(tmp_path: Path) -> None:
     root, (top, _) = await grown(tmp_path)
     async with commonplace.open(flags={"agents.max_depth": 2}) as book:

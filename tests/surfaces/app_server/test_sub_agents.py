@@ -169,6 +169,7 @@ def test_children_come_again_with_their_parent_and_go_with_it(place: Place, mode
         (child,) = children(client, thread)
     with AppClient(place) as client:
         client.ask("thread/resume", {"threadId": thread})
+        client.notice("thread/started")
         (again,) = children(client, thread)
         client.ask("thread/archive", {"threadId": thread})
         client.notice("thread/closed", threadId=child["id"])

@@ -9,6 +9,7 @@
     fork_filter    which items of its parent a sub-agent begins with
     notices        what a parent is told when a sub-agent is done
     agent          one sub-agent of a tree
+    delivery       input reaches an agent: into its running turn, else as a new one
     tree           the sub-agents of one session: start, input, wait, close, interrupt
     spawn_store    which agent started which, as the database keeps it
     restoration    the tree of a session that is gone on with

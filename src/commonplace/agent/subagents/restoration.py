@@ -47,16 +47,16 @@ async def resume(tree: AgentTree, thread_id: str) -> AgentStatus:
         ToolError: there is no such agent in this session, it would stand too deep, or too many are open.
         CommonplaceError: its thread cannot be opened.
     """
-    known = tree.find(thread_id)
-    if known is not None and known.live() is not None:
-        return known.status
-    identity = await tree.maker.identify(thread_id) if known is None else known.identity
-    if identity is None or identity.session_id != tree.session_id:
-        raise not_found(thread_id)
-    if identity.parent_id != tree.root.id and tree.find(identity.parent_id) is None:
-        raise not_found(thread_id)
-    limits.check_depth(tree.settings, identity.depth)
-    agent = await tree.reopen(thread_id, identity)
-    await tree.store.put(identity.parent_id, thread_id, is_open=True)
-    await restore(tree, thread_id)
-    return agent.status
+    async with tree.changes:
+        known = tree.find(thread_id)
+        if known is not None and known.live() is not None:
+            return known.status
+        identity = await tree.maker.identify(thread_id) if known is None else known.identity
+        if identity is None or not tree.has(identity.parent_id):
+            raise not_found(thread_id)
+        tree.thread(identity.parent_id)  # one whose parent is closed would belong to nobody
+        limits.check_depth(tree.settings, identity.depth)
+        agent = await tree.reopen(thread_id, identity)
+        await tree.store.put(identity.parent_id, thread_id, is_open=True)
+        await restore(tree, thread_id)
+        return agent.status

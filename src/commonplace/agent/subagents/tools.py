@@ -161,6 +161,8 @@ class SendInput(_AgentTool):
         given = decode(call.arguments, SendInputArguments)
         target = checked_id(given.target)
         task = read_input(given.message, given.items, context.cwd)
+        if given.interrupt:
+            self._tree.check_below(target, self._caller.id)
         sent = await self._tree.send(target, task, interrupt=given.interrupt)
         states = {target: self._tree.status(target)}
         return self._output(call, context, {"submission_id": sent}, states, prompt=arguments.preview(task))
@@ -238,6 +240,7 @@ class CloseAgent(_AgentTool):
     async def run(self, call: ToolInvocation, context: ToolContext) -> ToolOutput:
         """Close the agent and all that it started."""
         target = checked_id(decode(call.arguments, CloseAgentArguments).target)
+        self._tree.check_below(target, self._caller.id)
         before = await self._tree.close(target)
         return self._output(call, context, {"previous_status": before.wire()}, {target: before})
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,7 +20,7 @@ from anyio.abc import TaskGroup
 from commonplace.agent import events
 from commonplace.agent.agent_identity import AgentIdentity
 from commonplace.agent.approvals.requests import Decision
-from commonplace.agent.subagents import arguments, fork_filter, inheritance, limits, notices
+from commonplace.agent.subagents import arguments, delivery, fork_filter, inheritance, limits, notices
 from commonplace.agent.subagents import status as states
 from commonplace.agent.subagents.agent import (
     Agent,
@@ -36,10 +37,10 @@ from commonplace.agent.subagents.roles import Roles, RoleSettings
 from commonplace.agent.subagents.spawn_store import SpawnStore
 from commonplace.agent.subagents.status import AgentStatus
 from commonplace.agent.user_input import UserInput
-from commonplace.errors import BadInput, CommonplaceError, ToolError
-from commonplace.protocol.ids import new_id
+from commonplace.errors import CommonplaceError, ToolError
 from commonplace.state.home import Home
 
+T = TypeVar("T")
 Equip = Callable[["AgentTree", AgentThread, int], None]
 """Offers the tools to a thread of the tree that stands so deep."""
 
@@ -61,7 +62,7 @@ class AgentTree:
         self.root = root
         identity = root.profile.agent
         self.root_depth = 0 if identity is None else identity.depth
-        self.session_id = root.id if identity is None else identity.session_id
+        self._session_id = root.id if identity is None else identity.session_id
         self.maker = maker
         self.store = SpawnStore(home, root)
         self._home = home
@@ -70,6 +71,8 @@ class AgentTree:
         self._agents: dict[str, Agent] = {}
         self._starting = 0
         """Agents that are being opened; they take places already."""
+        self.changes = anyio.Lock()
+        """Agents are closed and opened again one after the other."""
         self._changed = anyio.Event()
         self._listeners: list[ChangeListener] = []
         self._equip = equip
@@ -85,6 +88,24 @@ class AgentTree:
     def find(self, thread_id: str) -> Agent | None:
         """Return an agent, closed or not; None if there is none of this id."""
         return self._agents.get(thread_id)
+
+    def has(self, thread_id: str) -> bool:
+        """Return whether a thread is the root or one of the agents, closed or not."""
+        return thread_id == self.root.id or thread_id in self._agents
+
+    def check_below(self, thread_id: str, caller_id: str) -> None:
+        """Refuse that an agent stops itself or one that it works for: it would wait for its own end.
+
+        Raises:
+            ToolError: it is the caller, or the caller stands below it.
+        """
+        above: str | None = caller_id
+        while above is not None and above != self.root.id:
+            if above == thread_id:
+                problem = "an agent can stop neither itself nor one that it works for"
+                raise ToolError("agent", problem, hint="End your turn.")
+            agent = self._agents.get(above)
+            above = None if agent is None else agent.identity.parent_id
 
     def info(self, thread_id: str | None = None) -> list[AgentInfo]:
         """Return what is told of the open agents below a thread (None: the root), each before those it started."""
@@ -105,10 +126,9 @@ class AgentTree:
 
     def below(self, thread_id: str) -> Iterator[Agent]:
         """Yield the open agents that a thread started, each before those that it started itself."""
-        for agent in self.agents():
-            if agent.identity.parent_id == thread_id:
-                yield agent
-                yield from self.below(agent.thread_id)
+        for agent in self._children(thread_id):
+            yield agent
+            yield from self.below(agent.thread_id)
 
     def status(self, thread_id: str) -> AgentStatus:
         """Return what an agent does; an id that is not of this tree is not found."""
@@ -122,7 +142,7 @@ class AgentTree:
 
     def thread(self, thread_id: str) -> AgentThread:
         """Return an open thread of the tree (raises ToolError: it is not open)."""
-        return self.root if thread_id == self.root.id else self._live(thread_id)[1]
+        return self.root if thread_id == self.root.id else delivery.live(self._known(thread_id))
 
     def listen(self, listener: ChangeListener) -> Callable[[], None]:
         """Have a function called when an agent changes, now once for each open agent; return what ends that."""
@@ -147,7 +167,7 @@ class AgentTree:
         with self._place():
             identity = AgentIdentity(
                 parent_id=parent_id,
-                session_id=self.session_id,
+                session_id=self._session_id,
                 depth=depth,
                 nickname=self._names.draw(role.nicknames),
                 role=(role_name or "").strip() or None,
@@ -155,20 +175,28 @@ class AgentTree:
             running = parent.session.turn
             settings = parent.profile if running is None else running.profile
             profile = inheritance.profile(self._home.settings, settings, identity, wish, role.settings)
-            forked = None
-            if fork:
-                await parent.session.ledger.flush()
-                forked = ForkedContext(fork_filter.forked(parent.session.history.entries), parent.session)
             new = NewAgent(
                 profile=profile,
-                forked=forked,
+                forked=await self._forked(parent) if fork else None,
                 has_memory=not role.settings.no_memory,
                 has_shell=not role.settings.no_shell,
             )
-            thread = await self.maker.start(new)
-            await self.store.put(parent_id, thread.id, is_open=True)
-            agent = self.seat(thread, identity, states.PENDING)
-        await self.send(thread.id, given)
+            return await _to_its_end(self._open(new, identity, given))
+
+    @staticmethod
+    async def _forked(parent: AgentThread) -> ForkedContext:
+        await parent.session.ledger.flush()
+        return ForkedContext(fork_filter.forked(parent.session.history.entries), parent.session)
+
+    async def _open(self, new: NewAgent, identity: AgentIdentity, given: UserInput) -> Agent:
+        thread = await self.maker.start(new)
+        await self.store.put(identity.parent_id, thread.id, is_open=True)
+        agent = self.seat(thread, identity, states.PENDING)
+        try:
+            await self.send(thread.id, given)
+        except CommonplaceError:  # without its task it would only take a place
+            await self._close_for_good(agent)
+            raise
         return agent
 
     @contextlib.contextmanager
@@ -204,7 +232,7 @@ class AgentTree:
             parent = self.root if live is None or live.thread is None else live.thread
             role = self._role_again(identity)
             profile = inheritance.profile(self._home.settings, parent.profile, identity, Wish(), role)
-            thread, left = await self.maker.resume(thread_id, profile)
+            thread, left = await _to_its_end(self.maker.resume(thread_id, profile))
             if identity.nickname is not None:
                 self._names.keep(identity.nickname)
             return self.seat(thread, identity, left)
@@ -230,51 +258,13 @@ class AgentTree:
             ToolError: there is no such agent, or it was closed.
             BadInput: the input cannot be used.
         """
-        agent, thread = self._live(thread_id)
+        agent = self._known(thread_id)
+        thread = delivery.live(agent)
         agent.task = arguments.preview(given)
         if interrupt:
             await self.interrupt_below(thread_id)
             await thread.session.interrupt()
-        async with agent.input:
-            while True:
-                if thread.session.turn is None:
-                    problem = await self._begin(agent, thread, given)
-                    if problem is None:
-                        return agent.turn_id
-                    if thread.session.turn is None:  # else somebody else was quicker, and it is told of it below
-                        raise problem
-                try:
-                    thread.session.steer(given)
-                except BadInput as error:
-                    if error.data.get("reason") not in ("no_active_turn", "active_turn_not_steerable"):
-                        raise
-                    await thread.session.turns.until_idle()
-                else:
-                    return new_id(thread.session.environment.now())
-
-    async def _begin(self, agent: Agent, thread: AgentThread, given: UserInput) -> CommonplaceError | None:
-        """Begin a turn beside this task; return when it has begun, or why it did not."""
-        begun = anyio.Event()
-        problems: list[CommonplaceError] = []
-
-        def hear(event: events.Event) -> None:
-            if isinstance(event, events.TurnStarted):
-                agent.turn_id = event.turn_id
-                begun.set()
-
-        async def run() -> None:
-            stop = thread.session.listen(hear)
-            try:
-                await thread.turn(given)
-            except CommonplaceError as error:
-                problems.append(error)
-            finally:
-                stop()
-                begun.set()
-
-        self._tasks.start_soon(run)
-        await begun.wait()
-        return problems[0] if problems else None
+        return await delivery.deliver(agent, given, self._tasks)
 
     async def wait(self, thread_ids: Sequence[str], seconds: float) -> dict[str, AgentStatus]:
         """Return which of some agents are done, as soon as one is; nothing if none is after some seconds."""
@@ -305,31 +295,34 @@ class AgentTree:
 
     async def close(self, thread_id: str) -> AgentStatus:
         """Close an agent and all below it for good; return what it did until then (raises ToolError: none such)."""
-        agent = self._agents.get(thread_id)
-        if agent is None:
-            raise not_found(thread_id)
-        before = agent.status
-        for each in reversed([agent, *self.below(thread_id)]):
-            each.is_open = False
-            await self._shut(each)
-            if each is agent:  # those below it keep their edges, so that resuming it finds them
-                await self.store.put(agent.identity.parent_id, thread_id, is_open=False)
+        agent = self._known(thread_id)
+        async with self.changes:
+            before = agent.status
+            with anyio.CancelScope(shield=True):
+                await self._close_for_good(agent)
         return before
 
-    async def close_below(self, thread_id: str) -> None:
-        """Close the threads of all that a thread started; they are found again when it is resumed."""
-        for agent in reversed([*self.below(thread_id)]):
-            await self._shut(agent)
+    async def _close_for_good(self, agent: Agent) -> None:
+        """Close an agent and all below it; those keep their edges, so that resuming it finds them."""
+        await self._take_down(agent, for_good=True)
+        await self.store.put(agent.identity.parent_id, agent.thread_id, is_open=False)
 
     async def give_up(self, thread_id: str) -> None:
-        """Note that the thread of an agent closes by itself, after all below it."""
-        await self.close_below(thread_id)
+        """Close the threads of all that a thread started, before it closes itself; resuming it finds them again."""
+        for child in self._children(thread_id):
+            await self._take_down(child, for_good=False)
         agent = self._agents.get(thread_id)
         if agent is not None and agent.thread is not None:
             agent.closed()
             self._tell(agent)
 
-    async def _shut(self, agent: Agent) -> None:
+    async def _take_down(self, agent: Agent, *, for_good: bool) -> None:
+        """Close an agent after all below it; once its turn is interrupted, it starts no more."""
+        if agent.thread is not None:
+            await agent.thread.session.interrupt()
+        for child in self._children(agent.thread_id):
+            await self._take_down(child, for_good=for_good)
+        agent.is_open = agent.is_open and not for_good
         thread = agent.thread
         if thread is None:
             return
@@ -340,15 +333,15 @@ class AgentTree:
             self.warn(f"The agent {agent.thread_id} was not closed in order: {error.sentence()}")
         self._tell(agent)
 
-    def _live(self, thread_id: str) -> tuple[Agent, AgentThread]:
-        """Return an agent that can be talked to, and its thread (raises ToolError)."""
+    def _children(self, thread_id: str) -> list[Agent]:
+        return [agent for agent in self.agents() if agent.identity.parent_id == thread_id]
+
+    def _known(self, thread_id: str) -> Agent:
+        """Return an agent, closed or not (raises ToolError: there is none of this id)."""
         agent = self._agents.get(thread_id)
         if agent is None:
             raise not_found(thread_id)
-        thread = agent.live()
-        if thread is None:
-            raise ToolError("agent", f"agent with id {thread_id} is closed", hint="resume_agent opens it again.")
-        return agent, thread
+        return agent
 
     # --- Hearing.
 
@@ -377,6 +370,14 @@ class AgentTree:
         changed.set()
         for listener in [*self._listeners]:
             listener(agent)
+
+
+async def _to_its_end(work: Awaitable[T]) -> T:
+    """Return what some work returns; an interrupt waits for its end, so that no thread is left half opened."""
+    found: list[T] = []
+    with anyio.CancelScope(shield=True):
+        found.append(await work)
+    return found[0]
 
 
 def not_found(thread_id: str) -> ToolError:

@@ -13,6 +13,7 @@ from commonplace.agent.subagents.agent import Agent
 from commonplace.agent.thread import Thread
 from commonplace.state import spawn_edges
 from commonplace.surfaces.app_server import thread_views
+from commonplace.surfaces.app_server.connection import Connection
 from commonplace.surfaces.app_server.open_thread import OpenThread
 from commonplace.surfaces.app_server.server import AppServer
 from commonplace.surfaces.app_server.shapes import NotLoadedStatus
@@ -41,6 +42,13 @@ def follow(server: AppServer, opened: OpenThread) -> None:
     tree = opened.thread.tree
     if tree is not None:
         tree.listen(lambda agent: _changed(server, agent))
+
+
+def subscribe(server: AppServer, opened: OpenThread, client: Connection) -> None:
+    """Tell a client, too, of what happens in the open sub-agents of a thread that it comes to."""
+    for agent in opened.thread.agents:
+        if (child := server.threads.get(agent.thread_id)) is not None:
+            child.subscribe(client)
 
 
 def _changed(server: AppServer, agent: Agent) -> None:

@@ -63,6 +63,8 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
         _tell_usage(opened, client, thread)
         if is_new:
             spawned_threads.follow(server, opened)
+        else:
+            spawned_threads.subscribe(server, opened, client)
 
     return Reply(thread_views.opened_result(opened, thread), then)
 
