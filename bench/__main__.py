@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench import (
     agent,
+    app_server,
     consolidation,
     context,
     curation,
@@ -42,6 +43,7 @@ RUNS = {
     "session_start": ("The start of a session in Codex or Claude Code", session_start.run_all),
     "context": ("The context", context.run_all),
     "agent": ("The agent", agent.run_all),
+    "app_server": ("The app server", app_server.run_all),
 }
 
 
