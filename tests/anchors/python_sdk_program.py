@@ -13,7 +13,7 @@ import json
 import sys
 from typing import Any
 
-from openai_codex import AsyncCodex, Codex, CodexConfig, LocalImageInput, Sandbox, TextInput
+from openai_codex import AsyncCodex, Codex, CodexConfig, ExternalMessage, LocalImageInput, Sandbox, TextInput
 from openai_codex.client import CodexClient
 from openai_codex.errors import CodexError
 
@@ -75,6 +75,12 @@ def stream() -> Any:
             "plan": [dumped(e.payload) for e in events if e.method == "turn/plan/updated"],
             "diff": [e.payload.diff for e in events if e.method == "turn/diff/updated"],
         }
+
+
+def external() -> Any:
+    with Codex(config()) as codex:
+        thread = codex.thread_start()
+        return result(thread.run(ExternalMessage("mail", "You have mail."), source="cron"))
 
 
 def steer() -> Any:

@@ -200,6 +200,14 @@ class ModelListParams(PageParams, frozen=True, kw_only=True):
     include_hidden: bool | None = None
 
 
+class ToolOutputParams(Params, frozen=True, kw_only=True):
+    """What another program says, as the output of a tool that nobody called."""
+
+    name: str
+    output: str | list[Json]
+    namespace: str | None = None
+
+
 class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     """Start a turn, or steer the one that runs."""
 
@@ -214,7 +222,7 @@ class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     summary: str | None = None
     personality: Literal["none", "friendly", "pragmatic"] | None = None
     output_schema: Json | None = None
-    tool_output: Json | None = None
+    tool_output: ToolOutputParams | None = None
 
 
 class TurnSteerParams(ThreadParams, frozen=True, kw_only=True):
