@@ -172,6 +172,19 @@ class ThreadRevertParams(ThreadParams, frozen=True, kw_only=True):
     before_turn_id: str
 
 
+class ReadStateOperation(Params, frozen=True, kw_only=True):
+    """What to mark a thread as."""
+
+    type: Literal["read", "unread"]
+
+
+class ReadStateParams(ThreadParams, frozen=True, kw_only=True):
+    """Mark a thread as read or unread, if it is still as the client saw it."""
+
+    operation: ReadStateOperation
+    expected_revision: str
+
+
 class MemoryModeParams(ThreadParams, frozen=True, kw_only=True):
     """Whether memory learns from a thread."""
 

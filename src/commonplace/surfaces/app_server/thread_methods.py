@@ -16,6 +16,7 @@ from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import OpenThread
 from commonplace.surfaces.app_server.params import (
     MemoryModeParams,
+    ReadStateParams,
     ThreadForkParams,
     ThreadNameParams,
     ThreadParams,
@@ -25,7 +26,14 @@ from commonplace.surfaces.app_server.params import (
     ThreadStartParams,
 )
 from commonplace.surfaces.app_server.server import AppServer, checked
-from commonplace.surfaces.app_server.shapes import Empty, NotLoadedStatus, ThreadResult, UnsubscribeResult, WireThread
+from commonplace.surfaces.app_server.shapes import (
+    Empty,
+    NotLoadedStatus,
+    ReadStateResult,
+    ThreadResult,
+    UnsubscribeResult,
+    WireThread,
+)
 from commonplace.surfaces.app_server.turn_events import usage
 
 SOURCE: Final = "vscode"
@@ -51,6 +59,8 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
         opened = server.opened(await server.book.resume(thread_id, **_options(server, client, params)), client)
     opened.subscribe(client)
     thread = await thread_views.view(server, opened, with_turns=not params.exclude_turns)
+    if params.exclude_turns is None:
+        _tell_whole_history(client, thread)
     return Reply(thread_views.opened_result(opened, thread), lambda: _tell_usage(opened, client, thread))
 
 
@@ -76,6 +86,8 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
         raise invalid(f"turn not found: {params.last_turn_id}" if params.last_turn_id else error.sentence()) from None
     fresh = server.opened(await server.book.resume(made.thread_id, **wanted), client)
     thread = await thread_views.view(server, fresh, with_turns=not params.exclude_turns)
+    if params.exclude_turns is None:
+        _tell_whole_history(client, thread)
 
     def then() -> None:
         _tell_usage(fresh, client, thread)
@@ -144,6 +156,13 @@ def _tell_usage(opened: OpenThread, client: Connection, thread: WireThread) -> N
         turn_id = thread.turns[-1].id if thread.turns else ""
         told = {"threadId": opened.id, "turnId": turn_id, "tokenUsage": usage(used)}
         client.notify("thread/tokenUsage/updated", told)
+
+
+def _tell_whole_history(client: Connection, thread: WireThread) -> None:
+    """Tell a client that the protocol wants histories in pages, as Codex tells it."""
+    if thread.history_mode == "paginated" and client.client is not None and client.client.experimental:
+        summary = "The protocol deprecates whole histories in answers: send `excludeTurns`, then `thread/turns/list`."
+        client.notify("deprecationNotice", {"summary": summary, "details": None})
 
 
 async def _must_be_there(server: AppServer, thread_id: str, *, archived: bool = False) -> None:
@@ -262,6 +281,17 @@ async def _roll_back(server: AppServer, name: str, turns: int) -> Reply:
     await _must_be_there(server, name)
     await server.book.sessions.rollback(name, turns)
     return Reply(ThreadResult(thread=await thread_views.stored(server, name, with_turns=True)))
+
+
+async def mark(server: AppServer, client: Connection, params: ReadStateParams) -> Reply:
+    """Mark an open thread as read or unread."""
+    del client
+    opened = server.open_thread(params.thread_id)
+    opened.read.mark(params.operation.type, params.expected_revision)
+    shown = opened.read.shown
+    return Reply(
+        ReadStateResult(read_state=shown), lambda: opened.tell("thread/readState/changed", {"readState": shown})
+    )
 
 
 async def set_memory_mode(server: AppServer, client: Connection, params: MemoryModeParams) -> Reply:
