@@ -184,7 +184,8 @@ def compact() -> Any:
         while "thread/status/changed idle" not in seen[1:] or "item" not in seen:
             event = codex._client.next_notification()
             status = getattr(event.payload, "status", None)
-            seen.append(f"{event.method} {status.root.type}" if status is not None else event.method)
+            kind = getattr(getattr(status, "root", None), "type", None)
+            seen.append(f"{event.method} {kind}" if kind is not None else event.method)
             items = [turn.items for turn in thread.read(include_turns=True).thread.turns]
             if any(item.root.type == "contextCompaction" for each in items for item in each):
                 seen.append("item")
