@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from commonplace.app import config_overrides
 from commonplace.app.threads import OptionChanges
 from commonplace.config import Approval
@@ -67,8 +69,6 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
 async def fork(server: AppServer, client: Connection, params: ThreadForkParams) -> Reply:
     """Go on with a copy of a thread, up to a turn."""
     thread_id = checked(params.thread_id)
-    if params.ephemeral:
-        raise invalid("a fork that leaves no file is not supported")
     wanted = _options(server, client, params)
     await server.book.check(**wanted)
     opened = server.threads.get(thread_id)
@@ -78,12 +78,18 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
         await opened.thread.session.ledger.persist()
     else:
         await _must_be_there(server, thread_id)
+    if params.ephemeral and params.last_turn_id is None:
+        return await _fork_beside(server, client, params, wanted, thread_id)
     try:
         made = await server.book.sessions.fork(thread_id, at=params.last_turn_id)
     except UnknownThread:
         raise invalid(f"no rollout found for thread id {thread_id}") from None
     except BadInput as error:
         raise invalid(f"turn not found: {params.last_turn_id}" if params.last_turn_id else error.sentence()) from None
+    if params.ephemeral:
+        reply = await _fork_beside(server, client, params, wanted, made.thread_id)
+        await server.book.sessions.delete(made.thread_id)
+        return reply
     fresh = server.opened(await server.book.resume(made.thread_id, **wanted), client)
     thread = await thread_views.view(server, fresh, with_turns=not params.exclude_turns)
     if params.exclude_turns is None:
@@ -94,6 +100,18 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
         _tell_started(server, thread)
 
     return Reply(thread_views.opened_result(fresh, thread), then)
+
+
+async def _fork_beside(
+    server: AppServer, client: Connection, params: ThreadForkParams, wanted: OptionChanges, source: str
+) -> Reply:
+    """Go on beside a thread, in a copy that leaves no file."""
+    if not params.exclude_turns:
+        raise invalid("ephemeral paginated thread/fork requires `excludeTurns: true`")
+    fresh = server.opened(await server.book.resume(source, **{**wanted, "ephemeral": True}), client)
+    thread = await thread_views.view(server, fresh)
+    thread = msgspec.structs.replace(thread, forked_from_id=params.thread_id)
+    return Reply(thread_views.opened_result(fresh, thread), lambda: _tell_started(server, thread))
 
 
 def _options(
