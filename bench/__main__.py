@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench import (
     agent,
+    app_server,
     consolidation,
     context,
     curation,
@@ -44,6 +45,7 @@ RUNS = {
     "web": ("The web page", web.run_all),
     "context": ("The context", context.run_all),
     "agent": ("The agent", agent.run_all),
+    "app_server": ("The app server", app_server.run_all),
 }
 
 

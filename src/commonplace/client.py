@@ -84,7 +84,7 @@ class _Message(msgspec.Struct, frozen=True):
 
 class _Waiting(msgspec.Struct):
     done: anyio.Event
-    message: _Message | None = None
+    answer: _Message | None = None
 
 
 async def _decline(question: Question) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Client:
             await waiting.done.wait()
         finally:
             del self._waiting[number]
-        answered = waiting.message
+        answered = waiting.answer
         if answered is None:
             raise _gone()
         if answered.error is not None:
@@ -185,7 +185,7 @@ class Client:
             return  # no message; the answer that is missing then is waited for like one that is late
         if message.method is None:
             if message.id is not None and (waiting := self._waiting.get(message.id)) is not None:
-                waiting.message = message
+                waiting.answer = message
                 waiting.done.set()
         elif message.id is not None:
             tasks.start_soon(self._reply, message.id, Question(message.method, message.params or {}))

@@ -13,7 +13,7 @@ import json
 import sys
 from typing import Any
 
-from openai_codex import AsyncCodex, Codex, CodexConfig, LocalImageInput, Sandbox, TextInput
+from openai_codex import AsyncCodex, Codex, CodexConfig, ExternalMessage, LocalImageInput, Sandbox, TextInput
 from openai_codex.client import CodexClient
 from openai_codex.errors import CodexError
 
@@ -75,6 +75,12 @@ def stream() -> Any:
             "plan": [dumped(e.payload) for e in events if e.method == "turn/plan/updated"],
             "diff": [e.payload.diff for e in events if e.method == "turn/diff/updated"],
         }
+
+
+def external() -> Any:
+    with Codex(config()) as codex:
+        thread = codex.thread_start()
+        return result(thread.run(ExternalMessage("mail", "You have mail."), source="cron"))
 
 
 def steer() -> Any:
@@ -178,7 +184,8 @@ def compact() -> Any:
         while "thread/status/changed idle" not in seen[1:] or "item" not in seen:
             event = codex._client.next_notification()
             status = getattr(event.payload, "status", None)
-            seen.append(f"{event.method} {status.root.type}" if status is not None else event.method)
+            kind = getattr(getattr(status, "root", None), "type", None)
+            seen.append(f"{event.method} {kind}" if kind is not None else event.method)
             items = [turn.items for turn in thread.read(include_turns=True).thread.turns]
             if any(item.root.type == "contextCompaction" for each in items for item in each):
                 seen.append("item")

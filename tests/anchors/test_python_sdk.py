@@ -125,6 +125,14 @@ def test_a_turn_is_streamed(sdk: Path, tmp_path: Path) -> None:
     assert "+++ b/a.txt\n@@ -0,0 +1 @@\n+hello\n" in found["diff"][-1]
 
 
+def test_what_another_program_says_is_a_turn(sdk: Path, tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Read.")]) as server:
+        found = SdkProgram(sdk, tmp_path, server).play("external")
+
+    assert (found["status"], found["answer"]) == ("completed", "Read.")
+    assert texts(server.inputs()[0], "user")[-1] == "<external_mail>You have mail.</external_mail>"
+
+
 def test_a_running_turn_is_steered(sdk: Path, tmp_path: Path) -> None:
     hold = threading.Event()
     with ScriptedResponses([answer(say("First."), hold=hold), reply("Both.")]) as server:

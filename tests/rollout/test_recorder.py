@@ -34,6 +34,7 @@ from commonplace.protocol.rollout import Line, Skipped
 from commonplace.rollout import reader
 from commonplace.rollout.recorder import Recorder, RecorderOptions
 from ledgers import THREAD, Script, user
+from waiting import until
 
 
 @pytest.fixture
@@ -56,6 +57,23 @@ async def test_lines_stand_in_the_order_they_were_recorded(home: Path) -> None:
 
     assert numbers == texts(session_file(home))
     assert "session_meta" == types(session_file(home))[0]
+
+
+async def test_a_recorder_that_rests_has_no_thread_and_goes_on(
+    home: Path, started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commonplace.rollout.recorder._REST_SECONDS", 0.0)
+    async with await create(home) as recorder:
+        assert set() == started()
+        for number in range(3):
+            say(recorder, str(number))
+            await recorder.flush()
+            await until(lambda: not started())
+        say(recorder, "3")  # no barrier comes before the next line
+        await until(lambda: texts(session_file(home))[-1:] == ["3"])
+
+    assert ["0", "1", "2", "3"] == texts(session_file(home))
+    assert set() == started()
 
 
 async def test_lines_from_many_threads_keep_the_order_of_each(home: Path) -> None:

@@ -73,17 +73,18 @@ async def resume(
     model: Model,
     environment: SessionEnvironment,
     tasks: TaskGroup,
-    recording: RecorderOptions,
+    recording: RecorderOptions | None,
     *,
     tools: Sequence[Tool] | None = None,
 ) -> Session:
-    """Open a session with an old thread; its file is appended to.
+    """Open a session with an old thread; its file is appended to. Without `recording` it goes on beside that thread,
+    under an id of its own, and leaves no file.
 
     Raises:
         ThreadBusy: another writer has the thread.
         LedgerError: the file cannot be written.
     """
-    recorder = await Recorder.resume(stored.ledger.path, recording)
+    recorder = None if recording is None else await Recorder.resume(stored.ledger.path, recording)
     state = stored.state
     state.history.restore_usage(stored.info)
     if stored.info is None and state.history.entries:
@@ -91,7 +92,7 @@ async def resume(
     prompt = PromptState(state.history, _with_id(state.window, environment), lambda: _tally(stored.ledger))
     prompt.recollect(state)
     initial = InitialState(
-        thread_id=stored.ledger.thread_id,
+        thread_id=stored.ledger.thread_id if recorder is not None else new_id(environment.now()),
         prompt=prompt,
         processes=Processes(tasks),
         tasks=tasks,

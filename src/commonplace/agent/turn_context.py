@@ -63,6 +63,10 @@ async def take_input(
             accepted, answer = await session.hooks.prompt_submitted(turn, given)
     for item in context:
         session.ledger.record(dict(item))
+    for name, said in given.external.items():
+        item_id = f"ext_{new_id(session.environment.now())}"
+        shown = events.ToolCall(id=item_id, tool=name, arguments="{}", output=said.value, status="completed")
+        session.ledger.complete(shown)
     if given.parts and accepted:
         item_id = f"msg_{new_id(session.environment.now())}"
         session.ledger.record(given.message(item_id))

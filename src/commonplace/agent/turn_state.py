@@ -189,7 +189,8 @@ class TurnQueue:
 
     def start(self, turn_id: str, profile: Profile, given: UserInput) -> TurnState:
         """Begin the turn of an input (raises BadInput: its additional context cannot be used)."""
-        self._client_context, context = additional.start(self._client_context, given.context, [])
+        said = additional.external(given.external)
+        self._client_context, context = additional.start(self._client_context, given.context, said)
         self.running = TurnState(turn_id, profile, given, context)
         return self.running
 
@@ -241,7 +242,8 @@ class TurnQueue:
                 hint="Start a turn of its own.",
                 reason="active_turn_output_schema_mismatch",
             )
-        self._client_context, context = additional.steer(self._client_context, given.context, [*given.parts])
+        said = [*additional.external(given.external), *given.parts]
+        self._client_context, context = additional.steer(self._client_context, given.context, said)
         turn.steer(context[: len(context) - len(given.parts)], given)
         return turn.id
 

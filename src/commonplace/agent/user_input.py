@@ -27,6 +27,8 @@ class UserInput(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[dict[str, Any], ...] = ()
     """The content items `input_text` and `input_image`, as they are sent."""
     context: Mapping[str, AdditionalContext] = {}
+    external: Mapping[str, AdditionalContext] = {}
+    """What other programs say, by their names: untrusted, and no words of a person."""
     schema: Mapping[str, Any] | None = None
     """The JSON schema of the answer."""
     client_id: str | None = None

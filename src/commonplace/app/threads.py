@@ -104,16 +104,15 @@ async def start(store: MemoryStore, tasks: TaskGroup, options: ThreadOptions) ->
 
 
 async def resume(store: MemoryStore, tasks: TaskGroup, name: str, options: ThreadOptions) -> Session:
-    """Go on with a thread of ours."""
+    """Go on with a thread of ours; an ephemeral session goes on beside it and leaves no file."""
     home = store.home
     target = await resolve(home, name, None)
     target.must_be_ours("gone on with")
-    if options.ephemeral:
-        raise BadInput("A thread that is gone on with is written to.", hint="Fork it, or leave `ephemeral` out.")
     found = await anyio.to_thread.run_sync(stored_thread.read, target.path, [home.path])
     profile, model = _prepared(home, options, found)
     environment = HomeEnvironment(store, tasks, memory=options.memory)
-    session = await open_session.resume(found, profile, model, environment, tasks, home.recording())
+    recording = None if options.ephemeral else home.recording()
+    session = await open_session.resume(found, profile, model, environment, tasks, recording)
     if any(external_content.source(entry.view) == "unasked" for entry in session.history.entries):
         environment.external(session.thread_id)
     return session

@@ -26,6 +26,8 @@ Kind = Literal["untrusted", "application"]
 
 VALUE_TOKENS: Final = 1_000
 """Budget of one value, in approximate tokens."""
+EXTERNAL_TOKENS: Final = 10_000
+"""Budget of a message of another program, as of a tool's output."""
 _ESCAPED: Final = frozenset("<>/")
 
 
@@ -75,9 +77,15 @@ def _is_escaped(char: str) -> bool:
     return char in _ESCAPED or char.isspace() or unicodedata.category(char) == "Cc"
 
 
-def injected_text(key: str, entry: AdditionalContext) -> InjectedText:
+def external(entries: Mapping[str, AdditionalContext]) -> list[Item]:
+    """Return what other programs say, as messages; it is told each time (raises BadInput: it cannot be sent)."""
+    check(entries)
+    return injected_messages.messages([injected_text(key, entry, EXTERNAL_TOKENS) for key, entry in entries.items()])
+
+
+def injected_text(key: str, entry: AdditionalContext, tokens: int = VALUE_TOKENS) -> InjectedText:
     """Return an entry as the model gets it: the value cut and wrapped as it is, in a message of its own."""
-    value, key = truncate.truncate(entry.value, VALUE_TOKENS), _tag(key)
+    value, key = truncate.truncate(entry.value, tokens), _tag(key)
     kind = f"additional_content.{key}"
     if entry.kind == "untrusted":
         return InjectedText("user", f"<external_{key}>{value}</external_{key}>", kind, alone=True)

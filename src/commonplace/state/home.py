@@ -60,6 +60,10 @@ class Home:
         """How much work on the database is under way that nobody waits for."""
         self._idle: anyio.Event | None = None
 
+    def use_variables(self, environment: Mapping[str, str]) -> None:
+        """Use other variables from now on; what was opened before keeps its own."""
+        self.environment = environment
+
     @property
     def path(self) -> Path:
         """The home's folder."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 import processes
-from exec_driver import Place
+from exec_driver import PROGRAM, Place
 
 Json = dict[str, Any]
 _SECONDS = 60.0
@@ -19,10 +20,15 @@ _SECONDS = 60.0
 class AppClient:
     """A server process and the messages to and from it; use as a context manager."""
 
-    def __init__(self, place: Place, *options: str, experimental: bool = True, hello: bool = True) -> None:
-        command = ["app-server", *options]
-        self.process = processes.Process(
-            command, stdin=processes.PIPE, stderr=processes.DEVNULL, env=place.environment(), cwd=place.cwd
+    def __init__(
+        self, place: Place, *options: str, experimental: bool = True, hello: bool = True, preloaded: bool = True
+    ) -> None:
+        words = ["app-server", *options]
+        pipe, nothing, env, cwd = processes.PIPE, processes.DEVNULL, place.environment(), place.cwd
+        self.process: processes.Process | subprocess.Popen[bytes] = (
+            processes.Process(words, stdin=pipe, stderr=nothing, env=env, cwd=cwd)
+            if preloaded
+            else subprocess.Popen([*PROGRAM, *words], stdin=pipe, stdout=pipe, stderr=nothing, env=env, cwd=cwd)
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -31,6 +37,8 @@ class AppClient:
         self.told: list[Json] = []
         """Every message, in order."""
         self.decide: Callable[[Json], Any] = lambda _: {"decision": "accept"}
+        self.heard: Callable[[Json], None] = lambda _: None
+        """Gets each message when it comes."""
         self._number = 0
         self._changed = threading.Condition()
         self._over = False
@@ -147,6 +155,7 @@ class AppClient:
     def _read(self) -> None:
         for line in self._output:
             message: Json = json.loads(line)
+            self.heard(message)
             if "method" in message and "id" in message:
                 self.line(json.dumps({"id": message["id"], "result": self.decide(message)}).encode())
             with self._changed:

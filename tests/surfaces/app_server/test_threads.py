@@ -42,6 +42,7 @@ def test_a_turn_is_told_in_the_order_of_codex(place: Place, model: ScriptedRespo
 
     assert told == [
         "answer",
+        "remoteControl/status/changed",
         "answer",
         "thread/started",
         "answer",
@@ -54,6 +55,7 @@ def test_a_turn_is_told_in_the_order_of_codex(place: Place, model: ScriptedRespo
         "item/completed agentMessage",
         "thread/tokenUsage/updated",
         "account/rateLimits/updated",
+        "thread/readState/changed",
         "thread/status/changed",
         "turn/completed",
     ]
@@ -91,7 +93,8 @@ def test_a_turn_that_fails_says_why_and_the_thread_goes_on(place: Place, model: 
         assert client.run(thread, "again")["status"] == "completed"
         read = client.ask("thread/read", {"threadId": thread, "includeTurns": True})["thread"]
 
-    statuses = [each["params"]["status"]["type"] for each in client.told if "status" in each.get("params", {})]
+    changes = [each["params"] for each in client.told if each.get("method") == "thread/status/changed"]
+    statuses = [each["status"]["type"] for each in changes]
     assert statuses == ["active", "systemError", "active", "idle"]
     assert (failed["status"], failed["error"]["codexErrorInfo"]) == ("failed", "badRequest")
     assert (error["willRetry"], error["error"]) == (False, failed["error"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,6 +17,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
+import processes
 from exec_driver import Place
 
 _SECONDS = 60.0
@@ -85,9 +85,20 @@ async def editing(place: Place) -> AsyncGenerator[tuple[ClientSideConnection, Ed
     """Start the agent as an editor does, and shake hands."""
     editor = Editor()
     client: Any = editor
-    command = (sys.executable, "-m", "commonplace", "acp")
-    async with acp.spawn_agent_process(
-        client, *command, env=place.environment(), cwd=str(place.cwd), use_unstable_protocol=True
-    ) as (agent, _):
+    process = processes.Process(["acp"], stdin=processes.PIPE, env=place.environment(), cwd=place.cwd)
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    taking, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+    giving, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    agent = ClientSideConnection(
+        client, asyncio.StreamWriter(giving, protocol, None, loop), reader, use_unstable_protocol=True
+    )
+    try:
         await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
         yield agent, editor
+    finally:
+        giving.close()
+        assert await asyncio.to_thread(process.wait, _SECONDS) == 0
+        await agent.close()
+        taking.close()
+        assert process.stderr is not None
+        process.stderr.close()

@@ -49,7 +49,7 @@ async def login(server: AppServer, client: Connection, params: LoginParams) -> R
     home = server.book.state
     server.first_environment = server.first_environment or home.environment
     kept = {name: value for name, value in server.first_environment.items() if name != OPENAI_KEY}
-    home.environment = {**kept, HANDED_KEY: key}
+    home.use_variables({**kept, HANDED_KEY: key})
 
     def then() -> None:
         server.broadcast("account/login/completed", {"loginId": None, "success": True, "error": None})
@@ -70,6 +70,7 @@ async def logout(server: AppServer, client: Connection, params: NoParams) -> Rep
     """Forget the key that a client handed over; the environment's own counts again."""
     del client, params
     if server.first_environment is not None:
-        server.book.state.environment, server.first_environment = server.first_environment, None
+        server.book.state.use_variables(server.first_environment)
+        server.first_environment = None
     told = {"authMode": None, "planType": None}
     return Reply(Empty(), lambda: server.broadcast("account/updated", told))

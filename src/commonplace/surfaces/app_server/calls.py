@@ -49,7 +49,8 @@ THREAD_LIST: Final = Call(
     experimental_fields=("parentThreadId", "ancestorThreadId"),
 )
 THREAD_LOADED_LIST: Final = Call("thread/loaded/list", params.PageParams, shapes.LoadedListResult)
-THREAD_READ: Final = Call("thread/read", params.ThreadReadParams, shapes.ThreadResult)
+THREAD_READ: Final = Call("thread/read", params.ThreadReadParams, shapes.ThreadReadResult)
+THREAD_READ_STATE_UPDATE: Final = Call("thread/readState/update", params.ReadStateParams, shapes.ReadStateResult)
 THREAD_TURNS_LIST: Final = Call("thread/turns/list", params.TurnListParams, shapes.TurnListResult, experimental=True)
 THREAD_ARCHIVE: Final = Call("thread/archive", params.ThreadParams, shapes.Empty)
 THREAD_UNARCHIVE: Final = Call("thread/unarchive", params.ThreadParams, shapes.ThreadResult)
@@ -85,6 +86,7 @@ ALL: Final[tuple[Call[Any, Any], ...]] = (
     THREAD_LIST,
     THREAD_LOADED_LIST,
     THREAD_READ,
+    THREAD_READ_STATE_UPDATE,
     THREAD_TURNS_LIST,
     THREAD_ARCHIVE,
     THREAD_UNARCHIVE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import sys
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -42,7 +43,7 @@ class Dispatcher:
             result = self._initialize(client, _decode(request, InitializeParams))
 
             async def answer() -> Reply:
-                return Reply(result)
+                return Reply(result, lambda: client.notify("remoteControl/status/changed", self._remote_control()))
 
             return answer
         if client.client is None:
@@ -63,6 +64,12 @@ class Dispatcher:
     def gone(self, client: Connection) -> None:
         """Note that a client went away."""
         self._server.gone(client)
+
+    def _remote_control(self) -> dict[str, Any]:
+        """Return that nobody controls this server from afar, as Codex tells each client."""
+        home = str(self._server.book.home)
+        identity = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{platform.node()}{home}"))
+        return {"status": "disabled", "serverName": platform.node(), "installationId": identity, "environmentId": None}
 
     def _initialize(self, client: Connection, wanted: InitializeParams) -> InitializeResult:
         if client.client is not None:

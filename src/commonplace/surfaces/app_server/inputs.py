@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from commonplace.agent import user_input
 from commonplace.agent.user_input import MOST_CHARACTERS, UserInput
 from commonplace.context.additional import AdditionalContext
@@ -17,6 +19,7 @@ from commonplace.surfaces.app_server.params import (
     MentionInput,
     SkillInput,
     TextInput,
+    ToolOutputParams,
 )
 
 
@@ -52,6 +55,21 @@ def read(
             case MentionInput():
                 found.append({"type": "input_text", "text": f"[@{part.name}]({part.path})"})
     return UserInput(parts=tuple(found), context=context or {}, schema=schema, client_id=client_id)
+
+
+def external(given: UserInput, said: ToolOutputParams) -> UserInput:
+    """Return an input that is what another program says (raises RpcError: it is not that alone, or no text)."""
+    if given.parts:
+        raise invalid("`toolOutput` cannot be combined with nonempty `input`")
+    if not said.name.strip():
+        raise invalid("`toolOutput.name` must not be empty")
+    parts = [{"type": "input_text", "text": said.output}] if isinstance(said.output, str) else said.output
+    texts = [part.get("text") for part in parts if part.get("type") == "input_text"]
+    if len(texts) < len(parts) or not all(isinstance(text, str) for text in texts):
+        raise invalid("`toolOutput.output` must be text, or a list of `input_text`")
+    name = f"{said.namespace}.{said.name}" if said.namespace else said.name
+    value = AdditionalContext(value="\n".join(map(str, texts)), kind="untrusted")
+    return msgspec.structs.replace(given, external={name: value})
 
 
 def _image(part: ImageInput) -> dict[str, Any]:

@@ -34,6 +34,7 @@ _TABLE: Final = (
     _method(calls.THREAD_LIST, queries.thread_list),
     _method(calls.THREAD_LOADED_LIST, queries.loaded_list),
     _method(calls.THREAD_READ, queries.thread_read),
+    _method(calls.THREAD_READ_STATE_UPDATE, thread_methods.mark),
     _method(calls.THREAD_TURNS_LIST, queries.turns_list),
     _method(calls.THREAD_ARCHIVE, thread_methods.archive),
     _method(calls.THREAD_UNARCHIVE, thread_methods.unarchive),

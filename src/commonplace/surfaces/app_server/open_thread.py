@@ -22,6 +22,7 @@ from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.app_server import items
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import Id, RpcError, invalid
+from commonplace.surfaces.app_server.read_state import ReadState
 from commonplace.surfaces.app_server.shapes import (
     ActiveStatus,
     Empty,
@@ -60,7 +61,9 @@ class OpenThread:
         """How often a client asked to be told."""
         self._book = book
         self._log = log
-        self._events = TurnEvents(thread.id, book.settings.now, lambda: thread.profile.cwd)
+        self._events = TurnEvents(
+            thread.id, book.settings.now, lambda: thread.profile.cwd, lambda: thread.path is not None
+        )
         self._held: list[Notice] | None = None
         """Notifications that wait for the answer to the request that caused them."""
         self._end: events.End | None = None
@@ -86,6 +89,11 @@ class OpenThread:
     def running(self) -> WireTurn | None:
         """The turn that runs."""
         return self._events.turn
+
+    @property
+    def read(self) -> ReadState:
+        """What a person has not seen of it."""
+        return self._events.read
 
     def subscribe(self, client: Connection) -> None:
         """Tell a client of everything that happens from now on."""

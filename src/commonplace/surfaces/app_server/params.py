@@ -176,6 +176,19 @@ class ThreadRevertParams(ThreadParams, frozen=True, kw_only=True):
     before_turn_id: str
 
 
+class ReadStateOperation(Params, frozen=True, kw_only=True):
+    """What to mark a thread as."""
+
+    type: Literal["read", "unread"]
+
+
+class ReadStateParams(ThreadParams, frozen=True, kw_only=True):
+    """Mark a thread as read or unread, if it is still as the client saw it."""
+
+    operation: ReadStateOperation
+    expected_revision: str
+
+
 class MemoryModeParams(ThreadParams, frozen=True, kw_only=True):
     """Whether memory learns from a thread."""
 
@@ -204,6 +217,14 @@ class ModelListParams(PageParams, frozen=True, kw_only=True):
     include_hidden: bool | None = None
 
 
+class ToolOutputParams(Params, frozen=True, kw_only=True):
+    """What another program says, as the output of a tool that nobody called."""
+
+    name: str
+    output: str | list[Json]
+    namespace: str | None = None
+
+
 class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     """Start a turn, or steer the one that runs."""
 
@@ -218,7 +239,7 @@ class TurnStartParams(ThreadParams, frozen=True, kw_only=True):
     summary: str | None = None
     personality: Literal["none", "friendly", "pragmatic"] | None = None
     output_schema: Json | None = None
-    tool_output: Json | None = None
+    tool_output: ToolOutputParams | None = None
 
 
 class TurnSteerParams(ThreadParams, frozen=True, kw_only=True):

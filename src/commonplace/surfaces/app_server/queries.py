@@ -43,7 +43,7 @@ from commonplace.surfaces.app_server.shapes import (
     MemoryStatusResult,
     ModelListResult,
     ThreadListResult,
-    ThreadResult,
+    ThreadReadResult,
     TurnListResult,
     WireModel,
 )
@@ -132,9 +132,10 @@ async def thread_read(server: AppServer, client: Connection, params: ThreadReadP
     name = checked(params.thread_id)
     opened = server.threads.get(name)
     if opened is not None:
-        return Reply(ThreadResult(thread=await thread_views.view(server, opened, with_turns=params.include_turns)))
+        thread = await thread_views.view(server, opened, with_turns=params.include_turns)
+        return Reply(ThreadReadResult(thread=thread, read_state=opened.read.shown))
     try:
-        return Reply(ThreadResult(thread=await thread_views.stored(server, name, with_turns=params.include_turns)))
+        return Reply(ThreadReadResult(thread=await thread_views.stored(server, name, with_turns=params.include_turns)))
     except UnknownThread:
         raise invalid(f"thread not loaded: {name}") from None
 

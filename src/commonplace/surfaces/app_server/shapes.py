@@ -124,6 +124,18 @@ class ThreadResult(Shape, frozen=True, kw_only=True):
     thread: WireThread
 
 
+class ReadStateResult(Shape, frozen=True, kw_only=True):
+    """What a person has not seen of a thread."""
+
+    read_state: Json
+
+
+class ThreadReadResult(ThreadResult, frozen=True, kw_only=True):
+    """A thread, and of an open one what a person has not seen."""
+
+    read_state: Json | None = None
+
+
 class ThreadListResult(Shape, frozen=True, kw_only=True):
     """A page of threads."""
 

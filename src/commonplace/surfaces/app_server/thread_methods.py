@@ -6,6 +6,8 @@ import contextlib
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from commonplace.app import config_overrides
 from commonplace.app.threads import OptionChanges
 from commonplace.config import Approval
@@ -17,6 +19,7 @@ from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.open_thread import OpenThread
 from commonplace.surfaces.app_server.params import (
     MemoryModeParams,
+    ReadStateParams,
     ThreadForkParams,
     ThreadNameParams,
     ThreadParams,
@@ -26,7 +29,14 @@ from commonplace.surfaces.app_server.params import (
     ThreadStartParams,
 )
 from commonplace.surfaces.app_server.server import AppServer, checked
-from commonplace.surfaces.app_server.shapes import Empty, NotLoadedStatus, ThreadResult, UnsubscribeResult, WireThread
+from commonplace.surfaces.app_server.shapes import (
+    Empty,
+    NotLoadedStatus,
+    ReadStateResult,
+    ThreadResult,
+    UnsubscribeResult,
+    WireThread,
+)
 from commonplace.surfaces.app_server.turn_events import usage
 
 SOURCE: Final = "vscode"
@@ -58,6 +68,8 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
         opened = server.opened(await server.book.resume(thread_id, **_options(server, client, params)), client)
     opened.subscribe(client)
     thread = await thread_views.view(server, opened, with_turns=not params.exclude_turns)
+    if params.exclude_turns is None:
+        _tell_whole_history(client, thread)
 
     def then() -> None:
         _tell_usage(opened, client, thread)
@@ -72,8 +84,6 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
 async def fork(server: AppServer, client: Connection, params: ThreadForkParams) -> Reply:
     """Go on with a copy of a thread, up to a turn."""
     thread_id = checked(params.thread_id)
-    if params.ephemeral:
-        raise invalid("a fork that leaves no file is not supported")
     wanted = _options(server, client, params)
     await server.book.check(**wanted)
     opened = server.threads.get(thread_id)
@@ -83,14 +93,22 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
         await opened.thread.session.ledger.persist()
     else:
         await _must_be_there(server, thread_id)
+    if params.ephemeral and params.last_turn_id is None:
+        return await _fork_beside(server, client, params, wanted, thread_id)
     try:
         made = await server.book.sessions.fork(thread_id, at=params.last_turn_id)
     except UnknownThread:
         raise invalid(f"no rollout found for thread id {thread_id}") from None
     except BadInput as error:
         raise invalid(f"turn not found: {params.last_turn_id}" if params.last_turn_id else error.sentence()) from None
+    if params.ephemeral:
+        reply = await _fork_beside(server, client, params, wanted, made.thread_id)
+        await server.book.sessions.delete(made.thread_id)
+        return reply
     fresh = server.opened(await server.book.resume(made.thread_id, **wanted), client)
     thread = await thread_views.view(server, fresh, with_turns=not params.exclude_turns)
+    if params.exclude_turns is None:
+        _tell_whole_history(client, thread)
 
     def then() -> None:
         _tell_usage(fresh, client, thread)
@@ -98,6 +116,18 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
         spawned_threads.follow(server, fresh)
 
     return Reply(thread_views.opened_result(fresh, thread), then)
+
+
+async def _fork_beside(
+    server: AppServer, client: Connection, params: ThreadForkParams, wanted: OptionChanges, source: str
+) -> Reply:
+    """Go on beside a thread, in a copy that leaves no file."""
+    if not params.exclude_turns:
+        raise invalid("ephemeral paginated thread/fork requires `excludeTurns: true`")
+    fresh = server.opened(await server.book.resume(source, **{**wanted, "ephemeral": True}), client)
+    thread = await thread_views.view(server, fresh)
+    thread = msgspec.structs.replace(thread, forked_from_id=params.thread_id)
+    return Reply(thread_views.opened_result(fresh, thread), lambda: _tell_started(server, thread))
 
 
 def _options(
@@ -160,6 +190,13 @@ def _tell_usage(opened: OpenThread, client: Connection, thread: WireThread) -> N
         turn_id = thread.turns[-1].id if thread.turns else ""
         told = {"threadId": opened.id, "turnId": turn_id, "tokenUsage": usage(used)}
         client.notify("thread/tokenUsage/updated", told)
+
+
+def _tell_whole_history(client: Connection, thread: WireThread) -> None:
+    """Tell a client that the protocol wants histories in pages, as Codex tells it."""
+    if thread.history_mode == "paginated" and client.client is not None and client.client.experimental:
+        summary = "The protocol deprecates whole histories in answers: send `excludeTurns`, then `thread/turns/list`."
+        client.notify("deprecationNotice", {"summary": summary, "details": None})
 
 
 async def _must_be_there(server: AppServer, thread_id: str, *, archived: bool = False) -> None:
@@ -284,6 +321,17 @@ async def _roll_back(server: AppServer, name: str, turns: int) -> Reply:
     await _must_be_there(server, name)
     await server.book.sessions.rollback(name, turns)
     return Reply(ThreadResult(thread=await thread_views.stored(server, name, with_turns=True)))
+
+
+async def mark(server: AppServer, client: Connection, params: ReadStateParams) -> Reply:
+    """Mark an open thread as read or unread."""
+    del client
+    opened = server.open_thread(params.thread_id)
+    opened.read.mark(params.operation.type, params.expected_revision)
+    shown = opened.read.shown
+    return Reply(
+        ReadStateResult(read_state=shown), lambda: opened.tell("thread/readState/changed", {"readState": shown})
+    )
 
 
 async def set_memory_mode(server: AppServer, client: Connection, params: MemoryModeParams) -> Reply:

@@ -17,6 +17,7 @@ from commonplace.context.usage import TokenInfo, TokenUsage
 from commonplace.models.base import Limit
 from commonplace.surfaces.app_server import items
 from commonplace.surfaces.app_server.item_shapes import AgentMessageItem, ThreadItem
+from commonplace.surfaces.app_server.read_state import ReadState
 from commonplace.surfaces.app_server.shapes import (
     ActiveStatus,
     IdleStatus,
@@ -45,8 +46,12 @@ _STEPS: Final = {"pending": "pending", "in_progress": "inProgress", "completed":
 class TurnEvents:
     """Turns the events of one thread into notifications."""
 
-    def __init__(self, thread_id: str, now: Callable[[], datetime], folder: Callable[[], Path]) -> None:
+    def __init__(
+        self, thread_id: str, now: Callable[[], datetime], folder: Callable[[], Path], leaves_file: Callable[[], bool]
+    ) -> None:
         self._thread = thread_id
+        self._leaves_file = leaves_file
+        self.read = ReadState(now)
         self._folder = folder
         """Where the work is; differences name files from there."""
         self._now = now
@@ -168,6 +173,9 @@ class TurnEvents:
             duration_ms=max(0, round((now - began).total_seconds() * 1000)),
         )
         self.turn = None
+        if last and self._leaves_file():
+            self.read.answered(end.turn_id)
+            yield "thread/readState/changed", {"threadId": self._thread, "readState": self.read.shown}
         self.rest = IdleStatus() if error is None else SystemErrorStatus()
         yield self.status(self.rest)
         if error is not None:

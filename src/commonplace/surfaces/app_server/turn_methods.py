@@ -9,7 +9,6 @@ from commonplace.agent.turn_changes import TurnChanges
 from commonplace.config import Sandbox
 from commonplace.surfaces.app_server import inputs, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
-from commonplace.surfaces.app_server.messages import invalid
 from commonplace.surfaces.app_server.params import ThreadParams, TurnInterruptParams, TurnStartParams, TurnSteerParams
 from commonplace.surfaces.app_server.server import AppServer
 
@@ -25,9 +24,9 @@ async def start(server: AppServer, client: Connection, params: TurnStartParams) 
     """Start a turn, or steer the one that runs; settings hold for the turns after it, too."""
     del client
     opened = server.open_thread(params.thread_id)
-    if params.tool_output is not None:
-        raise invalid("toolOutput is not supported; send it as additionalContext")
     given = inputs.read(params.input, params.additional_context, params.output_schema, params.client_user_message_id)
+    if params.tool_output is not None:
+        given = inputs.external(given, params.tool_output)
     changes = _changes(server, params)
 
     def change() -> None:

@@ -17,7 +17,8 @@ from commonplace.surfaces.cli import output
 def command(context: click.Context, pairs: tuple[str, ...], profile: str | None) -> None:
     """Be the agent of an editor: Zed, JetBrains, Neovim.
 
-    Any editor that speaks the Agent Client Protocol starts it by itself. It speaks on stdin and stdout, one JSON object a line.
+    Any editor that speaks the Agent Client Protocol starts it by itself. It speaks on stdin and stdout, one JSON
+    object a line.
     """
     from commonplace.app import config_overrides
     from commonplace.surfaces.acp import serving

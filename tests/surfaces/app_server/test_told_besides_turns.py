@@ -1,4 +1,4 @@
-"""Signing in with a key: threads that are opened afterwards use it, and signing out brings the environment's back."""
+"""What clients are told besides turns: keys that are handed over, changed settings, what was not read yet."""
 
 from __future__ import annotations
 
@@ -42,3 +42,21 @@ def test_a_change_of_settings_is_told_to_who_understands_it(tmp_path: Path) -> N
             assert "thread/settings/updated" not in client.methods()
 
     assert (told["effort"], told["model"], told["sandboxPolicy"]) == ("low", "gpt-5.5", {"type": "dangerFullAccess"})
+
+
+def test_what_was_not_read_is_told_and_marked(tmp_path: Path) -> None:
+    with ScriptedResponses([reply("One."), reply("Two.")]) as model:
+        place = make_place(tmp_path, model.base_url)
+        with AppClient(place) as client:
+            thread = client.start()
+            first = client.run(thread, "one")["id"]
+            client.run(thread, "two")
+            state = client.ask("thread/read", {"threadId": thread})["readState"]
+            given = {"threadId": thread, "operation": {"type": "read"}}
+            stale = client.fail("thread/readState/update", {**given, "expectedRevision": "x"})
+            marked = {**given, "expectedRevision": state["revision"]}
+            after = client.ask("thread/readState/update", marked)["readState"]
+            client.until(lambda: client.methods().count("thread/readState/changed") == 3)
+
+    assert state["firstUnread"] == {"type": "turn", "turnId": first}
+    assert (stale[0], after["firstUnread"], after["revision"] != state["revision"]) == (-32600, None, True)
