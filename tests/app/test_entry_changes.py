@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def shown(entry: Entry | None) -> tuple[str, str, bool] | None:
     return None if entry is None else (entry.text, entry.scope, entry.pinned)
 
 
-REQUESTS = {
+REQUESTS: dict[str, Callable[[str, str], EntryRequest]] = {
     "reword": lambda a, b: RewordEntry(a, "Always use bun here, pnpm is history"),
     "rescope": lambda a, b: RescopeEntry(a, GLOBAL),
     "join": JoinEntries,
@@ -178,9 +178,11 @@ async def test_a_decision_is_left_open_again(home: Path) -> None:
         lambda name: RewordEntry("m000000000", "other words"),
     ],
 )
-async def test_what_cannot_be_done_is_refused_and_leaves_everything(home: Path, request_of: object) -> None:
+async def test_what_cannot_be_done_is_refused_and_leaves_everything(
+    home: Path, request_of: Callable[[str], EntryRequest]
+) -> None:
     async with opened(home) as book:
-        request: EntryRequest = request_of(await meant(book, "instead of npm"))  # type: ignore[operator]
+        request: EntryRequest = request_of(await meant(book, "instead of npm"))
         before = await state(book)
 
         with pytest.raises(BadInput):

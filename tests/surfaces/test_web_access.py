@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import web_homes as homes
+from command import Command
 from serving_web import Visitor, serving
 
 PAGES = (
@@ -83,7 +84,7 @@ def test_the_cookie_is_for_this_server_alone_and_for_no_script(tmp_path: Path) -
 )
 @pytest.mark.parametrize("path", ["/", "/static/web.css", "/memory?q=x&part=1"])
 def test_requests_of_other_pages_are_refused(served: Visitor, headers: dict[str, str], path: str) -> None:
-    assert served.ask(path, **headers).status == 403
+    assert served.ask(path, None, None, **headers).status == 403
 
 
 @pytest.mark.parametrize("path", CHANGES)
@@ -174,8 +175,8 @@ def test_the_theme_leads_back_into_the_page_only(served: Visitor) -> None:
     assert "data-theme" not in served.get("/memory").text
 
 
-def test_a_port_that_is_taken_is_said_in_one_sentence(served: Visitor, commonplace: object) -> None:
-    ran = commonplace("web", "--port", served.port)  # type: ignore[operator]
+def test_a_port_that_is_taken_is_said_in_one_sentence(served: Visitor, commonplace: Command) -> None:
+    ran = commonplace("web", "--port", served.port)
 
     assert ran.code == 1
     assert ran.err.startswith(f"commonplace: Port {served.port} cannot be used")

@@ -24,6 +24,10 @@ PIXEL = base64.b64decode(
 PATCH = "*** Begin Patch\n*** Update File: shop.py\n@@\n-price = 1.0\n+price = 100\n*** End Patch"
 
 
+WAITS = "right, the staging host only has 2 GB of memory, anything that compiles gets killed there. have a look?"
+"""What becomes a candidate or a doubtful entry."""
+
+
 def hostile() -> Script:
     """A session whose every text tries to run a script, and that holds a secret, an image, a diff and a compaction."""
     script = Script(HOSTILE, cwd=f"/repo/{SCRIPT.replace('/', '_')}")
@@ -47,7 +51,7 @@ def hostile() -> Script:
     usage = {"total_token_usage": {"total_tokens": 90}, "last_token_usage": {"total_tokens": 40}}
     for size in (40, 80, 20):
         script.event("token_count", info={**usage, "last_token_usage": {"total_tokens": size}})
-    script.turn(user("right, the staging host only has 2 GB of memory, anything that compiles gets killed there. have a look?"), assistant("ok"))
+    script.turn(user(WAITS), assistant("ok"))
     script.turn(user("and the third turn"), assistant("ok"))
     return script.event("thread_rolled_back", num_turns=1)
 

@@ -66,6 +66,7 @@ async def entry_values(site: Site, found: Life) -> dict[str, Any]:
         "changes": changes,
         "uses": found.uses,
         "line": plots.timeline(found.moments, site.book.state.now(), clean),
+        "words": plots.WORDS,
         "moments": [{"moment": each, "text": clean(each.text)} for each in found.moments],
         "others": others,
         "scopes": [(scope, names[scope]) for scope in [GLOBAL, *scopes] if row is None or scope != row.scope],
