@@ -76,7 +76,7 @@ async def pipeline(home: Home) -> Pipeline:
         unread += [Unread(row["source"], row["reason"], row["n"]) for row in tx.query("imports.reasons", home=key)]
         budgets = [
             ModelBudget(
-                _KINDS[kind],
+                _KINDS.get(kind, kind),
                 providers.model_name(settings, kind),
                 usage.spent(tx, kind, now=now),
                 providers.limits(settings, kind, "day"),
@@ -92,7 +92,7 @@ async def pipeline(home: Home) -> Pipeline:
 
 def _job(row: Row) -> ListedJob:
     return ListedJob(
-        kind=_KINDS.get(row["kind"], row["kind"]),
+        kind=_KINDS.get(str(row["kind"]), str(row["kind"])),
         key=row["job_key"],
         is_session=row["kind"] == jobs.EXTRACTION,
         status="failed" if row["status"] == "error" else row["status"],
