@@ -21,6 +21,7 @@ SCRIPT = '<script>window.ran = 1</script><img src=x onerror="window.ran = 1">"\'
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+"""A whole picture of one pixel, which a browser shows."""
 PATCH = "*** Begin Patch\n*** Update File: shop.py\n@@\n-price = 1.0\n+price = 100\n*** End Patch"
 
 
