@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import taught_homes as taught
 
 from commonplace.app import book as books
@@ -17,6 +18,7 @@ from commonplace.memory.edits.edits import NoteRequest
 from commonplace.memory.recall import prompt_lines
 from commonplace.state import usage
 from commonplace.state.usage import SpentTotals
+from ledgers import Script, user
 
 SHOP = "github.com/acme/shop"
 
@@ -109,6 +111,23 @@ async def test_the_pipeline_says_what_is_not_read_and_what_was_spent(home: Path)
         assert [each.tokens for each in found.spent] == [30, 70]
         assert found.budgets[0].today.tokens == 70
         assert found.jobs == []
+
+
+@pytest.mark.parametrize("exclude", ["", "*/nowhere/*"])
+async def test_sessions_alike_are_counted_as_one_by_one(home: Path, exclude: str) -> None:
+    async with opened(home) as book:
+        await book.memory.set_mode(taught.BLOG, "disabled")
+        if exclude:
+            (home / "config.toml").write_text(f'[memory]\nexclude = ["{exclude}"]\n', "utf-8")
+        Script("0198c0de-0000-7000-8000-0000000000c1", cwd="/repo/new").turn(user("hello there")).write_home(home)
+    environment = {**os.environ, "COMMONPLACE_HOME": str(home), "COMMONPLACE_NOW": taught.NOW}
+    async with books.open(environment=environment) as book:
+        await (await book.state.index()).refresh(home)
+
+        found = await pipeline.pipeline(book.state)
+
+        assert found.waiting == 1
+        assert {each.reason: each.count for each in found.unread} == {"already_learned": 1, "disabled": 1}
 
 
 async def test_a_prompt_is_told_line_by_line_with_its_reasons(home: Path) -> None:

@@ -70,7 +70,8 @@ class Life(msgspec.Struct):
 
 async def life(store: MemoryStore, entry_id: str) -> Life | None:
     """Return the life of the entry or candidate with exactly this id; None if there never was one."""
-    known = [*await store.known_entries(), *await store.candidates()]
+    held = await store.summary(0, [entry_id])
+    known = held.named if held is not None else [*await store.known_entries(), *await store.candidates()]
     chosen = next((each for each in known if each.entry.id == entry_id), None)
     past = await anyio.to_thread.run_sync(history.read, store.home.path)
     changes = _own_changes(past, entry_id)
