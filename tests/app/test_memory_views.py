@@ -18,7 +18,7 @@ from commonplace.memory.edits.edits import NoteRequest
 from commonplace.memory.recall import prompt_lines
 from commonplace.state import usage
 from commonplace.state.usage import SpentTotals
-from ledgers import Script, user
+from ledgers import Script, assistant, message, user
 
 SHOP = "github.com/acme/shop"
 
@@ -61,6 +61,25 @@ async def test_an_entry_that_is_gone_still_tells_what_became_of_it(home: Path) -
         assert found.known is None
         assert found.changes[-1].after is None
         assert await life.life(book.memory_store, "m000000000") is None
+
+
+async def test_the_words_of_an_entry_are_found_where_they_were_said_told_and_repeated(home: Path) -> None:
+    async with opened(home) as book:
+        name = await meant(book, "instead of npm")
+        told = (await book.memory.prompt(project=SHOP)).text
+        script = Script("0198c0de-0000-7000-8000-0000000000c1", cwd="/repo/shop")
+        script.turn(message("developer", told), user("hello"), assistant(f"I know: {taught.PNPM}")).write_home(home)
+        await (await book.state.index()).refresh(home)
+        known = await book.memory_store.summary(0, [name])
+        assert known is not None
+
+        found = await life.appearances(book.memory_store, known.named[0].entry)
+
+        assert [(each.what, each.thread_id) for each in found] == [
+            ("answered", script.thread_id),
+            ("told", script.thread_id),
+            ("said", taught.SHOP),
+        ]
 
 
 async def test_the_overview_counts_what_lists_show(home: Path) -> None:

@@ -25,6 +25,7 @@ CHANGES = ("/undo", "/theme", "/entry/m000000000/preview", "/entry/m000000000/ch
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     folder = tmp_path_factory.mktemp("web")
+    homes.hostile().write(folder, "there.jsonl")  # a session file in the folder that the server runs in
     with serving(homes.write(folder / "home"), folder) as found:
         yield found.enter()
 
@@ -148,7 +149,8 @@ def test_no_stored_text_becomes_markup_and_no_secret_is_shown(served: Visitor, p
     "path",
     [
         "/static/..%2f..%2faccess.py", "/static/../access.py", "/static/%2e%2e/web.css", "/static/web.css%00",
-        "/sessions/..%2f..%2fconfig.toml", "/sessions/%2Fetc%2Fpasswd", "/sessions/....jsonl", "/sessions/0198c0de",
+        "/sessions/..%2f..%2fconfig.toml", "/sessions/%2Fetc%2Fpasswd", "/sessions/....jsonl",
+        "/sessions/there.jsonl", "/sessions/there.jsonl/export", "/sessions/0198c0de",
         "/sessions/x/export", "/entry/..%2f..", "/entry/%3Cscript%3E",
     ],
 )  # fmt: skip

@@ -25,7 +25,11 @@ async def show(request: Request) -> Response:
     found = await life.life(site.book.memory_store, entry_id)
     if found is None:
         raise BadInput(f"No entry ever had the id {entry_id!r}.", hint="Memory lists what there is.")
-    return rendering.page(request, "entry.html", "memory", await entry_values(site, found))
+    values = await entry_values(site, found)
+    values["places"] = None
+    if request.query_params.get("look") == "1" and found.known is not None:
+        values["places"] = await life.appearances(site.book.memory_store, found.known.entry)
+    return rendering.page(request, "entry.html", "memory", values)
 
 
 async def entry_values(site: Site, found: Life) -> dict[str, Any]:
