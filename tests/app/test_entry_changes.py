@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from commonplace.learning.entry_changes import (
     EntryRequest,
     ForgetEntry,
     JoinEntries,
+    OrderEntries,
     PinEntry,
     RescopeEntry,
     RewordEntry,
@@ -58,7 +59,7 @@ def shown(entry: Entry | None) -> tuple[str, str, bool] | None:
     return None if entry is None else (entry.text, entry.scope, entry.pinned)
 
 
-REQUESTS = {
+REQUESTS: dict[str, Callable[[str, str], EntryRequest]] = {
     "reword": lambda a, b: RewordEntry(a, "Always use bun here, pnpm is history"),
     "rescope": lambda a, b: RescopeEntry(a, GLOBAL),
     "join": JoinEntries,
@@ -125,6 +126,23 @@ async def test_an_entry_moves_between_projects_and_back_to_all(home: Path) -> No
         assert sum("short sentences" in told[0] for told in (await state(book)).values()) == 1
 
 
+async def test_entries_change_places_and_stand_as_before_when_that_is_taken_back(home: Path) -> None:
+    async with opened(home) as book:
+        await book.memory.note(NoteRequest(text="Ask before adding a package", project=SHOP))
+        await book.memory.note(NoteRequest(text="Name branches after the ticket", project=SHOP))
+        before = list(await state(book))
+        first, second = await meant(book, "adding a package"), await meant(book, "after the ticket")
+        first, second = sorted((first, second), key=before.index)
+
+        changed = await change(book, OrderEntries(second, (second, first)))
+        after = list(await state(book))
+        assert after.index(second) < after.index(first)
+        assert changed.entry == second
+        await book.changes.undo(changed.undo)
+
+        assert list(await state(book)) == before
+
+
 async def test_who_saw_an_older_entry_is_told_and_changes_nothing(home: Path) -> None:
     async with opened(home) as book:
         name = await meant(book, "instead of npm")
@@ -167,20 +185,23 @@ async def test_a_decision_is_left_open_again(home: Path) -> None:
         assert [each.id for each in await book.memory.review()] == waiting
 
 
-@pytest.mark.parametrize(
-    "request_of",
-    [
-        lambda name: RewordEntry(name, " "),
-        lambda name: RescopeEntry(name, SHOP),
-        lambda name: RescopeEntry(name, "nowhere"),
-        lambda name: JoinEntries(name, name),
-        lambda name: JoinEntries(name, "m000000000"),
-        lambda name: RewordEntry("m000000000", "other words"),
-    ],
-)
-async def test_what_cannot_be_done_is_refused_and_leaves_everything(home: Path, request_of: object) -> None:
+REFUSED: list[Callable[[str], EntryRequest]] = [
+    lambda name: RewordEntry(name, " "),
+    lambda name: RescopeEntry(name, SHOP),
+    lambda name: RescopeEntry(name, "nowhere"),
+    lambda name: JoinEntries(name, name),
+    lambda name: JoinEntries(name, "m000000000"),
+    lambda name: OrderEntries(name, (name, "m000000000")),
+    lambda _: RewordEntry("m000000000", "other words"),
+]
+
+
+@pytest.mark.parametrize("request_of", REFUSED)
+async def test_what_cannot_be_done_is_refused_and_leaves_everything(
+    home: Path, request_of: Callable[[str], EntryRequest]
+) -> None:
     async with opened(home) as book:
-        request: EntryRequest = request_of(await meant(book, "instead of npm"))  # type: ignore[operator]
+        request: EntryRequest = request_of(await meant(book, "instead of npm"))
         before = await state(book)
 
         with pytest.raises(BadInput):

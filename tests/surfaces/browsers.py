@@ -16,6 +16,7 @@ from serving_web import Visitor
 
 from anchors.fetch import cache as anchors
 
+Look = Literal["light", "dark"]
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -94,7 +95,7 @@ def tab(
     running: Browser,
     visitor: Visitor,
     *,
-    scheme: Literal["light", "dark"] = "light",
+    scheme: Look = "light",
     width: int = 1200,
     scripts: bool = True,
 ) -> Generator[Tab]:

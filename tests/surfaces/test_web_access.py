@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import web_homes as homes
+from command import Command
 from serving_web import Visitor, serving
 
 PAGES = (
@@ -24,6 +25,7 @@ CHANGES = ("/undo", "/theme", "/entry/m000000000/preview", "/entry/m000000000/ch
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     folder = tmp_path_factory.mktemp("web")
+    homes.hostile().write(folder, "there.jsonl")  # a session file in the folder that the server runs in
     with serving(homes.write(folder / "home"), folder) as found:
         yield found.enter()
 
@@ -83,7 +85,7 @@ def test_the_cookie_is_for_this_server_alone_and_for_no_script(tmp_path: Path) -
 )
 @pytest.mark.parametrize("path", ["/", "/static/web.css", "/memory?q=x&part=1"])
 def test_requests_of_other_pages_are_refused(served: Visitor, headers: dict[str, str], path: str) -> None:
-    assert served.ask(path, **headers).status == 403
+    assert served.ask(path, None, None, **headers).status == 403
 
 
 @pytest.mark.parametrize("path", CHANGES)
@@ -147,7 +149,8 @@ def test_no_stored_text_becomes_markup_and_no_secret_is_shown(served: Visitor, p
     "path",
     [
         "/static/..%2f..%2faccess.py", "/static/../access.py", "/static/%2e%2e/web.css", "/static/web.css%00",
-        "/sessions/..%2f..%2fconfig.toml", "/sessions/%2Fetc%2Fpasswd", "/sessions/....jsonl", "/sessions/0198c0de",
+        "/sessions/..%2f..%2fconfig.toml", "/sessions/%2Fetc%2Fpasswd", "/sessions/....jsonl",
+        "/sessions/there.jsonl", "/sessions/there.jsonl/export", "/sessions/0198c0de",
         "/sessions/x/export", "/entry/..%2f..", "/entry/%3Cscript%3E",
     ],
 )  # fmt: skip
@@ -174,8 +177,8 @@ def test_the_theme_leads_back_into_the_page_only(served: Visitor) -> None:
     assert "data-theme" not in served.get("/memory").text
 
 
-def test_a_port_that_is_taken_is_said_in_one_sentence(served: Visitor, commonplace: object) -> None:
-    ran = commonplace("web", "--port", served.port)  # type: ignore[operator]
+def test_a_port_that_is_taken_is_said_in_one_sentence(served: Visitor, commonplace: Command) -> None:
+    ran = commonplace("web", "--port", served.port)
 
     assert ran.code == 1
     assert ran.err.startswith(f"commonplace: Port {served.port} cannot be used")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import browsers
 import pytest
 import web_homes as homes
+from browsers import Look
+from playwright.sync_api import Browser
 from serving_web import Visitor, serving
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-browsers = pytest.importorskip("browsers")
 
 pytestmark = pytest.mark.skipif(browsers.chromium() is None, reason="no Chromium on this machine")
 PAGES = {
@@ -26,7 +26,7 @@ PAGES = {
     "pipeline": "/pipeline",
     "problem": "/nowhere-to-be-found",
 }
-LOOKS = [("light", 1200), ("dark", 1200), ("light", 360), ("dark", 360)]
+LOOKS: list[tuple[Look, int]] = [("light", 1200), ("dark", 1200), ("light", 360), ("dark", 360)]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
 
 
 @pytest.fixture(scope="module")
-def running(served: Visitor) -> Iterator[object]:
+def running(served: Visitor) -> Iterator[Browser]:
     """One browser for the module; playwright keeps a loop in this thread, so the home is written before."""
     del served
     with browsers.browser() as found:
@@ -60,7 +60,7 @@ def entries(served: Visitor) -> list[str]:
     return list(dict.fromkeys(re.findall(r'href="(/entry/m\w{9})"', served.get("/memory").text)))
 
 
-def test_every_page_fits_a_phone_and_runs_nothing_that_was_stored(running: object, served: Visitor) -> None:
+def test_every_page_fits_a_phone_and_runs_nothing_that_was_stored(running: Browser, served: Visitor) -> None:
     with browsers.tab(running, served, scheme="dark", width=360) as tab:
         check(tab, [*PAGES.values(), *entries(served)[:2]], deep=False)
 
@@ -69,7 +69,7 @@ def test_every_page_fits_a_phone_and_runs_nothing_that_was_stored(running: objec
     ("scheme", "width", "pages"), [("light", 1200, ("session", "review")), ("dark", 360, ("today",))]
 )
 def test_axe_finds_nothing_serious(
-    running: object, served: Visitor, scheme: str, width: int, pages: tuple[str, ...]
+    running: Browser, served: Visitor, scheme: Look, width: int, pages: tuple[str, ...]
 ) -> None:
     if browsers.axe() is None:
         pytest.skip("axe-core is not in the cache; run `make anchors`")
@@ -79,14 +79,14 @@ def test_axe_finds_nothing_serious(
 
 @pytest.mark.soak
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
-def test_every_page_is_sound_in_every_look(running: object, served: Visitor, scheme: str, width: int) -> None:
+def test_every_page_is_sound_in_every_look(running: Browser, served: Visitor, scheme: Look, width: int) -> None:
     if browsers.axe() is None:
         pytest.skip("axe-core is not in the cache; run `make anchors`")
     with browsers.tab(running, served, scheme=scheme, width=width) as tab:
         check(tab, [*PAGES.values(), *entries(served)])
 
 
-def test_everything_can_be_read_without_scripts(running: object, served: Visitor) -> None:
+def test_everything_can_be_read_without_scripts(running: Browser, served: Visitor) -> None:
     with browsers.tab(running, served, scripts=False) as tab:
         page = tab.open("/memory")
         page.fill("#q", "pnpm")
@@ -100,7 +100,7 @@ def test_everything_can_be_read_without_scripts(running: object, served: Visitor
         assert page.locator("button:visible >> text=Set").count() == 1  # what scripts do by themselves has a button
 
 
-def test_an_entry_is_found_as_one_types_and_changed_by_keys_alone(running: object, served: Visitor) -> None:
+def test_an_entry_is_found_as_one_types_and_changed_by_keys_alone(running: Browser, served: Visitor) -> None:
     with browsers.tab(running, served) as tab:
         page = tab.open("/memory")
         page.keyboard.press("Tab")
@@ -132,7 +132,7 @@ def test_an_entry_is_found_as_one_types_and_changed_by_keys_alone(running: objec
         assert page.locator("text=instead of npm").count() == 1
 
 
-def test_a_review_is_done_by_single_keys(running: object, served: Visitor) -> None:
+def test_a_review_is_done_by_single_keys(running: Browser, served: Visitor) -> None:
     with browsers.tab(running, served) as tab:
         page = tab.open("/review")
         texts = page.locator(".card > p.said").all_inner_texts()
@@ -151,7 +151,7 @@ def test_a_review_is_done_by_single_keys(running: object, served: Visitor) -> No
         assert page.locator("h1").inner_text() == texts[1]
 
 
-def test_a_line_of_the_prompt_is_dragged_and_the_difference_is_shown(running: object, served: Visitor) -> None:
+def test_a_line_of_the_prompt_is_dragged_and_the_difference_is_shown(running: Browser, served: Visitor) -> None:
     with browsers.tab(running, served) as tab:
         page = tab.open("/prompt?project=github.com/acme/shop")
         rows = page.locator("tr[data-drag]")
@@ -162,7 +162,7 @@ def test_a_line_of_the_prompt_is_dragged_and_the_difference_is_shown(running: ob
         assert page.locator("tr[data-drag]").count() == last + 1
 
 
-def test_the_look_is_chosen_and_stays(running: object, served: Visitor) -> None:
+def test_the_look_is_chosen_and_stays(running: Browser, served: Visitor) -> None:
     with browsers.tab(running, served) as tab:
         page = tab.open("/memory")
         light = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
@@ -177,7 +177,7 @@ def test_the_look_is_chosen_and_stays(running: object, served: Visitor) -> None:
 
 
 def test_an_image_of_a_session_is_shown_and_one_that_could_hold_a_program_is_not(
-    running: object, served: Visitor
+    running: Browser, served: Visitor
 ) -> None:
     with browsers.tab(running, served) as tab:
         page = tab.open(f"/sessions/{homes.HOSTILE}")

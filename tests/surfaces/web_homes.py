@@ -21,7 +21,12 @@ SCRIPT = '<script>window.ran = 1</script><img src=x onerror="window.ran = 1">"\'
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+"""A whole picture of one pixel, which a browser shows."""
 PATCH = "*** Begin Patch\n*** Update File: shop.py\n@@\n-price = 1.0\n+price = 100\n*** End Patch"
+
+
+WAITS = "right, the staging host only has 2 GB of memory, anything that compiles gets killed there. have a look?"
+"""What becomes a candidate or a doubtful entry."""
 
 
 def hostile() -> Script:
@@ -47,10 +52,7 @@ def hostile() -> Script:
     usage = {"total_token_usage": {"total_tokens": 90}, "last_token_usage": {"total_tokens": 40}}
     for size in (40, 80, 20):
         script.event("token_count", info={**usage, "last_token_usage": {"total_tokens": size}})
-    script.turn(
-        user("right, the staging host only has 2 GB of memory, anything that compiles gets killed there. have a look?"),
-        assistant("ok"),
-    )
+    script.turn(user(WAITS), assistant("ok"))
     script.turn(user("and the third turn"), assistant("ok"))
     return script.event("thread_rolled_back", num_turns=1)
 

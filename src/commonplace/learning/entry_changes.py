@@ -144,7 +144,8 @@ def version(known: KnownEntry) -> str:
 
 async def find_entry(store: MemoryStore, entry_id: str) -> KnownEntry | None:
     """Return the entry or candidate with exactly this id."""
-    known = [*await store.known_entries(), *await store.candidates()]
+    held = await store.summary(0, [entry_id])
+    known = held.named if held is not None else [*await store.known_entries(), *await store.candidates()]
     return next((each for each in known if each.entry.id == entry_id), None)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from commonplace.memory.edits import history
 from commonplace.memory.edits.review import is_doubtful
-from commonplace.memory.store import KnownEntry, MemoryStore
+from commonplace.memory.store import KnownEntry, MemoryStore, MemorySummary
 from commonplace.protocol.ids import wire_second, wire_time
 from commonplace.rollout import decisions
 from commonplace.state import usage
@@ -51,7 +51,6 @@ class Overview(msgspec.Struct):
 
 async def overview(store: MemoryStore) -> Overview:
     """Return the overview as of now."""
-    known, waiting = await store.known_entries(), await store.candidates()
     decided = await anyio.to_thread.run_sync(decisions.reviews, store.home.path)
     past = await anyio.to_thread.run_sync(history.read, store.home.path)
     since = wire_time(store.home.now() - timedelta(days=DAYS))
@@ -61,19 +60,27 @@ async def overview(store: MemoryStore) -> Overview:
         if each.time >= since
     )
     told, used, spent = await _uses(store)
-    by_id = {each.entry.id: each for each in (*known, *waiting)}
+    held = await store.summary(_NEWEST, [row["entry_id"] for row in (*told, *used)]) or await _of_all(store)
+    by_id = {each.entry.id: each for each in held.named}
     return Overview(
-        entries=len(known),
-        candidates=len(waiting),
-        waiting=sum(
-            each.entry.id not in decided for each in (*waiting, *(one for one in known if is_doubtful(one.entry)))
-        ),
-        learned=sorted(known, key=lambda each: -each.entry.first_seen_s)[:_NEWEST],
+        entries=held.entries,
+        candidates=held.candidates,
+        waiting=sum(name not in decided for name in held.undecided),
+        learned=held.newest,
         changes=dict(counts),
         told=_last(by_id, told, ("last_injected",)),
         used=_last(by_id, used, ("last_retrieved", "last_cited")),
         spent=spent,
     )
+
+
+async def _of_all(store: MemoryStore) -> MemorySummary:
+    """Return the same from the files, where no rows mirror them."""
+    known, waiting = await store.known_entries(), await store.candidates()
+    doubtful = [each for each in known if is_doubtful(each.entry)]
+    newest = sorted(known, key=lambda each: -each.entry.first_seen_s)[:_NEWEST]
+    undecided = [each.entry.id for each in (*waiting, *doubtful)]
+    return MemorySummary(len(known), len(waiting), undecided, newest, known)
 
 
 async def _uses(store: MemoryStore) -> tuple[list[Row], list[Row], list[SpentDay]]:

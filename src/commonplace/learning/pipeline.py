@@ -66,17 +66,15 @@ class Pipeline(msgspec.Struct):
 
 async def pipeline(home: Home) -> Pipeline:
     """Return how learning stands, as of now; the index is taken as it is."""
-    now, settings, key = home.now_s(), home.settings, home.key
+    now, settings = home.now_s(), home.settings
 
     def body(tx: Transaction) -> Pipeline:
-        terms = select.claim_terms(settings, background=False, max_claims=0)
-        rows = tx.query("threads.current", home=key)
-        left = select.left_out(rows, terms, now)
+        left, waiting = _standing(tx, home, now)
         unread = [Unread("sessions", reason, count) for reason, count in sorted(left.items())]
-        unread += [Unread(row["source"], row["reason"], row["n"]) for row in tx.query("imports.reasons", home=key)]
+        unread += [Unread(row["source"], row["reason"], row["n"]) for row in tx.query("imports.reasons", home=home.key)]
         budgets = [
             ModelBudget(
-                _KINDS[kind],
+                _KINDS.get(kind, kind),
                 providers.model_name(settings, kind),
                 usage.spent(tx, kind, now=now),
                 providers.limits(settings, kind, "day"),
@@ -85,14 +83,34 @@ async def pipeline(home: Home) -> Pipeline:
         ]
         listed = [_job(row) for row in tx.query("jobs.listed", limit=_MOST_JOBS)]
         spent = usage.spent_days(tx, now=now, days=DAYS)
-        return Pipeline(listed, len(rows) - sum(left.values()), unread, budgets, spent)
+        return Pipeline(listed, waiting, unread, budgets, spent)
 
     return await (await home.database()).read(body)
 
 
+def _standing(tx: Transaction, home: Home, now: int) -> tuple[dict[str, int], int]:
+    """Return how many sessions are not read, by reason, and how many would be read now."""
+    terms = select.claim_terms(home.settings, background=False, max_claims=0)
+    if home.settings.memory.exclude:  # a pattern may name a path: each session is looked at
+        rows = tx.query("threads.current", home=home.key)
+        left = select.left_out(rows, terms, now)
+        return left, len(rows) - sum(left.values())
+    left, waiting = dict[str, int](), 0
+    newest = now - terms.min_idle_s
+    for row in tx.query("threads.standing", home=home.key, newest=newest):
+        updated = newest + 1 if row["is_recent"] else newest
+        alike = {**row, "path": "", "updated_s": updated, "learned_s": updated if row["is_learned"] else updated - 1}
+        reason = select.why_not(alike, terms, now)
+        if reason is None:
+            waiting += row["n"]
+        else:
+            left[reason] = left.get(reason, 0) + row["n"]
+    return left, waiting
+
+
 def _job(row: Row) -> ListedJob:
     return ListedJob(
-        kind=_KINDS.get(row["kind"], row["kind"]),
+        kind=_KINDS.get(str(row["kind"]), str(row["kind"])),
         key=row["job_key"],
         is_session=row["kind"] == jobs.EXTRACTION,
         status="failed" if row["status"] == "error" else row["status"],

@@ -19,11 +19,16 @@ from commonplace.memory.entries import Entry
 from commonplace.memory.evidence import Link
 from commonplace.memory.store import KnownEntry, MemoryStore
 from commonplace.protocol.ids import wire_second
-from commonplace.search import passages
+from commonplace.search import exact, passages
+from commonplace.search.hits import Hit
+from commonplace.search.query import Query
 from commonplace.state import usage
 from commonplace.state.usage import Use
 
 _FORMER: Final = "superseded by "
+_NEEDLE: Final = 160
+"""How many characters of an entry are looked for: a prompt may cut longer ones."""
+_MOST_APPEARANCES: Final = 60
 USES: Final[tuple[Use, ...]] = ("retrieved", "injected", "cited")
 
 
@@ -54,6 +59,17 @@ class EntryUse(msgspec.Struct, frozen=True):
     last: str | None
 
 
+class Appearance(msgspec.Struct, frozen=True):
+    """A place in a session that holds an entry's words."""
+
+    what: Literal["said", "answered", "told", "seen"]
+    """A person said it, the agent said it, a program put it into the conversation, or a tool read or wrote it."""
+    thread_id: str
+    offset: int
+    turn: int | None
+    time: str | None
+
+
 class Life(msgspec.Struct):
     """What is known of an entry."""
 
@@ -70,7 +86,8 @@ class Life(msgspec.Struct):
 
 async def life(store: MemoryStore, entry_id: str) -> Life | None:
     """Return the life of the entry or candidate with exactly this id; None if there never was one."""
-    known = [*await store.known_entries(), *await store.candidates()]
+    held = await store.summary(0, [entry_id])
+    known = held.named if held is not None else [*await store.known_entries(), *await store.candidates()]
     chosen = next((each for each in known if each.entry.id == entry_id), None)
     past = await anyio.to_thread.run_sync(history.read, store.home.path)
     changes = _own_changes(past, entry_id)
@@ -82,6 +99,37 @@ async def life(store: MemoryStore, entry_id: str) -> Life | None:
         sources = await anyio.to_thread.run_sync(_with_messages, chosen.entry, chain)
     uses = await _uses(store, entry_id)
     return Life(entry_id, chosen, sources, uses, changes, _moments(sources, uses, changes))
+
+
+async def appearances(store: MemoryStore, entry: Entry) -> list[Appearance]:
+    """Return where sessions hold the words of an entry, the newest first: said, told to an agent, repeated.
+
+    Every session file is scanned, as by an exact search.
+    """
+    words = " ".join(entry.text.strip("\"'").split())[:_NEEDLE].rstrip()
+    if not words or not store.home.has_index():
+        return []
+    hits = await exact.search(store.home, Query(words, _MOST_APPEARANCES), str, ignore_case=True)
+    index = await store.home.index()
+    paths = {hit.thread_id: await index.find(store.home.path, hit.thread_id) for hit in hits if hit.thread_id}
+
+    def classified() -> list[Appearance]:
+        return [
+            Appearance(_what(hit, paths[hit.thread_id], words), hit.thread_id, hit.item, hit.turn, hit.time)
+            for hit in hits
+            if hit.thread_id is not None and hit.item is not None
+        ]
+
+    return await anyio.to_thread.run_sync(classified)
+
+
+def _what(hit: Hit, path: Path | None, words: str) -> Literal["said", "answered", "told", "seen"]:
+    if hit.role == "assistant":
+        return "answered"
+    if hit.role not in ("user", "developer", "system"):
+        return "seen"
+    said = passages.read(path, [hit.item or 0]).get(hit.item or 0) if path is not None else None
+    return "said" if said is not None and words.lower() in " ".join(said.text.split()).lower() else "told"
 
 
 def _own_changes(past: list[EntryChange], entry_id: str) -> list[EntryChange]:

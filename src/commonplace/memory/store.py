@@ -6,17 +6,17 @@ the files; how that is done is learning's knowledge, so the function that does i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
 import msgspec
 
-from commonplace.memory.entries import Entry, Source
+from commonplace.memory.entries import TOLD, Entry, Source
 from commonplace.memory.workspace import layout, staging
 from commonplace.state import entries as rows
-from commonplace.state.database import Row
+from commonplace.state.database import Row, Transaction
 from commonplace.state.home import Home
 
 DeriveEntries = Callable[[Path], list[Entry]]
@@ -33,6 +33,18 @@ class KnownEntry(msgspec.Struct):
     cited: int = 0
     is_candidate: bool = False
     """It waits for another session or for a person, and no file of the memory tells it."""
+
+
+class MemorySummary(msgspec.Struct, frozen=True):
+    """How much a memory holds, and some of its entries."""
+
+    entries: int
+    candidates: int
+    undecided: list[str]
+    """The ids of candidates and of entries that are told to nobody unasked."""
+    newest: list[KnownEntry]
+    named: list[KnownEntry]
+    """Those that were asked for by their ids and are there."""
 
 
 class MemoryStore:
@@ -72,6 +84,25 @@ class MemoryStore:
             if stored is not None:
                 return [_known(row) for row in stored]
         return [KnownEntry(entry) for entry in await anyio.to_thread.run_sync(self._of_files)]
+
+    async def summary(self, newest: int, named: Collection[str] = ()) -> MemorySummary | None:
+        """Return counts and a few entries without reading all of them; None where no rows mirror the files."""
+        if not await self.is_mirrored():
+            return None
+        key = self.home.key
+
+        def body(tx: Transaction) -> MemorySummary:
+            entries, candidates = rows.count(tx, key)
+            found = [rows.get(tx, key, name) for name in named]
+            return MemorySummary(
+                entries,
+                candidates,
+                rows.undecided(tx, key, TOLD),
+                [_known(row) for row in rows.newest(tx, key, newest)],
+                [_known(row) for row in found if row is not None],
+            )
+
+        return await (await self.home.database()).read(body)
 
     def _of_files(self) -> list[Entry]:
         if not self.root.is_dir() or self.root.is_symlink():

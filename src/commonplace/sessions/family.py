@@ -34,6 +34,6 @@ async def family(home: Home, path: Path) -> Family:
 
     ledger, inside = await anyio.to_thread.run_sync(read)
     named = layout.parse_name(path.name)
-    rollout_ids = list({ledger.thread_id, *([named.rollout_id] if named is not None else [])})
+    rollout_ids = [ledger.thread_id] if named is None else [ledger.thread_id, named.rollout_id]
     forks = await (await home.index()).forks_of(ledger.thread_id, rollout_ids)
     return Family(ledger.meta.parent_thread_id, ledger.meta.forked_from_id, forks, inside)

@@ -59,6 +59,22 @@ def everything(tx: Transaction, root: str, *, candidates: bool = False) -> list[
     return page(tx, root, limit=2**31 - 1, candidates=candidates)
 
 
+def newest(tx: Transaction, root: str, limit: int) -> list[Row]:
+    """Return the entries that were learned last."""
+    return tx.query("entries.newest", root=root, limit=limit)
+
+
+def undecided(tx: Transaction, root: str, told: float) -> list[str]:
+    """Return the candidates, and the entries of one session whose confidence is below `told`, by their ids."""
+    return [row["entry_id"] for row in tx.query("entries.undecided", root=root, told=told)]
+
+
+def count(tx: Transaction, root: str) -> tuple[int, int]:
+    """Return how many entries and how many candidates there are."""
+    counts = {row["is_candidate"]: row["n"] for row in tx.query("entries.count", root=root)}
+    return counts.get(0, 0), counts.get(1, 0)
+
+
 def scopes(tx: Transaction, root: str) -> dict[str, int]:
     """Count the entries of each scope."""
     return {row["scope"]: row["n"] for row in tx.query("entries.scopes", root=root)}

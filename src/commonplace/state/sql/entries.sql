@@ -48,3 +48,19 @@ ON CONFLICT (root) DO UPDATE SET fingerprint = excluded.fingerprint
 -- name: memories.forget
 -- A memory is gone.
 DELETE FROM memories WHERE root = :root
+
+-- name: entries.newest
+-- The entries that were learned last, with how often each was used.
+SELECT entries.*, coalesce(entry_usage.retrieved, 0) AS retrieved, coalesce(entry_usage.injected, 0) AS injected,
+  coalesce(entry_usage.cited, 0) AS cited
+FROM entries LEFT JOIN entry_usage ON entry_usage.entry_id = entries.entry_id
+WHERE root = :root AND is_candidate = 0 ORDER BY first_seen_s DESC, place LIMIT :limit
+
+-- name: entries.undecided
+-- Candidates, and entries that one session taught and that are not sure enough to be told.
+SELECT entry_id, is_candidate FROM entries
+WHERE root = :root AND (is_candidate = 1 OR (is_pinned = 0 AND support <= 1 AND confidence < :told))
+
+-- name: entries.count
+-- How many entries and candidates there are.
+SELECT is_candidate, count(*) AS n FROM entries WHERE root = :root GROUP BY is_candidate

@@ -195,6 +195,15 @@ UPDATE threads SET title = :title, preview = :preview WHERE home = :home AND pat
 SELECT thread_id, path, source, cwd, project, updated_s, learned_s, is_archived, is_root, memory_mode, size
 FROM threads WHERE home = :home AND is_current = 1
 
+-- name: threads.standing
+-- The threads of a home that are alike in all that decides whether they are learned from, and how many there are.
+SELECT source, cwd, project, is_archived, is_root, memory_mode,
+  CASE WHEN updated_s <= learned_s THEN 1 ELSE 0 END AS is_learned,
+  CASE WHEN updated_s > :newest THEN 1 ELSE 0 END AS is_recent, count(*) AS n
+FROM threads WHERE home = :home AND is_current = 1
+GROUP BY source, cwd, project, is_archived, is_root, memory_mode,
+  CASE WHEN updated_s <= learned_s THEN 1 ELSE 0 END, CASE WHEN updated_s > :newest THEN 1 ELSE 0 END
+
 -- name: threads.searched
 -- The current file of every thread that search looks into, newest first.
 SELECT thread_id, path, project, updated_s FROM threads

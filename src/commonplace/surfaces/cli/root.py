@@ -32,7 +32,10 @@ COMMANDS = {
     ),
     "demo": ("commonplace.surfaces.cli.demo", "Show what Commonplace does, on sample sessions in a throw-away home."),
     "memory": ("commonplace.surfaces.cli.memory", "List, search and change what was learned."),
-    "web": ("commonplace.surfaces.cli.web", "See and change what is remembered, in your browser."),
+    "web": (
+        "commonplace.surfaces.cli.web",
+        "Show what is remembered, where it came from, and change it, in your browser.",
+    ),
     "projects": ("commonplace.surfaces.cli.projects", "List projects, and decide which folders belong together."),
     "mcp": ("commonplace.surfaces.cli.mcp", "Serve the memory to other agents (MCP)."),
     "app-server": (

@@ -105,6 +105,7 @@ async def build(book: Book) -> AsyncGenerator[Starlette]:
         exception_handlers={CommonplaceError: _failed, 404: _missing, 500: _broken},
     )
     async with anyio.create_task_group() as tasks:
-        application.state.site = Site(book, tasks)
+        application.state.site = site = Site(book, tasks)
+        await site.warm_up()
         yield application
         tasks.cancel_scope.cancel()

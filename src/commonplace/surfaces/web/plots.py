@@ -14,6 +14,14 @@ from markupsafe import Markup, escape
 from commonplace.memory.life import Moment
 from commonplace.protocol.ids import parse_time
 
+WORDS: Final = {
+    "taught": "taught",
+    "changed": "changed",
+    "injected": "told",
+    "retrieved": "found",
+    "cited": "cited",
+}
+"""How each kind of moment is called for people."""
 _WIDTH: Final = 720
 _ROWS: Final = ("taught", "changed", "injected", "retrieved", "cited")
 _LEFT: Final = 76
@@ -35,12 +43,12 @@ def timeline(moments: Sequence[Moment], now: datetime, clean: Callable[[str], st
     parts = [_open(height, "The entry's life: when it was taught, changed and used")]
     for place, row in enumerate(used):
         y = 14 + place * _ROW_HEIGHT
-        parts.append(Markup('<text class="t" x="0" y="{}">{}</text>').format(y + 4, row))
+        parts.append(Markup('<text class="t" x="0" y="{}">{}</text>').format(y + 4, WORDS[row]))
         parts.append(Markup('<line class="g" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(_LEFT, _WIDTH - 8, y, y))
     for moment, at in timed:
         x = _LEFT + 6 + (at.timestamp() - first) / span * (_WIDTH - _LEFT - 20)
         y = 14 + used.index(moment.what) * _ROW_HEIGHT
-        told = f"{moment.time[:10]} {moment.what}: {clean(moment.text)[:140]}"
+        told = f"{moment.time[:10]} {WORDS[moment.what]}: {clean(moment.text)[:140]}"
         parts.append(_DOT.format(moment.what, f"{x:.1f}", y, told))
     for text, x, anchor in (
         (datetime.fromtimestamp(first, UTC).strftime("%Y-%m-%d"), _LEFT, "start"),

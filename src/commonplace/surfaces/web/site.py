@@ -57,6 +57,13 @@ class Site:
         self.undos[name] = done
         return name
 
+    async def warm_up(self) -> None:
+        """Do now what the first page would wait for: compile the templates, open the database if there is one."""
+        for name in self.templates.list_templates(["html"]):
+            self.templates.get_template(name)
+        if self.book.state.has_index():
+            await self.book.state.database()
+
     def refresh_soon(self) -> None:
         """Look beside the pages for session files that changed, once in a while: the next page shows them."""
         now = self.book.state.now_s()

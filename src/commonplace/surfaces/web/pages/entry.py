@@ -25,7 +25,11 @@ async def show(request: Request) -> Response:
     found = await life.life(site.book.memory_store, entry_id)
     if found is None:
         raise BadInput(f"No entry ever had the id {entry_id!r}.", hint="Memory lists what there is.")
-    return rendering.page(request, "entry.html", "memory", await entry_values(site, found))
+    values = await entry_values(site, found)
+    values["places"] = None
+    if request.query_params.get("look") == "1" and found.known is not None:
+        values["places"] = await life.appearances(site.book.memory_store, found.known.entry)
+    return rendering.page(request, "entry.html", "memory", values)
 
 
 async def entry_values(site: Site, found: Life) -> dict[str, Any]:
@@ -66,6 +70,7 @@ async def entry_values(site: Site, found: Life) -> dict[str, Any]:
         "changes": changes,
         "uses": found.uses,
         "line": plots.timeline(found.moments, site.book.state.now(), clean),
+        "words": plots.WORDS,
         "moments": [{"moment": each, "text": clean(each.text)} for each in found.moments],
         "others": others,
         "scopes": [(scope, names[scope]) for scope in [GLOBAL, *scopes] if row is None or scope != row.scope],

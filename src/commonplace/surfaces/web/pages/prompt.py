@@ -85,10 +85,12 @@ async def _section(site: Site, folder: str, project: str, budget: int, entries: 
     place = Path(folder).expanduser() if folder else None
     if place is not None and not place.is_absolute():
         raise BadInput(f"{folder} is no whole path.", hint="Give the folder from the root on.")
+    known = {entry.scope for entry in entries}
     return await scoped_prompt.prompt(
         site.book.memory_store,
         folder=place,
-        scope=project or None if place is None else None,
+        scope=project or None if place is None and project not in known else None,
+        place=project if place is None and project in known else None,
         budget=budget,
         known=entries,
     )

@@ -33,7 +33,7 @@ _WHOLE: Final = 2_000_000
 """How many characters the page of one text shows."""
 _PLOT_BYTES: Final = 16 * 2**20
 """Files up to this size have their plot on the page; reading larger ones whole is asked for."""
-_DIFFS: Final = ("*** Begin Patch", "diff --git ", "--- ", "@@ ")
+_DIFFS: Final = ("*** Begin Patch\n", "\ndiff --git ", "\n--- ", "\n@@")
 
 
 async def listing(request: Request) -> Response:
@@ -182,7 +182,7 @@ def _value(value: Any) -> str:
 
 def _lines(text: str) -> list[DiffPiece]:
     """Return a text with the lines of a diff marked; as one piece if it is none."""
-    if not any(text.startswith(start) or f"\n{start}" in text for start in _DIFFS):
+    if not any(start in f"\n{text}" for start in _DIFFS):
         return [DiffPiece("same", text)] if text else []
     kinds = {"+": "ins", "-": "del", "@": "hunk"}
     return [DiffPiece(kinds.get(line[:1], "same"), line + "\n") for line in text.split("\n")]
