@@ -187,12 +187,22 @@ def is_text(raw: bytes) -> bool:
     """Say whether bytes are UTF-8, looking at a block at a time: whole, the text may take four times the space."""
     if raw.isascii():
         return True
+    if len(raw) <= _BLOCK:
+        return _is_utf8(raw)
     decoder = codecs.getincrementaldecoder("utf-8")()
     view = memoryview(raw)
     try:
         for start in range(0, len(raw), _BLOCK):
             decoder.decode(view[start : start + _BLOCK])
         decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
     except UnicodeDecodeError:
         return False
     return True

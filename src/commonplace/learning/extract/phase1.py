@@ -41,7 +41,9 @@ from commonplace.state.extraction_jobs import ExtractionClaim
 from commonplace.state.jobs import Claim, Worker
 
 _BATCH: Final = 32
-"""How many sessions are claimed and stored together."""
+"""How many sessions are claimed together."""
+_LARGE_BATCH: Final = 128
+"""The same for the embedded reader: at the end of each batch, cores wait for the one that reads the last session."""
 Progress = Callable[[int, int], None]
 """Is told how many sessions, and how many bytes of them, were read."""
 _MUCH: Final = 8_000_000
@@ -106,7 +108,8 @@ async def run(phase: ExtractionPhase, progress: Progress | None = None) -> Extra
     tried: set[str] = set()
     breaker = CircuitBreaker()
     while (limit is None or limit > 0) and breaker.why is None:
-        batch = await _claim(phase, min(_BATCH, limit) if limit is not None else _BATCH, tried)
+        most = _LARGE_BATCH if isinstance(phase.extractor, RuleExtractor) else _BATCH
+        batch = await _claim(phase, min(most, limit) if limit is not None else most, tried)
         if not batch:
             break
         tried.update(each.claim.job_key for each in batch)

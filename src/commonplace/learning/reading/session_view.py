@@ -3,8 +3,8 @@
 Only what may teach something is in a view, and whose it is is always known: the person's own words, the model's, the
 outputs of tools. What a program put into the conversation, what came out of a memory, and what a fork inherits from its
 parent are left out or marked. Each event knows the bytes of the ledger that it stands in, so that whatever is learned
-can be shown in its own words. Secrets are taken out as the session is read, so that no later step can let one through
-by changing a letter. What a view holds is bounded, whatever the session.
+can be shown in its own words. Secrets are taken out of all that may be quoted as the session is read, so that no later
+step can let one through by changing a letter. What a view holds is bounded, whatever the session.
 """
 
 from __future__ import annotations
