@@ -102,7 +102,8 @@ class SpawnAgent(_AgentTool):
     def _schema(self) -> dict[str, Any]:
         found = schema(self.takes)
         if not self._tree.roles.own:  # with the built-in roles alone there is little to choose
-            found["properties"].pop("agent_type")
+            properties = {name: each for name, each in found["properties"].items() if name != "agent_type"}
+            return {**found, "properties": properties}
         return found
 
     def started(self, call: ToolInvocation) -> events.Item | None:

@@ -7,6 +7,7 @@ other tools use other names for some fields: `renamed` maps them, and lists thos
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -20,8 +21,9 @@ Renamed = Mapping[str, str | None]
 """Other names of fields; None for fields that are accepted and ignored."""
 
 
+@cache
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments, without references."""
+    """Return the JSON schema of a tool's arguments, without references. All sessions share it: nobody changes it."""
     (top,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
     return cast("dict[str, Any]", _whole(top, parts))
 
