@@ -25,10 +25,17 @@ def one_child(*answers: Answer) -> Troupe:
 
 
 async def test_an_agent_is_started_waited_for_and_its_answer_read(tmp_path: Path) -> None:
-    troupe = one_child()
+    is_awaited = anyio.Event()
+
+    def hear(event: events.Event) -> None:
+        if isinstance(event, events.ItemStarted) and getattr(event.item, "tool", "") == "wait":
+            is_awaited.set()
+
+    troupe = one_child(answer(say("There are 7."), hold=is_awaited))
     troupe.add(ROOT, waits(), answer(say("The child says 7.")))
     async with commonplace.open() as book:
         thread = await started(book, tmp_path, troupe)
+        thread.listen(hear)
         assert finished(await thread.turn("How many files?")) == "The child says 7."
         (agent,) = thread.agents
         assert (agent.task, agent.status.kind, agent.status.message) == (TASK, "completed", "There are 7.")

@@ -173,6 +173,7 @@ def test_children_come_again_with_their_parent_and_go_with_it(place: Place, mode
         (again,) = children(client, thread)
         client.ask("thread/archive", {"threadId": thread})
         client.notice("thread/closed", threadId=child["id"])
+        client.notice("thread/archived", threadId=child["id"])
         archived = [
             message["params"]["threadId"] for message in client.told if message.get("method") == "thread/archived"
         ]
