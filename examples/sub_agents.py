@@ -1,6 +1,8 @@
-"""Tell an agent what you know beside your words, and let it start another agent. The model follows a script.
+"""Tell an agent what you know beside your words, and let it start another one.
 
     python examples/sub_agents.py
+
+The model follows a script: no key, no network.
 """
 
 import os
@@ -19,20 +21,18 @@ def act(request: models.Request) -> scripted.Answer:
     said = b"".join(request.input).decode()
     agent = re.search(r"agent_id\W+([0-9a-f-]{36})", said)
     if agent is None:
-        is_agent = TASK in said
         spawn = scripted.call("spawn_agent", {"message": TASK}, "c1")
-        return scripted.answer(scripted.say("It has two lines.") if is_agent else spawn)
+        return scripted.answer(scripted.say("It has two lines.") if TASK in said else spawn)
     if "timed_out" not in said:
         return scripted.answer(scripted.call("wait_agent", {"targets": [agent[1]]}, "c2"))
     return scripted.answer(scripted.say("The other agent says two."))
 
 
 async def main() -> None:
-    given = commonplace.Input("Have the lines counted.", context={"editor": "poem.txt is open"})
     with tempfile.TemporaryDirectory() as home:
         async with commonplace.open(environment={**os.environ, "COMMONPLACE_HOME": home}) as book:
             thread = await book.start(cwd=home, speaker=commonplace.ScriptedModel(*[act] * 4))
-            end = await thread.turn(given)
+            end = await thread.turn(commonplace.Input("Have them counted.", context={"editor": "poem.txt is open"}))
             print(end.message if isinstance(end, commonplace.events.TurnCompleted) else end)
             print([(agent.depth, agent.status.message) for agent in thread.agents])
 

@@ -25,10 +25,17 @@ def one_child(*answers: Answer) -> Troupe:
 
 
 async def test_an_agent_is_started_waited_for_and_its_answer_read(tmp_path: Path) -> None:
-    troupe = one_child()
+    is_awaited = anyio.Event()
+
+    def hear(event: events.Event) -> None:
+        if isinstance(event, events.ItemStarted) and getattr(event.item, "tool", "") == "wait":
+            is_awaited.set()
+
+    troupe = one_child(answer(say("There are 7."), hold=is_awaited))
     troupe.add(ROOT, waits(), answer(say("The child says 7.")))
     async with commonplace.open() as book:
         thread = await started(book, tmp_path, troupe)
+        thread.listen(hear)
         assert finished(await thread.turn("How many files?")) == "The child says 7."
         (agent,) = thread.agents
         assert (agent.task, agent.status.kind, agent.status.message) == (TASK, "completed", "There are 7.")
@@ -309,7 +316,8 @@ async def test_a_person_can_switch_agents_off(tmp_path: Path, flags: dict[str, A
 
 async def test_agents_are_listed_with_the_session_first(tmp_path: Path) -> None:
     troupe = one_child()
-    troupe.add(ROOT, waits(), answer(tool("list_agents", "l1")), answer(say("Two of us.")))
+    narrowed = about(lambda agent: tool("list_agents", "l2", path_prefix=agent[:-1].upper()))
+    troupe.add(ROOT, waits(), answer(tool("list_agents", "l1")), narrowed, answer(say("Two of us.")))
     async with commonplace.open() as book:
         thread = await started(book, tmp_path, troupe)
         await thread.turn("Go.")
@@ -319,6 +327,7 @@ async def test_agents_are_listed_with_the_session_first(tmp_path: Path) -> None:
     assert first == {"agent_name": thread.id, "agent_status": "running"}
     assert second["agent_name"] == agent.thread_id
     assert second["agent_status"] == {"completed": "There are 7."}
+    assert troupe.output("l2")["agents"] == [second]
 
 
 @pytest.mark.parametrize(

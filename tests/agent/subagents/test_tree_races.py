@@ -20,6 +20,7 @@ from session_invariants import ledger, recorded_wrongly
 import commonplace
 from commonplace.agent import events, user_input
 from commonplace.agent.subagents import restoration
+from commonplace.agent.subagents.agent import Agent
 from commonplace.agent.subagents.inheritance import Wish
 from commonplace.agent.subagents.tree import AgentTree
 from commonplace.agent.thread import Thread
@@ -40,8 +41,10 @@ class Worker:
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         for _ in range(self._chance.randrange(6)):
             await anyio.lowlevel.checkpoint()
-        calls = self._chance.random() < 0.3
-        step = answer(call("update_plan", {"plan": []}, f"p{self._chance.random()}")) if calls else answer(say("Done."))
+        calls = [call("update_plan", {"plan": []}, f"p{self._chance.random()}")]
+        if any(getattr(each, "name", "") == "spawn_agent" for each in request.tools):
+            calls.append(call("spawn_agent", {"message": "work"}, f"s{self._chance.random()}"))
+        step = answer(*calls) if self._chance.random() < 0.3 else answer(say("Done."))
         async for event in ScriptedModel(step).stream(request):
             await anyio.lowlevel.checkpoint()
             yield event
@@ -57,8 +60,21 @@ class Play:
         assert isinstance(thread.tree, AgentTree)
         self.thread, self.tree, self.chance = thread, thread.tree, chance
         self.begun: Counter[str] = Counter()
-        self.ids: list[str] = []
+        """How often each agent was opened."""
+        self.seen: list[Agent] = []
         self.most = 0
+        self.tree.listen(self.look)
+
+    @property
+    def ids(self) -> list[str]:
+        return sorted(self.begun)
+
+    def look(self, agent: Agent) -> None:
+        if agent not in self.seen:
+            self.seen.append(agent)
+            self.begun[agent.thread_id] += agent.live() is not None
+        live = [each for each in self.tree.agents() if each.live() is not None]
+        self.most = max(self.most, len(live))
 
     async def act(self) -> None:
         """Do something that may not be possible."""
@@ -67,18 +83,12 @@ class Play:
         acts = [self.spawn, self.send, self.close, self.resume, self.wait, self.interrupt, self.turn]
         with contextlib.suppress(ToolError, BadInput):
             await self.chance.choice([*acts, self.spawn, self.send])()
-        live = [agent for agent in self.tree.agents() if agent.live() is not None]
-        self.most = max(self.most, len(live))
 
     def some(self) -> str:
         return self.chance.choice([*self.ids, self.thread.id])
 
     async def spawn(self) -> None:
-        agent = await self.tree.spawn(
-            self.some(), user_input.text("work"), None, Wish(), fork=self.chance.random() < 0.3
-        )
-        self.ids.append(agent.thread_id)
-        self.begun[agent.thread_id] += 1
+        await self.tree.spawn(self.some(), user_input.text("work"), None, Wish(), fork=self.chance.random() < 0.3)
 
     async def send(self) -> None:
         await self.tree.send(self.some(), user_input.text("more"), interrupt=self.chance.random() < 0.3)
@@ -87,11 +97,7 @@ class Play:
         await self.tree.close(self.some())
 
     async def resume(self) -> None:
-        name = self.some()
-        known = self.tree.find(name)
-        if known is None or known.live() is None:
-            await restoration.resume(self.tree, name)
-            self.begun.update([name, *(agent.thread_id for agent in self.tree.below(name))])
+        await restoration.resume(self.tree, self.some())
 
     async def wait(self) -> None:
         await self.tree.wait([self.some()], 0.01)
@@ -113,13 +119,17 @@ async def play(folder: Path, seed: int, acts: int) -> None:
                 for _ in range(3):
                     group.start_soon(it.act)
         await thread.interrupt()
-        assert isinstance(await thread.turn("The last one."), events.TurnCompleted)
+        end = await thread.turn("The last one.")
+        assert isinstance(end, events.TurnCompleted), end
         paths = [Path(each.path) for name in it.ids for each in [await book.sessions.describe(name)]]
         closed = [agent for name in it.ids if (agent := it.tree.find(name)) is not None and agent.live() is None]
         assert {agent.status.kind for agent in closed} <= {"shutdown", "not_found"}
         assert it.most <= PLACES
         own = thread.path
         assert own is not None
+        if seed % 2:  # the book is closed while they work
+            book.tasks.start_soon(thread.turn, "And once more.")
+            await anyio.lowlevel.checkpoint()
     for path in (own, *paths):
         assert recorded_wrongly(path) == [], path
     for name in it.ids:

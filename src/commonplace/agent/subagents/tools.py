@@ -101,10 +101,10 @@ class SpawnAgent(_AgentTool):
 
     def _schema(self) -> dict[str, Any]:
         found = schema(self.takes)
-        if self._tree.roles.own:
-            return found
-        # With the built-in roles alone there is little to choose.
-        return {**found, "properties": {name: of for name, of in found["properties"].items() if name != "agent_type"}}
+        if not self._tree.roles.own:  # with the built-in roles alone there is little to choose
+            properties = {name: each for name, each in found["properties"].items() if name != "agent_type"}
+            return {**found, "properties": properties}
+        return found
 
     def started(self, call: ToolInvocation) -> events.Item | None:
         """Return the item of a call."""

@@ -23,7 +23,7 @@ Renamed = Mapping[str, str | None]
 
 @cache
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments, without references; all sessions share it, so it is not changed."""
+    """Return the JSON schema of a tool's arguments, without references. All sessions share it: nobody changes it."""
     (top,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
     return cast("dict[str, Any]", _whole(top, parts))
 
