@@ -340,4 +340,6 @@ def test_models_settings_and_the_account_can_be_read(place: Place) -> None:
     assert not {each["id"] for each in models["data"]} & {each["id"] for each in more["data"]}
     assert (settings["config"]["model"], settings["config"]["model_provider"]) == ("gpt-5.5", "mock")
     assert settings["config"]["sandbox_mode"] == "danger-full-access"
+    file = {"type": "user", "file": str(place.home / "config.toml"), "profile": None}
+    assert (settings["origins"]["sandbox_mode"]["name"], "database" in settings["origins"]) == (file, False)
     assert account["account"] is None

@@ -9,6 +9,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from commonplace import config
+from commonplace.config import Settings
+from commonplace.config.sources import FILE
 from commonplace.errors import BadInput, UnknownThread
 from commonplace.memory.edits.edits import NoteRequest
 from commonplace.models import catalog
@@ -199,19 +201,30 @@ async def config_read(server: AppServer, client: Connection, params: ConfigReadP
     values: dict[str, Any] = {}
     origins: dict[str, ConfigOrigin] = {}
     for setting in config.SETTINGS:
-        origin = ConfigOrigin(name={"type": str(settings.sources.get(setting.key, "default"))})
+        origin = _origin(settings, setting.key)
         for key in (setting.key, _CODEX_KEYS.get(setting.key)):
             if key is not None:
                 table, names = values, key.split(".")
                 for name in names[:-1]:
                     table = table.setdefault(name, {})
                 table[names[-1]] = setting.of(settings)
-                origins[key] = origin
+                if origin is not None:
+                    origins[key] = origin
     model = thread_methods.model_name(server, None) or settings.model
     if model is not None:
         provider, _, slug = model.partition(":")
         values |= {"model": slug or provider, "model_provider": provider if slug else None}
     return Reply(ConfigReadResult(config=values, origins=origins))
+
+
+def _origin(settings: Settings, key: str) -> ConfigOrigin | None:
+    """Return where a setting was set, in Codex's words; None for a default."""
+    source = settings.sources.get(key, "default")
+    if source == "default":
+        return None
+    if not source.startswith(FILE):
+        return ConfigOrigin(name={"type": "sessionFlags"})  # the command line, or a variable
+    return ConfigOrigin(name={"type": "user", "file": str(settings.home / FILE), "profile": settings.profile})
 
 
 async def memory_status(server: AppServer, client: Connection, params: NoParams) -> Reply:
