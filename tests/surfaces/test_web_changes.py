@@ -156,6 +156,7 @@ def test_who_is_later_than_the_command_line_is_told(visitor: Visitor, variables:
         late = visitor.post(f"/entry/{name}/{step}", kind="forget", version=seen)
         assert late.status == 409
         assert "nothing is lost" in late.plain
+        assert NEW in late.plain
     assert any(NEW in text for text, _, _ in told(variables).values())
 
 
@@ -260,6 +261,33 @@ def test_another_rank_is_tried_made_and_taken_back(visitor: Visitor, variables: 
     undo(visitor, done)
     assert told(variables)[last][2] is False
     assert order() == before
+
+
+def test_a_line_is_moved_down_and_up_again(visitor: Visitor, variables: Mapping[str, str]) -> None:
+    shop = "/prompt?project=github.com/acme/shop"
+
+    async def note() -> None:
+        async with books.open(environment=variables) as book:
+            for text in ("Ask before adding a package", "Name branches after the ticket"):
+                await book.memory.note(NoteRequest(text=text, project="github.com/acme/shop"))
+
+    anyio.run(note)
+    before = re.findall(r'data-drag="(m\w{9})"', visitor.get(shop).text)
+    link = re.search(r'href="(/prompt[^"]*try=(m\w{9})&amp;to=after:(m\w{9}))', visitor.get(shop).text)
+    assert link
+    tried = visitor.get(link[1].replace("&amp;", "&").partition("#")[0])
+    order = re.search(r'name="order" value="([\w ]+)"', tried.text)
+    assert order
+    assert "The prompt would be the same" not in tried.plain
+    form = {"entry": link[2], "to": f"after:{link[3]}", "order": order[1], "project": "github.com/acme/shop"}
+
+    done = visitor.post("/prompt/rank", **form, version=version(tried), budget="5000")
+
+    assert "The rank is changed" in done.plain
+    after = re.findall(r'data-drag="(m\w{9})"', visitor.get(shop).text)
+    assert after.index(link[2]) == after.index(link[3]) + 1
+    undo(visitor, done)
+    assert re.findall(r'data-drag="(m\w{9})"', visitor.get(shop).text) == before
 
 
 def test_learning_is_paused_and_goes_on(visitor: Visitor, home: Path) -> None:

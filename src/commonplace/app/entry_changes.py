@@ -14,9 +14,9 @@ class EntryChanges:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def preview(self, request: EntryRequest) -> list[EntryDifference]:
-        """Return what a change would do; nothing is changed (raises BadInput)."""
-        return await entry_changes.preview(self._store, request)
+    async def preview(self, request: EntryRequest, seen: str | None = None) -> list[EntryDifference]:
+        """Return what a change would do; nothing is changed (raises EntryOutdated, BadInput)."""
+        return await entry_changes.preview(self._store, request, seen)
 
     async def change(self, request: EntryRequest, seen: str) -> ChangedEntry:
         """Make a change of an entry that a person saw as `seen`.

@@ -149,11 +149,19 @@ async def find_entry(store: MemoryStore, entry_id: str) -> KnownEntry | None:
     return next((each for each in known if each.entry.id == entry_id), None)
 
 
-async def preview(store: MemoryStore, request: EntryRequest) -> list[EntryDifference]:
-    """Return what a change would do to the memory, by doing it on a copy (raises BadInput)."""
+async def preview(store: MemoryStore, request: EntryRequest, seen: str | None = None) -> list[EntryDifference]:
+    """Return what a change would do to the memory, by doing it on a copy.
+
+    Raises:
+        EntryOutdated: the entry is not the one that a person saw as `seen`.
+        BadInput: it cannot be done.
+    """
     known = [*await store.known_entries(), *await store.candidates()]
     before = {each.entry.id: each.entry for each in known}
-    if request.entry not in before:
+    chosen = next((each for each in known if each.entry.id == request.entry), None)
+    if seen is not None and (chosen is None or version(chosen) != seen):
+        raise await _outdated(store, request.entry, chosen)
+    if chosen is None:
         raise _gone(request.entry)
     if isinstance(request, PinEntry):
         entry = before[request.entry]

@@ -28,6 +28,8 @@ _LEFT: Final = 76
 """Where the time axis of a timeline begins; its row names stand before that."""
 _ROW_HEIGHT: Final = 22
 _MOST_DOTS: Final = 400
+_SHORTEST_SECONDS: Final = 3_600
+"""The time that a timeline spans at least."""
 
 
 def timeline(moments: Sequence[Moment], now: datetime, clean: Callable[[str], str]) -> Markup:
@@ -37,7 +39,8 @@ def timeline(moments: Sequence[Moment], now: datetime, clean: Callable[[str], st
         return Markup("")
     first = min(at.timestamp() for _, at in timed)
     last = max(now.astimezone(UTC).timestamp(), *(at.timestamp() for _, at in timed))
-    span = max(last - first, 1.0)
+    first = min(first, last - _SHORTEST_SECONDS)  # what happened just now stands at the end
+    span = last - first
     used = [row for row in _ROWS if any(moment.what == row for moment, _ in timed)]
     height = _ROW_HEIGHT * len(used) + 26
     parts = [_open(height, "The entry's life: when it was taught, changed and used")]
@@ -55,7 +58,7 @@ def timeline(moments: Sequence[Moment], now: datetime, clean: Callable[[str], st
         ("now", _WIDTH - 8, "end"),
     ):
         parts.append(_LABEL.format(x, height - 4, anchor, text))
-    return Markup("").join([*parts, Markup("</svg>")])
+    return Markup("").join([*parts, Markup("</svg></div>")])
 
 
 _DOT: Final = Markup('<circle class="d d-{}" cx="{}" cy="{}" r="5"><title>{}</title></circle>')
@@ -64,8 +67,9 @@ _LABEL: Final = Markup('<text class="t" x="{}" y="{}" text-anchor="{}">{}</text>
 
 def _open(height: int, title: str) -> Markup:
     return Markup(
+        '<div class="plotbox" tabindex="0" role="region" aria-label="{}">'
         '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}" preserveAspectRatio="xMinYMin meet">'
-    ).format(_WIDTH, height, title)
+    ).format(title, _WIDTH, height, title)
 
 
 def bars(values: Sequence[tuple[str, float]], title: str) -> Markup:
@@ -84,7 +88,7 @@ def bars(values: Sequence[tuple[str, float]], title: str) -> Markup:
             )
         )  # fmt: skip
     parts += [_LABEL.format(0, 116, "start", values[0][0]), _LABEL.format(_WIDTH, 116, "end", values[-1][0])]
-    return Markup("").join([*parts, Markup("</svg>")])
+    return Markup("").join([*parts, Markup("</svg></div>")])
 
 
 def curve(points: Sequence[tuple[str, float]], marks: Sequence[int], title: str) -> Markup:
@@ -104,4 +108,4 @@ def curve(points: Sequence[tuple[str, float]], marks: Sequence[int], title: str)
     parts.append(Markup('<polyline class="l" points="{}"/>').format(escape(line)))
     parts.append(_LABEL.format(0, 12, "start", f"{top:,.0f}"))
     parts += [_LABEL.format(0, 126, "start", points[0][0]), _LABEL.format(_WIDTH, 126, "end", points[-1][0])]
-    return Markup("").join([*parts, Markup("</svg>")])
+    return Markup("").join([*parts, Markup("</svg></div>")])

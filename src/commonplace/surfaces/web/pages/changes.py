@@ -72,10 +72,10 @@ async def preview(request: Request) -> Response:
     site: Site = request.app.state.site
     entry_id, form = request.path_params["entry_id"], visitor(request.scope).form
     wanted = requested(entry_id, form)
-    known = await entry_changes.find_entry(site.book.memory_store, entry_id)
-    if known is None or entry_changes.version(known) != form.get("version", ""):
-        return await _outdated(request, None)
-    told = await site.book.changes.preview(wanted)
+    try:
+        told = await site.book.changes.preview(wanted, form.get("version", ""))
+    except EntryOutdated as error:
+        return await _outdated(request, error)
     clean = site.cleaner()
     names = short_names([each.scope for pair in told for each in (pair.before, pair.after) if each is not None])
     values = {
@@ -151,11 +151,11 @@ def _back_text(undo: Undo) -> str:
     return "The change was taken back."
 
 
-async def _outdated(request: Request, error: EntryOutdated | None) -> Response:
+async def _outdated(request: Request, error: EntryOutdated) -> Response:
     """Show somebody who is late what the entry says now, and what they wanted."""
     site: Site = request.app.state.site
     entry_id, form = request.path_params["entry_id"], visitor(request.scope).form
-    now = str(error.data["now"] or "") if error is not None else entry_id
+    now = str(error.data["now"] or "")
     found = await life.life(site.book.memory_store, now or entry_id)
     known = found.known if found is not None else None
     clean = site.cleaner()

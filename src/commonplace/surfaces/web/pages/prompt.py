@@ -14,6 +14,7 @@ from commonplace.learning import entry_changes
 from commonplace.learning.entry_changes import OrderEntries, PinEntry
 from commonplace.memory.entries import Entry
 from commonplace.memory.recall import known_entries, prompt_lines, scoped_prompt
+from commonplace.memory.recall.prompt_lines import PromptLine
 from commonplace.memory.recall.section import Prompt
 from commonplace.projects.scope import short_names
 from commonplace.surfaces.web import rendering
@@ -46,15 +47,17 @@ async def show(request: Request) -> Response:
         project = max(scopes, key=lambda scope: sum(entry.scope == scope for entry in entries))
     told = await _section(site, folder, project, budget, entries)
     tried = asked.get("try", "")
-    moved = _moved(entries, told, tried, asked.get("to", "")) if tried else None
+    moved = _moved(entries, tried, asked.get("to", "")) if tried else None
     clean = site.cleaner()
     by_id = {each.entry.id: each for each in known}
+    lines = prompt_lines.explained(told, entries, clean)
     values: dict[str, Any] = {
         "folder": folder,
         "project": project,
         "budget": budget,
         "told": told,
-        "lines": prompt_lines.explained(told, entries, clean),
+        "lines": lines,
+        "beside": _neighbours(lines),
         "left": [
             {"id": each.id, "reason": _REASONS.get(each.reason, each.reason), "text": clean(by_id[each.id].entry.text)}
             for each in told.left_out
@@ -96,7 +99,7 @@ async def _section(site: Site, folder: str, project: str, budget: int, entries: 
     )
 
 
-def _moved(entries: list[Entry], told: Prompt, entry_id: str, to: str) -> list[Entry] | None:
+def _moved(entries: list[Entry], entry_id: str, to: str) -> list[Entry] | None:
     """Return the entries as they would be if one were pinned, or moved before or behind another of the section."""
     chosen = next((entry for entry in entries if entry.id == entry_id), None)
     if chosen is None:
@@ -104,20 +107,27 @@ def _moved(entries: list[Entry], told: Prompt, entry_id: str, to: str) -> list[E
     rest = [entry for entry in entries if entry.id != entry_id]
     if to == "pin":
         return [msgspec.structs.replace(chosen, pinned=True), *rest]
-    shown = [name for name in told.included if name != entry_id]
-    if to in ("up", "down"):
-        place = told.included.index(entry_id) if entry_id in told.included else len(shown)
-        to = (
-            f"{'before' if to == 'up' else 'after'}:{shown[max(0, min(place - (to == 'up'), len(shown) - 1))]}"
-            if shown
-            else ""
-        )
     side, _, name = to.partition(":")
     spot = next((place for place, entry in enumerate(rest) if entry.id == name), None)
     if spot is None or side not in ("before", "after"):
         return None
     spot += side == "after"
     return [*rest[:spot], chosen, *rest[spot:]]
+
+
+def _neighbours(lines: list[PromptLine]) -> dict[str, tuple[str | None, str | None]]:
+    """Return for each entry of a section the ones before and behind it below the same heading."""
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        if line.text.startswith("## "):
+            groups.append([])
+        elif line.entry is not None:
+            groups[-1].append(line.entry)
+    return {
+        name: (group[place - 1] if place else None, group[place + 1] if place + 1 < len(group) else None)
+        for group in groups
+        for place, name in enumerate(group)
+    }
 
 
 def _order(before: list[Entry], after: list[Entry], entry_id: str) -> list[str]:
