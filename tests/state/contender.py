@@ -38,7 +38,8 @@ def thread_id(number: int) -> str:
 
 def thread_row(key: str, updated_s: int, **changes: Any) -> dict[str, Any]:
     """Return the values of a thread's row, as the index would write them."""
-    values: dict[str, Any] = dict.fromkeys(("git_branch", "git_commit", "git_url", "model", "name", "title", "base_id"))
+    empty = ("git_branch", "git_commit", "git_url", "model", "name", "title", "base_id", "parent_id")
+    values: dict[str, Any] = dict.fromkeys(empty)
     values |= dict.fromkeys(
         ("size", "mtime_ns", "scanned", "turn_state", "turns", "tokens", "skipped", "is_archived"), 0
     )

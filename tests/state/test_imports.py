@@ -108,7 +108,7 @@ async def test_every_row_of_version_2_is_there_after_the_migration(
     assert {row["preview"] for row in after["test.all_threads"]} == {""}, "it may hold a secret; the file is read anew"
     assert {row["size"] for row in after["test.all_threads"]} == {0}
     later_columns = {"title", "failures", "millis", "learned_s", "last_success_watermark", "retry_remaining"}
-    later_columns |= {"preview", "git_url", "size", "mtime_ns", "is_complete"}
+    later_columns |= {"preview", "git_url", "size", "mtime_ns", "is_complete", "parent_id"}
     for rows_of in (before, after):
         for name in names:
             rows_of[name] = [
@@ -393,11 +393,12 @@ async def test_texts_that_an_earlier_version_stored_with_their_secrets_are_read_
     empty_address: str, home: Path
 ) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0"[::-1] * 2
-    Script().turn(user(f"use {secret[:40]} to push")).write_home(home)
+    path = Script().turn(user(f"use {secret[:40]} to push")).write_home(home)
     with pytest.MonkeyPatch.context() as patch:
         stop_at(patch, 9)
         database = await open_at(empty_address)
-        await ThreadIndex(database).refresh(home)
+        stored = {"path": str(path.resolve()), "home": str(home.resolve()), "is_current": 1}
+        await Rows(database).execute("test.put_thread_v2", **(old_thread(1) | stored))
         await database.close()
         raw(empty_address, f"UPDATE threads SET preview = '{secret}', title = '{secret}', git_url = '{secret}'")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 from serving_web import Visitor
 
 from anchors.fetch import cache as anchors
@@ -88,6 +88,16 @@ class Tab:
         size: Any = self.page.viewport_size
         width = self.page.evaluate("document.documentElement.scrollWidth")
         return [f"{self.page.url} is {width} pixels wide"] if width > size["width"] else []
+
+
+def is_icon(lost: Request) -> bool:
+    """Say whether a request was for the icon: the browser ends it when it goes to the next page before the icon came."""
+    return lost.url.endswith("/static/icon.svg")
+
+
+def failure(lost: Request) -> str:
+    """Return the address and the reason of a request that failed."""
+    return f"{lost.url} {lost.failure}"
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def test_a_loop_that_ends_while_lines_wait_ends_the_reader_quietly(
     anyio.run(nobody_takes_them)
     os.close(outgoing)
     for thread in threading.enumerate():
-        if thread.name == "mcp-reader":
+        if thread.name == "line-reader":
             thread.join(100)
             assert not thread.is_alive()
     os.close(incoming)
