@@ -91,7 +91,7 @@ class Tab:
 
 
 def is_icon(lost: Request) -> bool:
-    """Say whether a request was for the icon: the browser ends it when it goes to the next page before the icon came."""
+    """Say whether a request was for the icon: a browser ends it when it goes to another page before the icon came."""
     return lost.url.endswith("/static/icon.svg")
 
 
