@@ -150,6 +150,7 @@ _CODEX_FOLDERS: Final = frozenset({layout.SESSIONS, layout.ARCHIVED})
 _context: Final = msgspec.json.Decoder(rollout.TurnContext)
 _REFUSALS: Final = ("The user doesn't want to proceed", "The user doesn't want to take this action", "User rejected")
 _REFUSED: Final = ("rejected by user", "exec command rejected", "patch rejected by user", "aborted by user")
+_REFUSAL: Final = max(map(len, _REFUSED))
 
 
 def read(path: Path, *, quotes_tools: bool = True) -> SessionView:
@@ -299,7 +300,7 @@ class _SessionFold(LedgerFold):
         called.is_memory = called.is_memory or (origin is not None and origin.memory)
         if called.name == question_tools.CODEX and (said := question_tools.codex_reply(called.arguments, text)):
             self._add(UserText(self._at(line), _cut(said, _MAX_WORDS), "reply"))
-        called.refused = text.startswith(_REFUSALS) or text.strip().lower().startswith(_REFUSED)
+        called.refused = text.startswith(_REFUSALS) or text.lstrip()[:_REFUSAL].lower().startswith(_REFUSED)
         called.quotes_person = origin is not None and origin.refused
 
     def _add(self, event: ViewEvent) -> None:
