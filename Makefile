@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install uninstall setup demo test package check bench soak anchors format clean
+.PHONY: help install uninstall setup demo test package check bench soak anchors site release format clean
 
 # Where `make install` puts the program if neither uv nor pipx is there.
 TOOLS := $(HOME)/.local/share/commonplace
@@ -85,6 +85,12 @@ bench: $(VENV)/.dev ## measure, write bench/results/
 
 soak: $(VENV)/.dev ## long crash and race runs, and every property with many random examples
 	@COMMONPLACE_TEST_PROFILE=soak $(BIN)/pytest -n $(WORKERS) -m "soak or hypothesis" --randomly-seed=default --timeout 3600
+
+site: $(VENV)/.dev ## build the documentation as a site into site/
+	@$(BIN)/python -m release.doc_site site && echo "built: site/index.html"
+
+release: $(VENV)/.dev ## everything for a release but the upload, into dist/
+	@$(BIN)/python -m release.make
 
 anchors: $(VENV)/.python ## fetch the pinned Codex, Claude Code and SDKs into a cache outside the tree
 	@$(BIN)/python tests/anchors/fetch.py

@@ -6,6 +6,7 @@ To renew `docs/cli.md`: UPDATE_DOCS=1 .venv/bin/pytest tests/test_docs.py
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import click
 import pytest
+from release import doc_site, flows, reference
 
 from commonplace.config import SETTINGS
 from commonplace.surfaces.cli.root import COMMANDS, root, run
@@ -147,6 +149,48 @@ def settings_table() -> str:
         default = "none" if setting.default in (None, ()) else str(setting.default).lower().replace("'", "")
         rows.append(f"| `{setting.key}` | {default} | {limits} | {setting.doc} |\n")
     return "".join(rows)
+
+
+def test_what_is_made_from_the_code_and_the_pages_is_as_they_are() -> None:
+    made = flows.pictures()
+    made[ROOT / "docs" / "reference.md"] = reference.library()
+    made[ROOT / "release" / "commonplace.1"] = reference.manual()
+    if os.environ.get("UPDATE_DOCS"):
+        for path, text in made.items():
+            path.write_text(text, "utf-8")
+
+    assert len(made) == 6
+    assert [] == [path.name for path, text in made.items() if path.read_text("utf-8") != text]
+
+
+def test_the_steps_in_the_pictures_exist() -> None:
+    shown = [step for steps in flows.flows(flows.PAGE.read_text("utf-8")).values() for step in steps]
+
+    assert len(shown) > 15
+    for step in shown:
+        assert callable(pkgutil.resolve_name(_with_colon(f"commonplace.{step.place}"))), step.place
+
+
+def _with_colon(dotted: str) -> str:
+    """Return a dotted name with a colon behind its module: packages and functions may have one name."""
+    parts = dotted.split(".")
+    modules = [place for place in range(len(parts), 0, -1) if _is_module(".".join(parts[:place]))]
+    return f"{'.'.join(parts[: modules[0]])}:{'.'.join(parts[modules[0] :])}"
+
+
+def _is_module(dotted: str) -> bool:
+    folder = ROOT / "src" / dotted.replace(".", "/")
+    return folder.is_dir() or folder.with_suffix(".py").is_file()
+
+
+@pytest.mark.package
+def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    doc_site.build(tmp_path)
+
+    pages = sorted(tmp_path.rglob("index.html"))
+    assert len(pages) > 40
+    loaded = re.compile(r'<(?:script|img|link rel="(?:stylesheet|preload)")[^>]*(?:src|href)="(https?:[^"]+)"')
+    assert [] == [found for page in pages for found in loaded.findall(page.read_text("utf-8"))]
 
 
 def test_no_tracked_file_names_a_registry() -> None:
