@@ -184,7 +184,7 @@ OF_ANCHORS = {"openai_codex"}
 def test_whatever_tests_and_benches_import_is_declared() -> None:
     own = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {path.name for path in (ROOT / "tests").rglob("*")}
     used = set[str]().union(*(top_level_imports(ROOT / name) for name in ("tests", "bench", "examples")))
-    packages = distributions(used - own - {"bench", "tests"} - OF_ANCHORS)
+    packages = distributions(used - own - {"bench", "release", "tests"} - OF_ANCHORS)
 
     assert [name for name, found in sorted(packages.items()) if not found & declared("dev", "postgres")] == []
 
