@@ -19,6 +19,8 @@ Written from the code by `UPDATE_DOCS=1 .venv/bin/pytest tests/test_docs.py`; a 
 [The library](library.md) has examples that run.
 """
 _KINDS: Final = ("Functions", "Objects", "Values", "Types", "Errors", "Modules")
+_HELP: Final = ["-h", "--help"]
+"""As every command inherits them from the root; a command keeps the option that it was first asked for."""
 _LIST: Final = re.compile(r"(?:Raises|Args|Returns|Yields):")
 _ANONYMOUS: Final = re.compile(r"<(?:function|object|factory)[^>]*>|<[\w.]+ object at 0x[0-9a-f]+>")
 _MODULE: Final = re.compile(r"\b(?:commonplace|collections|datetime|pathlib|typing)(?:\.[a-z_]\w*)*\.(?=[A-Z])")
@@ -97,7 +99,7 @@ def manual() -> str:
         ".SH DESCRIPTION\n" + _man(root.help or ""),
         ".SH COMMANDS",
     ]
-    parts += _commands(root, click.Context(root, info_name="commonplace"))
+    parts += _commands(root, click.Context(root, info_name="commonplace", help_option_names=_HELP))
     parts.append(
         ".SH FILES\n.TP\n.I ~/.commonplace\nThe home: sessions, memory, settings and database; "
         "COMMONPLACE_HOME names another.\n.TP\n.I ~/.commonplace/config.toml\nThe settings."
@@ -112,7 +114,7 @@ def _commands(group: click.Group, context: click.Context) -> list[str]:
         command = group.get_command(context, name)
         assert command is not None
         path = f"{context.info_name} {name}"
-        inner = click.Context(command, info_name=path)
+        inner = click.Context(command, info_name=path, help_option_names=_HELP)
         if isinstance(command, click.Group):
             parts += _commands(command, inner)
             continue

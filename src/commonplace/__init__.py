@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from commonplace.learning.learn import Consent, LearningPlan, LearningSteps
     from commonplace.learning.run import ConsolidationReport, LearningReport
     from commonplace.learning.status import Cost, FailedJob, HeldLease, Status
+    from commonplace.learning.worker import WorkerState
     from commonplace.memory.audit import Audit, Finding
     from commonplace.memory.edits.edits import NoteRequest
     from commonplace.memory.edits.forget import Forgot
@@ -258,6 +259,7 @@ __all__ = [
     "Verified",
     "Why",
     "WindowTooSmall",
+    "WorkerState",
     "WorkspaceBusy",
     "WorkspaceChanged",
     "WorkspaceError",
@@ -292,6 +294,7 @@ _PLACES = {
     "learning.extract.phase1": "FailedExtraction",
     "learning.learn": "Consent LearningPlan LearningSteps",
     "learning.run": "ConsolidationReport LearningReport",
+    "learning.worker": "WorkerState",
     "learning.status": "Cost FailedJob HeldLease Status",
     "memory.audit": "Audit Finding",
     "memory.edits.edits": "NoteRequest",

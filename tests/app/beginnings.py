@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -101,13 +102,24 @@ def workers(home: Path) -> list[int]:
         if not place.name.isdigit():
             continue
         try:
-            words = (place / "cmdline").read_bytes().split(b"\0")
+            words = _command_line(place)
             is_one = b"worker" in words and wanted in (place / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
         if is_one:
             found.append(int(place.name))
     return found
+
+
+def _command_line(place: Path) -> list[bytes]:
+    """Return the words that a process was started with (raises OSError: it is gone, or none of a program).
+
+    Right after its start, while the kernel still lays out the program, a process has no words yet.
+    """
+    while not (words := (place / "cmdline").read_bytes()):
+        (place / "exe").readlink()
+        time.sleep(0.001)
+    return words.split(b"\0")
 
 
 def wait_for_workers(home: Path) -> None:

@@ -128,8 +128,8 @@ async def test_what_a_killed_worker_held_is_free_at_once(
         held.set()
         server.drop()
 
-    worker(beside, database=database_address).communicate(timeout=100)
-    assert {"done"} == set((await entries(beside, database=database_address))[1].values())
+    told = worker(beside, database=database_address).communicate(timeout=100)
+    assert {"done"} == set((await entries(beside, database=database_address))[1].values()), told
 
 
 def test_a_place_that_is_none_ends_a_worker_before_anything_is_read(beside: Beside) -> None:

@@ -12,7 +12,7 @@ from learners import NOW, environment
 
 from commonplace.app import book as books
 from commonplace.app.book import Book
-from commonplace.learning import run, select
+from commonplace.learning import run, select, worker
 from commonplace.learning.evaluate import cases, files
 from commonplace.learning.evaluate.cases import Case, CaseSession
 from commonplace.learning.extract import phase1
@@ -234,7 +234,7 @@ async def test_a_worker_imports_and_learns_in_one_cycle(tmp_path: Path) -> None:
     files.write(Case("x", "", [session()], cases.ExpectedLessons()), tmp_path, NOW)
     variables = {**environment(tmp_path / "home", "sqlite"), "CODEX_HOME": str(tmp_path / "codex")}
     async with books.open(environment=variables) as book:
-        report = await run.cycle(book.state, book.importer)
+        report = await worker.cycle(book.state, book.importer)
 
     assert (1, 1) == (report.sources[0].imported, report.extracted + report.no_output)
 
@@ -244,8 +244,8 @@ async def test_a_worker_needs_a_clock_unless_it_runs_once(tmp_path: Path) -> Non
     variables = environment(tmp_path / "home", "sqlite")
     async with books.open(environment=variables) as book:
         with pytest.raises(Exception, match="fixes the clock"):
-            await run.work(book.state, book.importer, lambda _: None, once=False)
+            await worker.work(book.state, book.importer, lambda _: None, once=False)
         told: list[run.LearningReport] = []
-        await run.work(book.state, book.importer, told.append, once=True)
+        await worker.work(book.state, book.importer, told.append, once=True)
 
     assert 1 == len(told)

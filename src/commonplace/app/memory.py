@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from commonplace.learning.learn import Consent, LearningPlan, LearningSteps
     from commonplace.learning.run import LearningReport
     from commonplace.learning.status import Status
+    from commonplace.learning.worker import WorkerState
     from commonplace.memory.audit import Audit
     from commonplace.memory.edits.edits import NoteRequest
     from commonplace.memory.edits.forget import Forgot
@@ -105,12 +106,14 @@ class Memory:
             await ready_sections.count_told(self._store)
             await ready_sections.keep_sections(self._store)
 
-    async def work(self, tell: Callable[[LearningReport], None], *, once: bool) -> None:
-        """Import and learn again and again until cancelled, or once (raises BadInput)."""
-        from commonplace.learning import run
+    async def work(
+        self, tell: Callable[[LearningReport], None], *, once: bool, state: WorkerState | None = None
+    ) -> None:
+        """Import and learn again and again until told to end (`state.ending`), or once (raises BadInput)."""
+        from commonplace.learning import worker
 
         await self._take_older()
-        await run.work(self._store.home, self._importer(), tell, once=once)
+        await worker.work(self._store.home, self._importer(), tell, once=once, state=state)
 
     async def list(
         self,

@@ -14,7 +14,7 @@ import anyio
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from commonplace.errors import BadInput, StateError
+from commonplace.errors import StateError
 from commonplace.importers.run import ImportOutcome as Imported
 from commonplace.learning import providers, select
 from commonplace.learning.consolidate import phase2
@@ -25,8 +25,6 @@ from commonplace.memory.entries import GLOBAL
 from commonplace.projects import assignment
 from commonplace.projects.scope import short_names
 from commonplace.search import session_index
-from commonplace.sessions import imports
-from commonplace.sessions.imports import Importer, ImportReport
 from commonplace.state import entries, jobs, postings
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
@@ -35,8 +33,6 @@ from commonplace.state.jobs import EXTRACTION, ClaimRefusal, Worker
 PHASES = (1, 2)
 POLL_SECONDS = 0.2
 """How often it is looked whether others have finished."""
-CYCLE_SECONDS = 60.0
-"""How long a worker rests when there was nothing to do."""
 
 
 class ConsolidationReport(msgspec.Struct):
@@ -58,6 +54,8 @@ class LearningRequest(msgspec.Struct, frozen=True):
     """A thread that goes on meanwhile and is left alone."""
     use_processes: bool = False
     """All cores may be used (`phase1.ExtractionPhase`)."""
+    ending: anyio.Event | None = None
+    """Set, while it is worked on: what is being read is finished, and nothing more is begun."""
 
 
 class RunProgress(msgspec.Struct, frozen=True):
@@ -135,6 +133,7 @@ async def run_phases(
         limit=request.limit,
         since_s=request.since_s,
         use_processes=request.use_processes,
+        ending=request.ending,
     )
     shown = shown or RunProgress()
     if 1 in request.phases:
@@ -175,7 +174,7 @@ async def extract_all(phase: phase1.ExtractionPhase, report: LearningReport, pro
             report.warnings.append(done.stopped)
             return
         now = int(phase.settings.now().timestamp())
-        if phase.background or phase.limit is not None:
+        if phase.background or phase.limit is not None or phase.is_ending:
             return
         if not await phase.database.read(lambda tx, now=now: _others_read(tx, phase.worker, now)):
             return
@@ -216,27 +215,3 @@ def _projects(tx: Transaction, home: str) -> list[dict[str, Any]]:
     names = short_names(list(counts), folders)
     ordered = sorted(counts.items(), key=lambda row: (row[0] != GLOBAL, -row[1], row[0]))
     return [{"scope": scope, "name": names[scope], "entries": count} for scope, count in ordered]
-
-
-async def cycle(home: Home, importer: Importer) -> LearningReport:
-    """Import what is new in the usual places, then learn from it: one turn of a worker."""
-    try:
-        chosen = imports.choose(None, [], home.environment)
-        imported = await importer.run(chosen)
-    except BadInput:  # nobody else's sessions are on this machine
-        imported = ImportReport([], [])
-    report = await run(home)
-    report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
-    return report
-
-
-async def work(home: Home, importer: Importer, tell: Callable[[LearningReport], None], *, once: bool) -> None:
-    """Learn again and again until cancelled, or once for scripts."""
-    if home.environment.get("COMMONPLACE_NOW") and not once:
-        raise BadInput("COMMONPLACE_NOW fixes the clock, and a worker needs one.", hint="Use worker --once.")
-    while True:
-        report = await cycle(home, importer)
-        tell(report)
-        if once:
-            return
-        await anyio.sleep(CYCLE_SECONDS)

@@ -51,6 +51,22 @@ class _Server(uvicorn.Server):
 
 async def serve(application: Application, listening: socket.socket, ready: Callable[[], None]) -> None:
     """Serve an ASGI application until a signal says to end; `ready` is called once signals are handled."""
+    ended = anyio.Event()
+
+    async def end() -> None:
+        async for _ in received:
+            ended.set()
+
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+        ready()  # from here on a signal ends the server in order, and whoever connects waits in line
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end)
+            await serve_until(application, listening, ended)
+            tasks.cancel_scope.cancel()
+
+
+async def serve_until(application: Application, listening: socket.socket, ended: anyio.Event) -> None:
+    """Serve an ASGI application until the event is set."""
     config = uvicorn.Config(
         cast("Any", application),
         lifespan="off",
@@ -65,12 +81,10 @@ async def serve(application: Application, listening: socket.socket, ready: Calla
     server = _Server(config)
 
     async def end() -> None:
-        async for _ in received:
-            server.should_exit = True
+        await ended.wait()
+        server.should_exit = True
 
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
-        ready()  # from here on a signal ends the server in order, and whoever connects waits in line
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(end)
-            await server.serve(sockets=[listening])
-            tasks.cancel_scope.cancel()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(end)
+        await server.serve(sockets=[listening])
+        tasks.cancel_scope.cancel()

@@ -99,6 +99,13 @@ class ExtractionPhase(msgspec.Struct):
     """Only sessions that went on after this are read, however old others may be."""
     use_processes: bool = False
     """Much is read on all cores. Processes import the main module, so only a program that knows it may ask for them."""
+    ending: anyio.Event | None = None
+    """Set: sessions that are being read are finished, and nothing more is begun."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing more is to be begun."""
+        return self.ending is not None and self.ending.is_set()
 
 
 async def run(phase: ExtractionPhase, progress: Progress | None = None) -> ExtractionResult:
@@ -107,7 +114,7 @@ async def run(phase: ExtractionPhase, progress: Progress | None = None) -> Extra
     limit = phase.settings.memory.max_rollouts_per_start if phase.background else phase.limit
     tried: set[str] = set()
     breaker = CircuitBreaker()
-    while (limit is None or limit > 0) and breaker.why is None:
+    while (limit is None or limit > 0) and breaker.why is None and not phase.is_ending:
         most = _LARGE_BATCH if isinstance(phase.extractor, RuleExtractor) else _BATCH
         batch = await _claim(phase, min(most, limit) if limit is not None else most, tried)
         if not batch:
@@ -152,7 +159,7 @@ async def _work(
     is_alone = isinstance(phase.extractor, RuleExtractor) and not is_much
     limiter = anyio.CapacityLimiter(1 if is_alone else phase.settings.memory.extract_concurrency)
     store = _ResultStore(phase, batch, results, done, progress)
-    readings = _Readings(phase.extractor, forgotten, limiter, breaker, results, store, is_much=is_much)
+    readings = _Readings(phase, forgotten, limiter, breaker, results, store, is_much=is_much)
     try:
         async with anyio.create_task_group() as heart:
             heart.start_soon(_beat, phase, claims, results)
@@ -218,7 +225,7 @@ class _ResultStore:
 class _Readings(msgspec.Struct):
     """The sessions of a batch that are read side by side."""
 
-    extractor: Extractor
+    phase: ExtractionPhase
     forgotten: Forgotten
     limiter: anyio.CapacityLimiter
     breaker: CircuitBreaker
@@ -235,7 +242,7 @@ class _Readings(msgspec.Struct):
     async def _take_in(self, each: ExtractionClaim) -> None:
         key = each.claim.job_key
         async with self.limiter:
-            if self.breaker.why is not None:
+            if self.breaker.why is not None or self.phase.is_ending:
                 self.results[key] = _SessionDeferred()
                 return
             try:
@@ -255,10 +262,10 @@ class _Readings(msgspec.Struct):
 
     async def _read(self, each: ExtractionClaim) -> SessionReading | str:
         """Return what came of a session, or why it could not be read."""
-        path = Path(each.path)
-        if not isinstance(self.extractor, RuleExtractor):
+        path, extractor = Path(each.path), self.phase.extractor
+        if not isinstance(extractor, RuleExtractor):
             is_last = each.claim.tries_left <= 1
-            return await read_session(self.extractor, path, each.project, self.forgotten, is_last=is_last)
+            return await read_session(extractor, path, each.project, self.forgotten, is_last=is_last)
         if self.is_much:
             return await anyio.to_process.run_sync(
                 extract_embedded, path, each.project, self.forgotten, cancellable=True

@@ -145,6 +145,12 @@ UPDATE threads SET memory_mode = :memory_mode WHERE thread_id = :thread_id AND m
 UPDATE threads SET memory_mode = :memory_mode
 WHERE thread_id = :thread_id AND memory_mode <> :memory_mode AND memory_mode <> 'polluted'
 
+-- name: threads.count_waiting
+-- How many threads of a home memory has not read as they are now.
+SELECT count(*) AS n FROM threads
+WHERE home = :home AND updated_s > learned_s AND is_current = 1 AND is_archived = 0 AND is_root = 1
+  AND memory_mode = 'enabled'
+
 -- name: threads.modes
 -- How many threads of a home memory may learn from, and not.
 SELECT memory_mode, count(*) AS n FROM threads WHERE home = :home AND is_current = 1 GROUP BY memory_mode
