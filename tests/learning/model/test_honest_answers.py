@@ -1,7 +1,7 @@
 """An honest model over sixty sessions in six languages: none of its lines is refused, and all of them arrive.
 
 The files beside this one hold sessions and the answers that a careful reader gave who saw nothing but the prompt. The
-grounding was tuned on the first file; the other two were written afterwards by readers who did not look at the grounding.
+grounding was tuned on the first file; the others were written afterwards, before the grounding was looked at again.
 """
 
 from __future__ import annotations
