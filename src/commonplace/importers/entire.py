@@ -3,8 +3,8 @@
 A checkpoint is a folder with `metadata.json` and the agent's own file as `full.jsonl`, in pieces (`full.jsonl.001`, …)
 where it is long. A session has a checkpoint for each of its commits, each with the whole session up to there: the
 longest counts. The branch is read from the repository's objects, without a checkout, in every place that has it (the
-local branch and those of remotes). A copy of a repository may lack transcripts (`git clone --filter`): a session that has
-no other is reported, and so is one whose later checkpoint is not there.
+local branch and those of remotes). A copy of a repository may lack transcripts (`git clone --filter`): a session that
+has no other is reported, and so is one whose later checkpoint is not there.
 
 A session is named by a path below the repository (`REPO/entire/checkpoints/v1/SESSION`); no such file exists. It is
 converted by the importer of its agent and belongs to that agent: where it is imported from there too, it is one
