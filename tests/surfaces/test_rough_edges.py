@@ -171,6 +171,8 @@ def test_a_repository_without_a_remote_is_called_by_its_folder(
     assert len(commonplace.ok("memory", "list", "--project", "bakery")["entries"]) == 1
     monkeypatch.setenv("COLUMNS", "80")
     assert "  bakery  " in commonplace("sessions", "list").out
+    assert "bakery\n" in commonplace("memory", "list").out
+    assert "bakery  1\n" in commonplace("learn").out
     assert "project  bakery\n" in commonplace("sessions", "show", THREAD).out
 
 
