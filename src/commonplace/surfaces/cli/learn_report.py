@@ -32,7 +32,7 @@ _SHOWN: Final = 5
 """How many entries of a project are shown."""
 _WIDEST: Final = 110
 """The widest report, in columns."""
-_COLOURS: Final = {
+COLOURS: Final = {
     "preference": "magenta", "rule": "magenta", "verify": "green", "environment": "cyan", "decision": "cyan",
     "procedure": "green", "fix": "yellow", "failure": "red",
 }  # fmt: skip
@@ -119,7 +119,7 @@ def _heading(screen: Console, scope: str, count: int) -> None:
 
 def _entry(entry: Listed, width: int) -> Text:
     text = Text("  ")
-    text.append(f"{entry.kind:11} ", style=_COLOURS[entry.kind])
+    text.append(f"{entry.kind:11} ", style=COLOURS[entry.kind])
     text.append(f"{f'×{entry.support}' if entry.support > 1 else '':4}", style="bold")
     told = entry.text[1:-1] if entry.text.startswith('"') and entry.text.endswith('"') else entry.text
     text.append(one_line(told, width - 28))
