@@ -172,6 +172,8 @@ def test_a_repository_without_a_remote_is_called_by_its_folder(
     monkeypatch.setenv("COLUMNS", "80")
     assert "  bakery  " in commonplace("sessions", "list").out
     assert "bakery\n" in commonplace("memory", "list").out
+    assert "  bakery\n" in commonplace("sessions", "search", "pnpm").out
+    assert "  bakery  " in commonplace("memory", "search", "pnpm").out
     assert "bakery  1\n" in commonplace("learn").out
     assert "project  bakery\n" in commonplace("sessions", "show", THREAD).out
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
-from commonplace.app import book as books
 from commonplace.memory.entries import KINDS
 from commonplace.memory.listing import LIMIT
-from commonplace.protocol.remotes import is_commit
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import call
+from commonplace.surfaces.cli.command import call, project_names
 
 if TYPE_CHECKING:
     from commonplace.memory.evidence import Link
@@ -57,7 +53,7 @@ def list_(
         return
     if not page.entries:
         output.say(_NO_CANDIDATES if candidates else _NOTHING)
-    names = _names(page.entries)
+    names = project_names(entry.scope for entry in page.entries)
     for scope, found in groupby(sorted(page.entries, key=lambda each: each.project or ""), _title):
         output.say(names.get(scope, scope))
         for entry in found:
@@ -71,18 +67,6 @@ def list_(
 
 def _source(link: Link) -> str:
     return f"note {link.path}" if link.thread_id is None else f"{link.thread_id} turn {link.turn}"
-
-
-def _names(entries: Sequence[Listed]) -> dict[str, str]:
-    """Return a name for each project that has no address; it is called by its folder."""
-    if not any(is_commit(entry.scope) for entry in entries):
-        return {}
-
-    async def inside() -> dict[str, str]:
-        async with books.open(warn=output.warn) as book:
-            return {each.scope: each.name for each in await book.projects.list() if is_commit(each.scope)}
-
-    return anyio.run(inside)
 
 
 def _title(entry: Listed) -> str:
