@@ -80,7 +80,7 @@ _GENERAL: Final = frozenset({
     "utf-8", "utf-16", "iso-8601", "iso-8859-1", "rfc-3339", "latin-1", "snake_case", "kebab-case",
 })  # fmt: skip
 """Words of plain prose that have the form of a name; like abbreviations (`e.g.`), they name nothing."""
-_JOINED: Final = re.compile(r"`[^`]*`|[^\W\d_]+(?:-[^\W\d_]+)+")
+_JOINED: Final = re.compile(r"`[^`]*`|[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){1,8}")
 """Codes, and words of letters that hyphens join."""
 _WHERE: Final = frozenset(map(similarity.stem, ("inside", "within", "during", "while", "until", "where", "whenever")))
 """Words that only say where and when something is done; whoever shares them repeats nobody."""
