@@ -146,6 +146,26 @@ def test_what_is_no_session_costs_nothing_but_itself(commonplace: Command, tmp_p
     assert (row["found"], row["imported"], row["reasons"]) == (2, 1, {"not_a_session": 1})
 
 
+def test_what_a_partial_copy_of_the_repository_lacks_is_reported(commonplace: Command, tmp_path: Path) -> None:
+    place = tmp_path / "shop"
+    made = repository(place)
+    checkpoint(made, "0a/1111111111/0", kept(SESSION, exported(1)))
+    later = kept(SESSION, exported(2), created_at="2026-09-23T10:00:00Z")
+    checkpoint(made, "0b/2222222222/0", later)
+    other = kept("other", exported(2) + b" ")
+    checkpoint(made, "0b/2222222222/1", other)
+    for lost in (later["full.jsonl"], other["full.jsonl"]):
+        oid = str(pygit2.hash(lost))
+        (place / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+
+    report = commonplace.ok("sessions", "import", "--from", "entire", "--path", place)
+    row = report["sources"][0]
+
+    assert (row["found"], row["imported"], row["reasons"]) == (2, 1, {"unreadable": 1})
+    assert row["lines_skipped"] == {"later_checkpoint_not_here": 1}
+    assert "the session other, and this copy of it lacks its transcript" in report["warnings"][0]
+
+
 def test_entire_can_be_excluded(commonplace: Command, home: Path, tmp_path: Path) -> None:
     checkpoint(repository(tmp_path / "shop"), "0a/1111111111/0", kept(SESSION, exported()))
     home.mkdir()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +18,8 @@ from talking import checkout, teach
 import processes
 from commonplace.config import edit
 from commonplace.errors import BadSetting
+from commonplace.memory.entries import KINDS
+from commonplace.surfaces.cli import learn_report
 
 
 class Person:
@@ -197,6 +201,17 @@ def test_a_misspelt_command_gets_the_nearest_one(words: list[str], near: str, co
     assert ran.code == 2
     assert f"Did you mean '{near}'?" in ran.err
     assert commonplace("xyzzy").err.endswith("No such command 'xyzzy'.\n")
+
+
+def test_kinds_have_the_same_names_everywhere(home: Path, commonplace: Command) -> None:
+    teach(home)
+    prompt = resources.files("commonplace.learning.extract.model").joinpath("prompt.md").read_text("utf-8")
+    listed = {each["kind"] for each in commonplace.ok("memory", "list")["entries"]}
+
+    assert set(re.findall(r"^  - `(\w+)`:", prompt, re.MULTILINE)) == {*KINDS}
+    assert f"[{'|'.join(KINDS)}]" in "".join(commonplace("memory", "list", "--help").out.split())
+    assert listed <= {*KINDS}
+    assert set(learn_report.COLOURS) == {*KINDS}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -72,11 +72,13 @@ def test_a_run_that_could_read_nothing_ends_with_1_and_says_why(
     server.answer = broken
     told = commonplace("learn", "--path", source, *READ, "--json")
     document = json.loads(told.out)
+    shown = commonplace("memory", "status").out
     server.answer = answer
     after = commonplace("learn", "--path", source, *READ)
 
     assert (1, "nothing_read", 3) == (told.code, document["error"]["code"], len(document["failed"]))
     assert "No session could be read. 3 sessions were tried. here at 127.0.0.1" in told.err
+    assert [] == [each["reason"] for each in document["failed"] if each["reason"] not in shown]
     assert (0, True) == (after.code, "3 taught something" in after.out)
 
 

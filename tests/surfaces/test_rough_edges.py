@@ -150,7 +150,7 @@ def test_a_list_of_the_memory_in_a_pipe_is_not_cut(commonplace: Command, monkeyp
 
 
 def test_a_repository_without_a_remote_is_called_by_its_folder(
-    home: Path, tmp_path: Path, commonplace: Command
+    home: Path, tmp_path: Path, commonplace: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "bakery"
     folder.mkdir()
@@ -169,6 +169,13 @@ def test_a_repository_without_a_remote_is_called_by_its_folder(
     assert section.code == 0
     assert (ready or {})["project"] == "bakery"
     assert len(commonplace.ok("memory", "list", "--project", "bakery")["entries"]) == 1
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "  bakery  " in commonplace("sessions", "list").out
+    assert "bakery\n" in commonplace("memory", "list").out
+    assert "  bakery\n" in commonplace("sessions", "search", "pnpm").out
+    assert "  bakery  " in commonplace("memory", "search", "pnpm").out
+    assert "bakery  1\n" in commonplace("learn").out
+    assert "project  bakery\n" in commonplace("sessions", "show", THREAD).out
 
 
 def test_a_note_does_not_repeat_what_never_fitted(home: Path, commonplace: Command) -> None:

@@ -3,7 +3,8 @@
 A checkpoint is a folder with `metadata.json` and the agent's own file as `full.jsonl`, in pieces (`full.jsonl.001`, …)
 where it is long. A session has a checkpoint for each of its commits, each with the whole session up to there: the
 longest counts. The branch is read from the repository's objects, without a checkout, in every place that has it (the
-local branch and those of remotes).
+local branch and those of remotes). A copy of a repository may lack transcripts (`git clone --filter`): a session that
+has no other is reported, and so is one whose later checkpoint is not there.
 
 A session is named by a path below the repository (`REPO/entire/checkpoints/v1/SESSION`); no such file exists. It is
 converted by the importer of its agent and belongs to that agent: where it is imported from there too, it is one
@@ -36,6 +37,8 @@ _MAX_BYTES: Final = 4 * MAX_DOCUMENT_BYTES
 """Longest transcript that is taken out of a repository."""
 _DATED: Final = re.compile(r"^\d{4}-\d\d-\d\d-")
 """What early versions put in front of an agent's id: the day of the checkpoint."""
+_NOT_HERE: Final = "later_checkpoint_not_here"
+"""Why the end of a session is missing: this copy of the repository has only an earlier checkpoint."""
 _ABSENT: Final = "REDACTED"
 """What Entire writes in place of an id that it takes for a secret."""
 
@@ -47,12 +50,14 @@ class _Metadata(msgspec.Struct, gc=False):
 
 
 class _Checkpoint(msgspec.Struct, frozen=True):
-    """The longest checkpoint of a session."""
+    """The longest checkpoint of a session; without blobs if this copy of the repository has none of them."""
 
     blobs: tuple[str, ...]
     size: int
     created: str
     branch: str
+    is_cut: bool = False
+    """Whether this copy lacks a later checkpoint."""
 
 
 def find(path: Path) -> Iterator[Path]:
@@ -82,6 +87,14 @@ def stamp(path: Path) -> tuple[int, int]:
 def convert(path: Path) -> Converted:
     """Yield the threads of a session, as its agent's importer does; see `converter`."""
     repository, checkpoint = _checkpoint(path)
+    if not checkpoint.blobs:
+        raise NotASession(
+            f"{_root(path)} names the session {path.name}, and this copy of it lacks its transcript.",
+            hint="Fetch the whole branch: git fetch --refetch --no-filter origin " + _BRANCH,
+            path=str(path),
+        )
+    if checkpoint.is_cut:
+        yield Skipped(0, 0, _NOT_HERE)
     if checkpoint.size > _MAX_BYTES:
         yield Skipped(0, checkpoint.size, TOO_LONG)
         return
@@ -165,12 +178,17 @@ def _checkpoints(git: str, tips: tuple[str, ...]) -> dict[str, _Checkpoint]:
     for tip in tips:
         for folder, key in _folders(repository, repository[tip].tree, ""):
             checkpoint = _read(repository, folder)
-            if checkpoint is not None:
-                name = _name(repository, folder) or key
-                known = longest.get(name)
-                if known is None or (checkpoint.size, checkpoint.created) > (known.size, known.created):
-                    longest[name] = checkpoint
+            name = _name(repository, folder) or key
+            known = longest.get(name)
+            longest[name] = checkpoint if known is None else _longer(known, checkpoint)
     return dict(sorted(longest.items(), key=lambda pair: (pair[1].created, pair[0])))
+
+
+def _longer(one: _Checkpoint, two: _Checkpoint) -> _Checkpoint:
+    """Return the longer of two checkpoints of a session."""
+    less, more = sorted((one, two), key=lambda each: (each.size, each.created))
+    is_later_lacking = (not less.blobs or less.is_cut) and less.created > more.created
+    return msgspec.structs.replace(more, is_cut=bool(more.blobs) and (more.is_cut or is_later_lacking))
 
 
 def _folders(repository: Any, tree: Any, path: str) -> Iterator[tuple[Any, str]]:
@@ -182,12 +200,12 @@ def _folders(repository: Any, tree: Any, path: str) -> Iterator[tuple[Any, str]]
             yield from _folders(repository, entry, f"{path}-{entry.name}" if path else entry.name)
 
 
-def _read(repository: Any, folder: Any) -> _Checkpoint | None:
-    """Return a checkpoint; None if this copy of the repository lacks its transcript."""
+def _read(repository: Any, folder: Any) -> _Checkpoint:
+    """Return a checkpoint; without blobs if this copy of the repository lacks its transcript."""
     names = sorted(entry.name for entry in folder if entry.name == _TRANSCRIPT or _is_piece(entry.name))
     blobs = [str(folder[name].id) for name in names]
     if not all(blob in repository for blob in blobs):
-        return None
+        blobs = []
     size = sum(repository.odb.read_header(blob)[1] for blob in blobs)
     noted = _metadata(repository, folder)
     return _Checkpoint(tuple(blobs), size, time_of(noted.created_at), word_of(noted.branch))

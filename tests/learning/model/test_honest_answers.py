@@ -1,7 +1,7 @@
-"""An honest model over fifty sessions in four languages: none of its lines is refused, and all of them arrive.
+"""An honest model over sixty sessions in six languages: none of its lines is refused, and all of them arrive.
 
 The files beside this one hold sessions and the answers that a careful reader gave who saw nothing but the prompt. The
-grounding was tuned on the first file; the second was written afterwards, before the grounding was looked at again.
+grounding was tuned on the first file; the others were written afterwards, before the grounding was looked at again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from commonplace.learning.evaluate.cases import Case, CaseSession, ExpectedLesso
 from commonplace.learning.run import LearningRequest
 from model_server import Body, ModelServer, first_words
 
-TUNED, UNSEEN = "honest_sessions.jsonl", "more_honest_sessions.jsonl"
+TUNED, UNSEEN, LATEST = "honest_sessions.jsonl", "more_honest_sessions.jsonl", "newest_honest_sessions.jsonl"
 SETTINGS = '[memory]\nextract_model = "here:m-1"\nlines_per_project = 400\npercent_of_dialogue = 100\n'
 
 REPORT = "I looked at the files that this touches, made the change in small steps and read the result once more. "
@@ -52,14 +52,19 @@ def answerer(sessions: list[dict[str, Any]]) -> Callable[[Body], str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "counts"), [(TUNED, {"en": 10, "de": 10, "zh": 10}), (UNSEEN, {"en": 7, "de": 7, "es": 6})]
+    ("name", "counts"),
+    [
+        (TUNED, {"en": 10, "de": 10, "zh": 10}),
+        (UNSEEN, {"en": 7, "de": 7, "es": 6}),
+        (LATEST, {"en": 4, "fr": 3, "ja": 3}),
+    ],
 )
 def test_there_are_so_many_sessions_in_each_language(name: str, counts: dict[str, int]) -> None:
     assert counts == Counter(each["language"] for each in sessions_of(name))
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("name", [TUNED, UNSEEN])
+@pytest.mark.parametrize("name", [TUNED, UNSEEN, LATEST])
 async def test_no_honest_line_is_refused_and_what_to_do_and_scopes_reach_the_memory(name: str, tmp_path: Path) -> None:
     sessions = sessions_of(name)
     for number, each in enumerate(sessions):
@@ -78,7 +83,8 @@ async def test_no_honest_line_is_refused_and_what_to_do_and_scopes_reach_the_mem
     told = [each for session in sessions for each in session["lessons"]]
 
     assert (len(sessions), 0, []) == (report.extracted, report.no_output, report.failed)
-    assert (0, []) == (status.refused, [(each.text, each.reason) for each in waiting if each.id.startswith("r")])
+    assert [] == [(each.text, each.reason) for each in waiting if each.id.startswith("r")]
+    assert 0 == status.refused
     assert [] == [each["what_to_do"] for each in told if each["what_to_do"] not in memory]
     assert [] == [each["quote"] for each in told if each["scope"] == "everywhere" and each["quote"] not in everywhere]
     assert [] == [

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from commonplace.errors import BadInput
 from commonplace.protocol import fragments, items
+from commonplace.protocol.remotes import is_commit
 from commonplace.rollout.transcript import TranscriptItem
 from commonplace.sessions.inspection import Shown
 from commonplace.surfaces.cli.output import one_line, terminal_width
+from commonplace.surfaces.cli.views import short_project
 
 _WIDE: Final = 10_000
 """How many columns a pipe has: nothing is wrapped there."""
@@ -72,7 +74,8 @@ class ConversationView:
 
     def _head(self) -> Iterator[str]:
         shown = self.shown
-        facts = {"thread": shown.thread_id, "source": shown.source, "project": shown.project, "file": shown.path}
+        project = short_project(shown.project, shown.cwd) if is_commit(shown.project) else shown.project
+        facts = {"thread": shown.thread_id, "source": shown.source, "project": project, "file": shown.path}
         for name, value in facts.items():
             yield from self._wrapped(value, f"{name:<8} ", " " * 9)
 

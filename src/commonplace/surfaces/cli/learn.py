@@ -141,7 +141,7 @@ def show(report: LearningReport, entries: list[Listed], home: Path) -> None:
     for source in report.sources:
         views.imported_source(source)
     learn_report.read(report)
-    learn_report.memory(entries)
+    learn_report.memory(entries, {each["scope"]: each["name"] for each in report.projects})
     screen = learn_report.console()
     screen.print()
     learn_report.warnings(report)

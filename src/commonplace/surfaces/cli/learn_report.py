@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from commonplace.memory.entries import GLOBAL
-from commonplace.surfaces.cli.output import one_line, safe, terminal_width
+from commonplace.protocol.remotes import is_commit
+from commonplace.surfaces.cli.output import UNCUT, one_line, safe, terminal_width
 
 if TYPE_CHECKING:
     from commonplace.learning.run import LearningReport
@@ -31,7 +32,7 @@ _SHOWN: Final = 5
 """How many entries of a project are shown."""
 _WIDEST: Final = 110
 """The widest report, in columns."""
-_COLOURS: Final = {
+COLOURS: Final = {
     "preference": "magenta", "rule": "magenta", "verify": "green", "environment": "cyan", "decision": "cyan",
     "procedure": "green", "fix": "yellow", "failure": "red",
 }  # fmt: skip
@@ -68,7 +69,7 @@ def read(report: LearningReport) -> None:
     line = f"{total} session{'' if total == 1 else 's'} read: {taught}" if total else "No session to read"
     screen.print(Text(line + (f", {len(report.failed)} failed." if report.failed else "."), style="bold"))
     for job in report.failed:
-        screen.print(Text(f"  failed  {job.thread_id}: {one_line(job.reason, screen.width - 50)}", style="red"))
+        screen.print(Text(f"  failed  {job.thread_id}: {one_line(job.reason, UNCUT)}", style="red"))
     for reason, count in sorted(report.skipped.items()):
         screen.print(Text(f"  {count} not read: {REASONS.get(reason, reason)}", style="dim"))
 
@@ -87,17 +88,22 @@ def exit_on_error(report: LearningReport) -> None:
         raise click.exceptions.Exit(1)
 
 
-def memory(entries: Sequence[Listed], *, shown: int | None = _SHOWN) -> None:
-    """Tell what the memory holds, project by project, the most useful first."""
+def memory(entries: Sequence[Listed], names: Mapping[str, str] | None = None, *, shown: int | None = _SHOWN) -> None:
+    """Tell what the memory holds, project by project, the most useful first.
+
+    `names` has a name for each project that has no address, as far as one is known.
+    """
+    known = names or {}
     screen = console()
     scopes = list(dict.fromkeys(entry.scope for entry in entries))
     for scope in sorted(scopes, key=lambda each: (each != GLOBAL, scopes.index(each))):
         own = [entry for entry in entries if entry.scope == scope]
-        _heading(screen, scope, len(own))
+        called = known.get(scope, scope) if is_commit(scope) else scope
+        _heading(screen, called, len(own))
         for entry in own[:shown]:
             screen.print(_entry(entry, screen.width))
         if shown is not None and len(own) > shown:
-            name = "" if scope == GLOBAL else f" --project {scope.rpartition('/')[2]}"
+            name = "" if scope == GLOBAL else f" --project {called.rpartition('/')[2]}"
             screen.print(Text(f"    + {len(own) - shown} more: commonplace memory list{name}", style="dim"))
 
 
@@ -113,7 +119,7 @@ def _heading(screen: Console, scope: str, count: int) -> None:
 
 def _entry(entry: Listed, width: int) -> Text:
     text = Text("  ")
-    text.append(f"{entry.kind:11} ", style=_COLOURS[entry.kind])
+    text.append(f"{entry.kind:11} ", style=COLOURS[entry.kind])
     text.append(f"{f'×{entry.support}' if entry.support > 1 else '':4}", style="bold")
     told = entry.text[1:-1] if entry.text.startswith('"') and entry.text.endswith('"') else entry.text
     text.append(one_line(told, width - 28))

@@ -63,7 +63,7 @@ def _show(report: Status) -> None:
     for lock in report.locks:
         output.say(f"working     {lock.worker} on {lock.kind} {lock.key} until {lock.until}")
     for job in report.failed:
-        output.say(f"failed      {job.thread_id}: {output.one_line(job.reason, 100)}")
+        output.say(f"failed      {job.thread_id}: {output.one_line(job.reason, output.UNCUT)}")
 
 
 def _cost(cost: Cost) -> str:

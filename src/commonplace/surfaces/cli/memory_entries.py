@@ -10,7 +10,7 @@ import click
 from commonplace.memory.entries import KINDS
 from commonplace.memory.listing import LIMIT
 from commonplace.surfaces.cli import output
-from commonplace.surfaces.cli.command import call
+from commonplace.surfaces.cli.command import call, project_names
 
 if TYPE_CHECKING:
     from commonplace.memory.evidence import Link
@@ -53,8 +53,9 @@ def list_(
         return
     if not page.entries:
         output.say(_NO_CANDIDATES if candidates else _NOTHING)
+    names = project_names(entry.scope for entry in page.entries)
     for scope, found in groupby(sorted(page.entries, key=lambda each: each.project or ""), _title):
-        output.say(f"{scope}")
+        output.say(names.get(scope, scope))
         for entry in found:
             output.say(f"  {_line(entry)}")
             for link in entry.chain if isinstance(entry.chain, list) else ():

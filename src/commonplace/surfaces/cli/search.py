@@ -13,6 +13,7 @@ import msgspec
 from commonplace.app import book as books
 from commonplace.errors import BadInput, CommonplaceError
 from commonplace.surfaces.cli import output
+from commonplace.surfaces.cli.command import project_names
 from commonplace.surfaces.cli.times import HELP as TIMES
 from commonplace.surfaces.cli.times import since_seconds
 
@@ -222,16 +223,21 @@ def _show_sessions(hits: list[Hit]) -> None:
     """Print hits as people read them, those of one session together, best session first."""
     if not hits:
         output.say("Nothing was found.")
+    names = project_names(hit.project for hit in hits)
     sessions: dict[str, list[Hit]] = {}
     for hit in hits:
         sessions.setdefault(str(hit.thread_id), []).append(hit)
     for number, (thread_id, found) in enumerate(sessions.items()):
         if number:
             output.say()
-        output.say(f"{(found[0].time or '')[:10]}  {found[0].project or 'every project'}")
+        output.say(f"{(found[0].time or '')[:10]}  {_project(found[0], names)}")
         for hit in found:
             _show_exchange(hit, f"turn {hit.turn}")
         output.say(f"  commonplace sessions show {thread_id} --turn {found[0].turn}")
+
+
+def _project(hit: Hit, names: dict[str, str]) -> str:
+    return names.get(hit.project or "", hit.project or "every project")
 
 
 def _show_exchange(hit: Hit, where: str) -> None:
@@ -247,12 +253,13 @@ def _show(hits: list[Hit]) -> None:
     """Print hits as people read them: where, when, what, and what was answered."""
     if not hits:
         output.say("Nothing was found.")
+    names = project_names(hit.project for hit in hits)
     for hit in hits:
         when = (hit.time or "")[:10]
         where = hit.entry_id if isinstance(hit.entry_id, str) else None
         where = f"{where} (candidate)" if where and hit.candidate is True else where
         where = where or (f"{hit.path}:{hit.line}" if isinstance(hit.path, str) else f"{hit.thread_id} turn {hit.turn}")
-        output.say(f"{when}  {hit.project or 'every project'}  {where}")
+        output.say(f"{when}  {_project(hit, names)}  {where}")
         mark = {"user": "›", "assistant": "·"}.get(hit.role or "", " ")
         output.say(f"  {mark} {output.one_line(hit.text, 240)}")
         if isinstance(hit.reply, str):

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from commonplace.importers.run import ImportOutcome
+from commonplace.projects import paths
+from commonplace.protocol.remotes import is_commit
 from commonplace.protocol.rollout import Skipped
 from commonplace.sessions.imports import ImportReport
 from commonplace.sessions.inspection import Context, Verified
@@ -45,7 +47,7 @@ def threads(page: ThreadPage, *, is_other_home: bool = False) -> None:
             thread.updated_at[:16].replace("T", " "),
             "?" if thread.turns is None else str(thread.turns),
             thread.source if is_piped else one_line(thread.source, 11),
-            thread.project if is_piped else one_line(_short_project(thread.project), 14),
+            thread.project if is_piped else one_line(short_project(thread.project, thread.cwd), 14),
             thread.title or "(nothing said)",
         )
         for thread in page.threads
@@ -72,8 +74,10 @@ def short_ids(threads: list[str]) -> dict[str, str]:
     return short
 
 
-def _short_project(project: str) -> str:
-    """Return the last part of a project's identity."""
+def short_project(project: str, folder: str) -> str:
+    """Return the last part of a project's identity; a repository without a remote is called by its folder."""
+    if is_commit(project):
+        return paths.title(folder)
     return project.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or project
 
 

@@ -9,7 +9,8 @@ is honest must pass, in any language, and only what the session does not bear ou
 3. What to do because of it is kept beside it if it is grounded (4).
 4. What tells somebody what to do is grounded if every name in it stands in the person's own words, in commands, in
    changes that were made, or in what the assistant said last before the person answered; if some other word does, or
-   it is in another language than the person speaks; and if it does not repeat a tool, a page or a paste.
+   it is in another language than the person speaks; and if it does not repeat a tool, a page or a paste. Plain words
+   that the writer joined with hyphens (`end-to-end`) are no name if the session has them nowhere so joined.
 5. A lesson that says that commands worked names commands that ran, the last of them with success. A code that is no
    command (a path, a setting, a name) is no claim.
 6. Every name of a file, a host, a flag and the like stands somewhere in the session.
@@ -79,6 +80,14 @@ _GENERAL: Final = frozenset({
     "utf-8", "utf-16", "iso-8601", "iso-8859-1", "rfc-3339", "latin-1", "snake_case", "kebab-case",
 })  # fmt: skip
 """Words of plain prose that have the form of a name; like abbreviations (`e.g.`), they name nothing."""
+_JOINED: Final = re.compile(r"`[^`]*`|[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){1,8}")
+"""Codes, and words of letters that hyphens join."""
+_WHERE: Final = frozenset(map(similarity.stem, ("inside", "within", "during", "while", "until", "where", "whenever")))
+"""Words that only say where and when something is done; whoever shares them repeats nobody."""
+_SAME_START: Final = 4
+"""The letters that two forms of one word have in common at their start."""
+_UNSPACED: Final = re.compile(r"(?=([\u3400-\u9fff\u30a1-\u30ff]{2}))")
+"""Two letters of a script that puts no blanks between words; hiragana holds mostly endings."""
 _UNNAMED: Final = "session"
 _WITHHELD: Final = "it tries to steer its reader, or has to do with a credential"
 
@@ -208,18 +217,30 @@ class Judge:
             return _WITHHELD
         answered = self._session.answered(proof.evidence) if proof.whose == "person" else []
         known = self._done_words | _words(answered)
-        words = similarity.words(self._plain(text))
+        words = similarity.words(_JOINED.sub(self._parted, self._plain(text)))
         names = sorted(name for name in words.exact - known if len(name) > 2 or not name.isdecimal())
         unknown = [name for name in names if not (_is_prose(name) or self._is_done(name, answered))]
         if unknown:
             return f"it names {unknown[0]}, which the person did not say and nobody ran"
-        foreign = words.about - known
+        foreign = words.about - known - _WHERE
         if len(foreign) > 1 and any(foreign <= line for line in self._hearsay):
             return "it repeats what a tool, a page or a paste says"
         names_run = any(map(self._ran.has_run, _CODE.findall(text)))
-        if words.about and not words.about & known and not names_run and self._speaks_like(text):
+        if words.about and not self._shares(words.about, known) and not names_run and self._speaks_like(text):
             return "none of its words is the person's or stands in what was done"
         return None
+
+    def _parted(self, joined: re.Match[str]) -> str:
+        """Return words without their hyphens if the session has them nowhere so joined: they name nothing."""
+        word = joined[0]
+        return word if word.startswith("`") or self._knows(word) else word.replace("-", " ")
+
+    def _shares(self, words: frozenset[str], known: frozenset[str]) -> bool:
+        """Say whether some word is a known one, perhaps in another form."""
+        starts = tuple(word[:_SAME_START] for word in words if len(word) > _SAME_START)
+        if words & known or any(word.startswith(starts) for word in known):
+            return True
+        return any(piece in self._done for word in words for piece in _UNSPACED.findall(word))
 
     def _speaks_like(self, text: str) -> bool:
         """Say whether a text is in the language of the person, as far as that can be told."""
