@@ -24,7 +24,7 @@ _FIELDS: Final = {
     "request_max_retries": "retries",
 }
 """Fields of a provider, by Codex's names."""
-_TABLES: Final = ("providers", "model_providers", "memory", "memories", "compaction")
+_TABLES: Final = ("providers", "model_providers", "memory", "memories", "compaction", "sandbox_workspace_write")
 _SAME: Final = {("approval_policy", "on-failure"): "on-request"}
 """Values that Codex's clients still pass, and their meaning here."""
 
