@@ -109,7 +109,7 @@ def _id(raw: msgspec.Raw | None) -> Id | None:
 
 
 def _id_of(line: bytes | str) -> Id | None:
-    """Return the last id at the top of a broken object: of one that ends too early, or nests too deeply to be parsed."""
+    """Return the last id at the top of a broken object, such as one that ends early or nests too deeply."""
     text = line if isinstance(line, str) else line.decode("utf-8", "replace")
     found, depth, last = None, 0, ("", "", "")
     for token in itertools.islice(_TOKEN.finditer(text), _MOST_TOKENS):
