@@ -6,7 +6,6 @@ of these is refused: with an error where it has an id that can be answered, else
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from typing import Any, Final
@@ -22,8 +21,8 @@ OVERLOADED: Final = -32001
 _INT64: Final = 2**63
 _MOST_CHARACTERS: Final = 2_000
 """How long the message of an error may be: it can hold what a client sent."""
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\],:]|[^\s"{}\[\],:]++')
-_MOST_TOKENS: Final = 500_000
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|[{}\[\],:]|[^\s"{}\[\],:]++')
+_LOOKED_THROUGH: Final = 2**20
 """How much of a broken line is looked through for its id."""
 
 
@@ -110,9 +109,10 @@ def _id(raw: msgspec.Raw | None) -> Id | None:
 
 def _id_of(line: bytes | str) -> Id | None:
     """Return the last id at the top of a broken object, such as one that ends early or nests too deeply."""
-    text = line if isinstance(line, str) else line.decode("utf-8", "replace")
+    begin = line[:_LOOKED_THROUGH]
+    text = begin if isinstance(begin, str) else begin.decode("utf-8", "replace")
     found, depth, last = None, 0, ("", "", "")
-    for token in itertools.islice(_TOKEN.finditer(text), _MOST_TOKENS):
+    for token in _TOKEN.finditer(text):
         last = (*last[1:], token[0])
         if token[0] in ("{", "["):
             depth += 1
