@@ -215,6 +215,7 @@ class _Server(ThreadingHTTPServer):
     """The HTTP server with the state its handlers share."""
 
     daemon_threads = True
+    request_queue_size = 256  # a hundred turns connect at once; beyond the queue the kernel makes them try again later
 
     def __init__(self, state: _State) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -34,7 +34,7 @@ const scenes = {
     return { answer: JSON.parse(turn.finalResponse), turn };
   },
   async streamed() {
-    const { events } = await start().runStreamed("turn 0");
+    const { events } = await start().runStreamed("turn 0", given.turn);
     const seen = [];
     for await (const event of events) seen.push(event);
     return { events: seen };

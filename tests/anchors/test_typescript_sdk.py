@@ -176,6 +176,13 @@ def test_every_option_of_a_thread_is_taken(sdk: Path, tmp_path: Path, thread: Js
     assert server.requests[0]["reasoning"]["effort"] == effort
 
 
+def test_the_option_of_a_turn_that_means_nothing_here_is_taken(sdk: Path, tmp_path: Path) -> None:
+    with ScriptedResponses([reply("Done.")]) as server:
+        found = Client(sdk, tmp_path, server.base_url).play("streamed", turn={"cyberAccessProgram": "standard"})
+
+    assert found["events"][-1]["type"] == "turn.completed"
+
+
 def test_settings_are_taken_as_a_client_of_codex_gives_them(sdk: Path, tmp_path: Path) -> None:
     config = {
         "show_raw_agent_reasoning": True,

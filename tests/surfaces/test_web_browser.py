@@ -90,12 +90,15 @@ def test_everything_can_be_read_without_scripts(running: Browser, served: Visito
     with browsers.tab(running, served, scripts=False) as tab:
         page = tab.open("/memory")
         page.fill("#q", "pnpm")
-        page.press("#q", "Enter")
-        page.click("ol.entries .text")
-        page.click("ol.sources a")
+        with page.expect_navigation():
+            page.press("#q", "Enter")
+        for link in ("ol.entries .text", "ol.sources a"):
+            with page.expect_navigation():
+                page.click(link)
         assert page.locator(".meant").count() == 1
         assert "pnpm" in page.locator(".meant mark").first.inner_text()
-        page.click("nav[aria-label=Pages] >> text=Review")
+        with page.expect_navigation():
+            page.click("nav[aria-label=Pages] >> text=Review")
         assert page.locator(".card").count() > 0
         assert page.locator("button:visible >> text=Set").count() == 1  # what scripts do by themselves has a button
 

@@ -88,3 +88,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     def effective_effort(self) -> str | None:
         """The reasoning effort: as set, else the default of the model."""
         return self.effort or self.choice.info.effort
+
+    @property
+    def requested_effort(self) -> str | None:
+        """The reasoning effort as a model is asked for it: `ultra` is a mode of Codex's clients that no model knows."""
+        if self.effective_effort != "ultra":
+            return self.effective_effort
+        return self.choice.info.efforts[-1] if self.choice.info.efforts else "xhigh"

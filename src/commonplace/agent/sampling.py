@@ -69,7 +69,7 @@ def request(session: Session, turn: TurnState) -> Request:
         instructions=profile.base,
         input=tuple(session.history.for_prompt(info.modalities)),
         tools=(*(offered(each) for each in session.tools.definitions()), *hosted(profile)),
-        effort=profile.effective_effort,
+        effort=profile.requested_effort,
         summary=profile.summary if info.efforts else None,
         verbosity=profile.verbosity,
         output_schema=None if schema is None else OutputSchema(schema, name="codex_output_schema"),

@@ -137,7 +137,9 @@ def picture(number: int, path: Path) -> list[dict[str, Any]]:
     try:
         url = image.data_url(path)
     except ToolError as error:
-        raise BadInput(f"A picture cannot be used: {error.sentence()}", hint="Give a PNG, JPEG, GIF or WebP.") from None
+        raise BadInput(
+            f"A picture cannot be used: {error.sentence().rstrip('.')}.", hint="Give a PNG, JPEG, GIF or WebP."
+        ) from None
     shown = os.fsencode(path.absolute()).decode("utf-8", "replace")
     opening = f'<image name=[Image #{number}] path="{shown}">'
     return [

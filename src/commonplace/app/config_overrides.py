@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from commonplace import config
+from commonplace.config.table import BY_KEY
 from commonplace.errors import BadInput
 
 _FIELDS: Final = {
@@ -23,7 +24,7 @@ _FIELDS: Final = {
     "request_max_retries": "retries",
 }
 """Fields of a provider, by Codex's names."""
-_TABLES: Final = ("providers", "model_providers", "memory", "memories", "compaction")
+_TABLES: Final = ("providers", "model_providers", "memory", "memories", "compaction", "sandbox_workspace_write")
 _SAME: Final = {("approval_policy", "on-failure"): "on-request"}
 """Values that Codex's clients still pass, and their meaning here."""
 
@@ -45,6 +46,10 @@ class Overrides(msgspec.Struct):
         """Return a sentence for each key that means nothing here, or that has another name now."""
         renamed = (f"--config {key} is called {config.name_of(_key(key))} now; it still works." for key in self.renamed)
         return [*(f"--config {key} means nothing here and is let be." for key in self.ignored), *renamed]
+
+    def checked_flags(self, place: str) -> dict[str, Any]:
+        """Return the settings (raises BadSetting: one has a value that it cannot have; `place` says where)."""
+        return {name: BY_KEY[name].checked(value, place) for name, value in self.flags.items()}
 
     def model(self, named: str | None) -> str | None:
         """Return the model that is meant: as named, else as set here, with the provider that is set here."""

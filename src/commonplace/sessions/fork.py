@@ -33,7 +33,13 @@ _DROPPED_KEYS = frozenset(
 
 
 async def fork(
-    ledger: Ledger, options: RecorderOptions, store: blobs.BlobStore, *, copy: bool, at: str | None
+    ledger: Ledger,
+    options: RecorderOptions,
+    store: blobs.BlobStore,
+    *,
+    copy: bool,
+    at: str | None,
+    originator: str | None = None,
 ) -> tuple[str, Path]:
     """Make the fork; return its id and file.
 
@@ -45,7 +51,7 @@ async def fork(
     now = options.now()
     thread_id = new_id(now)
     path = layout.new_path(options.home, now, thread_id)
-    meta = _meta(ledger, thread_id, wire_time(now))
+    meta = _meta(ledger, thread_id, wire_time(now), originator or ORIGINATOR)
     if copy:
         await anyio.to_thread.run_sync(_write_copy, ledger, cut, meta, path, store)
         return thread_id, path
@@ -55,14 +61,14 @@ async def fork(
     return thread_id, path
 
 
-def _meta(ledger: Ledger, thread_id: str, now: str) -> dict[str, Any]:
+def _meta(ledger: Ledger, thread_id: str, now: str, originator: str) -> dict[str, Any]:
     """Return the first line of a fork: the parent's settings under a new identity."""
     parent: dict[str, Any] = msgspec.json.decode(ledger.head.payload)
     own = {"session_id": thread_id, "id": thread_id, "forked_from_id": ledger.thread_id, "timestamp": now}
     kept = {key: value for key, value in parent.items() if key not in _DROPPED_KEYS and key not in own}
     kept.setdefault("cwd", ledger.meta.cwd)
     kept.setdefault("source", "cli")
-    return {**own, **kept, "originator": ORIGINATOR, "cli_version": __version__}
+    return {**own, **kept, "originator": originator, "cli_version": __version__}
 
 
 def _write_copy(ledger: Ledger, cut: Cut, meta: dict[str, Any], path: Path, store: blobs.BlobStore) -> None:

@@ -182,7 +182,15 @@ class Sessions:
         await index.touch(self._home, target.path)
         return report
 
-    async def fork(self, thread: str, home: Path | None = None, *, copy: bool = False, at: str | None = None) -> Forked:
+    async def fork(
+        self,
+        thread: str,
+        home: Path | None = None,
+        *,
+        copy: bool = False,
+        at: str | None = None,
+        originator: str | None = None,
+    ) -> Forked:
         """Start a thread of our own from another's past, by reference or as a self-contained copy.
 
         What had to be converted can only be copied: there is no ledger to refer to.
@@ -194,7 +202,9 @@ class Sessions:
             opened = await anyio.to_thread.run_sync(open_thread, self._home, target, home, stack)
             copy = copy or bool(opened.source)
             recording = self._home.recording()
-            thread_id, path = await fork.fork(opened.ledger, recording, opened.store, copy=copy, at=at)
+            thread_id, path = await fork.fork(
+                opened.ledger, recording, opened.store, copy=copy, at=at, originator=originator
+            )
         await index.touch(self._home, path, is_new=True)
         return Forked(thread_id, str(path), opened.ledger.thread_id)
 

@@ -40,6 +40,8 @@ class StoredTurn(msgspec.Struct):
     completed_at: int | None = None
     duration_ms: int | None = None
     error: str | None = None
+    error_code: str | None = None
+    """The code of the error, where we wrote the file."""
     user_turns: int = 0
     """How many inputs of a person it holds, as a rollback counts them."""
 
@@ -152,7 +154,7 @@ class _TurnFold(LedgerFold):
         found = msgspec.json.decode(line.payload, type=_TurnEvent)
         turn, self._is_open = self._turns[-1], False
         turn.completed_at, turn.duration_ms = found.completed_at, found.duration_ms
-        turn.error = _message(found.error)
+        turn.error, turn.error_code = _message(found.error), _code(found.error)
         turn.status = "interrupted" if aborted else "failed" if turn.error is not None else "completed"
 
     def rolled_back(self, count: int) -> None:
@@ -199,6 +201,11 @@ class _TurnFold(LedgerFold):
         if not self._turns or turn_id is not None:
             self._begin(turn_id, None)
         return self._turns[-1]
+
+
+def _code(error: Any) -> str | None:
+    code: Any = error.get("code") if isinstance(error, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return code if isinstance(code, str) else None
 
 
 def _message(error: Any) -> str | None:

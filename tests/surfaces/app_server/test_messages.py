@@ -50,7 +50,17 @@ def test_what_has_a_result_or_an_error_is_an_answer() -> None:
         (b'{"id": 3, "method": NaN}', 3),
         (b"\xff\xfe", None),
         (b"[" * 100_000, None),
-        (b'{"id": 1, "method": ' + b"[" * 100_000, None),
+        (b'{"id": 1, "method": ' + b"[" * 100_000, 1),
+        (b'{"method": "m", "params": ' + b"[" * 100_000 + b"]" * 100_000 + b', "id": "deep"}', "deep"),
+        (b'{"id": 9, "method": "m"} {}', 9),
+        (b'{"id": 9, "method": "m",}', 9),
+        (b'\xef\xbb\xbf{"id": 9, "method": "m"}', 9),
+        (b'{"id": "half", "params": {"id": 1', "half"),
+        (b'{"params": {"id": 1}, "method"', None),
+        (b'{"id": 12', None),
+        (b'{"id": "12"', None),
+        (b'[{"id": 1}, ', None),
+        (b'"a\\' * 1_000_000, None),  # quotes that never end are looked through once
     ],
 )
 def test_what_is_no_message_keeps_an_id_that_can_be_answered(line: bytes, known: object) -> None:
@@ -58,6 +68,12 @@ def test_what_is_no_message_keeps_an_id_that_can_be_answered(line: bytes, known:
 
     assert isinstance(found, Malformed)
     assert found.id == known
+
+
+def test_a_long_error_keeps_its_ends() -> None:
+    told = messages.failure(1, messages.invalid("a" + "x" * 100_000 + "z"))["error"]["message"]
+
+    assert (len(told), told[0], told[-1]) == (2_001, "a", "z")
 
 
 def test_text_that_is_no_unicode_is_sent_with_marks() -> None:

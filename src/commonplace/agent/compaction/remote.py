@@ -40,7 +40,7 @@ async def compact(
         model=choice.slug,
         instructions=profile.base,
         input=(*sent, _TRIGGER),
-        effort=profile.effective_effort,
+        effort=profile.requested_effort,
         prompt_cache_key=session.thread_id,
     )
     summary: bytes | None = None

@@ -6,6 +6,7 @@ reads a thread later finds what it was told while the turn ran.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
@@ -25,6 +26,9 @@ _STATUS: Final[dict[str, ItemStatus]] = {
     "declined": "declined",
 }
 _ACTIONS: Final = {"search": "search", "open_page": "openPage", "find_in_page": "findInPage"}
+_NAMED: Final = re.compile(r"\[([$@])([^\]\n]+)\]\(([^)\n]+)\)")
+"""A skill or a mention, as `inputs` writes it for the model; it is a part of its own."""
+_SIGNS: Final = {"$": "skill", "@": "mention"}
 _IMAGE: Final = "<image name=[Image #"
 _IMAGE_END: Final = "</image>"
 
@@ -68,6 +72,8 @@ def _input(parts: list[Json]) -> list[Json]:
             path = text[:-2].partition(' path="')[2]
         elif isinstance(text, str) and text == _IMAGE_END:
             path = None
+        elif isinstance(text, str) and (named := _NAMED.fullmatch(text)) is not None:
+            found.append({"type": _SIGNS[named[1]], "name": named[2], "path": named[3]})
         elif isinstance(text, str):
             found.append({"type": "text", "text": text, "text_elements": part.get("text_elements") or []})
         elif path is not None:

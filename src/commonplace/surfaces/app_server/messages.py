@@ -7,6 +7,7 @@ of these is refused: with an error where it has an id that can be answered, else
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,11 @@ INVALID_PARAMS: Final = -32602
 INTERNAL: Final = -32603
 OVERLOADED: Final = -32001
 _INT64: Final = 2**63
+_MOST_CHARACTERS: Final = 2_000
+"""How long the message of an error may be: it can hold what a client sent."""
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|[{}\[\],:]|[^\s"{}\[\],:]++')
+_LOOKED_THROUGH: Final = 2**20
+"""How much of a broken line is looked through for its id."""
 
 
 class RpcError(Exception):
@@ -102,11 +108,23 @@ def _id(raw: msgspec.Raw | None) -> Id | None:
 
 
 def _id_of(line: bytes | str) -> Id | None:
-    """Return the id of what a more lenient parser reads, such as text that is no Unicode."""
+    """Return the last id at the top of a broken object, such as one that ends early or nests too deeply."""
+    begin = line[:_LOOKED_THROUGH]
+    text = begin if isinstance(begin, str) else begin.decode("utf-8", "replace")
+    found, depth, last = None, 0, ("", "", "")
+    for token in _TOKEN.finditer(text):
+        last = (*last[1:], token[0])
+        if token[0] in ("{", "["):
+            depth += 1
+        elif token[0] in ("}", "]"):
+            depth -= 1
+        if last[0] == '"id"' and last[1] == ":" and depth == 1:
+            found = token
+    if found is None or text[found.end() :].lstrip()[:1] not in (",", "}"):
+        return None
     try:
-        found: Any = json.loads(line)
-        return _id(msgspec.Raw(json.dumps(found["id"]).encode())) if isinstance(found, dict) else None
-    except (ValueError, KeyError, RecursionError):
+        return _id(msgspec.Raw(json.dumps(json.loads(found[0])).encode()))
+    except ValueError:
         return None
 
 
@@ -146,7 +164,10 @@ def response(request_id: Id, result: Any) -> dict[str, Any]:
 
 def failure(request_id: Id, error: RpcError) -> dict[str, Any]:
     """Return the error that answers a request."""
-    told: dict[str, Any] = {"code": error.code, "message": error.message}
+    message = error.message
+    if len(message) > _MOST_CHARACTERS:
+        message = f"{message[: _MOST_CHARACTERS // 2]}…{message[-_MOST_CHARACTERS // 2 :]}"
+    told: dict[str, Any] = {"code": error.code, "message": message}
     if error.data is not None:
         told["data"] = error.data
     return {"error": told, "id": request_id}

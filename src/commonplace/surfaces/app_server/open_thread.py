@@ -156,6 +156,8 @@ class OpenThread:
     async def interrupt(self, turn_id: str) -> Reply:
         """End the running turn (raises RpcError: it is another one, or none)."""
         running = self.thread.session.turn
+        if running is None and not turn_id:
+            return Reply(Empty())  # nothing is starting either
         if running is None:
             raise invalid("no active turn to interrupt")
         if turn_id and turn_id != running.id:
@@ -307,10 +309,12 @@ def question(event: events.Asked, now_ms: int) -> tuple[str, Json]:
         command = [*event.command]
         return "item/commandExecution/requestApproval", {
             **where,
+            "kind": "command",
             "environmentId": "local",
             "command": items.command_text(command),
             "cwd": event.cwd,
             "commandActions": items.actions(command),
+            "availableDecisions": ["accept", "acceptForSession", "decline", "cancel"],
         }
     _, server, tool, *_ = event.command
     return "mcpServer/elicitation/request", {

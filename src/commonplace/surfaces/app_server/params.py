@@ -124,6 +124,7 @@ class ThreadForkParams(_Overrides, frozen=True, kw_only=True):
 
     thread_id: str
     last_turn_id: str | None = None
+    before_turn_id: str | None = None
     ephemeral: bool | None = None
     exclude_turns: bool | None = None
 
@@ -140,6 +141,7 @@ class ThreadListParams(Params, frozen=True, kw_only=True):
     archived: bool | None = None
     cwd: str | list[str] | None = None
     search_term: str | None = None
+    section_id: str | None = None
     parent_thread_id: str | None = None
     """Only the sub-agents that this thread started."""
     ancestor_thread_id: str | None = None

@@ -62,6 +62,8 @@ _CODEX_KEYS: Final = {"effort": "model_reasoning_effort", "approval": "approval_
 async def thread_list(server: AppServer, client: Connection, params: ThreadListParams) -> Reply:
     """Return a page of the threads that can be resumed."""
     del client
+    if params.sort_key == "section_position" and params.section_id is None:
+        raise invalid("section-position sorting requires a section filter")
     among = await spawned_threads.below(server, params.parent_thread_id, params.ancestor_thread_id)
     usual = _INTERACTIVE if among is None else (spawned_threads.ALL,)
     sources = spawned_threads.sources(params.source_kinds or usual)
@@ -101,6 +103,8 @@ async def _rows(server: AppServer, sources: frozenset[str], *, archived: bool) -
 def _is_wanted(row: ThreadRow, params: ThreadListParams) -> bool:
     folders = [params.cwd] if isinstance(params.cwd, str) else params.cwd
     term = (params.search_term or "").lower()
+    if params.section_id is not None or not (row.preview or row.title):
+        return False  # there are no sections; a thread in which nobody said anything yet is not worth resuming
     return (folders is None or row.cwd in folders) and (
         not term or term in row.preview.lower() or term in row.title.lower()
     )
@@ -134,6 +138,8 @@ async def thread_read(server: AppServer, client: Connection, params: ThreadReadP
     name = checked(params.thread_id)
     opened = server.threads.get(name)
     if opened is not None:
+        if params.include_turns and opened.thread.path is None:
+            raise invalid("ephemeral threads do not support includeTurns")
         thread = await thread_views.view(server, opened, with_turns=params.include_turns)
         return Reply(ThreadReadResult(thread=thread, read_state=opened.read.shown))
     try:

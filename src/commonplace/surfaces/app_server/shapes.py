@@ -81,6 +81,9 @@ class WireThread(Shape, frozen=True, kw_only=True):
     ephemeral: bool = False
     history_mode: Literal["legacy", "paginated"] = "paginated"
     model_provider: str = ""
+    model: str | None = None
+    """The model that an open thread asks."""
+    reasoning_effort: str | None = None
     created_at: int = 0
     updated_at: int = 0
     recency_at: int | None = None

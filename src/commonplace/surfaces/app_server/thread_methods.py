@@ -41,6 +41,8 @@ from commonplace.surfaces.app_server.turn_events import usage
 
 SOURCE: Final = "vscode"
 """Where threads of editors and SDKs come from, in Codex's words."""
+_OF_THREAD: Final = ("model", "sandbox", "approval", "effort", "sandbox_network")
+"""The settings that a request's `config` can change for one thread."""
 
 
 async def start(server: AppServer, client: Connection, params: ThreadStartParams) -> Reply:
@@ -49,6 +51,7 @@ async def start(server: AppServer, client: Connection, params: ThreadStartParams
     wanted["ephemeral"] = bool(params.ephemeral)
     wanted["thread_source"] = params.thread_source or "user"
     opened = server.opened(await server.book.start(**wanted), client)
+    _configure(opened, client, params)
     thread = await thread_views.view(server, opened)
 
     def then() -> None:
@@ -66,6 +69,7 @@ async def resume(server: AppServer, client: Connection, params: ThreadResumePara
     if opened is None:
         await _must_be_there(server, thread_id)
         opened = server.opened(await server.book.resume(thread_id, **_options(server, client, params)), client)
+        _configure(opened, client, params)
     opened.subscribe(client)
     thread = await thread_views.view(server, opened, with_turns=not params.exclude_turns)
     if params.exclude_turns is None:
@@ -93,19 +97,21 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
         await opened.thread.session.ledger.persist()
     else:
         await _must_be_there(server, thread_id)
-    if params.ephemeral and params.last_turn_id is None:
+    at = await _last_turn(server, thread_id, params)
+    if params.ephemeral and at is None:
         return await _fork_beside(server, client, params, wanted, thread_id)
     try:
-        made = await server.book.sessions.fork(thread_id, at=params.last_turn_id)
+        made = await server.book.sessions.fork(thread_id, at=at, originator=wanted.get("originator"))
     except UnknownThread:
         raise invalid(f"no rollout found for thread id {thread_id}") from None
     except BadInput as error:
-        raise invalid(f"turn not found: {params.last_turn_id}" if params.last_turn_id else error.sentence()) from None
+        raise invalid(f"turn not found: {at}" if at else error.sentence()) from None
     if params.ephemeral:
         reply = await _fork_beside(server, client, params, wanted, made.thread_id)
         await server.book.sessions.delete(made.thread_id)
         return reply
     fresh = server.opened(await server.book.resume(made.thread_id, **wanted), client)
+    _configure(fresh, client, params)
     thread = await thread_views.view(server, fresh, with_turns=not params.exclude_turns)
     if params.exclude_turns is None:
         _tell_whole_history(client, thread)
@@ -118,6 +124,20 @@ async def fork(server: AppServer, client: Connection, params: ThreadForkParams) 
     return Reply(thread_views.opened_result(fresh, thread), then)
 
 
+async def _last_turn(server: AppServer, thread_id: str, params: ThreadForkParams) -> str | None:
+    """Return the last turn of a copy; None if it has all (raises RpcError: there is none)."""
+    if params.before_turn_id is None:
+        return params.last_turn_id
+    if params.last_turn_id is not None:
+        raise invalid("`beforeTurnId` cannot be combined with `lastTurnId`")
+    ids = [turn.id for turn in await server.book.sessions.turns(thread_id)]
+    if params.before_turn_id not in ids:
+        raise invalid(f"turn not found: {params.before_turn_id}")
+    if params.before_turn_id == ids[0]:
+        raise invalid(f"no turn comes before {params.before_turn_id}; start a new thread")
+    return ids[ids.index(params.before_turn_id) - 1]
+
+
 async def _fork_beside(
     server: AppServer, client: Connection, params: ThreadForkParams, wanted: OptionChanges, source: str
 ) -> Reply:
@@ -125,6 +145,7 @@ async def _fork_beside(
     if not params.exclude_turns:
         raise invalid("ephemeral paginated thread/fork requires `excludeTurns: true`")
     fresh = server.opened(await server.book.resume(source, **{**wanted, "ephemeral": True}), client)
+    _configure(fresh, client, params)
     thread = await thread_views.view(server, fresh)
     thread = msgspec.structs.replace(thread, forked_from_id=params.thread_id)
     return Reply(thread_views.opened_result(fresh, thread), lambda: _tell_started(server, thread))
@@ -135,7 +156,7 @@ def _options(
 ) -> OptionChanges:
     """Return the options of a thread (raises RpcError, BadSetting: they cannot be used)."""
     given = config_overrides.of(params.config or {})
-    flags, info = given.flags, client.client
+    flags, info = given.checked_flags("the request's `config`"), client.client
     approval = params.approval_policy or flags.get("approval")
     wanted: dict[str, Any] = {
         "cwd": params.cwd or ".",
@@ -149,9 +170,21 @@ def _options(
         "source": SOURCE,
         "originator": info.name if info is not None else "commonplace",
     }
-    for note in given.notes():
-        client.notify("warning", {"threadId": None, "message": note})
     return OptionChanges(**wanted)
+
+
+def _configure(
+    opened: OpenThread, client: Connection, params: ThreadStartParams | ThreadResumeParams | ThreadForkParams
+) -> None:
+    """Set what a request's `config` says beyond the options of a thread, and tell what of it means nothing there."""
+    given = config_overrides.of(params.config or {})
+    opened.thread.change(network=given.flags.get("sandbox_network"))
+    whole = [key for key in given.flags if key not in _OF_THREAD] + [f"providers.{name}" for name in given.providers]
+    wider = (
+        f"{key} holds for the whole server and is let be; give it to the command, or to config.toml." for key in whole
+    )
+    for note in [*given.notes(), *wider]:
+        client.notify("warning", {"threadId": None, "message": note})
 
 
 def approval_policy(named: str) -> Approval:

@@ -15,13 +15,12 @@ from commonplace.surfaces.app_server.shapes import (
     NotLoadedStatus,
     ThreadOpened,
     ThreadStatus,
-    TurnFailure,
     TurnStatus,
     WireGitInfo,
     WireThread,
     WireTurn,
 )
-from commonplace.surfaces.app_server.turn_events import camel
+from commonplace.surfaces.app_server.turn_events import camel, stored_failure
 from commonplace.version import __version__
 
 Json = dict[str, Any]
@@ -41,9 +40,11 @@ async def stored(server: AppServer, thread_id: str, *, with_turns: bool = False)
     """Return a thread as its file has it, open or not (raises UnknownThread, LedgerError)."""
     found = await server.book.sessions.describe(thread_id)
     opened = server.threads.get(thread_id)
-    status = opened.status if opened is not None else NotLoadedStatus()
     turns = await stored_turns(server, thread_id) if with_turns else []
-    return describe(found, status, turns)
+    if opened is None:
+        return describe(found, NotLoadedStatus(), turns)
+    profile, thread = opened.thread.profile, describe(found, opened.status, turns)
+    return msgspec.structs.replace(thread, model=profile.choice.slug, reasoning_effort=profile.effort)
 
 
 async def stored_turns(server: AppServer, thread_id: str) -> list[WireTurn]:
@@ -74,6 +75,8 @@ def without_file(server: AppServer, opened: OpenThread) -> WireThread:
         preview=opened.thread.first_words(),
         ephemeral=opened.thread.path is None,
         model_provider=profile.choice.name,
+        model=profile.choice.slug,
+        reasoning_effort=profile.effort,
         created_at=now,
         updated_at=now,
         recency_at=now,
@@ -144,7 +147,7 @@ def turn(found: StoredTurn, running: str | None) -> WireTurn:
         id=found.id,
         items=items.all_stored(found.items),
         status=status,
-        error=None if found.error is None else TurnFailure(message=found.error),
+        error=None if found.error is None else stored_failure(found.error, found.error_code),
         started_at=found.started_at,
         completed_at=found.completed_at,
         duration_ms=found.duration_ms,

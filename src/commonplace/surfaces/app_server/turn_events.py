@@ -201,6 +201,11 @@ def failure(problem: events.Problem) -> TurnFailure:
     )
 
 
+def stored_failure(message: str, code: str | None) -> TurnFailure:
+    """Return why a turn failed, from what its thread's file says."""
+    return TurnFailure(message=message, codex_error_info=None if code is None else _ERRORS.get(code, "other"))
+
+
 def usage(info: TokenInfo) -> Json:
     """Return the tokens that were used."""
     return {

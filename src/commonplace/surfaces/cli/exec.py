@@ -70,6 +70,7 @@ class ExecRequest(msgspec.Struct, kw_only=True):
 @click.option("--dangerously-bypass-approvals-and-sandbox", "--yolo", "bypass", is_flag=True, hidden=True)
 @click.option("--skip-git-repo-check", is_flag=True, help="Work in a folder that is in no git repository, too.")
 @click.option("--thread-source", default="user", hidden=True)
+@click.option("--cyber-access-program", hidden=True)  # a client of Codex passes it
 def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None, **options: Any) -> int:
     """Run an agent on one prompt, without a terminal.
 
@@ -81,6 +82,8 @@ def command(words: tuple[str, ...], pairs: tuple[str, ...], profile: str | None,
     given = config_overrides.parse(pairs)
     for note in given.notes():
         output.warn(note)
+    if options["cyber_access_program"] is not None:
+        output.warn("--cyber-access-program means nothing here and is let be.")
     asked = _asked(words, options)
     asked.wishes["model"] = given.model(asked.wishes["model"])
     asked.from_stdin = asked.prompt in (None, "-")

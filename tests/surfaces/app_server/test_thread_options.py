@@ -1,0 +1,118 @@
+"""What a client asks of a thread when it opens, forks, lists or reads one, as the real Codex 0.166 takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_server.app_client import AppClient
+
+from anchors.scripted_responses import ScriptedResponses, failure, reply
+from exec_driver import make_place
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def model() -> Generator[ScriptedResponses]:
+    with ScriptedResponses() as server:
+        yield server
+
+
+@pytest.fixture
+def client(tmp_path: Path, model: ScriptedResponses) -> Generator[AppClient]:
+    with AppClient(make_place(tmp_path, model.base_url)) as found:
+        yield found
+
+
+def turns(client: AppClient, thread: str) -> list[Json]:
+    found: list[Json] = client.ask("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"]
+    return found
+
+
+def test_a_fork_ends_before_a_turn(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(reply("One."), reply("Two."), reply("Three."))
+    thread = client.start()
+    first, second = (client.run(thread, text)["id"] for text in ("one", "two"))
+    forked = client.ask("thread/fork", {"threadId": thread, "beforeTurnId": second})["thread"]
+    client.run(forked["id"], "three")
+
+    assert [turn["id"] for turn in forked["turns"]] == [first]
+    assert "Two." not in str(model.inputs()[2])
+    assert forked["originator"] == "test"
+    for wrong in ({"lastTurnId": first, "beforeTurnId": second}, {"beforeTurnId": "x"}, {"beforeTurnId": first}):
+        assert client.fail("thread/fork", {"threadId": thread, **wrong})[0] == -32600
+
+
+@pytest.mark.parametrize(
+    "network", [{"sandbox_workspace_write": {"network_access": True}}, {"sandbox_workspace_write.network_access": True}]
+)
+def test_the_config_of_a_thread_is_judged_and_holds(client: AppClient, network: Json) -> None:
+    config = {"sandbox_mode": "workspace-write", "model_reasoning_effort": "low", "memory.use": False, **network}
+    opened = client.ask("thread/start", {"config": config})
+    warned = client.notice("warning")
+    code, text = client.fail("thread/start", {"config": {"model_reasoning_effort": 7}})
+
+    assert opened["sandbox"]["networkAccess"] is True
+    assert (opened["thread"]["model"], opened["thread"]["reasoningEffort"]) == ("gpt-5.5", "low")
+    assert warned["message"].startswith("memory.use holds for the whole server")
+    assert (code, "must be a text, not 7" in text) == (-32600, True)
+
+
+def test_an_effort_that_no_model_knows_is_the_highest(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(reply("One."))
+    client.run(client.start(), "one", effort="ultra")
+
+    assert model.requests[0]["reasoning"]["effort"] == "xhigh"
+
+
+def test_skills_and_mentions_are_shown_as_they_were_sent(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(reply("One."))
+    named = [{"type": "skill", "name": "s", "path": "/s/SKILL.md"}, {"type": "mention", "name": "m", "path": "app://m"}]
+    thread = client.start()
+    client.run(thread, "", input=[{"type": "text", "text": "see [@m](app://m)"}, *named])
+    (turn,) = turns(client, thread)
+
+    assert turn["items"][0]["content"] == [
+        {"type": "text", "text": "see [@m](app://m)", "text_elements": []},
+        *named,
+    ]
+
+
+def test_a_failed_turn_keeps_the_kind_of_its_error(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(failure("insufficient_quota"))
+    thread = client.start()
+    told = client.run(thread, "one")
+    (kept,) = turns(client, thread)
+
+    assert told["error"]["codexErrorInfo"] == kept["error"]["codexErrorInfo"] == "usageLimitExceeded"
+
+
+def test_threads_in_which_nobody_spoke_are_not_listed(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(reply("One."))
+    silent, spoken = client.start(), client.start()
+    client.run(spoken, "one")
+    client.ask("thread/fork", {"threadId": silent})
+    listed = [each["id"] for each in client.ask("thread/list", {})["data"]]
+
+    assert listed == [spoken]
+    assert client.ask("thread/list", {"sectionId": "x"})["data"] == []
+    assert client.fail("thread/list", {"sortKey": "section_position"})[0] == -32600
+
+
+def test_an_ephemeral_thread_says_that_it_keeps_no_turns(client: AppClient, model: ScriptedResponses) -> None:
+    model.add(reply("One."))
+    thread = client.ask("thread/start", {"ephemeral": True})["thread"]["id"]
+    client.run(thread, "one")
+
+    assert client.fail("thread/read", {"threadId": thread, "includeTurns": True})[0] == -32600
+    assert client.ask("thread/read", {"threadId": thread})["thread"]["ephemeral"]
+
+
+def test_an_interrupt_before_any_turn_is_no_error(client: AppClient) -> None:
+    thread = client.start()
+
+    assert client.ask("turn/interrupt", {"threadId": thread, "turnId": ""}) == {}
+    assert client.fail("turn/interrupt", {"threadId": thread, "turnId": "x"})[0] == -32600
