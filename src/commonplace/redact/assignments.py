@@ -37,7 +37,7 @@ _AFTER: Final = re.compile(
             | [ \t]{0,4} \|[ \t]{0,4}default(?:\(|[ ](?=\\{0,15}["'])) ) [ \t]{0,8}+ )
     | (?P<assign> (?>"""
     + notation.SPACE
-    + rb"""{0,40}+ (?:"""
+    + rb"""{0,40}) (?>(?:"""
     + notation.BREAK
     + notation.VIEW
     + rb"""(?=[=:](?![=:])))?)
