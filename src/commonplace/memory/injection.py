@@ -39,6 +39,7 @@ _RUNS: Final = re.compile(
 _CARRIERS: Final = frozenset("sudo env command exec nohup time xargs busybox".split())
 _SHELLS: Final = frozenset("sh bash zsh dash ksh csh tcsh fish ash iex invoke-expression".split())
 _INTERPRETER: Final = re.compile(r"(?:python[\d.]{0,5}|node|perl|ruby|php)\Z")
+_PROGRAM: Final = re.compile(r"\s*[\w./-]+\s*")
 _ENDS: Final = ";&`\"')"
 """What may stand behind a command."""
 _REMOTE: Final = re.compile(
@@ -101,8 +102,8 @@ def _is_piped_into_shell(text: str) -> bool:
         program = words[0].rstrip(_ENDS).rpartition("/")[2].lower()
         if not before[-1:].isspace() and part[:1].isalpha() and words[0].rstrip(";&") != words[0].rstrip(_ENDS):
             continue  # one of several words in an expression: `(sh|bash)`
-        if words[1:2] == ["-c"] and len(words) > 2:
-            continue  # the code is another
+        if (words[1:2] == ["-c"] and len(words) > 2) or _PROGRAM.fullmatch(before):
+            continue  # the code is another, or what a program prints that is told nothing
         is_alone = len(words) == 1 or words[0][-1] in _ENDS or words[1] == "-" or words[1][0] in _ENDS
         if program in _SHELLS or (is_alone and _INTERPRETER.match(program)):
             return True
