@@ -31,21 +31,26 @@ _FETCHES: Final = re.compile(
 _RUNS: Final = re.compile(
     r"(?<![\w.-])(?:(?:ba|z|da|k|c|tc|fi|a)?sh|eval|source|exec|iex|invoke-expression|pwsh|powershell|osascript"
     r"|(?:python[\d.]{0,5}|node|deno|bun|perl|ruby|php|lua)(?! +-[cemn]))(?![\w.=-])|(?<![\w./])\.[/\\]"
-    r"|(?:^|(?<=[;&|\n`(]))[ \t]*\. |(?<!\S)\. (?=<\()|\bchmod |(?<=[;&|\n(])[ \t]*(?:sudo[ ])?(?:~|/(?!(?:usr|bin|opt|sbin|dev)/))[/\w]"
+    r"|(?:^|(?<=[;&|\n`(]))[ \t]*\. |(?<!\S)\. (?=<\()|\bchmod "
+    r"|(?<=[;&|\n(])[ \t]*(?:sudo[ ])?(?:~|/(?!(?:usr|bin|opt|sbin|dev)/))[/\w]"
     r"|(?<=[;&|\n])[ \t]*(?:make|[\w.-]{1,40}\.exe)\b",
     re.IGNORECASE,
 )
 """Programs that run a text."""
-_CARRIERS: Final = frozenset("sudo env command exec nohup time xargs busybox".split())
-_SHELLS: Final = frozenset("sh bash zsh dash ksh csh tcsh fish ash iex invoke-expression".split())
+_CARRIERS: Final = frozenset({"sudo", "env", "command", "exec", "nohup", "time", "xargs", "busybox"})
+_SHELLS: Final = frozenset(
+    {"sh", "bash", "zsh", "dash", "ksh", "csh", "tcsh", "fish", "ash", "iex", "invoke-expression"}
+)
 _INTERPRETER: Final = re.compile(r"(?:python[\d.]{0,5}|node|perl|ruby|php)\Z")
 _PROGRAM: Final = re.compile(r"\s*[\w./-]+\s*")
 _ENDS: Final = ";&`\"')"
 """What may stand behind a command."""
 _REMOTE: Final = re.compile(
-    r"\b(?:npx|bunx|uvx|dlx|pipx (?:run|install)|deno (?:run|install)|go run|(?:uv )?pip3? install|uv (?:tool )?(?:run|install|add)"
+    r"\b(?:npx|bunx|uvx|dlx|pipx (?:run|install)|deno (?:run|install)|go run|(?:uv )?pip3? install"
+    r"|uv (?:tool )?(?:run|install|add)"
     r"|(?:npm|pnpm|yarn|bun) (?:i|install|exec|add|x)|cargo install|gem install|bun (?:run|x)|brew (?:install|tap)"
-    r"|mise (?:exec|x|use)|nix (?:run|shell|develop|profile install)|nix-shell|helm (?:install|upgrade)|kubectl (?:apply|create)"
+    r"|mise (?:exec|x|use)|nix (?:run|shell|develop|profile install)|nix-shell|helm (?:install|upgrade)"
+    r"|kubectl (?:apply|create)"
     r"|mshta|regsvr32|msiexec|rundll32|apt(?:-get)? install|dpkg -i|rpm -i|installer)\b"
     r"[^\n;&|]{0,200}(?:https?://(?!localhost|127\.)|git\+|git@|--git\b|(?<![\w-])(?:github|gitlab|bitbucket|gist|ubi):)"
     r"|/dev/(?:tcp|udp)/",
