@@ -19,6 +19,7 @@ from bench import (
     learning,
     ledger,
     measure,
+    peers,
     redact,
     retention,
     retrieval,
@@ -46,6 +47,7 @@ RUNS = {
     "context": ("The context", context.run_all),
     "agent": ("The agent", agent.run_all),
     "app_server": ("The app server", app_server.run_all),
+    "peers": ("Beside its peers", peers.run_all),
 }
 
 

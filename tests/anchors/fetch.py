@@ -22,6 +22,8 @@ PACKAGES = {
 """Folder in the cache → npm package and version."""
 PYTHON_SDK = "openai-codex==0.163.0"
 """The Python SDK of Codex, in an environment of its own; what it needs besides is pinned only by itself."""
+PEERS = {"openai-agents": "openai-agents==0.24.0", "detect-secrets": "detect-secrets==1.5.0"}
+"""What `bench/peers.py` measures beside us, each in an environment of its own."""
 OPTIONS = {"codex-sdk": ["--omit=optional"]}
 """The SDK is pointed at our program, so the Codex that it would bring along stays away."""
 
@@ -41,6 +43,29 @@ def fetched(folder: Path, package: str) -> bool:
 def python_sdk() -> Path:
     """Return the interpreter of the environment that the Python SDK is in."""
     return cache() / "python-sdk" / "bin" / "python"
+
+
+def peer(name: str) -> Path:
+    """Return the interpreter of the environment that a peer is in."""
+    return cache() / "peers" / name / "bin" / "python"
+
+
+def fetch_peer(name: str) -> int:
+    """Make an environment with a peer; return the exit code."""
+    folder = peer(name).parent.parent
+    distribution, _, version = PEERS[name].partition("==")
+    if any(folder.glob(f"lib/python*/site-packages/{distribution.replace('-', '_')}-{version}.dist-info")):
+        print(f"{PEERS[name]} is in {folder}")
+        return 0
+    steps = [
+        [sys.executable, "-m", "venv", str(folder)],
+        [str(peer(name)), "-m", "pip", "install", "--quiet", PEERS[name]],
+    ]
+    own = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}  # those pins are ours
+    if any(subprocess.run(step, env=own, check=False).returncode for step in steps):
+        print(f"make: {PEERS[name]} could not be fetched; check that the package index is reachable.", file=sys.stderr)
+        return 1
+    return 0
 
 
 def has_python_sdk() -> bool:
@@ -82,7 +107,7 @@ def main() -> int:
         if subprocess.run(command, check=False).returncode:
             print(f"make: {package} could not be fetched; check that the npm registry is reachable.", file=sys.stderr)
             return 1
-    return fetch_python_sdk()
+    return max(fetch_python_sdk(), *map(fetch_peer, PEERS))
 
 
 if __name__ == "__main__":
