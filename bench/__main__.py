@@ -21,6 +21,7 @@ from bench import (
     measure,
     peers,
     redact,
+    report,
     retention,
     retrieval,
     session_start,
@@ -63,6 +64,7 @@ def main(chosen: list[str]) -> None:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{name}.md").write_text(text, "utf-8")
         print(f"\nwritten: {RESULTS / name}.md")
+    report.write()
 
 
 if __name__ == "__main__":
