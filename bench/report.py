@@ -15,9 +15,9 @@ RESULTS: Final = Path(__file__).parent / "results"
 _HEAD: Final = """\
 # What was promised, and what was measured
 
-Made by `make bench` from the tables of this folder, which say on which machine and when each was measured. Every machine
-has two cores. Times on a shared machine vary by a tenth and more, so where other programs stand beside
-ours, both ran in one run and the ratio counts. What our own sets show (gold sets, the catalogue of secrets) is a test of
+Made by `make bench` from the tables of this folder, which say on which machine and when each was measured. Every
+machine has two cores. Times on a shared machine vary by a tenth and more, so where other programs stand beside ours,
+both ran in one run and the ratio counts. What our own sets show (gold sets, the catalogue of secrets) is a test of
 form, not of quality.
 """
 _NUMBER: Final = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
