@@ -50,6 +50,10 @@ class BlobRef(msgspec.Struct, frozen=True, omit_defaults=True):
     """For media: the content item that stood there, its data URL cut down to the part before the data."""
 
 
+REPEATED: Final = "again:"
+"""How the record id of a line begins that repeats an earlier line."""
+
+
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a line of an imported session comes from, and what its source knew that an item cannot say."""
 
@@ -71,6 +75,11 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """
     pasted: tuple[tuple[int, int], ...] = ()
     """Which stretches of a user's message the person pasted: characters of `fragments.own_words`."""
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether the line repeats an earlier one: what was taken back with its turn, and counts after all."""
+        return self.id.startswith(REPEATED)
 
 
 class Line(msgspec.Struct, gc=False, kw_only=True):
@@ -96,6 +105,11 @@ class Line(msgspec.Struct, gc=False, kw_only=True):
             return _blob_refs.decode(self.blob)
         except (msgspec.DecodeError, RecursionError):
             return []
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether an import repeats an earlier line here, which was taken back and counts after all."""
+        return REPEATED.encode() in bytes(self.origin) and (origin := self.source()) is not None and origin.is_repeat
 
     def source(self) -> Origin | None:
         """Return where the line was imported from (None for a line that was not)."""
