@@ -314,8 +314,7 @@ class _OpenLedger:
     def _encode(self, payload: Payload, piece: ConvertedRecord) -> bytes:
         refs: list[BlobRef] = []
         encoded = msgspec.json.encode(payload.value)
-        origin = payload.origin or Origin(piece.record)
-        if b"<oai-mem-citation>" in encoded and not origin.is_repeat:
+        if b"<oai-mem-citation>" in encoded and not piece.record.startswith(rollout.REPEATED):
             self._cited.extend(session_citations.citations_in_item(encoded))
         if len(encoded) > self.place.bound or payload.type == "compacted":
             # What cannot be taken apart (nested too deep, numbers out of range) stays whole in its line.
@@ -325,6 +324,7 @@ class _OpenLedger:
                 encoded = msgspec.json.encode(value) if refs else encoded
         if payload.side_file is not None and (ref := _side_blob(payload.side_file, self._store)):
             refs = [*refs, ref]
+        origin = payload.origin or Origin(piece.record)
         return rollout.encode(payload.type, msgspec.Raw(encoded), timestamp=self._time, blob=refs, origin=origin)
 
     def _write(self, line: bytes) -> None:

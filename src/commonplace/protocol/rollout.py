@@ -76,11 +76,6 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     pasted: tuple[tuple[int, int], ...] = ()
     """Which stretches of a user's message the person pasted: characters of `fragments.own_words`."""
 
-    @property
-    def is_repeat(self) -> bool:
-        """Whether the line repeats an earlier one: what was taken back with its turn, and counts after all."""
-        return self.id.startswith(REPEATED)
-
 
 class Line(msgspec.Struct, gc=False, kw_only=True):
     """The envelope of one line; `offset` and `size` say where its bytes stand in the file."""
@@ -109,7 +104,8 @@ class Line(msgspec.Struct, gc=False, kw_only=True):
     @property
     def is_repeat(self) -> bool:
         """Whether an import repeats an earlier line here, which was taken back and counts after all."""
-        return REPEATED.encode() in bytes(self.origin) and (origin := self.source()) is not None and origin.is_repeat
+        origin = self.source() if REPEATED.encode() in bytes(self.origin) else None
+        return origin is not None and origin.id.startswith(REPEATED)
 
     def source(self) -> Origin | None:
         """Return where the line was imported from (None for a line that was not)."""
