@@ -66,6 +66,14 @@ class Workplace(msgspec.Struct, frozen=True):
                 return os.path.normpath(path) if "/../" not in path else path
         return None
 
+    def shown_program(self, name: str, cwd: Path) -> str:
+        """Return the path of a program for a person to read, with what stands behind a link that a model can set."""
+        path = self.program(name, cwd)
+        if path is None:
+            return name
+        end = os.path.realpath(path)
+        return f"{path} -> {end}" if end != path and self.is_writable(path) else path
+
     def trusted_program(self, name: str, cwd: Path) -> str | None:
         """Return the path of the program that a name means, if no model can have put it there."""
         path = self.program(name, cwd)
@@ -75,6 +83,11 @@ class Workplace(msgspec.Struct, frozen=True):
         """Return the folders of `PATH` in which no model can put a program."""
         folders = self.variables.get("PATH", os.defpath).split(":")
         return ":".join(folder for folder in folders if folder.startswith("/") and not self.is_writable(folder))
+
+    @property
+    def has_absolute_path(self) -> bool:
+        """Whether a name of a program means the same in every folder."""
+        return all(folder.startswith("/") for folder in self.variables.get("PATH", os.defpath).split(":"))
 
     @property
     def has_own_home(self) -> bool:
