@@ -573,6 +573,15 @@ def test_a_name_that_a_script_may_have_changed_is_not_shown_as_a_program(
     assert () == prefixes_of(joined, place.folder, place)
 
 
+@pytest.mark.parametrize("folder", ["/proc/self/cwd", "/proc/self/root/usr/bin", "/proc/1/root/bin", "/dev/shm"])
+def test_a_program_is_not_trusted_where_a_process_decides_what_its_path_means(place: Workplace, folder: str) -> None:
+    program = f"{folder}/ls"
+
+    assert not is_harmless((program,), place.folder, place)
+    assert () == prefixes_of((program,), place.folder, place)
+    assert () == prefixes_of((f"{folder}/bash", "-c", "ls"), place.folder, place)
+
+
 def test_a_name_means_another_program_behind_cd_where_the_path_is_relative(place: Workplace) -> None:
     relative = Workplace(place.folder, place.roots, {**place.variables, "PATH": f"bin:{PATH}"})
 

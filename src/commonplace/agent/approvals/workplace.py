@@ -17,7 +17,8 @@ import msgspec
 from commonplace.agent.sandbox.writable_paths import is_within, trail
 from commonplace.errors import ToolError
 
-_TEMPORARY: Final = "/tmp"  # noqa: S108  # the folder itself is meant
+_SHARED: Final = ("/tmp", "/var/tmp", "/dev", "/proc")  # noqa: S108  # the folders themselves are meant
+"""Folders that everybody can write, or in which a process decides what a name means: `/proc/1/cwd/git`."""
 _GIT_VARIABLES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_EXEC_PATH")
 """Variables with which git works on another repository, or runs other programs."""
 
@@ -34,7 +35,7 @@ class Workplace(msgspec.Struct, frozen=True):
     @property
     def writable(self) -> frozenset[str]:
         """The folders that a model can write, as they are named and as they really are."""
-        named = [*map(str, self.roots), _TEMPORARY, self.variables.get("TMPDIR", "")]
+        named = [*map(str, self.roots), *_SHARED, self.variables.get("TMPDIR", "")]
         known = [os.path.abspath(path) for path in named if path]  # noqa: PTH100  # no link is followed
         return frozenset((*known, *(os.path.realpath(path) for path in known)))
 
