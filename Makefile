@@ -69,7 +69,7 @@ demo: $(VENV)/.runtime ## show what it does, on bundled sample sessions
 	@$(BIN)/commonplace demo
 
 test: $(VENV)/.dev ## run every test but those of package and soak, in the same order and with the same examples each time
-	@$(BIN)/pytest -n $(WORKERS) -m "not soak and not package"
+	@$(BIN)/pytest -n $(WORKERS)
 
 package: $(VENV)/.dev ## build the wheel, install it with pip, uv and pipx, and let two type checkers read it
 	@$(BIN)/pytest -m package

@@ -122,6 +122,30 @@ def test_a_skill_through_a_link_that_leaves_the_project_is_not_offered(tmp_path:
     assert 1 == len(told)
 
 
+@pytest.mark.parametrize("change", ["file", "folder", "above", "private", "none"])
+def test_a_skill_that_leads_away_since_it_was_offered_is_not_read(tmp_path: Path, change: str) -> None:
+    project = _project(tmp_path)
+    skill = project / skills.PROJECT_FOLDERS[0] / "a"
+    text = "---\nname: a\ndescription: d\n---\n"
+    for folder in (skill, tmp_path / "person" / "a"):
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(text + (SECRET if folder != skill else ""))
+    (project / ".env").write_text(SECRET)
+    offered = skills.find(tmp_path / "home", project / "sub")
+    moved, target = {
+        "file": (skill / "SKILL.md", tmp_path / "person" / "a" / "SKILL.md"),
+        "folder": (skill, tmp_path / "person" / "a"),
+        "above": (skill.parent, tmp_path / "person"),
+        "private": (skill / "SKILL.md", project / ".env"),
+        "none": (project / "other", project),
+    }[change]
+    if moved.exists():
+        moved.rename(tmp_path / "moved")
+    moved.symlink_to(target)
+
+    assert ([] if change != "none" else [True]) == [text in each.text for each in skills.named("use $a", offered)]
+
+
 @pytest.mark.parametrize("target", [".git/config", ".env", ".npmrc"])
 def test_a_skill_through_a_link_to_a_private_file_is_not_offered(tmp_path: Path, target: str) -> None:
     project = _project(tmp_path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+import uuid
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -148,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _whole(blocks: list[Json]) -> Json:
     calls = any(block["type"] == "tool_use" for block in blocks)
     return {
-        "id": "msg_scripted",
+        "id": f"msg_{uuid.uuid4().hex}",  # blocks of one answer share it, and no other answer has it
         "type": "message",
         "role": "assistant",
         "model": "claude-scripted",

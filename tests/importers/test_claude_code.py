@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from claude_files import Transcript, uid
-from conversion import Conversion, read
+from conversion import Conversion, Thread, read
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -583,6 +583,129 @@ def test_calls_whose_results_fan_out_are_no_branches(tmp_path: Path) -> None:
 
     found = converted(transcript).main
     assert (["a", "b"], []) == ([output for output, _ in found.outputs], found.taken_back)
+
+
+class RewoundTurn:
+    """A turn of an answer with two calls, a second one with a third call, and a last answer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.transcript = transcript = Transcript(folder)
+        self.prompt = transcript.says("do it")
+        self.text = transcript.answers("I look.", answer="m1")
+        self.one = transcript.answers(use("c1"), answer="m1")
+        self.two = transcript.answers(use("c2"), answer="m1")
+        self.first = transcript.gives("c1", "1", parent=self.one)
+        self.second = transcript.gives("c2", "2", parent=self.two)
+        self.three = transcript.answers(use("c3"), answer="m2")
+        self.third = transcript.gives("c3", "3")
+        self.end = transcript.answers("done", answer="m3")
+
+
+def use(call: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call, "name": "Bash", "input": {}}
+
+
+def in_effect(found: Thread) -> list[str]:
+    """What a model would see next: words, and numbers of outputs."""
+    turns: list[list[str]] = [[]]
+    for kind, value, _ in found.lines:
+        if kind == "event_msg":
+            del turns[len(turns) - value["num_turns"] :]
+        elif kind == "response_item" and value["type"] != "function_call":
+            if value.get("role") == "user":
+                turns.append([])
+            turns[-1].append(str(value["output"] if "output" in value else value["content"][0]["text"]))
+    return [text for turn in turns for text in turn]
+
+
+ANSWERED = ["do it", "I look.", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("at", "stays"),
+    [
+        ("prompt", ["do it"]),
+        ("text", ANSWERED),  # the other blocks of an answer stay, with what came of them
+        ("one", ANSWERED),
+        ("first", ANSWERED),
+        ("second", ANSWERED),
+        ("three", [*ANSWERED, "3"]),
+        ("third", [*ANSWERED, "3"]),
+        ("end", [*ANSWERED, "3", "done"]),
+    ],
+)
+@pytest.mark.parametrize("between", [False, True])
+def test_a_prompt_on_the_middle_of_a_turn_leaves_out_what_came_after(
+    tmp_path: Path, at: str, stays: list[str], between: bool
+) -> None:
+    # As Claude Code 2.1.197 showed its model after `--resume-session-at`, and `--resume` after that.
+    turn = RewoundTurn(tmp_path)
+    parent = getattr(turn, at)
+    if between:
+        parent = turn.transcript.add("system", parent=parent, subtype="informational", content="rewound")
+    turn.transcript.says("differently", parent=parent)
+    turn.transcript.answers("so be it")
+    late = turn.transcript.answers("late", parent=turn.end)
+    turn.transcript.says("and on", parent=turn.transcript.records[-2]["uuid"])
+    found = converted(turn.transcript).main
+
+    assert [*stays, "differently", "so be it", *(["late"] if at == "end" else []), "and on"] == in_effect(found), late
+    assert ["do it", "differently", "and on"] == found.active_texts
+
+
+def test_a_turn_is_rewound_again_and_gone_on_with(tmp_path: Path) -> None:
+    turn = RewoundTurn(tmp_path)
+    turn.transcript.says("differently", parent=turn.third)
+    second = turn.transcript.answers("so be it")
+    turn.transcript.says("another way", parent=turn.second)
+    turn.transcript.answers("well")
+    assert [*ANSWERED, "another way", "well"] == in_effect(converted(turn.transcript).main)
+
+    turn.transcript.says("back to the second", parent=second)
+    assert [*ANSWERED, "3", "differently", "so be it", "back to the second"] == in_effect(
+        converted(turn.transcript).main
+    )
+
+
+@pytest.mark.parametrize("what", ["call", "program", "thinking", "summary", "hook", "steered"])
+def test_what_no_person_gave_up_stays(tmp_path: Path, what: str) -> None:
+    transcript = Transcript(tmp_path)
+    transcript.says("do it")
+    parent = transcript.answers("I look.", answer="m1")
+    match what:
+        case "call":  # the program was ended before it ran
+            transcript.answers(use("c1"), answer="m2")
+        case "program":
+            transcript.answers("API Error", answer="m2", model="<synthetic>", isApiErrorMessage=True)
+        case "thinking":
+            transcript.answers({"type": "thinking", "thinking": "well"}, answer="m2")
+        case "summary":  # tells what came after the record that it hangs on
+            transcript.answers("Done.", answer="m2")
+            transcript.add("system", parent=None, logicalParentUuid=parent, subtype="compact_boundary")
+            parent = transcript.says("They said.", isCompactSummary=True)
+        case "hook":
+            transcript.attaches("hook_success", content="formatted")
+        case _:
+            transcript.attaches(
+                "queued_command", prompt="faster", commandMode="prompt", origin={"kind": "human"}, parent=parent
+            )
+            parent = transcript.answers("Yes.")
+    transcript.says("next", parent=parent)
+    found = converted(transcript).main
+
+    assert [] == found.taken_back
+    assert "I look." in in_effect(found)
+
+
+def test_a_prompt_on_the_middle_of_a_turn_is_looked_for_in_so_many_bytes_only(tmp_path: Path) -> None:
+    turn = RewoundTurn(tmp_path)
+    for number in range(200):
+        turn.transcript.says(f"again {number}", parent=turn.first)
+        turn.transcript.answers(f"anew {number}", parent=turn.first)
+    size = sum(map(len, turn.transcript.lines()))
+    written = sum(len(str(value)) for _, value, _ in converted(turn.transcript).main.lines)
+
+    assert written < 20 * size
 
 
 @given(st.data())

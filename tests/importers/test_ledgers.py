@@ -24,6 +24,7 @@ from commonplace.rollout import chain, reader
 from commonplace.rollout.blobs import BlobStore
 from commonplace.rollout.locks import WriterLock
 from commonplace.rollout.transcript import read_transcript
+from commonplace.search import passages
 from generated_rows import strides
 
 DATA = Path(__file__).parents[1] / "data" / "claude_fixtures"
@@ -418,5 +419,28 @@ def test_a_branch_that_is_gone_on_with_is_imported_once_and_grows(tmp_path: Path
     grown = imported(transcript.write(), where)
 
     assert ["prompt 0", "prompt 1", "prompt 3"] == active_texts(first.path)
+    assert [f"prompt {number}" for number in range(4)] == user_texts(first.path), "what is said again is said once"
+    assert 4 == sum(hit.is_user for hit in passages.of_session(first.path))
     assert ("unchanged", first.path) == (again.status, again.path)
     assert ["prompt 0", "prompt 1", "prompt 3", "and on"] == active_texts(grown.path)
+
+
+def test_a_turn_that_is_rewound_to_its_middle_is_imported_once_and_grows(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+    transcript.says("do it")
+    first = transcript.answers("I look.")
+    transcript.answers("done")
+    transcript.says("differently", parent=first)
+    where = place(tmp_path / "home")
+    ledger = imported(transcript.write(1), where)
+    for count in range(2, 5):  # it grows record by record
+        ledger = imported(transcript.write(count), where)
+    again = imported(transcript.write(), where)
+    transcript.answers("so be it")
+    grown = imported(transcript.write(), where)
+
+    assert ("unchanged", "updated", ledger.path) == (again.status, grown.status, grown.path)
+    assert ["do it", "differently"] == active_texts(grown.path) == user_texts(grown.path)
+    assert ["do it", "I look.", "done", "differently", "so be it"] == [
+        hit.text for hit in passages.of_session(grown.path)
+    ]

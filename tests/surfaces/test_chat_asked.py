@@ -145,6 +145,17 @@ SHOWN = {
 }
 
 
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2003", "  ", "\t", "\n", "\u200b", "\u202e", "\x1f"])
+def test_a_path_with_another_blank_does_not_look_like_one_without(blank: str) -> None:
+    path = f"/srv/a{blank}b"
+    command, programs = (f"{path}/run",), (f"{path}/run",)
+    request = events.Asked(turn_id="t", request_id="1", kind="run", command=command, cwd=path, programs=programs)
+    text = questions.consent(request, Path("/srv"), lambda _: None).text
+
+    assert "/srv/a b" not in text
+    assert f"in /srv/a{blank if blank.isprintable() else chr(0xFFFD)}b (not" in text
+
+
 @pytest.mark.parametrize("what", SHOWN)
 def test_a_question_shows_what_runs_its_programs_and_the_folder(what: str) -> None:
     command, cwd = SHOWN[what]

@@ -13,6 +13,7 @@ import msgspec
 
 from commonplace.agent import events
 from commonplace.agent.profile import Profile
+from commonplace.agent.tools.shell_script import typed
 from commonplace.context.sections import Collaboration
 from commonplace.context.usage import TokenInfo
 from commonplace.models.base import Limit
@@ -224,7 +225,7 @@ def _command(item: events.CommandExecution) -> dict[str, Any]:
         "process_id": None if item.process is None else str(item.process),
         "command": list(item.command),
         "cwd": item.cwd,
-        "parsed_cmd": [{"type": "unknown", "cmd": item.command[-1] if item.command else ""}],
+        "parsed_cmd": [{"type": "unknown", "cmd": typed(item.command)}],
         "source": "agent",
         "status": item.status,
         "aggregated_output": item.output,

@@ -47,6 +47,8 @@ class OfferedSkill(msgspec.Struct, frozen=True):
     name: str
     description: str
     path: str
+    root: str = ""
+    """The project that its links must not leave; empty for a skill of the person."""
 
 
 def find(home: Path, cwd: Path, warn: Callable[[str], None] | None = None) -> list[OfferedSkill]:
@@ -82,7 +84,7 @@ def _in(folder: Path, root: Path | None, warn: Callable[[str], None] | None) -> 
         if isinstance(head, regular_files.ReadRefused):
             continue
         skill = files.of_text(f"{name}/{files.FILE}", head.data.decode("utf-8", "replace"))
-        yield OfferedSkill(skill.name[:100], skill.description[:_DESCRIPTION], str(path))
+        yield OfferedSkill(skill.name[:100], skill.description[:_DESCRIPTION], str(path), str(root or ""))
 
 
 def _leads_away(path: Path, root: Path) -> str:
@@ -96,14 +98,17 @@ def _leads_away(path: Path, root: Path) -> str:
 def named(words: str, offered: Sequence[OfferedSkill]) -> list[InjectedText]:
     """Return the skills that a message names as `$name`, each whole, in the order of the list; bounded.
 
-    A file that cannot be read any more is left out: its name is still in the list that the model has.
+    A file that cannot be read any more, or whose links now lead out of its project, is left out: its name is still in
+    the list that the model has.
     """
     names = set(_MENTION.findall(words))
     texts: list[InjectedText] = []
     for skill in offered:
         if skill.name in names and len(texts) < _MOST_NAMED:
-            whole = regular_files.read(Path(skill.path), _WHOLE_BYTES)
-            if not isinstance(whole, regular_files.ReadRefused):
+            path = Path(skill.path)
+            whole = regular_files.read(path, _WHOLE_BYTES)
+            is_away = bool(skill.root and _leads_away(path, Path(skill.root)))  # after reading: a link set since shows
+            if not (is_away or isinstance(whole, regular_files.ReadRefused)):
                 texts.append(_injected(skill, whole))
     return texts
 

@@ -29,8 +29,6 @@ from commonplace.protocol.ids import new_id
 
 ABORTED: Final = "aborted"
 """The output of a call that an interrupt ended."""
-MOST_ASKED: Final = 2_000
-"""Characters of the arguments that a person is shown with a question."""
 
 
 class _LocalShell(msgspec.Struct):
@@ -231,9 +229,8 @@ class ToolCalls:
 
 
 def _action(call: ToolInvocation, turn: TurnState) -> Action:
-    """Return the question about a tool of ours that asks nothing itself."""
-    shown = call.arguments if len(call.arguments) <= MOST_ASKED else f"{call.arguments[:MOST_ASKED]}…"
-    return Action(call.id, "call", turn.profile.cwd, ("tool", "commonplace", call.key, shown))
+    """Return the question about a tool of ours that asks nothing itself: whole, as it may be input of a process."""
+    return Action(call.id, "call", turn.profile.cwd, ("tool", "commonplace", call.key, call.arguments))
 
 
 def _call(view: items.View) -> ToolInvocation | None:

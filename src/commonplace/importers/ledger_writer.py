@@ -314,7 +314,7 @@ class _OpenLedger:
     def _encode(self, payload: Payload, piece: ConvertedRecord) -> bytes:
         refs: list[BlobRef] = []
         encoded = msgspec.json.encode(payload.value)
-        if b"<oai-mem-citation>" in encoded:
+        if b"<oai-mem-citation>" in encoded and not piece.record.startswith(rollout.REPEATED):
             self._cited.extend(session_citations.citations_in_item(encoded))
         if len(encoded) > self.place.bound or payload.type == "compacted":
             # What cannot be taken apart (nested too deep, numbers out of range) stays whole in its line.

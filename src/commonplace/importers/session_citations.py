@@ -43,7 +43,7 @@ def citations_since(path: Path, start: int) -> tuple[list[CitingAnswer], int]:
                 continue
             end = record.offset + record.size + 1
             raw = bytes(record.payload)
-            if record.type == "response_item" and _MARK in raw:
+            if record.type == "response_item" and _MARK in raw and not record.is_repeat:
                 found.extend(citations_in_item(raw))
     except (CommonplaceError, OSError):
         pass

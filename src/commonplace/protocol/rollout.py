@@ -50,6 +50,10 @@ class BlobRef(msgspec.Struct, frozen=True, omit_defaults=True):
     """For media: the content item that stood there, its data URL cut down to the part before the data."""
 
 
+REPEATED: Final = "again:"
+"""How the record id of a line begins that repeats an earlier line."""
+
+
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a line of an imported session comes from, and what its source knew that an item cannot say."""
 
@@ -96,6 +100,12 @@ class Line(msgspec.Struct, gc=False, kw_only=True):
             return _blob_refs.decode(self.blob)
         except (msgspec.DecodeError, RecursionError):
             return []
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether an import repeats an earlier line here, which was taken back and counts after all."""
+        origin = self.source() if REPEATED.encode() in bytes(self.origin) else None
+        return origin is not None and origin.id.startswith(REPEATED)
 
     def source(self) -> Origin | None:
         """Return where the line was imported from (None for a line that was not)."""

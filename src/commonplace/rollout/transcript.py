@@ -103,7 +103,7 @@ class _TranscriptFold(LedgerFold):
 
     def compacted(self, line: Line) -> None:
         rollout.compacted(line)
-        if self._room(_ENTRY_COST):
+        if not line.is_repeat and self._room(_ENTRY_COST):
             self.found.compactions.append(CompactionMark(self.turn, line.timestamp))
 
     def finish(self) -> Transcript:
@@ -120,6 +120,8 @@ class _TranscriptFold(LedgerFold):
                 self._outcome[shown.id] = ok
 
     def item(self, view: items.View, line: Line, *, begins_turn: bool) -> None:
+        if line.is_repeat:
+            return
         origin = line.source()
         match view:
             case items.Message(role="user"):

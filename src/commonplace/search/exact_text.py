@@ -153,6 +153,8 @@ def _whole_lines(data: bytes, begin: int, needle: Needle) -> Iterator[Line]:
 
 
 def _in_line(line: Line, needle: Needle, store: BlobStore | None) -> TextMatch | None:
+    if line.is_repeat:
+        return None
     try:
         told = _texts(line)
     except (msgspec.DecodeError, RecursionError):

@@ -102,7 +102,7 @@ def _message_of(view: items.View, line: Line) -> SearchableMessage | None:
     if not isinstance(view, items.Message):
         return None
     origin = line.source()
-    if origin is not None and origin.memory:
+    if line.is_repeat or (origin is not None and origin.memory):
         return None
     if view.role == "user":
         text = fragments.own_words(view)

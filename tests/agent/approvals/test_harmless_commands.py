@@ -526,6 +526,68 @@ def test_the_programs_of_a_script_are_shown_by_their_paths(place: Workplace) -> 
     assert ("nothing-of-the-kind",) == programs_of(("nothing-of-the-kind",), place.folder, place)
 
 
+def test_a_program_behind_a_link_of_the_workspace_is_shown_as_what_it_is(place: Workplace) -> None:
+    for name, target in (("ls", GIT), ("tool", "ls"), ("sub", "/usr/bin")):
+        (place.folder / name).symlink_to(target)
+
+    for command in ("./ls", "./tool"):
+        shown = f"{place.folder}/{command[2:]} -> {os.path.realpath(GIT)}"
+        assert (shown,) == programs_of((command, "status"), place.folder, place)
+    assert (f"{place.folder}/sub/git -> {os.path.realpath(GIT)}",) == programs_of(("sub/git",), place.folder, place)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "alias git=./evil",
+        "export PATH=.",
+        "hash -p ./evil git",
+        "enable -f ./evil.so git",
+        "source ./evil",
+        ". ./evil",
+        "eval 'git() { ./evil; }'",
+        "printf -v PATH .",
+        "declare -x PATH=.",
+        "readonly PATH=.",
+        "pushd sub",
+        "builtin cd sub",
+        "command cd sub",
+        "trap ./evil EXIT",
+        "set -a",
+        "PATH=.",
+        "git() { ./evil; }",
+        "function git { ./evil; }",
+        "cat <<x\n$(./evil)\nx",
+        "PATH=. :",
+    ],
+)
+@pytest.mark.parametrize("then", ["git status", "./git status", "ls"])
+def test_a_name_that_a_script_may_have_changed_is_not_shown_as_a_program(
+    place: Workplace, before: str, then: str
+) -> None:
+    _program(place.folder / "git")
+    joined = _shell(f"{before}\n{then}")
+
+    assert ("/bin/bash",) == programs_of(joined, place.folder, place)
+    assert not is_harmless(joined, place.folder, place)
+    assert () == prefixes_of(joined, place.folder, place)
+
+
+@pytest.mark.parametrize("folder", ["/proc/self/cwd", "/proc/self/root/usr/bin", "/proc/1/root/bin", "/dev/shm"])
+def test_a_program_is_not_trusted_where_a_process_decides_what_its_path_means(place: Workplace, folder: str) -> None:
+    program = f"{folder}/ls"
+
+    assert not is_harmless((program,), place.folder, place)
+    assert () == prefixes_of((program,), place.folder, place)
+    assert () == prefixes_of((f"{folder}/bash", "-c", "ls"), place.folder, place)
+
+
+def test_a_name_means_another_program_behind_cd_where_the_path_is_relative(place: Workplace) -> None:
+    relative = Workplace(place.folder, place.roots, {**place.variables, "PATH": f"bin:{PATH}"})
+
+    assert ("/bin/bash",) == programs_of(_shell("cd sub && git status"), place.folder, relative)
+
+
 @pytest.mark.parametrize(
     "script",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -61,6 +62,36 @@ ESCAPES = {
     "a group of another's": (
         "if os.fork() == 0:\n    os.setpgid(0, 0)\n    first = os.getpid()\n    if os.fork() == 0:\n"
         "        os.setpgid(0, first); stay()\n    os._exit(0)\n"
+    ),
+    "one after the other": (  # whoever is killed has a child already
+        "if os.fork() == 0:\n    os.setsid(); null = os.open('/dev/null', os.O_RDWR)\n"
+        "    for own in (0, 1, 2): os.dup2(null, own)\n    os.write(ready, b'x'); os.close(ready)\n"
+        "    for each in range(10_000):\n        if os.fork(): os._exit(0)\n        os.setsid()\n    time.sleep(600)\n"
+    ),
+    "a brother": (
+        "if libc.syscall(56, 0x8011, 0, 0, 0, 0) == 0:\n    os.setsid()\n"
+        "    if libc.syscall(56, 0x8000, 0, 0, 0, 0) == 0:\n        os.setsid(); stay()\n    os._exit(0)\n"
+        if os.uname().machine == "x86_64"
+        else "if os.fork() == 0:\n    os.setsid(); stay()\n"
+    ),
+    "a program without a file": (
+        "if os.fork() == 0:\n    os.setsid(); program = os.memfd_create('x', 0); os.set_inheritable(ready, True)\n"
+        "    os.write(program, open('/proc/self/exe', 'rb').read())\n    os.execve(program, ['sh', '-I', '-S', '-c', "
+        "f'import os, time; os.write({ready}, b\"x\"); [os.close(n) for n in (0, 1, 2, {ready})]; time.sleep(600)',"
+        " token], {})\n"
+    ),
+    "a namespace of its own": (
+        "if os.fork() == 0:\n    os.setsid(); libc.unshare(0x30000000)\n    if os.fork() == 0: stay()\n"
+        "    time.sleep(600)\n"
+    ),
+    "who holds the output": (
+        "if os.fork() == 0:\n    os.setsid(); signal.signal(15, signal.SIG_IGN); os.write(ready, b'x')\n"
+        "    os.close(ready); time.sleep(600)\n"
+    ),
+    "who stops and ends the guard": (
+        "if os.fork() == 0:\n    os.setsid(); parents = open(f'/proc/{os.getppid()}/status').read().split('PPid:')\n"
+        "    for pid in {1, int(parents[1].split()[0])} - {0}:\n        for number in (19, 15, 2, 9):\n"
+        "            try: os.kill(pid, number)\n            except OSError: pass\n    stay()\n"
     ),
 }
 

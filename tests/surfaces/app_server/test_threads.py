@@ -300,6 +300,21 @@ def test_an_approval_is_asked_between_the_start_and_the_end_of_its_item(place: P
     assert not (place.cwd / "made").exists()
 
 
+def test_a_question_shows_the_whole_command_its_folder_and_its_program(place: Place, model: ScriptedResponses) -> None:
+    (place.cwd / "bash").symlink_to("/bin/sh")
+    wanted = {"command": ["./bash", "-c", "git status"], "justification": "look"}
+    model.add(answer(call("shell", wanted, "c1")), reply("Done."))
+    with AppClient(place) as client:
+        client.decide = lambda _: {"decision": "decline"}
+        thread = client.start(approvalPolicy="untrusted")
+        client.run(thread, "do it")
+        asked = client.wait(lambda message: message.get("method") == "item/commandExecution/requestApproval")["params"]
+
+    assert asked["command"] == asked["commandActions"][0]["command"] == "./bash -c 'git status'"
+    assert asked["reason"].startswith(f"with {place.cwd / 'bash'} -> {Path('/bin/sh').resolve()}; ")
+    assert asked["reason"].endswith("; look")
+
+
 def test_the_end_of_the_input_interrupts_what_runs_and_keeps_it(place: Place, model: ScriptedResponses) -> None:
     hold = threading.Event()
     model.add(answer(say("Never."), hold=hold))

@@ -72,6 +72,27 @@ async def test_a_change_is_asked_about_shown_and_made(place: Place, model: Scrip
     assert [[option.option_id for option in options][-1] for _, options in editor.asked] == ["denied", "denied"]
 
 
+async def test_a_question_shows_the_whole_command_its_folder_and_its_program(
+    place: Place, model: ScriptedResponses
+) -> None:
+    evil = place.cwd / "evil"
+    evil.mkdir()
+    (evil / "bash").symlink_to("/bin/sh")
+    wanted = {"command": ["./bash", "-c", "git status"], "workdir": "evil", "justification": "look\nin /srv"}
+    model.add(answer(call("shell", wanted, "c1")), reply("Done."))
+    async with editing(place) as (agent, editor):
+        editor.choice = "denied"
+        session = await agent.new_session(cwd=str(place.cwd), mcp_servers=[])
+        await agent.prompt(session_id=session.session_id, prompt=[acp.text_block("go")])
+
+    ((asked, _),) = editor.asked
+    end = Path("/bin/sh").resolve()
+    assert asked.title is not None
+    assert asked.title.startswith(f"./bash -c 'git status' · in {evil} with {evil / 'bash'} -> {end} (")
+    assert asked.title.endswith("look in /srv)")
+    assert ["./bash -c 'git status'"] == [updates[0].title for updates in editor.calls().values()]
+
+
 @pytest.mark.parametrize(("choice", "reason"), [("denied", "end_turn"), (None, "cancelled"), ("nonsense", "end_turn")])
 async def test_what_is_not_allowed_is_not_done(
     place: Place, model: ScriptedResponses, choice: str | None, reason: str

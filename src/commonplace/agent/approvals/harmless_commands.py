@@ -9,6 +9,7 @@ sub-command, and the session's folder; it holds for a script only if it holds fo
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -23,6 +24,43 @@ Prefix = tuple[str, ...]
 _SHELLS: Final = frozenset({"bash", "sh", "dash"})
 _BUILTINS: Final = frozenset({"cd", "echo", "false", "pwd", "test", "true"})
 """Commands that a shell runs itself, whatever programs there are."""
+_RENAMERS: Final = frozenset(
+    [
+        ".",
+        "alias",
+        "bind",
+        "builtin",
+        "command",
+        "compgen",
+        "complete",
+        "coproc",
+        "declare",
+        "enable",
+        "eval",
+        "exec",
+        "export",
+        "function",
+        "getopts",
+        "hash",
+        "let",
+        "local",
+        "mapfile",
+        "popd",
+        "printf",
+        "pushd",
+        "read",
+        "readarray",
+        "readonly",
+        "set",
+        "shopt",
+        "source",
+        "trap",
+        "typeset",
+        "unalias",
+        "unset",
+    ]
+)
+"""Commands of a shell that can change what the names after them mean, or run a text."""
 _RUNNERS: Final = frozenset({"fd", "find", "rg", "sed", "sort"})
 """Programs that read, and can start others: they are asked about each time that they are to run unconfined."""
 _WITH_REMOTE: Final = ("git fetch", "git push")
@@ -56,12 +94,14 @@ def parse(command: Sequence[str], cwd: Path, workplace: Workplace) -> ParsedComm
 def programs_of(command: Sequence[str], cwd: Path, workplace: Workplace) -> tuple[str, ...]:
     """Return the paths of the programs that a command line starts, as far as that is known; for a person to read."""
     line = parse(command, cwd, workplace)
-    first = workplace.program(command[0], cwd) or command[0]
+    first = workplace.shown_program(command[0], cwd)
     if line.commands is None or not line.is_script:
         return (first,)
-    names = [words[0] for words in line.commands if words[0] not in _BUILTINS]
-    known = [name for name in names if not (line.changes_folder and "/" in name)]
-    return tuple(dict.fromkeys((first, *(workplace.program(name, cwd) or name for name in known))))
+    names = [words[0] for words in takewhile(lambda words: words[0] not in _RENAMERS, line.commands)]
+    if line.changes_folder:
+        names = [name for name in names if "/" not in name and workplace.has_absolute_path]
+    known = [name for name in names if name not in _BUILTINS]
+    return tuple(dict.fromkeys((first, *(workplace.shown_program(name, cwd) for name in known))))
 
 
 def is_harmless(command: Sequence[str], cwd: Path, workplace: Workplace) -> bool:

@@ -17,7 +17,8 @@ import msgspec
 from commonplace.agent.sandbox.writable_paths import is_within, trail
 from commonplace.errors import ToolError
 
-_TEMPORARY: Final = "/tmp"  # noqa: S108  # the folder itself is meant
+_SHARED: Final = ("/tmp", "/var/tmp", "/dev", "/proc")  # noqa: S108  # the folders themselves are meant
+"""Folders that everybody can write, or in which a process decides what a name means: `/proc/1/cwd/git`."""
 _GIT_VARIABLES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_EXEC_PATH")
 """Variables with which git works on another repository, or runs other programs."""
 
@@ -34,7 +35,7 @@ class Workplace(msgspec.Struct, frozen=True):
     @property
     def writable(self) -> frozenset[str]:
         """The folders that a model can write, as they are named and as they really are."""
-        named = [*map(str, self.roots), _TEMPORARY, self.variables.get("TMPDIR", "")]
+        named = [*map(str, self.roots), *_SHARED, self.variables.get("TMPDIR", "")]
         known = [os.path.abspath(path) for path in named if path]  # noqa: PTH100  # no link is followed
         return frozenset((*known, *(os.path.realpath(path) for path in known)))
 
@@ -66,6 +67,14 @@ class Workplace(msgspec.Struct, frozen=True):
                 return os.path.normpath(path) if "/../" not in path else path
         return None
 
+    def shown_program(self, name: str, cwd: Path) -> str:
+        """Return the path of a program for a person to read, with what stands behind a link that a model can set."""
+        path = self.program(name, cwd)
+        if path is None:
+            return name
+        end = os.path.realpath(path)
+        return f"{path} -> {end}" if end != path and self.is_writable(path) else path
+
     def trusted_program(self, name: str, cwd: Path) -> str | None:
         """Return the path of the program that a name means, if no model can have put it there."""
         path = self.program(name, cwd)
@@ -75,6 +84,11 @@ class Workplace(msgspec.Struct, frozen=True):
         """Return the folders of `PATH` in which no model can put a program."""
         folders = self.variables.get("PATH", os.defpath).split(":")
         return ":".join(folder for folder in folders if folder.startswith("/") and not self.is_writable(folder))
+
+    @property
+    def has_absolute_path(self) -> bool:
+        """Whether a name of a program means the same in every folder."""
+        return all(folder.startswith("/") for folder in self.variables.get("PATH", os.defpath).split(":"))
 
     @property
     def has_own_home(self) -> bool:

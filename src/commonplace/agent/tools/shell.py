@@ -8,10 +8,8 @@ input. A command that takes too long is ended with all its children, and so is o
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 from collections.abc import Collection
-from functools import cache
 from typing import Annotated, Final, Literal
 
 import anyio
@@ -172,7 +170,7 @@ class Shell:
 
     def _launch(self, wanted: ShellArguments, context: ToolContext) -> Launch:
         given = wanted.command
-        words = (shell_path(), "-c", given) if isinstance(given, str) else tuple(given)
+        words = (shell_script.shell_path(), "-c", given) if isinstance(given, str) else tuple(given)
         if any("\0" in word for word in words) or not words[0] or (isinstance(given, str) and not given.strip()):
             raise bad_arguments("the command is empty or holds a NUL character")
         folder = context.cwd / wanted.workdir if wanted.workdir else context.cwd
@@ -285,9 +283,3 @@ def patch_in(command: str | list[str]) -> str | None:
         return script[1] if len(script) == 2 and script[0] in _PATCHERS else None
     found = _PATCH.fullmatch(script.strip())
     return found["text"] if found else None
-
-
-@cache
-def shell_path() -> str:
-    """Return the path of the shell that runs command lines."""
-    return shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
+import shutil
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, Literal
 
 import msgspec
@@ -31,6 +34,19 @@ class CommandEffect(msgspec.Struct, frozen=True):
     kind: Literal["read", "search", "list"]
     paths: tuple[str, ...] = ()
     """The operands, joined to the folder of a `cd` before."""
+
+
+@cache
+def shell_path() -> str:
+    """Return the path of the shell that runs command lines."""
+    return shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
+
+
+def typed(command: Sequence[str]) -> str:
+    """Return a command line as a person would type it; only the script of our own shell stands for the whole."""
+    if len(command) == 3 and (command[0], command[1]) == (shell_path(), "-c"):
+        return command[2].rstrip("\n")
+    return shlex.join(command)
 
 
 def script_of(command: str | Sequence[str]) -> str | Words:

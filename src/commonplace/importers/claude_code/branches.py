@@ -169,6 +169,22 @@ class Branches:
         self.prompt(uuid, after)
         self._turn_of.put(after, self._last)
 
+    def rewind(self, turn: int, kept: Iterable[str]) -> int:
+        """Let a turn begin anew with the records of it that are kept; return how many turns that takes back."""
+        taken_back = self._take_back(turn) + 1
+        self._active.pop()
+        self._last += 1
+        self._before[self._last] = self._before[turn]
+        self._active.append(self._last)
+        for uuid in kept:
+            self._turn_of.put(uuid, self._last)
+        return taken_back
+
+    def turn_that_counts(self, uuid: str) -> int:
+        """Return the turn of a record; 0 if it is not known, or was taken back."""
+        turn = self.turn_of(uuid)
+        return turn if self._counts(turn) else 0
+
     def turn_of(self, uuid: str) -> int:
         """Return the turn of a record, 0 if it is not known."""
         return self._turn_of.get(uuid) or 0

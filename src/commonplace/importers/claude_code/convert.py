@@ -7,16 +7,15 @@ Where the conversation ends in a branch that had been taken back, that branch is
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from commonplace.importers import converter, items, json_lines, prompt_history
-from commonplace.importers.claude_code import authorship, content, record_kinds, records
+from commonplace.importers.claude_code import authorship, content, record_kinds, records, rewinds, session_identity
 from commonplace.importers.claude_code.branches import Branches, HeldRecord, RecordOrder
 from commonplace.importers.claude_code.locations import PROJECTS
 from commonplace.importers.claude_code.queued_prompts import PromptQueue
@@ -30,18 +29,15 @@ from commonplace.importers.claude_code.records import (
 )
 from commonplace.importers.converter import Converted, ConvertedRecord, Payload, SessionHead
 from commonplace.importers.items import SUMMARY, USER, Part, imported_kind
-from commonplace.protocol.ids import is_uuid
-from commonplace.protocol.rollout import Origin, Skipped
-from commonplace.rollout.reader import open_session
+from commonplace.protocol.rollout import REPEATED, Origin, Skipped
 
 SOURCE: Final = "claude-code"
 _TITLES: Final = {"custom-title": 3, "ai-title": 2, "summary": 1}
 """Records that name a session; a name that a person chose stands over one that a model made."""
-_ANSWER: Final = re.compile(rb'"id":"(msg_[\w-]{1,100})"')
-_HEAD_BYTES: Final = 256 * 1024
-"""How far into a file the first answer is searched for."""
 _KEPT_VALUES: Final = 64
 """How many of the newest items a compaction can refer to."""
+_MAX_READ_AGAIN: Final = 16
+"""How many times the bytes of a file, so far, may be read again to find what was rewound inside of turns."""
 _KEPT_BYTES: Final = 65536
 """How many of the newest records a compaction can still keep, and how large each may be."""
 
@@ -75,7 +71,20 @@ class _Thread:
         """What each compaction made of the conversation: what it kept is not remembered for long."""
         self.places: dict[int, list[tuple[int, int]]] = {}
         """Where the records of each turn stand in the file: offset and size."""
+        self.ends: dict[int, str] = {}
+        """The last record of each turn."""
+        self.forked: set[int] = set()
+        """Turns in which something else than a step of the model hangs on a record before the last one."""
         self.recent: OrderedDict[str, list[Any]] = OrderedDict()
+
+    def place(self, held: HeldRecord, payloads: list[Payload]) -> None:
+        """Note where a record stands."""
+        turn = self.branches.turn_of(held.record.uuid)
+        is_step = held.record.type == "assistant" or any("output" in payload.value for payload in payloads)
+        if not is_step and self.ends.get(turn, held.parent) != held.parent:
+            self.forked.add(turn)
+        self.places.setdefault(turn, []).append((held.offset, held.size))
+        self.ends[turn] = held.record.uuid
 
     def keep(self, uuid: str, payloads: list[Payload]) -> None:
         self.recent[uuid] = [payload.value for payload in payloads if payload.type == "response_item"]
@@ -102,16 +111,18 @@ class _Conversion:
         self.titles: list[Payload] = []
         self.side_files = path.with_suffix("") / "tool-results"
         self.has_side_files = self.side_files.is_dir()
-        self.first_answer = _first_answer(path)
+        self.first_answer = session_identity.first_answer(path)
         self.queue = PromptQueue()
         self.made_from = ""
         self.leaf = ""
         """Where the person left the conversation, if nothing was said since."""
+        self.read_again = 0
+        """How many bytes were read again because of prompts that hang on the middle of a turn."""
         self.history = prompt_history.beside(path, frozenset({PROJECTS}))
 
     def run(self) -> Converted:
         for line in json_lines.read_lines(self.path):
-            record = line if isinstance(line, Skipped) else _decode(*line)
+            record = line if isinstance(line, Skipped) else rewinds.decode(*line)
             if isinstance(record, HeldRecord):
                 yield from self._see(record)
             else:
@@ -126,15 +137,36 @@ class _Conversion:
         taken_back, again = thread.branches.end(self.leaf)
         if taken_back:
             yield ConvertedRecord(thread.thread_id, f"leaf:{self.leaf}", "", [items.rolled_back(taken_back)])
-        for offset, size in (place for turn in again for place in thread.places.get(turn, ())):
-            with open_session(self.path) as file:
-                file.seek(offset)
-                held = _decode(offset, file.read(size))
-            if isinstance(held, HeldRecord):
-                name = f"again:{held.record.uuid}"
-                payloads, _ = self._build(thread, held.record, Origin(name, offset))
-                payloads = thread.summaries.get(held.record.uuid, payloads)
+        yield from self._again(thread, (place for turn in again for place in thread.places.get(turn, ())))
+
+    def _again(self, thread: _Thread, places: Iterable[tuple[int, int]]) -> Iterator[ConvertedRecord]:
+        """Yield records of the thread that were taken back and count after all."""
+        for held in rewinds.read_again(self.path, places):
+            name = f"{REPEATED}{held.record.uuid}"
+            payloads, _ = self._build(thread, held.record, Origin(name, held.offset))
+            if payloads := thread.summaries.get(held.record.uuid, payloads):
                 yield ConvertedRecord(thread.thread_id, name, "", payloads)
+
+    def _rewound(self, thread: _Thread, held: HeldRecord) -> Iterator[ConvertedRecord]:
+        """Yield what makes a turn end at the record that a prompt hangs on, if what came after that was given up."""
+        turn = thread.branches.turn_that_counts(held.parent or "") if held.record.type == "user" else 0
+        if thread is not self.main or not turn or (thread.ends.get(turn) == held.parent and turn not in thread.forked):
+            return
+        thread.forked.discard(turn)
+        places = thread.places.get(turn, [])
+        self.read_again += sum(size for _, size in places)
+        if self.read_again > _MAX_READ_AGAIN * held.offset:
+            return
+        kept = rewinds.kept(list(rewinds.read_again(self.path, places)), held.parent or "")
+        if kept is None:
+            return
+        taken_back = thread.branches.rewind(turn, [each.record.uuid for each in kept])
+        anew = thread.branches.turn_of(held.parent or "")
+        thread.places[anew] = [(each.offset, each.size) for each in kept]
+        thread.ends[anew] = kept[-1].record.uuid
+        name = f"rewind:{held.record.uuid}"
+        yield ConvertedRecord(thread.thread_id, name, "", [items.rolled_back(taken_back)])
+        yield from self._again(thread, ((each.offset, each.size) for each in kept))
 
     def _see(self, held: HeldRecord) -> Iterator[SessionHead | ConvertedRecord | Skipped]:
         record = held.record
@@ -173,10 +205,10 @@ class _Conversion:
             yield Skipped(held.offset, held.size, "bad_item")
             payloads, prompt = [], False
         if prompt:
+            yield from self._rewound(thread, held)
             # A prompt that hangs on nothing was rewound to before the first one; after `/clear` the session is another.
             is_typed, restarts = record.type == "user", record.session_id == thread.session
-            taken_back = thread.branches.prompt(uuid, parent, restarts=restarts, goes_on=is_typed)
-            if taken_back:
+            if taken_back := thread.branches.prompt(uuid, parent, restarts=restarts, goes_on=is_typed):
                 payloads.insert(0, items.rolled_back(taken_back))
         elif parent and parent in thread.caveats:
             # Some versions hang every command of a person on one and the same caveat: no branch, just the next thing.
@@ -193,8 +225,8 @@ class _Conversion:
         thread.last, thread.session = uuid, record.session_id
         if any(payload.type == "compacted" for payload in payloads):
             thread.summaries[uuid] = payloads
-        if payloads and thread is self.main:
-            thread.places.setdefault(thread.branches.turn_of(uuid), []).append((held.offset, held.size))
+        if thread is self.main:
+            thread.place(held, payloads)
         if payloads and counts:  # what comes late for a turn that was taken back is no part of the one that runs
             if held.size <= _KEPT_BYTES:
                 thread.keep(uuid, payloads)
@@ -317,7 +349,7 @@ class _Conversion:
         """Return the thread that a record belongs to, and its head if this is its first record."""
         record = held.record
         if not self.session_id:
-            self.session_id = _session_id(self.path, record)
+            self.session_id = session_identity.session_id(self.path, record)
             self.is_agent = self.is_agent or (record.is_sidechain and bool(record.agent_id))
         if self.is_agent or not record.is_sidechain:
             key = ""
@@ -363,30 +395,5 @@ class _Conversion:
         )
 
 
-def _first_answer(path: Path) -> str:
-    """Return the id of the first answer near the beginning of a file: copies keep it even where they rename records."""
-    with open_session(path) as file:
-        found = _ANSWER.search(file.read(_HEAD_BYTES))
-    return found[1].decode() if found else ""
-
-
 def _never_user(part: Part) -> Part:
     return (imported_kind("injected"), part[1]) if part[0] in (USER, SUMMARY) else part
-
-
-def _decode(offset: int, raw: bytes) -> HeldRecord | Skipped:
-    try:
-        found = records.decode(json_lines.repair(raw))
-    except msgspec.DecodeError:
-        return Skipped(offset, len(raw), json_lines.NOT_JSON)
-    except RecursionError:
-        return Skipped(offset, len(raw), "too_deep")
-    return HeldRecord(found, offset, len(raw)) if found is not None else Skipped(offset, len(raw), "not_a_record")
-
-
-def _session_id(path: Path, record: ClaudeRecord) -> str:
-    """Return what the session is called: the file's name, unless somebody renamed the file."""
-    stem = path.name.partition(".")[0]
-    if is_uuid(stem.lower()) or not record.session_id:
-        return stem
-    return record.session_id

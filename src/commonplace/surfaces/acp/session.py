@@ -25,6 +25,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from commonplace.agent import events
 from commonplace.agent.approvals.requests import Decision
 from commonplace.agent.thread import Thread
+from commonplace.agent.tools.shell_script import typed
 from commonplace.agent.user_input import UserInput
 from commonplace.config import Mode
 from commonplace.errors import BadInput, CommonplaceError
@@ -115,15 +116,16 @@ class EditorSession:
 
 
 def _title(asked: events.Asked) -> str:
-    """Return what is asked, with the reason."""
-    reason = asked.reason or asked.problem
+    """Return what is asked, whole, with the folder and the programs, and why; the model's own words come last."""
     if asked.kind == "change":
         what = f"Change {', '.join(asked.paths)}"
     elif asked.kind == "run":
-        what = asked.command[-1] if asked.command else "Run a command"
+        programs = f" with {', '.join(asked.programs)}" if asked.programs else ""
+        what = f"{typed(asked.command)} · in {asked.cwd}{programs}"
     else:
-        what = f"Call {': '.join(asked.command[1:3])}"
-    return f"{what} ({reason})" if reason else what
+        what = f"Call {': '.join(asked.command[1:])}"
+    why = [" ".join(text.split()) for text in (asked.problem, asked.reason) if text]
+    return f"{what} ({'; '.join(why)})" if why else what
 
 
 def stop_reason(end: events.End) -> StopReason:

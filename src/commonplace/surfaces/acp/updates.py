@@ -6,7 +6,6 @@ is loaded shows what it showed while it ran.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
@@ -18,6 +17,7 @@ from acp.helpers import ToolCallContentVariant
 from acp.schema import ToolCallLocation, ToolCallStatus, ToolKind, UsageUpdate
 
 from commonplace.agent import events, ledger_lines
+from commonplace.agent.tools.shell_script import typed
 
 Json = dict[str, Any]
 SessionUpdate = HelperUpdate | UsageUpdate
@@ -164,7 +164,7 @@ def tool_call(item: Json) -> ShownCall | None:
     match item["type"]:
         case "CommandExecution":
             command = [str(word) for word in cast("list[Any]", item["command"])]
-            text = command[2] if command[1:2] == ["-c"] and len(command) == 3 else shlex.join(command)
+            text = typed(command)
             output = item.get("aggregated_output")
             given = {"command": command, "cwd": item.get("cwd")}
             result = None if status == "in_progress" else {"exitCode": item.get("exit_code")}

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from commonplace.agent import events, ledger_lines
+from commonplace.agent.tools.shell_script import typed
 from commonplace.surfaces.app_server import item_shapes as shapes
 from commonplace.surfaces.app_server.item_shapes import ItemStatus, ThreadItem
 
@@ -107,7 +108,7 @@ def command_text(command: Iterable[str]) -> str:
 
 def actions(command: list[str]) -> list[Json]:
     """Return what a command does, as far as that is told: its text."""
-    return [{"type": "unknown", "command": command[-1] if command else ""}]
+    return [{"type": "unknown", "command": typed(command)}]
 
 
 def _command(name: str, item: Json) -> ThreadItem:

@@ -295,7 +295,8 @@ class ServedThread:
 
 def question(event: events.Asked, now_ms: int) -> tuple[str, Json]:
     """Return the request that asks a client whether something may be done."""
-    reason = event.reason or event.problem
+    programs = f"with {', '.join(event.programs)}" if event.programs else None  # the request has no field for them
+    reason = "; ".join(text for text in (programs, event.problem, event.reason) if text) or None
     where: Json = {
         "threadId": event.thread_id,
         "turnId": event.turn_id,
@@ -316,13 +317,13 @@ def question(event: events.Asked, now_ms: int) -> tuple[str, Json]:
             "commandActions": items.actions(command),
             "availableDecisions": ["accept", "acceptForSession", "decline", "cancel"],
         }
-    _, server, tool, *_ = event.command
+    _, server, tool, *arguments = event.command
     return "mcpServer/elicitation/request", {
         "threadId": event.thread_id,
         "turnId": event.turn_id,
         "serverName": server,
         "mode": "form",
-        "message": f"Allow the call of {tool}?" + (f" {reason}" if reason else ""),
+        "message": f"Allow the call of {tool}: {', '.join(arguments)}?" + (f" {reason}" if reason else ""),
         "requestedSchema": {"type": "object", "properties": {}},
     }
 

@@ -15,7 +15,7 @@ import msgspec
 
 from commonplace.agent import events
 from commonplace.agent.approvals.requests import Decision
-from commonplace.agent.tools.shell import shell_path
+from commonplace.agent.tools.shell_script import typed
 from commonplace.surfaces.cli.output import safe
 
 _WHAT: Final = {"run": "May this run?", "change": "May these files be changed?", "call": "May this tool be called?"}
@@ -95,12 +95,12 @@ def _question_text(request: events.Asked, folder: Path, agent: str | None) -> st
     if request.command:
         sign = "$ " if request.kind == "run" else ""
         lines += [f"    {sign if not place else '  '}{line}" for place, line in enumerate(_shown(request).split("\n"))]
-    lines += [f"    {_flat(path)}" for path in request.paths]
+    lines += [f"    {_exact(path)}" for path in request.paths]
     reason = f"because: {_flat(request.reason)}" if request.reason else ""
     if request.kind == "run":  # first what is certain: the reason is the model's own text
         elsewhere = "" if request.cwd == str(folder) else " (not the folder of the conversation)"
-        programs = ", ".join(map(_flat, request.programs))
-        place = f"in {_flat(request.cwd)}{elsewhere}" + (f" with {programs}" if programs else "")
+        programs = ", ".join(map(_exact, request.programs))
+        place = f"in {_exact(request.cwd)}{elsewhere}" + (f" with {programs}" if programs else "")
         reason = f"{place} · {reason}" if reason else place
     lines += [f"    {reason}"] if reason else []
     lines += [f"    asked since: {_flat(request.problem)}"] if request.problem else []
@@ -112,14 +112,13 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def _exact(path: str) -> str:
+    """Return a path on one line; one with other blanks than another path does not look like that."""
+    return path.replace("\n", "\N{REPLACEMENT CHARACTER}").replace("\t", "\N{REPLACEMENT CHARACTER}")
+
+
 def _shown(request: events.Asked) -> str:
-    """Return a command line as a person would type it; only the script of our own shell stands for the whole."""
-    command = request.command
-    if request.kind != "run":
-        return " ".join(command)
-    if len(command) == 3 and command[:2] == (shell_path(), "-c"):
-        return command[2].rstrip("\n")
-    return shlex.join(command)
+    return typed(request.command) if request.kind == "run" else " ".join(request.command)
 
 
 def choice(title: str, rows: list[str], take: Callable[[int], None]) -> ChatQuestion:
