@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent / "learning"))
 
 from faulty_home import FaultyHome, Taught
+from own_server import OwnServer
 from faulty_home import taught as make_taught
 
 SESSIONS = 10
@@ -40,3 +43,14 @@ def new_home(tmp_path: Path, database_address: str, ten: Taught) -> Iterator[Cal
         return FaultyHome(tmp_path / str(next(numbers)), database_address, known, **settings)
 
     yield make
+
+
+@pytest.fixture(scope="session")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
+    """A PostgreSQL that a test may stop; whoever stops it starts it again."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    pgserver = pytest.importorskip("pgserver", reason="no pgserver wheel here")
+    with tempfile.TemporaryDirectory(prefix="commonplace-own-", ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(Path(folder) / "data", cleanup_mode="delete")
+        yield OwnServer(server)
+        server.cleanup()

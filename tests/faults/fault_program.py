@@ -7,6 +7,7 @@ Two points are no functions: `transaction` is a write transaction (before its co
     {"trace": PATH}                              note every hit there, one line each
     {"slow": SECONDS}                            how long the disk takes for a flush
     {"host": NAME}                               the host that the process believes to be on
+    {"now": TIME}                                the clock stands still, also where COMMONPLACE_NOW does not say so
     {"clock": PATH}                              a file with the seconds by which the clock is wrong now
     {"values": {"module:NAME": value}}           what constants are instead
     {"extractor": WORD}                          the embedded extractor breaks on a session that holds the word
@@ -25,7 +26,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ def hit(point: str, when: str) -> None:
         return
     if at["does"] == "full":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    os.kill(os.getpid(), signal.SIGKILL if at["does"] == "kill" else signal.SIGSTOP)
+    # To this thread: a stop that goes to the process may reach another one first, and this one would go on.
+    signal.pthread_kill(threading.get_ident(), signal.SIGKILL if at["does"] == "kill" else signal.SIGSTOP)
 
 
 def place(name: str) -> tuple[Any, str]:
@@ -158,17 +160,17 @@ def change_host(name: str) -> None:
     jobs.this_process = this_process
 
 
-def change_clock(file: Path) -> None:
-    """Take the clock's error from a file each time it is asked."""
+def change_clock() -> None:
+    """Let the clock stand still; take its error from a file each time it is asked."""
     from commonplace.config import sources
 
-    real = sources._clock
+    right = datetime.fromisoformat(FAULTS["now"])
+    file = FAULTS.get("clock")
 
-    def clock(environment: Any) -> Callable[[], Any]:
-        right = real(environment)
-        return lambda: right() + timedelta(seconds=int(file.read_text("utf-8")))
+    def now() -> datetime:
+        return right + timedelta(seconds=int(Path(file).read_text("utf-8")) if file else 0)
 
-    sources._clock = clock
+    sources._clock = lambda environment: now
 
 
 def break_extractor(word: str) -> None:
@@ -192,8 +194,8 @@ def arm() -> None:
     """Put the faults into the program."""
     if "host" in FAULTS:
         change_host(FAULTS["host"])
-    if "clock" in FAULTS:
-        change_clock(Path(FAULTS["clock"]))
+    if "now" in FAULTS:
+        change_clock()
     if "extractor" in FAULTS:
         break_extractor(FAULTS["extractor"])
     for name, value in FAULTS.get("values", {}).items():

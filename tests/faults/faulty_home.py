@@ -22,6 +22,7 @@ import psycopg
 from learners import NOW, environment, many, workspace
 
 import processes
+import waiting
 from commonplace.app import book as books
 
 CODE = Path(__file__).with_name("fault_program.py").read_text("utf-8")
@@ -152,7 +153,8 @@ class FaultyHome:
     ) -> processes.Process:
         """Start the program with faults, at a time so many seconds after now."""
         moment = (NOW + timedelta(seconds=later)).isoformat()
-        variables = {**self.variables, "COMMONPLACE_NOW": moment, "FAULTS": json.dumps(faults or {}), **more}
+        told = json.dumps({"now": moment, **(faults or {})})
+        variables = {**self.variables, "COMMONPLACE_NOW": moment, "FAULTS": told, **more}
         return processes.Process(arguments or CYCLE, env=variables, text=True, code=CODE)
 
     def run(
@@ -211,8 +213,7 @@ class FaultyHome:
         assert dict.fromkeys(expected, 1) == ends
         assert dict.fromkeys(outputs, 1) == stored
         assert 0 < self.most_running() <= cap
-        for path, data in self._bytes.items():
-            assert data == path.read_bytes(), f"{path} was changed"
+        self._check_ledgers()
         assert [] == [each.name for each in self.path.iterdir() if each.name.startswith("memories.")]
         assert [] == list(self.path.rglob("*.part"))
         if compares:
@@ -220,6 +221,19 @@ class FaultyHome:
             assert self.taught.memory == workspace(self.variables)
             assert self.taught.history == self.history()
         anyio.run(self._inspect, sorted(expected))
+
+    def check_others(self) -> None:
+        """Look at a home some of whose sessions are broken: the others are read as if they were alone, each once."""
+        ends = {job: n for (what, job), n in self.log().items() if what == "done memory_stage1"}
+        outputs = self.outputs()
+        assert dict.fromkeys(ends, 1) == ends
+        assert self.taught.outputs == {key: outputs[key] for key in self.taught.outputs}
+        assert [] == self.rows("SELECT kind, job_key, status FROM jobs WHERE status NOT IN ('done', 'error')")
+        self._check_ledgers()
+
+    def _check_ledgers(self) -> None:
+        for path, data in self._bytes.items():
+            assert data == path.read_bytes(), f"{path} was changed"
 
     async def _inspect(self, threads: Sequence[str]) -> None:
         """Ask the program itself: every ledger is whole, and the doctor finds nothing."""
@@ -234,6 +248,17 @@ class FaultyHome:
     def remove(self) -> None:
         """Make room for the next one."""
         shutil.rmtree(self.path)
+
+
+def in_state(process: processes.Process, letter: str) -> None:
+    """Return when a process is in a state, as `ps` names it; fail if it ends before."""
+    stat = Path(f"/proc/{process.pid}/stat")
+
+    def holds() -> bool:
+        assert process.poll() is None, process.communicate()
+        return stat.read_text("utf-8").rpartition(")")[2].split()[0] == letter
+
+    anyio.run(waiting.until, holds)
 
 
 @contextmanager

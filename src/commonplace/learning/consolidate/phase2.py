@@ -119,6 +119,7 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
     if isinstance(claim, ClaimRefusal):
         return ConsolidationResult(f"skipped_{claim.value}")
     done = ConsolidationResult("lost", warnings=[_LOST])
+    failure: Exception | None = None
     try:
         async with anyio.create_task_group() as heart:
             with anyio.CancelScope() as work:
@@ -128,10 +129,12 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
                 except _ClaimLost:
                     pass
                 except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
-                    done = await _failed(phase, claim, error)
+                    failure = error
             heart.cancel_scope.cancel()
+        if failure is not None:  # not within the group, which would wrap what the database raises
+            done = await _failed(phase, claim, failure)
     except BaseException:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), contextlib.suppress(StateError):  # its lease ends
             await phase.database.write(lambda tx: jobs.release(tx, [claim]))
         raise
     return done
