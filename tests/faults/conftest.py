@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parent.parent / "learning"))
+pytest.register_assert_rewrite("faulty_home")
 
 from faulty_home import FaultyHome, Taught
 from own_server import OwnServer

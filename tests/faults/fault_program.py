@@ -57,7 +57,7 @@ PHASE_2 = (
     "memory.workspace.staging:commit",
     "memory.workspace.swap:exchange",
     "memory.workspace.staging:discard",
-    "memory.edits.history:append",
+    "memory.edits.history:record",
     "learning.consolidate.phase2:_record",
     "state.consolidation_jobs:succeed",
     "learning.consolidate.entry_rows:write",

@@ -25,7 +25,7 @@ HELD = [
     "learning.consolidate.phase2:_written",
     "learning.consolidate.phase2:_confirm",
     "memory.workspace.staging:commit",
-    "memory.edits.history:append",
+    "memory.edits.history:record",
     "learning.consolidate.phase2:_record",
 ]
 

@@ -28,7 +28,7 @@ STEPS = [
     ("learning.consolidate.phase2:_written", "after", 1),
     ("learning.consolidate.phase2:_confirm", "before", 1),
     ("memory.workspace.staging:commit", "before", 1),
-    ("memory.edits.history:append", "after", 1),
+    ("memory.edits.history:record", "after", 1),
     ("learning.consolidate.entry_rows:write", "after", 1),
 ]
 WITHIN = {

@@ -37,7 +37,9 @@ def leave(place: Path, size: int) -> Path:
     return ballast
 
 
-@pytest.mark.parametrize("kilobytes", [0, 8, 24, 48, 80, 120, 160, 200, 240, 280, 320, 360, 400, 460, 520, 600, 700, 800])
+@pytest.mark.parametrize(
+    "kilobytes", [0, 8, 24, 48, 80, 120, 160, 200, 240, 280, 320, 360, 400, 460, 520, 600, 700, 800]
+)
 @pytest.mark.parametrize("database_address", ["sqlite", "postgres"], indirect=True)
 def test_a_disk_that_is_full_when_so_much_was_written(
     small_disk: Path, ten: Taught, database_address: str, kilobytes: int
