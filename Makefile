@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install uninstall setup demo test package check bench soak anchors site release format clean
+.PHONY: help install uninstall setup demo test package check bench soak faults anchors site release format clean
 
 # Where `make install` puts the program if neither uv nor pipx is there.
 TOOLS := $(HOME)/.local/share/commonplace
@@ -68,7 +68,7 @@ setup: $(VENV)/.dev ## make .venv with everything in it
 demo: $(VENV)/.runtime ## show what it does, on bundled sample sessions
 	@$(BIN)/commonplace demo
 
-test: $(VENV)/.dev ## run every test but those of package and soak, in the same order and with the same examples each time
+test: $(VENV)/.dev ## run every test but those of package, soak and faults, in the same order and with the same examples each time
 	@$(BIN)/pytest -n $(WORKERS)
 
 package: $(VENV)/.dev ## build the wheel, install it with pip, uv and pipx, and let two type checkers read it
@@ -85,6 +85,9 @@ bench: $(VENV)/.dev ## measure, write bench/results/
 
 soak: $(VENV)/.dev ## long crash and race runs, and every property with many random examples
 	@COMMONPLACE_TEST_PROFILE=soak $(BIN)/pytest -n $(WORKERS) -m "soak or hypothesis" --randomly-seed=default --timeout 3600
+
+faults: $(VENV)/.dev ## kill, cut and fill up what workers need, and look from outside at what is left
+	@$(BIN)/pytest -n $(WORKERS) -m faults --timeout 900 tests/faults
 
 site: $(VENV)/.dev ## build the documentation as a site into site/
 	@$(BIN)/python -m release.doc_site site && echo "built: site/index.html"

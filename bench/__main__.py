@@ -26,6 +26,7 @@ from bench import (
     retrieval,
     session_start,
     state,
+    throughput,
     web,
 )
 
@@ -33,6 +34,7 @@ RESULTS = Path(__file__).parent / "results"
 RUNS = {
     "ledger": ("The ledger", ledger.run_all),
     "state": ("The shared state", state.run_all),
+    "throughput": ("Workers and queues of a team", throughput.run_all),
     "redact": ("Redaction", redact.run_all),
     "imports": ("Importing sessions", imports.run_all),
     "learning": ("Learning from sessions", learning.run_all),

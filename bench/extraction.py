@@ -57,8 +57,8 @@ def _stream(text: str) -> bytes:
     return b"".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events)
 
 
-async def _serve() -> None:
-    """Answer every request at once, for as long as the process lives."""
+async def _serve(pause: float) -> None:
+    """Answer every request after so many seconds, for as long as the process lives."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -66,6 +66,7 @@ async def _serve() -> None:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
                 size = int(head.partition("content-length:")[2].partition("\r\n")[0])
                 data = _stream(_answer(json.loads(await reader.readexactly(size))))
+                await asyncio.sleep(pause)
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
                 writer.write(b"content-length: %d\r\n\r\n%b" % (len(data), data))
                 await writer.drain()
@@ -78,8 +79,9 @@ async def _serve() -> None:
 
 
 @contextmanager
-def _server() -> Generator[int]:
-    command = [sys.executable, "-m", "bench.extraction", "serve"]
+def server(pause: float = 0.0) -> Generator[int]:
+    """Run a model that takes so many seconds for an answer; yield its port."""
+    command = [sys.executable, "-m", "bench.extraction", "serve", str(pause)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -114,7 +116,7 @@ def speed(folder: Path) -> Table:
         ("sessions", "events each", "time", "sessions/s", "learned"),
     )
     known = [session for case in cases.bundled() for session in case.sessions if session.source == "cli"]
-    with _server() as port:
+    with server() as port:
         for times in (1, 4, 16):
             source, events = folder / f"source{times}", 0
             for number in range(COUNT):
@@ -140,7 +142,7 @@ def command(folder: Path) -> Table:
         session = known[number % len(known)]
         again = CaseSession("codex", session.cwd, session.events, days_ago=1 + number / 1000)
         files.write(Case(f"typed-{number}", "", [again], ExpectedLessons()), source, NOW)
-    with _server() as port:
+    with server() as port:
         times = sorted(_typed(folder / f"typed-home-{number}", source, port) for number in range(7))
     table.add(len(times), *(f"{seconds:.2f} s" for seconds in (times[0], times[len(times) // 2], times[-1])))
     return table
@@ -171,7 +173,7 @@ def run_all() -> list[Table]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["serve"]:
-        asyncio.run(_serve())
+    if sys.argv[1:2] == ["serve"]:
+        asyncio.run(_serve(float(sys.argv[2])))
     else:
         run_all()

@@ -46,16 +46,16 @@ _CHUNK: Final = 10_000
 
 def run_all() -> list[Table]:
     """Run every measurement on both databases, in throw-away places."""
-    with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder, _server(Path(folder)) as server:
+    with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder, server(Path(folder)) as own:
         addresses: dict[str, Callable[[str], str]] = {
             "SQLite": lambda name: str(Path(folder) / f"{name}.sqlite"),
-            "PostgreSQL": partial(_new_database, server),
+            "PostgreSQL": partial(new_database, own),
         }
         return [costs(addresses), contention(addresses)]
 
 
 @contextmanager
-def _server(folder: Path) -> Generator[str]:
+def server(folder: Path) -> Generator[str]:
     """Run a PostgreSQL of our own."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     from pgserver.postgres_server import get_server
@@ -65,7 +65,8 @@ def _server(folder: Path) -> Generator[str]:
     server.cleanup()
 
 
-def _new_database(server: str, name: str) -> str:
+def new_database(server: str, name: str) -> str:
+    """Make an empty database; return its address."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     return make_conninfo(server, dbname=name)

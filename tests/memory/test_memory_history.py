@@ -20,8 +20,7 @@ TABS, SPACES = entry("m1", "tabs"), entry("m2", "spaces")
 def tell(
     home: Path, entries: list[Entry], replaced: list[tuple[Entry, Entry]]
 ) -> list[tuple[str, str | None, str | None, str]]:
-    changes = history.difference(history.read(home), entries, replaced, TIME)
-    history.append(home, changes)
+    changes = history.record(home, entries, replaced, TIME)
     return [(change.entry_id, change.before, change.after, change.cause) for change in changes]
 
 

@@ -50,9 +50,9 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     max_unused_days: Annotated[int, Meta(ge=0, le=365, description="older lessons are told after newer ones")] = 30
     lines_per_project: Annotated[int, Meta(ge=5, le=400, description="lines of one project in MEMORY.md")] = 40
     review: Annotated[bool, Meta(description="lessons wait until a person keeps them")] = False
-    extract_lease_seconds: Annotated[int, Meta(ge=1, description="lease of one extraction")] = 300
+    extract_lease_seconds: Annotated[int, Meta(ge=1, le=14_400, description="lease of one extraction")] = 300
     extract_heartbeat_seconds: Annotated[int, Meta(ge=1, description="its heartbeat")] = 60
-    consolidate_lease_seconds: Annotated[int, Meta(ge=1, description="lease of a consolidation")] = 3600
+    consolidate_lease_seconds: Annotated[int, Meta(ge=1, le=14_400, description="lease of a consolidation")] = 3600
     consolidate_heartbeat_seconds: Annotated[int, Meta(ge=1, description="its heartbeat")] = 90
     summary_bytes: Annotated[
         int, Meta(ge=0, description="most bytes of memory_summary.md; its headings always stand")

@@ -94,8 +94,10 @@ async def run(
 
     Raises:
         BadSetting: the settings name a model that cannot be asked.
+        StateError: the database cannot be used, so nobody knows what is learned and who is learning.
     """
     shown = shown or RunProgress()
+    await home.need_database()
     async with providers.open(home, shown.tell) as who:
         report = LearningReport()
         try:

@@ -20,6 +20,7 @@ from commonplace.learning import run
 from commonplace.learning.run import LearningReport, LearningRequest
 from commonplace.sessions import imports
 from commonplace.sessions.imports import Importer, ImportReport
+from commonplace.state import jobs
 from commonplace.state.database import Transaction
 from commonplace.state.home import Home
 
@@ -100,6 +101,7 @@ async def measures(home: Home) -> Measures:
 
 async def cycle(home: Home, importer: Importer, ending: anyio.Event | None = None) -> LearningReport:
     """Import what is new in the usual places, then learn from it: one turn of a worker."""
+    await home.need_database()
     try:
         chosen = imports.choose(None, [], home.environment)
         imported = await importer.run(chosen)
@@ -108,6 +110,13 @@ async def cycle(home: Home, importer: Importer, ending: anyio.Event | None = Non
     report = await run.run(home, LearningRequest(ending=ending))
     report.sources, report.warnings = imported.sources, [*imported.warnings, *report.warnings]
     return report
+
+
+async def _give_back(home: Home) -> None:
+    """Give back what a failed cycle of this process still holds: the database was away when it wanted to do so."""
+    await home.need_database()
+    database, now = await home.database(), home.now_s()
+    await database.write(lambda tx: jobs.release_process(tx, jobs.this_process(), now))
 
 
 async def work(
@@ -125,13 +134,18 @@ async def work(
     if home.environment.get("COMMONPLACE_NOW") and not once:
         raise BadInput("COMMONPLACE_NOW fixes the clock, and a worker needs one.", hint="Use worker --once.")
     state = state or WorkerState()
+    is_left_over = False
     while not state.ending.is_set():
         try:
+            if is_left_over:
+                await _give_back(home)
+                is_left_over = False
             report = await cycle(home, importer, state.ending)
         except CommonplaceError as error:
             if once:
                 raise
             state.failures += 1
+            is_left_over = True
             state.problem = error.sentence()
             home.warn(f"This cycle failed: {error.sentence()} The next one begins in {CYCLE_SECONDS:.0f} seconds.")
         else:

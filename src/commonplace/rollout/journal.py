@@ -18,20 +18,25 @@ def append(home: Path, name: str, line: bytes) -> None:
     Raises:
         LedgerError: the file cannot be written.
     """
-    data = line + b"\n"
     with changing(home, name):
-        descriptor = os.open(home / name, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                data = b"\n" + data
-            if os.write(descriptor, data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if not size:
-            private_folders.sync(home)
+        write(home, name, line)
+
+
+def write(home: Path, name: str, line: bytes) -> None:
+    """Add one line to a file that the caller holds (`changing`)."""
+    data = line + b"\n"
+    descriptor = os.open(home / name, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            data = b"\n" + data
+        if os.write(descriptor, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    if not size:
+        private_folders.sync(home)
 
 
 @contextmanager

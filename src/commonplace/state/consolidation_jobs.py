@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from commonplace.state import jobs
-from commonplace.state.database import Transaction
+from commonplace.state.database import Row, Transaction
 from commonplace.state.jobs import CONSOLIDATION, RETRIES, RETRY_SECONDS, Claim, ClaimRefusal, Worker
 
 LEASE_SECONDS: Final = 3_600
@@ -45,16 +45,21 @@ def claim(
             "jobs.insert_claim", retry_remaining=RETRIES, input_watermark=0, last_success_watermark=0, **values
         )
         return Claim(CONSOLIDATION, root, token, 0) if inserted else ClaimRefusal.RUNNING
-    if background and (row["retry_at"] or 0) > now:
+    if background and jobs.backs_off(row, now):
         return ClaimRefusal.BACKOFF
     if jobs.is_running(row, now):
         return ClaimRefusal.RUNNING
-    finished = row["finished_at"]
-    if background and row["last_error"] is None and finished is not None and finished > now - COOLDOWN_SECONDS:
+    if background and cools_down(row, now):
         return ClaimRefusal.COOLDOWN
     watermark = row["input_watermark"] or 0
     claimed = tx.execute("jobs.claim", retry_remaining=row["retry_remaining"], input_watermark=watermark, **values)
     return Claim(CONSOLIDATION, root, token, watermark, failures=row["failures"]) if claimed else ClaimRefusal.RUNNING
+
+
+def cools_down(row: Row, now: int) -> bool:
+    """Say whether a root was consolidated a short while ago; in the future it was so by a clock that was ahead."""
+    finished = row["finished_at"]
+    return row["last_error"] is None and finished is not None and now - COOLDOWN_SECONDS < finished <= now
 
 
 def succeed(tx: Transaction, held: Claim, watermark: int, selected: Iterable[tuple[str, int]], *, now: int) -> bool:

@@ -135,7 +135,7 @@ def claim_thread(
     if row is None:
         tx.execute("jobs.insert_claim", retry_remaining=RETRIES, last_success_watermark=None, **values)
         return claim
-    waiting = terms.background and (row["retry_at"] or 0) > now
+    waiting = terms.background and jobs.backs_off(row, now)
     if jobs.is_running(row, now) or (not advanced and (waiting or row["retry_remaining"] <= 0)):
         return _why_not(row, now)
     return claim if tx.execute("jobs.claim", retry_remaining=retries, **values) else ClaimRefusal.RUNNING
@@ -148,7 +148,7 @@ def _count_running(tx: Transaction, now: int) -> int:
 def _why_not(row: Row | None, now: int) -> ClaimRefusal:
     if row is not None and row["retry_remaining"] <= 0:
         return ClaimRefusal.EXHAUSTED
-    if row is not None and (row["retry_at"] or 0) > now:
+    if row is not None and jobs.backs_off(row, now):
         return ClaimRefusal.BACKOFF
     return ClaimRefusal.RUNNING
 

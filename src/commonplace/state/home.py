@@ -106,6 +106,21 @@ class Home:
             assert self._database is not None
             return self._database
 
+    async def need_database(self) -> None:
+        """Open the database, again if it could not be used before: for work that must not go on without it.
+
+        Raises:
+            StateError: it cannot be used.
+        """
+        if self.is_degraded and self._database is not None:
+            await self._database.close()
+            self._database, self.is_degraded = None, False
+        await self.database()
+        if self.is_degraded:
+            raise StateError(
+                "Nothing is learned while the database is away.", hint="Try again when it is there; nothing is lost."
+            )
+
     async def open_database(self) -> Database:
         """Open the database that the settings name (raises StateError, OSError)."""
         address = self.settings.database

@@ -24,6 +24,11 @@ RETRIES: Final = 3
 RETRY_SECONDS: Final = 3600
 """How long a failed job waits before a background start tries it again."""
 
+LONGEST_LEASE_SECONDS: Final = 21_600
+"""A lease that ends later than this from now was given by a clock that was ahead, and does not count: if whoever has it
+is dead, everybody else would wait until that time. The queries say the same number.
+"""
+
 
 class ClaimRefusal(StrEnum):
     """Why a job was not claimed."""
@@ -105,7 +110,12 @@ def _alive_without_proc(pid: int) -> str | None:
 
 def is_running(row: Row, now: int) -> bool:
     """Say whether a job is claimed with a live lease."""
-    return row["status"] == "running" and (row["lease_until"] or 0) > now
+    return row["status"] == "running" and now < (row["lease_until"] or 0) <= now + LONGEST_LEASE_SECONDS
+
+
+def backs_off(row: Row, now: int) -> bool:
+    """Say whether a job failed a short while ago; a failure in the future was noted by a clock that was ahead."""
+    return (row["retry_at"] or 0) > now and (row["finished_at"] or 0) <= now
 
 
 def get(tx: Transaction, kind: str, job_key: str) -> Row | None:
@@ -136,6 +146,14 @@ def heartbeat(tx: Transaction, claim: Claim, *, lease: int, now: int) -> bool:
 def release(tx: Transaction, claims: Iterable[Claim]) -> int:
     """Give claims back at once, when a process ends in order; return how many were still held."""
     return sum(tx.execute("jobs.release", **claim.values()) for claim in claims)
+
+
+def release_process(tx: Transaction, worker: Worker, now: int) -> int:
+    """Give back every claim of a process; return how many there were."""
+    own = (worker.pid, worker.process_start)
+    held = tx.query("jobs.running_on_host", host=worker.host, now=now)
+    claims = [row for row in held if (row["pid"], row["process_start"]) == own]
+    return release(tx, [Claim(row["kind"], row["job_key"], row["ownership_token"], 0) for row in claims])
 
 
 def fail(tx: Transaction, claim: Claim, reason: str, *, now: int, delay: int = RETRY_SECONDS) -> bool:

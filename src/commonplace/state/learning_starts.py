@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commonplace.state import extraction_jobs, jobs
-from commonplace.state.consolidation_jobs import COOLDOWN_SECONDS
+from commonplace.state import consolidation_jobs, extraction_jobs, jobs
 from commonplace.state.database import Transaction
 from commonplace.state.extraction_jobs import ClaimTerms
 from commonplace.state.jobs import CONSOLIDATION, Worker
@@ -40,7 +39,4 @@ def is_anything_due(tx: Transaction, terms: ClaimTerms, worker: Worker, *, has_m
     row = jobs.get(tx, CONSOLIDATION, terms.home)
     if row is None:
         return has_memory
-    if jobs.is_running(row, now) or (row["retry_at"] or 0) > now:
-        return False
-    finished = row["finished_at"]
-    return row["last_error"] is not None or finished is None or finished <= now - COOLDOWN_SECONDS
+    return not (jobs.is_running(row, now) or jobs.backs_off(row, now) or consolidation_jobs.cools_down(row, now))

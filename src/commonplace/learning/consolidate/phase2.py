@@ -119,6 +119,7 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
     if isinstance(claim, ClaimRefusal):
         return ConsolidationResult(f"skipped_{claim.value}")
     done = ConsolidationResult("lost", warnings=[_LOST])
+    failure: Exception | None = None
     try:
         async with anyio.create_task_group() as heart:
             with anyio.CancelScope() as work:
@@ -128,10 +129,12 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
                 except _ClaimLost:
                     pass
                 except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
-                    done = await _failed(phase, claim, error)
+                    failure = error
             heart.cancel_scope.cancel()
+        if failure is not None:  # not within the group, which would wrap what the database raises
+            done = await _failed(phase, claim, failure)
     except BaseException:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), contextlib.suppress(StateError):  # its lease ends
             await phase.database.write(lambda tx: jobs.release(tx, [claim]))
         raise
     return done
@@ -230,7 +233,6 @@ class _Job(msgspec.Struct):
     fingerprint: str
     is_current: bool
     moment: datetime
-    told: list[history.EntryChange]
     given: frozenset[str] = frozenset()
     """Files that were put there for the consolidator."""
 
@@ -314,9 +316,8 @@ def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _
     is_current = baseline.message(root) in (made, instead) and not baseline.status(root) and is_sound
     if is_current and mirror.fingerprint == fingerprint:
         return _FinishedPhase(ConsolidationResult("unchanged"), fingerprint)
-    told = history.read(home)
     staged = staging.stage(root)
-    return _Job(material, root, staged, phase.consolidator, made, fingerprint, is_current, moment, told)
+    return _Job(material, root, staged, phase.consolidator, made, fingerprint, is_current, moment)
 
 
 async def _consolidated(job: _Job) -> ConsolidatedMemory:
@@ -355,11 +356,9 @@ def _finish(phase: ConsolidationPhase, job: _Job, consolidated: ConsolidatedMemo
         staging.discard(job.root)
     else:
         staging.commit(job.staged, job.root)
-    changes = history.difference(
-        job.told, consolidated.entries, consolidated.replaced, wire_time(job.moment), job.material.dropped
+    return history.record(
+        phase.settings.home, consolidated.entries, consolidated.replaced, wire_time(job.moment), job.material.dropped
     )
-    history.append(phase.settings.home, changes)
-    return changes
 
 
 def _result(changes: list[history.EntryChange], consolidated: ConsolidatedMemory) -> ConsolidationResult:

@@ -6,9 +6,17 @@ from typing import Final
 
 import msgspec
 
-from commonplace.errors import BudgetSpent, CommonplaceError, ModelError, NotAuthorised, QuotaExceeded, RateLimited
+from commonplace.errors import (
+    BudgetSpent,
+    CommonplaceError,
+    ModelError,
+    NotAuthorised,
+    QuotaExceeded,
+    RateLimited,
+    StateError,
+)
 
-NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded, RateLimited)
+NOBODYS_FAULT: Final = (BudgetSpent, NotAuthorised, QuotaExceeded, RateLimited, StateError)
 """What no session is to blame for, and the next one would meet, too."""
 _MOST_IN_A_ROW: Final = 5
 """How often in a row a server may fail before nobody asks it any more in this run."""

@@ -7,7 +7,7 @@ tried again later; it never stops the others. What does not have the shape that 
 memory.
 
 What is not the fault of a session stops the run and costs no session a try: a spent budget, a key that is refused, an
-account with nothing left, a server that asks to wait longer than the run may last. So does a server that fails again
+account with nothing left, a server that asks to wait longer than the run may last, a database that is away. So does a server that fails again
 and again (`CircuitBreaker`); the sessions that it failed on count as failed.
 
 The embedded extractor is a plain function of a file: where there is much to read, processes run it on all cores.
@@ -15,6 +15,7 @@ The embedded extractor is a plain function of a file: where there is much to rea
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import Callable, Iterable
@@ -27,7 +28,7 @@ import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, StateError
 from commonplace.learning import select
 from commonplace.learning.extract.circuit_breaker import NOBODYS_FAULT, CircuitBreaker
 from commonplace.learning.extract.rules import RuleExtractor
@@ -170,7 +171,7 @@ async def _work(
             heart.cancel_scope.cancel()
         await store.flush()
     except BaseException:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), contextlib.suppress(StateError):  # the cause is told, not what it led to
             await store.flush()
             await phase.database.write(lambda tx: jobs.release(tx, claims))
         raise
@@ -209,7 +210,7 @@ class _ResultStore:
         """Store what is there, again and again until cancelled."""
         while True:
             await anyio.sleep(_STORED_EVERY)
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), contextlib.suppress(StateError):  # the last flush tells of it
                 await self.flush()
 
     async def flush(self) -> None:
@@ -297,7 +298,8 @@ async def _beat(phase: ExtractionPhase, claims: list[Claim], results: _Results) 
             for claim in held:
                 jobs.heartbeat(tx, claim, lease=lease, now=now)
 
-        await phase.database.write(body)
+        with contextlib.suppress(StateError):  # it may be there again for the next one
+            await phase.database.write(body)
 
 
 async def _store(
@@ -317,12 +319,13 @@ async def _store(
                     stored.failed = [*stored.failed, FailedExtraction(claim.job_key, found)]
             else:
                 output = removal.output(found.output, forgotten)
-                projects.put_evidence(tx, {claim.job_key: msgspec.json.encode(found.evidence).decode()})
                 is_half = output.lessons is None and not (output.raw_memory and output.rollout_summary)
                 if output.is_empty or is_half:
                     is_stored = extraction_jobs.succeed_without_output(tx, claim, root=root, now=now)
                 else:
                     is_stored = extraction_jobs.succeed(tx, claim, output, root=root, now=now)
+                if is_stored:
+                    projects.put_evidence(tx, {claim.job_key: msgspec.json.encode(found.evidence).decode()})
                 stored.extracted += is_stored and output.has_text and not is_half
                 stored.no_output += is_stored and (is_half or not output.has_text)
         return stored

@@ -103,6 +103,24 @@ def _line(time: str, entry: Entry, before: str | None, after: str | None, cause:
     )
 
 
+def record(
+    home: Path,
+    entries: Iterable[Entry],
+    replaced: Iterable[tuple[Entry, Entry]],
+    time: str,
+    dropped: Collection[str] = (),
+) -> list[EntryChange]:
+    """Add the changes that lead to these entries, durably; return them.
+
+    The file is read and written under one lock: of two processes that finish the same run, the second adds nothing.
+    """
+    with journal.changing(home, FILE):
+        changes = difference(read(home), entries, replaced, time, dropped)
+        if changes:
+            journal.write(home, FILE, b"\n".join(msgspec.json.encode(change) for change in changes))
+    return changes
+
+
 def append(home: Path, changes: Iterable[EntryChange]) -> None:
     """Add changes, durably."""
     lines = [msgspec.json.encode(change) for change in changes]

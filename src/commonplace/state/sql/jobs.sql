@@ -3,13 +3,13 @@
 SELECT * FROM jobs WHERE kind = :kind AND job_key = :job_key
 
 -- name: jobs.count_running
--- How many jobs of a kind are claimed with a live lease.
-SELECT count(*) AS n FROM jobs WHERE kind = :kind AND status = 'running' AND lease_until > :now
+-- How many jobs of a kind are claimed with a live lease: one that ends after now, and within six hours (see `jobs.py`).
+SELECT count(*) AS n FROM jobs WHERE kind = :kind AND status = 'running' AND lease_until > :now AND lease_until <= :now + 21600
 
 -- name: jobs.running_on_host
 -- Claims that processes of one host hold, so that the dead ones can be told.
 SELECT kind, job_key, ownership_token, pid, process_start FROM jobs
-WHERE status = 'running' AND lease_until > :now AND host = :host
+WHERE status = 'running' AND lease_until > :now AND lease_until <= :now + 21600 AND host = :host
 
 -- name: jobs.expire
 -- End the lease of a claim whose process is dead.
@@ -28,13 +28,13 @@ ON CONFLICT (kind, job_key) DO NOTHING
 UPDATE jobs SET status = 'running', worker_id = :worker_id, host = :host, pid = :pid, process_start = :process_start,
   ownership_token = :ownership_token, started_at = :now, finished_at = NULL, lease_until = :lease_until, retry_at = NULL,
   retry_remaining = :retry_remaining, last_error = NULL, input_watermark = :input_watermark
-WHERE kind = :kind AND job_key = :job_key AND NOT (status = 'running' AND coalesce(lease_until, 0) > :now)
+WHERE kind = :kind AND job_key = :job_key AND NOT (status = 'running' AND coalesce(lease_until, 0) > :now AND lease_until <= :now + 21600)
 
 -- name: jobs.heartbeat
 -- Keep a claim for longer; an extraction whose lease ran out may have lost its place under the cap, so it is not revived.
 UPDATE jobs SET lease_until = :lease_until
 WHERE kind = :kind AND job_key = :job_key AND status = 'running' AND ownership_token = :ownership_token
-  AND (kind <> 'memory_stage1' OR lease_until > :now)
+  AND (kind <> 'memory_stage1' OR (lease_until > :now AND lease_until <= :now + 21600))
 
 -- name: jobs.release
 -- Give a claim back as if it had not been made.
@@ -101,7 +101,7 @@ ORDER BY CASE status WHEN 'running' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, fin
 -- name: jobs.leases
 -- Claims with a live lease, and who holds them.
 SELECT kind, job_key, worker_id, host, pid, lease_until FROM jobs
-WHERE status = 'running' AND lease_until > :now
+WHERE status = 'running' AND lease_until > :now AND lease_until <= :now + 21600
 ORDER BY kind, job_key
 
 -- name: starts.begin
@@ -115,14 +115,14 @@ SELECT started_s FROM starts WHERE root = :root
 
 -- name: extractions.candidates
 -- Threads that need to be extracted and may be, newest first; fresh ones and old ones are left out here, not afterwards.
--- filter backoff: AND (jobs.job_key IS NULL OR updated_s > coalesce(jobs.input_watermark, -1) OR coalesce(jobs.retry_at, 0) <= :now)
+-- filter backoff: AND (jobs.job_key IS NULL OR updated_s > coalesce(jobs.input_watermark, -1) OR coalesce(jobs.retry_at, 0) <= :now OR jobs.finished_at > :now)
 -- filter not_current: AND thread_id <> :current
 -- filter after: AND (updated_s, threads.thread_id) < (:after_s, :after_id)
 SELECT threads.thread_id, threads.path, threads.source, threads.cwd, threads.project, threads.updated_s
 FROM threads LEFT JOIN jobs ON jobs.kind = 'memory_stage1' AND jobs.job_key = threads.thread_id
 WHERE home = :home AND updated_s > learned_s AND is_current = 1 AND is_archived = 0 AND is_root = 1
   AND memory_mode = 'enabled' AND preview <> '' AND updated_s >= :oldest AND updated_s <= :newest
-  AND (jobs.job_key IS NULL OR jobs.status <> 'running' OR coalesce(jobs.lease_until, 0) <= :now)
+  AND (jobs.job_key IS NULL OR jobs.status <> 'running' OR coalesce(jobs.lease_until, 0) <= :now OR jobs.lease_until > :now + 21600)
   AND (jobs.job_key IS NULL OR updated_s > coalesce(jobs.input_watermark, -1) OR jobs.retry_remaining > 0)
   {filters}
 ORDER BY updated_s DESC, threads.thread_id DESC
