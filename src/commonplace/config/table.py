@@ -54,8 +54,10 @@ class Setting(msgspec.Struct, frozen=True):
     choices: tuple[str, ...] = ()
     beginnings: tuple[str, ...] = ()
     """How a text must begin that is not the default."""
+    names: str = ""
+    """The expression that a name must match."""
     hint: str = ""
-    """What to do about a text that begins otherwise."""
+    """What to do about a text that begins otherwise, or is no such name."""
 
     @property
     def variable(self) -> str:
@@ -77,6 +79,8 @@ class Setting(msgspec.Struct, frozen=True):
             wanted = _KINDS[self.kind]
             raise BadSetting(f"{self.key} in {place} must be {wanted}, not {value!r}.", hint="Correct that line.")
         if self.beginnings and value != self.default and not value.startswith(self.beginnings):
+            raise BadSetting(f"{self.key} in {place} is {value!r}.", hint=self.hint)
+        if self.names and not _is_name(self.names, value):
             raise BadSetting(f"{self.key} in {place} is {value!r}.", hint=self.hint)
         if self.choices and value not in self.choices:
             raise BadSetting(f"{self.key} in {place} is {value!r}.", hint=f"Use one of {', '.join(self.choices)}.")
@@ -100,6 +104,12 @@ class Setting(msgspec.Struct, frozen=True):
         if self.kind is bool:
             return str(value).lower()
         return ",".join(value) if self.kind is tuple else str(value)
+
+
+def _is_name(pattern: str, value: str) -> bool:
+    import re  # few settings are names, and the program starts often
+
+    return re.fullmatch(pattern, value) is not None
 
 
 def _rows(values: msgspec.Struct, prefix: str = "") -> list[Setting]:

@@ -51,7 +51,7 @@ async def own_threads(home: Home, folder: Path | None, limit: int) -> list[Threa
     index, cursor = await home.index(), None
     while True:
         page = await index.page(home.path, limit=_PAGE, cursor=cursor, cwd=cwd)
-        threads += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.key)]
+        threads += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.folder)]
         cursor = page.next_cursor
         if cursor is None or len(threads) >= limit:
             return threads[:limit]

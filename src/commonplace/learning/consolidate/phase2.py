@@ -34,9 +34,11 @@ from commonplace.memory.edits import history, manual_edits, removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
 from commonplace.memory.files import extensions, raw_memories, validation
+from commonplace.memory.sharing.inventory import CommonState
+from commonplace.memory.sharing.shared_memory import Publication, SharedMemory
 from commonplace.memory.workspace import baseline, difference, layout, staging
 from commonplace.protocol.ids import wire_time
-from commonplace.state import consolidation_jobs, entries, jobs, outputs
+from commonplace.state import consolidation_jobs, entries, home_identity, jobs, outputs
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.jobs import Claim, ClaimRefusal, Worker
 from commonplace.state.outputs import Output
@@ -85,6 +87,8 @@ class ConsolidationPhase(msgspec.Struct):
     consolidator: Consolidator
     worker: Worker
     background: bool = False
+    shared: SharedMemory | None = None
+    """The memory that this home shares with others, if it does."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     """What lies between two heartbeats."""
 
@@ -106,6 +110,8 @@ class _FinishedPhase(msgspec.Struct):
     fingerprint: str
     consolidated: ConsolidatedMemory | None = None
     """None if rows mirror it already."""
+    publication: Publication | None = None
+    """What other homes get, if the memory is shared."""
 
 
 class _ClaimLost(Exception):
@@ -114,8 +120,8 @@ class _ClaimLost(Exception):
 
 async def run(phase: ConsolidationPhase) -> ConsolidationResult:
     """Consolidate if anything changed; say why not otherwise."""
-    home = str(phase.settings.home.resolve())
-    claim = await phase.database.write(lambda tx: _claim(tx, phase, home))
+    key = home_identity.memory_key(phase.settings)
+    claim = await phase.database.write(lambda tx: _claim(tx, phase, key))
     if isinstance(claim, ClaimRefusal):
         return ConsolidationResult(f"skipped_{claim.value}")
     done = ConsolidationResult("lost", warnings=[_LOST])
@@ -124,7 +130,7 @@ async def run(phase: ConsolidationPhase) -> ConsolidationResult:
             with anyio.CancelScope() as work:
                 heart.start_soon(_beat, phase, claim, work)
                 try:
-                    done = await _hold(phase, claim, home)
+                    done = await _hold(phase, claim, key)
                 except _ClaimLost:
                     pass
                 except Exception as error:  # whatever a consolidator breaks on, the memory and the command stay whole
@@ -148,10 +154,10 @@ async def _failed(phase: ConsolidationPhase, claim: Claim, error: Exception) -> 
     return ConsolidationResult("failed", warnings=[f"The memory was not changed: {reason}"])
 
 
-def _claim(tx: Transaction, phase: ConsolidationPhase, home: str) -> Claim | ClaimRefusal:
+def _claim(tx: Transaction, phase: ConsolidationPhase, key: str) -> Claim | ClaimRefusal:
     return consolidation_jobs.claim(
         tx,
-        home,
+        key,
         phase.worker,
         secrets.token_hex(16),
         now=_now(phase),
@@ -181,14 +187,16 @@ async def _is_ours(phase: ConsolidationPhase, claim: Claim) -> bool:
     return await phase.database.write(lambda tx: jobs.heartbeat(tx, claim, lease=lease, now=now))
 
 
-async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> ConsolidationResult:
+async def _hold(phase: ConsolidationPhase, claim: Claim, key: str) -> ConsolidationResult:
     """Do the work of a claim, again from the start if a person changed the workspace meanwhile."""
     for attempt in range(_ATTEMPTS):
-        rows = await phase.database.read(lambda tx: _select(tx, phase, home))
+        if phase.shared is not None:
+            await phase.shared.sync()
+        rows = await phase.database.read(lambda tx: _select(tx, phase))
         forgotten = Forgotten.load(phase.settings.home)
         rows, cleaned = await anyio.to_thread.run_sync(removal.rows, rows, forgotten)
         mirror = await phase.database.read(
-            lambda tx: _StoredMemory(entries.mirrored_fingerprint(tx, home), entries.omitted_entries(tx, home))
+            lambda tx: _StoredMemory(entries.mirrored_fingerprint(tx, key), entries.omitted_entries(tx, key))
         )
         try:
             done = await _work(phase, claim, rows, mirror)
@@ -201,10 +209,10 @@ async def _hold(phase: ConsolidationPhase, claim: Claim, home: str) -> Consolida
     raise AssertionError  # the last attempt returns or raises
 
 
-def _select(tx: Transaction, phase: ConsolidationPhase, home: str) -> list[Row]:
+def _select(tx: Transaction, phase: ConsolidationPhase) -> list[Row]:
     return outputs.select(
         tx,
-        home,
+        None if phase.shared is not None else home_identity.home_key(phase.settings),
         limit=phase.settings.memory.max_raw_memories,
         max_unused_days=phase.settings.memory.max_unused_days,
     )
@@ -245,7 +253,7 @@ class _Job(msgspec.Struct):
 
 async def _work(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory) -> _FinishedPhase:
     """Bring the workspace up to date with the rows."""
-    job = await anyio.to_thread.run_sync(_prepare, phase, claim, rows, mirror)
+    job = await anyio.to_thread.run_sync(_prepare_alone, phase, claim, rows, mirror)
     if isinstance(job, _FinishedPhase):
         return job
     changes: list[history.EntryChange] = []
@@ -269,6 +277,8 @@ async def _work(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror
             await anyio.to_thread.run_sync(staging.discard, job.root)
         raise
     done = _FinishedPhase(_result(changes, consolidated), job.fingerprint, consolidated)
+    if phase.shared is not None:
+        done.publication = await anyio.to_thread.run_sync(phase.shared.publication, job.material.people)
     if failure is not None:
         done.result.warnings.append(
             f"{phase.consolidator.name} did not go over the memory: {_reason(failure)} What it did was dropped; the "
@@ -282,13 +292,21 @@ def _prepare_again(
 ) -> _Job:
     """Stage the workspace anew, for the merge alone."""
     staging.discard(failed.root)
-    job = _prepare(phase, claim, rows, mirror)
+    job = _prepare_alone(phase, claim, rows, mirror)
     assert isinstance(job, _Job)
     job.maker = MergeConsolidator()
     job.made = provenance.message(
         provenance.PLAIN, job.fingerprint, is_kept=job.material.is_kept, instead_of=phase.consolidator.name
     )
     return job
+
+
+def _prepare_alone(
+    phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory
+) -> _Job | _FinishedPhase:
+    """Stage a workspace while no other process of this home takes files in."""
+    with phase.shared.guard() if phase.shared is not None else contextlib.nullcontext():
+        return _prepare(phase, claim, rows, mirror)
 
 
 def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _StoredMemory) -> _Job | _FinishedPhase:
@@ -304,6 +322,7 @@ def _prepare(phase: ConsolidationPhase, claim: Claim, rows: list[Row], mirror: _
     removal.workspace(root, Forgotten.load(home))
     material = consolidation_input.from_rows(home, root, rows, phase.settings.memory)
     material.accepted, material.hidden = root, mirror.hidden
+    material.people = phase.shared.people(rows) if phase.shared is not None else {}
     material.is_kept = provenance.is_others(root, mirror.fingerprint)
     if not provenance.is_ours(root):  # whoever wrote it did not know what we read
         material.settled = set()
@@ -380,15 +399,20 @@ async def _record(
 ) -> None:
     watermark = max([claim.watermark, *(row["source_updated_at"] for row in rows)])
     selected = [(row["thread_id"], row["source_updated_at"]) for row in rows]
-    now, home = _now(phase), claim.job_key
+    now, key = _now(phase), claim.job_key
 
-    def body(tx: Transaction) -> None:
+    def body(tx: Transaction) -> CommonState | None:
         for thread_id, left in cleaned.items():
             outputs.replace(tx, thread_id, left, now=now)
         if consolidation_jobs.succeed(tx, claim, watermark, selected, now=now) and done.consolidated is not None:
-            entry_rows.write(tx, home, done.consolidated, done.fingerprint)
+            entry_rows.write(tx, key, done.consolidated, done.fingerprint)
+            if phase.shared is not None and done.publication is not None:
+                return phase.shared.publish(tx, done.publication)
+        return None
 
-    await phase.database.write(body)
+    state = await phase.database.write(body)
+    if phase.shared is not None and state is not None:
+        await anyio.to_thread.run_sync(phase.shared.keep, state)
 
 
 def _now(phase: ConsolidationPhase) -> int:

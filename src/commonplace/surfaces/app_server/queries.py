@@ -91,7 +91,7 @@ async def _rows(server: AppServer, sources: frozenset[str], *, archived: bool) -
             page = await server.book.sessions.list(
                 limit=_READ, cursor=cursor, source=source, archived=archived, refresh=fresh
             )
-            rows += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.key)]
+            rows += [row for row in page.threads if layout.is_under(str(Path(row.path).resolve()), home.folder)]
             cursor = page.next_cursor
             if cursor is None:
                 break

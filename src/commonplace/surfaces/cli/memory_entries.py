@@ -76,6 +76,7 @@ def _line(entry: Listed) -> str:
     """Return an entry on one line below its project, as wide as the terminal; in a pipe nothing is cut."""
     marks = [f"{entry.support} sessions"] if entry.support > 1 else []
     marks += ["pinned"] if entry.pinned else []
+    marks += [", ".join(entry.people)] if entry.people else []
     before, behind = f"{entry.id}  {entry.kind:<11} ", f"  ({', '.join(marks)})" if marks else ""
     room = output.terminal_width(output.UNCUT) - len(before) - len(behind) - 2
     return f"{before}{output.one_line(entry.text, max(_LEAST, room))}{behind}"
@@ -104,7 +105,8 @@ def _show(sources: Why) -> None:
             output.say(f"  note {link.path}")
         else:
             output.say(f"  session {link.thread_id}, turn {link.turn}")
-            output.say(f"  {link.path or 'its file is not known'}, bytes {link.byte_start}-{link.byte_end}")
+            where = f" on {link.host}" if isinstance(link.host, str) else ""
+            output.say(f"  {link.path or 'its file is not known'}{where}, bytes {link.byte_start}-{link.byte_end}")
             output.say(f"  {link.summary_file or 'no summary'}")
         output.say(f"  › {output.one_line(link.quote, _WIDTH)}")
         if place in sources.missing:
