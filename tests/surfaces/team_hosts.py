@@ -10,11 +10,11 @@ from typing import Any
 from uuid import uuid5
 
 import psycopg
-from ledgers import Script, assistant, user
 from psycopg import sql
 from taught_homes import NOW
 
 import processes
+from ledgers import Script, assistant, user
 
 _SPACE = uuid5.__globals__["NAMESPACE_URL"]
 
@@ -87,4 +87,6 @@ def drop(address: str, roots: Iterable[str]) -> None:
     """Remove what roots have in the database."""
     with psycopg.connect(address, autocommit=True) as connection:
         for root in roots:
-            connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(f"commonplace_{root}")))
+            connection.execute(
+                sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(f"commonplace_{root}"))
+            )

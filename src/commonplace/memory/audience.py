@@ -1,8 +1,8 @@
 """Who is told what, in a memory that several people share.
 
-A person's wishes are theirs: what only others wished, or said for everything they do, is told to nobody else. What others
-said about a project is told with their names. What many people said in one project is a rule of the project, and needs
-no name. Where one person is known, or none, everything is theirs.
+A person's wishes are theirs: what only others wished, or said for everything they do, is told to nobody else. What
+others said about a project is told with their names. What many people said in one project is a rule of the project, and
+needs no name. Where one person is known, or none, everything is theirs.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from commonplace.errors import BadInput, StateError
 from commonplace.projects import assignment
 from commonplace.rollout import layout
 from commonplace.state.home import Home
-from commonplace.state.threads import ThreadIndex, ThreadRow
+from commonplace.state.thread_pages import ThreadRow
+from commonplace.state.threads import ThreadIndex
 
 T = TypeVar("T")
 _PAGE: Final = 100

@@ -13,15 +13,15 @@ from typing import Any, Final
 import anyio.to_thread
 import msgspec
 
-from commonplace.errors import AmbiguousThread, BadInput
-from commonplace.protocol.ids import is_uuid, parse_time
+from commonplace.errors import AmbiguousThread
+from commonplace.protocol.ids import is_uuid
 from commonplace.rollout import decisions, layout, thread_names
 from commonplace.rollout.layout import FoundFile
 from commonplace.state import external_threads, home_identity, import_files
 from commonplace.state.database import Database, Row, Transaction
 from commonplace.state.import_files import ImportedFile
+from commonplace.state.thread_pages import ThreadPage, ThreadRow, listed_row, parse_cursor
 from commonplace.state.thread_scan import FileRow
-from commonplace.state.thread_titles import title_of_preview
 
 _BATCH: Final = 500
 """How many rows are written in one transaction."""
@@ -33,36 +33,11 @@ Progress = Callable[[int, int], None]
 """A callback that gets the number of files that are done, and the number of all."""
 
 
-class ThreadRow(msgspec.Struct, kw_only=True, frozen=True):
-    """What a listing shows of one thread (the JSON of `sessions list`)."""
-
-    thread_id: str
-    path: str
-    cwd: str
-    project: str
-    title: str
-    preview: str
-    source: str
-    created_at: str
-    updated_at: str
-    archived: bool
-    memory_mode: str
-    turns: int | None
-    tokens: int | None
-
-
 def ambiguous(text: str, matches: list[str]) -> AmbiguousThread:
     """Return the error for a text that names several threads."""
     count = len(matches) if len(matches) < _SHOWN_MATCHES else "many"
     shown = ", ".join(matches[:5])
     return AmbiguousThread(f"{text!r} matches {count} threads: {shown}.", hint="Give more of the id.", matches=matches)
-
-
-class ThreadPage(msgspec.Struct, frozen=True):
-    """A stretch of a listing and where the next one begins."""
-
-    threads: list[ThreadRow]
-    next_cursor: str | None
 
 
 class ReferredFiles(msgspec.Struct, frozen=True):
@@ -187,11 +162,11 @@ class ThreadIndex:
         values |= {name: value for name, value in narrowed.items() if value is not None}
         chosen = [name for name in narrowed if name in values] + ([] if source else ["root"])
         if cursor is not None:
-            values["before"], values["before_id"] = _parse_cursor(cursor)
+            values["before"], values["before_id"] = parse_cursor(cursor)
             chosen.append("after")
         query = "threads.page_oldest" if reverse else "threads.page"
         rows = await self._database.read(lambda tx: tx.query(query, *chosen, **values))
-        threads, more = [_listed(row) for row in rows[:limit]], len(rows) > limit
+        threads, more = [listed_row(row) for row in rows[:limit]], len(rows) > limit
         return ThreadPage(threads, f"{threads[-1].updated_at}|{threads[-1].thread_id}" if more else None)
 
     async def find(self, home: Path, text: str) -> Path | None:
@@ -233,7 +208,7 @@ class ThreadIndex:
         """Return what a home lists of a file; None if it does not list it."""
         root, name = self._key(home), str(path.resolve())
         row = await self._database.read(lambda tx: _row_of(tx, root, name))
-        return None if row is None else _listed(row)
+        return None if row is None else listed_row(row)
 
     async def release(self, home: Path, path: Path, reason: str) -> None:
         """Remove a file from a home's listing permanently, though the file still exists."""
@@ -392,28 +367,3 @@ def _matches(tx: Transaction, home: str, text: str) -> list[Row]:
     if lowered and all(char in "0123456789abcdef-" for char in lowered):
         return tx.query("threads.by_prefix", home=home, low=lowered, high=lowered + "g")
     return []
-
-
-def _listed(row: Row) -> ThreadRow:
-    return ThreadRow(
-        thread_id=row["thread_id"],
-        path=row["path"],
-        cwd=row["cwd"],
-        project=row["project"],
-        title=row["name"] or row["title"] or title_of_preview(row["preview"]),
-        preview=row["preview"],
-        source=row["source"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        archived=bool(row["is_archived"]),
-        memory_mode=row["memory_mode"],
-        turns=row["turns"],
-        tokens=row["tokens"],
-    )
-
-
-def _parse_cursor(cursor: str) -> tuple[str, str]:
-    moment, bar, thread_id = cursor.partition("|")
-    if not bar or parse_time(moment) is None or not thread_id:
-        raise BadInput(f"{cursor!r} is not a cursor.", hint="Use the next_cursor of an earlier page.")
-    return moment, thread_id

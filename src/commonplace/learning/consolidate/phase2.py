@@ -19,17 +19,18 @@ import secrets
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from commonplace.config import Settings
-from commonplace.errors import CommonplaceError, MemoryInvalid, StateError, WorkspaceChanged
+from commonplace.errors import CommonplaceError, StateError, WorkspaceChanged
 from commonplace.learning.consolidate import consolidation_input, entry_rows, provenance
 from commonplace.learning.consolidate.consolidator import ConsolidatedMemory, MergeConsolidator
 from commonplace.learning.consolidate.learned_lessons import ConsolidationInput
+from commonplace.learning.consolidate.protocols import Consolidator, CuratingConsolidator, invalid
 from commonplace.memory.edits import history, manual_edits, removal
 from commonplace.memory.edits.forgotten import Forgotten
 from commonplace.memory.entries import Entry
@@ -45,38 +46,7 @@ from commonplace.state.outputs import Output
 
 _ATTEMPTS: Final = 5
 """How often a consolidation begins again because a person changed the workspace meanwhile."""
-_SHOWN: Final = 8
-"""How many problems a failure names."""
 _LOST: Final = "Another process has taken over; this one stopped and changed nothing."
-
-Check = Callable[[list[Entry]], list[str]]
-"""Returns what is wrong with the staged workspace and the entries that it is said to hold."""
-
-
-class Consolidator(Protocol):
-    """Makes a memory of what sessions taught, in a staged workspace."""
-
-    name: str
-
-    def consolidate(self, material: ConsolidationInput) -> ConsolidatedMemory:
-        """Write the memory's files; return what they hold."""
-        ...
-
-
-@runtime_checkable
-class CuratingConsolidator(Protocol):
-    """A consolidator that also lets a model improve the memory."""
-
-    async def curate(
-        self, material: ConsolidationInput, memory: ConsolidatedMemory, check: Check
-    ) -> ConsolidatedMemory:
-        """Improve the memory's files; return what they hold.
-
-        Raises:
-            BudgetSpent: nothing more may be spent; the files are not to be used.
-            CommonplaceError: it failed; the files are not to be used.
-        """
-        ...
 
 
 class ConsolidationPhase(msgspec.Struct):
@@ -357,15 +327,6 @@ def _written(job: _Job) -> ConsolidatedMemory:
     job.given = frozenset({*given, *synced.written, *synced.removed, *pruned})
     job.material.root = job.staged
     return job.maker.consolidate(job.material)
-
-
-def invalid(name: str, wrong: list[str]) -> MemoryInvalid:
-    """Return the error of a consolidator whose memory cannot be used."""
-    return MemoryInvalid(
-        f"{name} wrote a memory that cannot be used: {' '.join(wrong[:_SHOWN])}",
-        hint="The memory is as it was.",
-        problems=wrong,
-    )
 
 
 def _finish(phase: ConsolidationPhase, job: _Job, consolidated: ConsolidatedMemory) -> list[history.EntryChange]:

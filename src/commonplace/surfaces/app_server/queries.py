@@ -16,7 +16,7 @@ from commonplace.memory.edits.edits import NoteRequest
 from commonplace.models import catalog
 from commonplace.models.providers import choose
 from commonplace.rollout import layout
-from commonplace.state.threads import ThreadRow
+from commonplace.state.thread_pages import ThreadRow
 from commonplace.surfaces.app_server import spawned_threads, thread_methods, thread_views
 from commonplace.surfaces.app_server.connection import Connection, Reply
 from commonplace.surfaces.app_server.messages import invalid
