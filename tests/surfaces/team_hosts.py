@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from uuid import uuid5
+from uuid import NAMESPACE_URL, uuid5
 
 import psycopg
 from psycopg import sql
@@ -15,8 +15,6 @@ from taught_homes import NOW
 
 import processes
 from ledgers import Script, assistant, user
-
-_SPACE = uuid5.__globals__["NAMESPACE_URL"]
 
 
 class Host:
@@ -42,7 +40,7 @@ class Host:
 
     def session(self, *said: str, project: str = "shop", cwd: str | None = None, number: int = 0) -> str:
         """Write a session in which a person said something; return its thread."""
-        thread = str(uuid5(_SPACE, f"{self.home}/{project}/{number}/{said}"))
+        thread = str(uuid5(NAMESPACE_URL, f"{self.home}/{project}/{number}/{said}"))
         thread = f"{thread[:14]}7{thread[15:]}"
         git = {"repository_url": f"https://github.com/acme/{project}.git", "branch": "main"}
         script = Script(thread, cwd=cwd or f"/repo/{project}", git=git)
@@ -51,9 +49,30 @@ class Host:
         script.write_home(self.home)
         return thread
 
-    def done(self, *arguments: str, more: dict[str, str] | None = None) -> processes.CompletedProcess[str]:
+    def add_settings(self, *lines: str) -> None:
+        """Add tables to the settings."""
+        with (self.home / "config.toml").open("a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def clone(self, project: str = "shop") -> Path:
+        """Make a checkout of a project, as far as its identity goes."""
+        folder = self.user / project
+        (folder / ".git" / "objects").mkdir(parents=True)
+        (folder / ".git" / "refs").mkdir()
+        (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n", "utf-8")
+        url = f"https://github.com/acme/{project}.git"
+        (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n', "utf-8")
+        return folder
+
+    def start(self, *arguments: str) -> processes.Process:
+        """Start the program, and return while it runs."""
+        return processes.Process(arguments, env=self.variables, cwd=self.user)
+
+    def done(
+        self, *arguments: str, more: dict[str, str] | None = None, folder: Path | None = None
+    ) -> processes.CompletedProcess[str]:
         """Run the program."""
-        return processes.run(arguments, env={**self.variables, **(more or {})}, text=True, cwd=self.user)
+        return processes.run(arguments, env={**self.variables, **(more or {})}, text=True, cwd=folder or self.user)
 
     def run(self, *arguments: str) -> Any:
         """Run the program, which must succeed; return what it said as JSON."""

@@ -65,6 +65,13 @@ def titles(entries: Iterable[Entry]) -> dict[str, str]:
     return people.titles(known.values()) if len(known) > 1 else {}
 
 
+def common(entries: list[Entry]) -> list[Entry]:
+    """Return the entries that a page for everybody may hold: of several people's, not what one of them wishes."""
+    if len(_known(entries)) < 2:
+        return entries
+    return [entry for entry in entries if not entry.people or not (entry.is_global or entry.kind == "preference")]
+
+
 def named(entry: Entry, titles: dict[str, str]) -> list[str]:
     """Return the names of the people on whom an entry rests."""
     return sorted({titles[person.key] for person in entry.people if person.key in titles})
