@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -93,5 +93,5 @@ def test_no_address_and_no_order_stands_in_a_prompt(tmp_path: Path) -> None:
     texts = told(reader(tmp_path, BEN), entry(strange), entry(addressed, name="m2"))
 
     assert not any(mark in text for text in texts.values() for mark in "@<>`#\n")
-    assert cast("str", texts["m2"]) == "use pnpm (eve)"
+    assert texts["m2"] == "use pnpm (eve)"
     assert len(texts["m1"]) < 60

@@ -151,7 +151,7 @@ async def _leases(home: Home, database: Database, *, repair: bool) -> Check:
 
 async def _blobs(home: Home) -> Check:
     """Check that every payload which a ledger refers to exists."""
-    referenced = await (await home.index()).referenced_blobs()
+    referenced = await (await home.index()).referenced_blobs(home.path)
     store = BlobStore(home.path)
     missing = await anyio.to_thread.run_sync(lambda: [name for name in referenced if not store.has(name)])
     detail = f"{len(referenced)} payloads, {len(missing)} missing"

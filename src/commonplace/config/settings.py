@@ -164,7 +164,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             description="the name of a memory that homes on several hosts share; needs PostgreSQL",
             extra={
-                "names": "[a-z0-9][a-z0-9._-]{0,63}",
+                "is_name": True,
                 "hint": "Use a-z, 0-9, dot, dash and underscore, such as acme.",
             },
         ),

@@ -119,6 +119,7 @@ async def run_phases(
     shown: RunProgress | None = None,
 ) -> None:
     """Run the phases that were asked for, and put what they did into the report."""
+    await shared_memory.refresh(home)  # what was forgotten elsewhere is not learned here
     index = await home.index()
     await index.refresh(home.path)
     database = await home.database()

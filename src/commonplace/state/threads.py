@@ -269,9 +269,10 @@ class ThreadIndex:
         refs = [{"sha256": name, "path": row.values["path"]} for row in rows for name in row.blobs]
         tx.execute_many("blobs.put", refs)
 
-    async def referenced_blobs(self) -> set[str]:
-        """Return every blob that an indexed file refers to."""
-        rows = await self._database.read(lambda tx: tx.query("blobs.referenced"))
+    async def referenced_blobs(self, home: Path | None = None) -> set[str]:
+        """Return every blob that an indexed file, or one of a home, refers to."""
+        values = {} if home is None else {"home": self._key(home)}
+        rows = await self._database.read(lambda tx: tx.query("blobs.referenced", *values, **values))
         return {str(row["sha256"]) for row in rows}
 
 

@@ -7,6 +7,7 @@ import pytest
 from taught import lesson
 
 from commonplace.learning.consolidate import merge
+from commonplace.memory.entries import Kind
 from commonplace.memory.lessons import SessionLesson
 from commonplace.projects.people import Person
 
@@ -14,7 +15,7 @@ SAME = "never push to main directly"
 ONE, TWO = "a/one", "b/two"
 
 
-def by(person: str, words: str = SAME, project: str = ONE, day: int = 1, kind: str = "preference") -> SessionLesson:
+def by(person: str, words: str = SAME, project: str = ONE, day: int = 1, kind: Kind = "preference") -> SessionLesson:
     made = lesson(words, kind=kind, project=project, day=day)
     return msgspec.structs.replace(
         made,

@@ -181,8 +181,9 @@ DELETE FROM blob_refs WHERE path = :path AND NOT EXISTS (SELECT 1 FROM threads W
 DELETE FROM blob_refs WHERE path NOT IN (SELECT path FROM threads)
 
 -- name: blobs.referenced
--- Every blob that some file refers to.
-SELECT DISTINCT sha256 FROM blob_refs
+-- Every blob that some file refers to, or that some file of one home does.
+-- filter home: WHERE path IN (SELECT path FROM threads WHERE home = :home)
+SELECT DISTINCT sha256 FROM blob_refs {filters}
 
 -- name: threads.texts
 -- What listings show of the words of each file of a home.
