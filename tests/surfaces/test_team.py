@@ -14,6 +14,9 @@ from taught_homes import PNPM, PUSH, SHORT
 from team_hosts import Host, drop
 
 import processes
+from commonplace.app import book as books
+from commonplace.learning.consolidate import entry_rows
+from commonplace.memory.edits.edits import NoteRequest
 from model_server import ModelServer, Silence
 from waiting import until
 
@@ -184,6 +187,26 @@ async def test_when_the_holder_is_killed_another_host_goes_on(host: MakeHost, po
         "release branch",
     }
     assert ana.prompt()["text"].count("release branch") == 1
+
+
+async def test_a_state_that_was_never_published_costs_nothing(host: MakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ana's process ends after her files took their place and before the rows were stored."""
+    ana, ben = host("ana"), host("ben")
+    ana.session(PNPM)
+    ana.learn()
+    with monkeypatch.context() as broken:
+        broken.setattr(entry_rows, "write", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))
+        async with books.open(environment=ana.variables) as book:
+            await book.memory.note(NoteRequest(text="The demo host is called okapi", everywhere=True), ana.user)
+
+    ben.run("memory", "note", "--global", "The demo port is 4242")
+    ana.run("memory", "note", "--global", "Answer in English")
+    ben.prompt()
+
+    for each in (ana, ben):
+        texts = " ".join(each.texts())
+        assert [word for word in ("pnpm", "okapi", "4242", "English") if word not in texts] == []
+    assert ana.files() == ben.files()
 
 
 def test_the_model_of_another_host_gets_what_is_meant_for_it(host: MakeHost) -> None:

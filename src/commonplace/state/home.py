@@ -159,8 +159,12 @@ class Home:
 
         database = await PostgresDatabase.open(address, self.settings.memory_root)
         if self.is_shared and not database.read_only:
-            host, folder, key = self.host, self.folder, self.key
-            await database.write(lambda tx: shared_memory.register(tx, key, host, folder))
+            try:
+                host, folder, key = self.host, self.folder, self.key
+                await database.write(lambda tx: shared_memory.register(tx, key, host, folder))
+            except BaseException:
+                await database.close()
+                raise
         return database
 
     async def degrade(self, reason: str) -> None:
