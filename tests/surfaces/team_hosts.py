@@ -21,7 +21,7 @@ class Host:
     """One home on a host of its own."""
 
     def __init__(self, folder: Path, database: str, root: str | None, name: str, email: str | None = None) -> None:
-        self.name = name
+        self.name, self.root = name, root or ""
         self.home, self.user = folder / "home", folder / "user"
         self.user.mkdir(parents=True)
         self.home.mkdir(mode=0o700)

@@ -189,13 +189,36 @@ async def test_when_the_holder_is_killed_another_host_goes_on(host: MakeHost, po
     assert ana.prompt()["text"].count("release branch") == 1
 
 
+def killed(*_: object) -> None:
+    """End what is done."""
+    raise RuntimeError("killed")
+
+
+def test_a_database_that_was_lost_takes_nothing_with_it(host: MakeHost, postgres_server: str) -> None:
+    ana, ben = host("ana"), host("ben")
+    ana.session(PNPM)
+    ana.run("memory", "note", "--global", "Answer in English")
+    ana.learn()
+    ben.run("memory", "note", "--global", "The demo host is called okapi")
+    drop(postgres_server, [ana.root])
+
+    ben.run("memory", "note", "--global", "The demo port is 4242")
+    ana.learn()
+    ben.prompt()
+
+    for each in (ana, ben):
+        texts = " ".join(each.texts())
+        assert [word for word in ("pnpm", "English", "okapi", "4242") if word not in texts] == []
+    assert ana.files() == ben.files()
+
+
 async def test_a_state_that_was_never_published_costs_nothing(host: MakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ana's process ends after her files took their place and before the rows were stored."""
     ana, ben = host("ana"), host("ben")
     ana.session(PNPM)
     ana.learn()
     with monkeypatch.context() as broken:
-        broken.setattr(entry_rows, "write", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))
+        broken.setattr(entry_rows, "write", killed)
         async with books.open(environment=ana.variables) as book:
             await book.memory.note(NoteRequest(text="The demo host is called okapi", everywhere=True), ana.user)
 

@@ -14,6 +14,7 @@ from team_hosts import Host, drop
 
 from commonplace.app import book as books
 from commonplace.app.memory import Memory
+from commonplace.errors import BadInput
 from commonplace.memory.edits.edits import NoteRequest
 
 ACTS = ("note", "edit", "file", "forget", "pin", "learn", "prompt", "edit", "file")
@@ -82,7 +83,10 @@ class Team:
         known = [each for each in await memory.entries() if _NAME.search(each.text)]
         if known:
             chosen = self.random.choice(known)
-            forgot = await memory.forget(chosen.id)
+            try:
+                forgot = await memory.forget(chosen.id)
+            except BadInput:  # somebody else was faster
+                return
             gone = [each.text for each in known if each.id in (chosen.id, *forgot.removed)]
             self.forgotten.update(name for text in gone for name in _NAME.findall(text))
 

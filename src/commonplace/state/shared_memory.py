@@ -7,6 +7,7 @@ by their hash, each once, and go when no file holds them any more. Changes are m
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -41,10 +42,21 @@ def ledgers(tx: Transaction, thread_id: str) -> list[Row]:
     return tx.query("homes.of_thread", thread_id=thread_id)
 
 
-def generation(tx: Transaction, root: str) -> int:
-    """Return how often a memory changed."""
+class Version(msgspec.Struct, frozen=True):
+    """The state of a shared memory: how often it changed since it was made."""
+
+    generation: int = 0
+    epoch: str = ""
+
+    def follows(self, other: Version) -> bool:
+        """Say whether this may be a later state of the same memory; else it was lost, or put back from a backup."""
+        return self.epoch == other.epoch and self.generation >= other.generation
+
+
+def version(tx: Transaction, root: str) -> Version:
+    """Return the state of a memory."""
     rows = tx.query("shared.generation", root=root)
-    return rows[0]["generation"] if rows else 0
+    return Version(rows[0]["generation"], rows[0]["epoch"]) if rows else Version()
 
 
 def files(tx: Transaction) -> dict[str, SharedFile]:
@@ -88,11 +100,11 @@ def change(
     data: Mapping[str, bytes],
     removed: Iterable[str] = (),
     decided: Iterable[str] = (),
-) -> int:
+) -> Version:
     """Publish files and decisions, and raise the generation if there are any; return it. `serialise` comes first."""
     put, gone, lines = list(changed), list(removed), list(decided)
     if not (put or gone or lines):
-        return generation(tx, root)
+        return version(tx, root)
     hashes = dict.fromkeys(file.sha256 for file in put)
     tx.execute_many("shared.put_content", [{"sha256": name, "data": data[name]} for name in hashes])
     tx.execute_many(
@@ -102,5 +114,5 @@ def change(
     rows = [{"line_id": hashlib.sha256(line.encode()).hexdigest(), "line": line} for line in lines]
     tx.execute_many("shared.put_decision", rows)
     tx.execute("shared.drop_contents")
-    tx.execute("shared.bump", root=root)
-    return generation(tx, root)
+    tx.execute("shared.bump", root=root, epoch=secrets.token_hex(8))
+    return version(tx, root)

@@ -19,7 +19,7 @@ from commonplace.memory.workspace import baseline, layout
 from commonplace.memory.workspace.staging import put
 from commonplace.projects import people
 from commonplace.projects.people import Person
-from commonplace.state.shared_memory import SharedFile
+from commonplace.state.shared_memory import SharedFile, Version
 
 FILE: Final = "shared.json"
 PEOPLE: Final = "memory_people.json"
@@ -35,7 +35,7 @@ class CommonState(msgspec.Struct):
     """What a home last had in common with the others (`shared.json`)."""
 
     root: str = ""
-    generation: int = -1
+    version: Version = Version()
     files: dict[str, str] = {}
     """The hash of each file, by its path below the home."""
     authors: dict[str, str] = {}

@@ -33,7 +33,7 @@ from commonplace.rollout import decisions, journal
 from commonplace.state import consolidation_jobs, shared_memory
 from commonplace.state.database import Row, Transaction
 from commonplace.state.home import Home
-from commonplace.state.shared_memory import SharedFile
+from commonplace.state.shared_memory import SharedFile, Version
 
 _TRIES: Final = 5
 """How often it begins again because a person, or another host, changed something meanwhile."""
@@ -67,7 +67,7 @@ class _Here(msgspec.Struct):
 class _Published(msgspec.Struct):
     """What is published."""
 
-    generation: int
+    version: Version
     files: dict[str, SharedFile]
     lines: list[str]
     renamed: dict[str, str] = {}
@@ -95,8 +95,8 @@ class SharedMemory:
         if self._home.is_degraded:
             return False
         base = await anyio.to_thread.run_sync(inventory.read_state, self._path, key)
-        newest = await database.read(lambda tx: shared_memory.generation(tx, key))
-        return newest > max(base.generation, 0) and await self.sync()
+        newest = await database.read(lambda tx: shared_memory.version(tx, key))
+        return newest != base.version and await self.sync()
 
     async def sync(self) -> bool:
         """Publish what a person did here, and take in what others published; return whether all of it was.
@@ -166,7 +166,8 @@ class SharedMemory:
         shared_memory.serialise(tx)
         there = shared_memory.files(tx)
         is_input = inventory.is_input(here.owned)
-        base = {path: name for path, name in here.base.files.items() if is_input(path)}
+        is_same = shared_memory.version(tx, key).follows(here.base.version)  # else nothing is known to be removed there
+        base = {path: name for path, name in here.base.files.items() if is_input(path)} if is_same else {}
         hashes = {path: each.sha256 for path, each in there.items()}
         merged = merging.merge(base, inputs, hashes, contents, self._mark())
         known = set(shared_memory.decisions(tx))
@@ -175,10 +176,10 @@ class SharedMemory:
         author = people.encode(self._author()) if merged.changed else None
         files = [_shared(path, each, author) for path, each in merged.changed.items()]
         data = {each.sha256: each.data for each in merged.changed.values()}
-        generation = shared_memory.change(tx, key, files, data, merged.removed, lines)
+        version = shared_memory.change(tx, key, files, data, merged.removed, lines)
         if files or merged.removed or lines:
             consolidation_jobs.enqueue(tx, key, self._home.now_s())
-        return _Published(generation, shared_memory.files(tx), shared_memory.decisions(tx), merged.renamed)
+        return _Published(version, shared_memory.files(tx), shared_memory.decisions(tx), merged.renamed)
 
     def _mark(self) -> str:
         return self._home.key.removeprefix("home:")[:4]
@@ -197,7 +198,7 @@ class SharedMemory:
         """Put what is published in the place of what is here; return the decisions that were new."""
         with self.guard():
             base = inventory.read_state(self._path, here.base.root)
-            if base.generation > published.generation:
+            if base.version != here.base.version and not published.version.follows(base.version):
                 return []  # another process of this home was faster
             now = self._files()
             if {path: each.sha256 for path, each in now.items()} != {
@@ -221,7 +222,7 @@ class SharedMemory:
                 forget.rewrite_history(self._path)
             hashes = {path: each.sha256 for path, each in published.files.items()}
             authors = {path.removeprefix(INSIDE): each.person for path, each in files.items() if each.person}
-            inventory.write_state(self._path, CommonState(here.base.root, published.generation, hashes, authors))
+            inventory.write_state(self._path, CommonState(here.base.root, published.version, hashes, authors))
             return new
 
     def _put_beside(
@@ -261,7 +262,7 @@ class SharedMemory:
         """
         key, base = self._home.memory_key, publication.base
         shared_memory.serialise(tx)
-        there, before = shared_memory.files(tx), shared_memory.generation(tx, key)
+        there, before = shared_memory.files(tx), shared_memory.version(tx, key)
         is_input = inventory.is_input(publication.owned)
         changed = {
             path: each
@@ -276,9 +277,8 @@ class SharedMemory:
         ]
         files = [_shared(path, each, None) for path, each in changed.items()]
         after = shared_memory.change(tx, key, files, {each.sha256: each.data for each in changed.values()}, removed)
-        is_alone = before == max(base.generation, 0)
         hashes = {path: each.sha256 for path, each in publication.files.items()}
-        return CommonState(base.root, after if is_alone else base.generation, hashes, base.authors)
+        return CommonState(base.root, after if before == base.version else base.version, hashes, base.authors)
 
     def keep(self, state: CommonState) -> None:
         """Note what this home has in common with the others."""

@@ -263,7 +263,8 @@ CREATE TABLE homes (
 -- How often the files and decisions of a shared memory changed: what tells a host that it has them all.
 CREATE TABLE shared_memories (
   root       TEXT PRIMARY KEY, -- the memory
-  generation BIGINT NOT NULL   -- counts up
+  generation BIGINT NOT NULL,  -- counts up
+  epoch      TEXT NOT NULL     -- random: a memory that was removed and made again has another one
 );
 
 -- The files of a shared memory, as they were last published.

@@ -16,11 +16,11 @@ ORDER BY threads.is_archived, threads.updated_at DESC, threads.home
 
 -- name: shared.generation
 -- How often a shared memory changed.
-SELECT generation FROM shared_memories WHERE root = :root
+SELECT generation, epoch FROM shared_memories WHERE root = :root
 
 -- name: shared.bump
 -- A shared memory changes.
-INSERT INTO shared_memories (root, generation) VALUES (:root, 1)
+INSERT INTO shared_memories (root, generation, epoch) VALUES (:root, 1, :epoch)
 ON CONFLICT (root) DO UPDATE SET generation = shared_memories.generation + 1
 
 -- name: shared.files

@@ -98,7 +98,8 @@ def _show(sources: Why) -> None:
     entry = sources.entry
     output.say(f"{entry.text}\n")
     state = " a candidate," if entry.candidate else ""
-    output.say(f"  {entry.id},{state} {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}")
+    taught = f", by {', '.join(entry.people)}" if entry.people else ""
+    output.say(f"  {entry.id},{state} {entry.kind} for {_title(entry)}, known since {entry.first_seen[:10]}{taught}")
     for place, link in enumerate(sources.chain):
         output.say()
         if link.thread_id is None:
