@@ -8,7 +8,6 @@ because two hosts may have homes under the same path. A folder that several host
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -61,8 +60,8 @@ def _home_id(home: Path) -> str:
 def _read_or_make(file: Path) -> str:
     make_private(file.parent)
     if not file.exists():
-        part = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
-        part.write_text(secrets.token_hex(8) + "\n", "ascii")
+        part = file.with_name(f"{FILE}.{os.urandom(4).hex()}")
+        part.write_text(os.urandom(8).hex() + "\n", "ascii")
         part.chmod(0o600)
         try:
             os.link(part, file)  # whole or not at all, and the first one wins

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from taught import lesson
 
-from commonplace.learning.consolidate import merge
-from commonplace.memory.entries import Kind
+from commonplace.learning.consolidate import learned_lessons, merge
+from commonplace.memory.entries import Entry, Kind, Source
 from commonplace.memory.lessons import SessionLesson
 from commonplace.projects.people import Person
 
@@ -64,6 +64,19 @@ CASES = {
         [(ONE, "rule", ["ben"])],
     ),
 }
+
+
+def test_a_habit_is_one_persons() -> None:
+    """What three people asked for once each is nobody's habit; what one of them asked for three times is theirs."""
+    people = {name: Person(name) for name in ("ana", "ben", "cam")}
+
+    def habit(*asked: str) -> str | None:
+        sources = [Source(SAME, "said by the user", f"t{place}", person=people[who]) for place, who in enumerate(asked)]
+        found = learned_lessons.habit(Entry("m1", ONE, "preference", SAME, len(asked), sources, 0, 0, confidence=0.1))
+        return found.text if found is not None else None
+
+    assert habit("ana", "ben", "cam") is None
+    assert habit("ana", "ben", "ana", "ana") == f"asked for in 3 sessions: {SAME}"
 
 
 @pytest.mark.parametrize(("lessons", "expected"), CASES.values(), ids=CASES)

@@ -93,7 +93,7 @@ def lessons_of(material: ConsolidationInput) -> tuple[merge.MergedLessons, list[
     noted = [_lesson(note) for note in material.notes if note.action != "forget" and _holds(note, material.forgotten)]
     usable = [lesson for lesson in noted if lesson.words and not validation.is_unfit(lesson.text)]
     merged = merge.merge(_unchanged(learned + usable, material.notes), people=material.people)
-    merged.entries = [each for entry in merged.entries if (each := _habit(entry)) is not None]
+    merged.entries = [each for entry in merged.entries if (each := habit(entry)) is not None]
     dropped = material.dropped - {entry.id for entry in merged.entries if entry.is_by_hand}
     merged.dropped = [entry for entry in merged.entries if entry.id in dropped]
     merged.entries = [entry for entry in merged.entries if entry.id not in dropped]
@@ -117,7 +117,7 @@ def _is_request(lesson: SessionLesson) -> bool:
     return lesson.judged is not None and lesson.judged.sample.is_request
 
 
-def _habit(entry: Entry) -> Entry | None:
+def habit(entry: Entry) -> Entry | None:
     """Return an entry; what is likely of the moment only if it was asked for in several sessions, as a candidate."""
     if entry.confidence >= CANDIDATE or entry.is_by_hand:
         return entry
