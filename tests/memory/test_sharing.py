@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.memory.sharing import decision_lines
-from commonplace.memory.sharing.inventory import Content, digest, is_input
+from commonplace.memory.sharing.inventory import Content, digest, is_input, is_place
 from commonplace.memory.sharing.merge import EDITS, InputMerge, merge
 from commonplace.rollout import decisions
 
@@ -71,6 +71,25 @@ def test_what_people_wrote_is_told_from_what_is_made(path: str, expected: bool) 
     assert is_input({"skills/own/SKILL.md"})(path) is expected
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("memories/MEMORY.md", True),
+        (NOTE, True),
+        ("memory_history.jsonl", True),
+        ("memories/../config.toml", False),
+        ("memories/.git/config", False),
+        ("memories/skills/../../decisions.jsonl", False),
+        ("memories//x", False),
+        ("memories", False),
+        ("config.toml", False),
+        ("/etc/passwd", False),
+    ],
+)
+def test_a_published_file_has_its_place_in_the_memory(path: str, expected: bool) -> None:
+    assert is_place(path) is expected
+
+
 def test_the_newest_decision_counts_wherever_it_was_made(tmp_path: Path) -> None:
     """Here an entry was unpinned last; elsewhere it was pinned before, which is heard of later."""
     for time, pinned in (("2026-11-20T08:00:00.000Z", True), ("2026-11-20T10:00:00.000Z", False)):
@@ -82,7 +101,10 @@ def test_the_newest_decision_counts_wherever_it_was_made(tmp_path: Path) -> None
     other = {"time": "2026-11-20T11:00:00.000Z", "kind": "pin", "entry_id": "m2", "is_pinned": True}
     lines = [json.dumps(each) for each in (other, earlier)]
 
-    assert decision_lines.take(tmp_path, lines) == sorted(lines)
+    foreign = {"time": "2026-11-20T12:00:00.000Z", "kind": "allow", "path": "/", "words": [["rm"]]}
+    lines.append(json.dumps(foreign))  # what may run here is decided here
+
+    assert decision_lines.take(tmp_path, lines) == sorted(lines[:2])
     assert decision_lines.take(tmp_path, lines) == []
 
     assert decisions.pins(tmp_path) == {"m2"}

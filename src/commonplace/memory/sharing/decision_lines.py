@@ -28,18 +28,19 @@ _head: Final = msgspec.json.Decoder(_Head)
 
 def shared_lines(home: Path) -> list[str]:
     """Return the lines of a home that others need, oldest first."""
-    return [line for line in _lines(home) if (head := _of(line)) is not None and head.kind in _SHARED]
+    return [line for line in _lines(home) if _is_shared(line)]
 
 
 def take(home: Path, lines: Iterable[str]) -> list[str]:
     """Add the lines that a home does not have, in the order of their times; return them.
 
-    The newest decision about a thing counts, so lines from elsewhere cannot simply be appended.
+    The newest decision about a thing counts, so lines from elsewhere cannot simply be appended. Whatever else stands in
+    the database (which commands may run, say), no other decision is taken from there.
     """
     with journal.changing(home, decisions.FILE):
         own = _lines(home)
         known = set(own)
-        new = sorted({line for line in lines if line not in known and _of(line) is not None})
+        new = sorted({line for line in lines if line not in known and _is_shared(line)})
         if new:
             timed: list[tuple[str, str]] = []
             last = ""
@@ -57,6 +58,11 @@ def is_about_words(line: str) -> bool:
     """Say whether a line forgets something."""
     head = _of(line)
     return head is not None and head.kind == "forget"
+
+
+def _is_shared(line: str) -> bool:
+    head = _of(line)
+    return head is not None and head.kind in _SHARED and "\n" not in line
 
 
 def _lines(home: Path) -> list[str]:

@@ -87,6 +87,17 @@ def write_people(home: Path, known: Mapping[str, Person]) -> None:
     put(home / PEOPLE, msgspec.json.encode(dict(sorted(known.items()))))
 
 
+def is_place(path: str) -> bool:
+    """Say whether a published path is one that a home may be given: inside the workspace, or a file beside it.
+
+    Who can write to the database must not be able to write elsewhere on every host.
+    """
+    parts = path.split("/")
+    is_plain = not any(part in ("", ".", "..", layout.GIT) or "\\" in part or "\0" in part for part in parts)
+    is_plain = is_plain and path.isprintable()  # a name that is no text cannot be stored
+    return path in (*BESIDE, ACCEPTED) or (is_plain and len(parts) > 1 and path.startswith(INSIDE))
+
+
 def authors(files: Collection[SharedFile]) -> dict[str, Person]:
     """Return who wrote the published notes, by their paths below the workspace."""
     found = {file.path.removeprefix(INSIDE): people.decode(file.person) for file in files}
@@ -111,6 +122,7 @@ def working_files(root: Path) -> dict[str, Content]:
     return {
         INSIDE + path: Content(data, _time(root / path), is_program)
         for path, is_program, data in baseline.working_files(root)
+        if is_place(INSIDE + path)
     }
 
 
@@ -119,6 +131,7 @@ def accepted_files(root: Path) -> dict[str, Content]:
     found = {
         INSIDE + path: Content(data, _time(root / path), is_program)
         for path, is_program, data in baseline.accepted_files(root)
+        if is_place(INSIDE + path)
     }
     return {**found, ACCEPTED: Content((baseline.message(root) or "").encode())}
 

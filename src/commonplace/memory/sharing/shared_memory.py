@@ -29,6 +29,7 @@ from commonplace.memory.workspace import baseline, layout, staging
 from commonplace.projects import people
 from commonplace.projects.people import Person
 from commonplace.protocol.ids import wire_time
+from commonplace.redact import redact
 from commonplace.rollout import decisions, journal
 from commonplace.state import consolidation_jobs, shared_memory
 from commonplace.state.database import Row, Transaction
@@ -70,7 +71,6 @@ class _Published(msgspec.Struct):
     version: Version
     files: dict[str, SharedFile]
     lines: list[str]
-    renamed: dict[str, str] = {}
 
 
 class SharedMemory:
@@ -149,9 +149,18 @@ class SharedMemory:
             layout.ensure(self._root)
             baseline.ensure(self._root, moment)
             manual_edits.adopt(self._path, self._root, moment)
+            self._redact_notes()
             base = inventory.read_state(self._path, self._home.memory_key)
             lines = decision_lines.shared_lines(self._path)
             return _Here(base, self._files(), decisions.owned_files(self._path), lines)
+
+    def _redact_notes(self) -> None:
+        """Take secrets out of notes that a person wrote with an editor, before they leave this host."""
+        for place in (self._root / layout.NOTES).glob("*.md"):
+            text = place.read_bytes().decode("utf-8", "replace")
+            clean = redact(text)
+            if clean != text:
+                staging.put(place, clean)
 
     def _files(self) -> dict[str, Content]:
         return {**inventory.working_files(self._root), **inventory.files_beside(self._path)}
@@ -179,7 +188,8 @@ class SharedMemory:
         version = shared_memory.change(tx, key, files, data, merged.removed, lines)
         if files or merged.removed or lines:
             consolidation_jobs.enqueue(tx, key, self._home.now_s())
-        return _Published(version, shared_memory.files(tx), shared_memory.decisions(tx), merged.renamed)
+        files_now = {path: each for path, each in shared_memory.files(tx).items() if inventory.is_place(path)}
+        return _Published(version, files_now, shared_memory.decisions(tx))
 
     def _mark(self) -> str:
         return self._home.key.removeprefix("home:")[:4]
